@@ -1,0 +1,1 @@
+"""Kafka clients that survive. Imports nothing else of leadsman."""

@@ -1,0 +1,1 @@
+"""Writes a capture from a running system, secrets removed."""

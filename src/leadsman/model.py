@@ -1,0 +1,232 @@
+"""The nouns of the project. Everything else is a function between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+EVERY_SUBJECT = "*"
+"""Subject of an observation that holds for the whole capture."""
+
+
+class Harm(StrEnum):
+    """What a failure does to the data. The lab measures exactly these."""
+
+    LOST = "lost"
+    DUPLICATED = "duplicated"
+    DELAYED = "delayed"
+    STALLED = "stalled"
+
+
+class Verdict(StrEnum):
+    """Three answers, because silence in the telemetry is not health."""
+
+    PRESENT = "PRESENT"
+    UNKNOWN = "UNKNOWN"
+    ABSENT = "ABSENT"
+
+
+class State(StrEnum):
+    """What the telemetry says about one link of a causal chain."""
+
+    OBSERVED = "observed"
+    CONTRADICTED = "contradicted"
+    NOT_VISIBLE = "not visible"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One step from cause to symptom: a statement that telemetry supports or contradicts.
+
+    `claim` is the statement itself. `observed`, `contradicted` and `not_visible` say what was found,
+    filled in with the figures of the observations (see `report.words`). `settled_by` is the one
+    command that would make the link visible.
+    """
+
+    id: str
+    claim: str
+    observed: str
+    contradicted: str
+    not_visible: str
+    settled_by: str
+    required: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Rival:
+    """Another cause of the same symptoms, and what rules it out."""
+
+    id: str
+    cause: str
+    ruled_out: str
+    stands: str
+    not_visible: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cure:
+    """One thing to do about it: what, why, and settings to copy."""
+
+    title: str
+    why: str
+    settings: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Benign:
+    """A line that looks like the mode's symptom, and why it harms nobody."""
+
+    name: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailureMode:
+    """The card of one failure mode: everything about it that is words or data.
+
+    The last link of `chain` is the symptom. `explains` are the event names that a PRESENT finding accounts for;
+    without one they are listed as unexplained. `symptom_sources` are the telemetry sources that could report the
+    symptom: a capture with none of them is UNKNOWN, because no data is not good news.
+    """
+
+    title: str
+    harm: tuple[Harm, ...]
+    summary: str
+    chain: tuple[Link, ...]
+    rivals: tuple[Rival, ...]
+    cure: tuple[Cure, ...]
+    explains: tuple[str, ...]
+    benign: tuple[Benign, ...] = ()
+    symptom_sources: tuple[str, ...] = ()
+    story: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """A line of the input, quoted to the letter (secrets masked), and where it stands.
+
+    `line` counts from 1. `time` is None where the line carries none.
+    """
+
+    file: str
+    line: int
+    text: str
+    time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkFinding:
+    """One link of the chain in a finding."""
+
+    link: str
+    claim: str
+    state: State
+    says: str
+    evidence: tuple[Evidence, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RivalFinding:
+    """One rival in a finding. `ruled_out_by` is None where nothing in the capture rules it out."""
+
+    cause: str
+    ruled_out_by: str | None
+    says: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One point of an exhibit: something that happened to a subject, and how it ended.
+
+    `since` to `at` is a quiet gap or another span; `outcome` is a word of the mode ("failed", "unharmed").
+    """
+
+    subject: str
+    outcome: str
+    at: datetime
+    since: datetime | None = None
+    value: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What one detector concluded about one capture."""
+
+    mode: str
+    verdict: Verdict
+    title: str
+    summary: str
+    subjects: Mapping[str, object] = field(default_factory=dict)
+    since: datetime | None = None
+    until: datetime | None = None
+    figures: Mapping[str, float | str] = field(default_factory=dict)
+    chain: tuple[LinkFinding, ...] = ()
+    rivals: tuple[RivalFinding, ...] = ()
+    cure: tuple[Cure, ...] = ()
+    next: str = ""
+    points: tuple[Point, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorGroup:
+    """Errors of one kind with one message, numbers and names in it blanked out."""
+
+    kind: str
+    count: int
+    example: Evidence
+    first: datetime | None = None
+    last: datetime | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NotUnderstood:
+    """A file, or a part of one, that could not be read, and why."""
+
+    file: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """Everything that was concluded about one capture. `bytes` are uncompressed."""
+
+    path: str
+    verdicts: Mapping[str, Verdict]
+    findings: tuple[Finding, ...] = ()
+    unexplained: tuple[ErrorGroup, ...] = ()
+    benign: tuple[ErrorGroup, ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+    files: int = 0
+    bytes: int = 0
+    lines: int = 0
+    sources: tuple[str, ...] = ()
+    not_understood: tuple[NotUnderstood, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A place in a client's configuration or source that invites a failure."""
+
+    rule: str
+    line: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """The world in which a mode's `broken` settings fail and its `healthy` ones do not.
+
+    `broker` are settings of every broker; `limit` is the setting that a short value stands in for (for example 3 s
+    for 600 s), so that the capture can say so.
+    """
+
+    brokers: int = 1
+    broker: Mapping[str, str] = field(default_factory=dict)
+    near_misses: tuple[str, ...] = ()
+    stands_for: Mapping[str, str] = field(default_factory=dict)
+    lasts: timedelta = timedelta(seconds=60)

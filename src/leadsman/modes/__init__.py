@@ -1,0 +1,1 @@
+"""What we know: one folder per failure mode, found on disk."""

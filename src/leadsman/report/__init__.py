@@ -1,0 +1,1 @@
+"""Findings out: console, JSON, page."""

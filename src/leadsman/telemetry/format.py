@@ -1,0 +1,48 @@
+"""What a file format is to the reader: where a line's time stands, and who wrote it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+
+class TimeAt(Protocol):
+    """Finds the time of the line at block[start:end]. None: the line continues the one before it."""
+
+    def __call__(self, block: bytes, start: int, end: int, /) -> int | None:
+        """Return milliseconds since 1970 UTC. Called for single lines, not all: about 1 microsecond each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One log record out of a format that is not simply one line a record.
+
+    `text` is the decoded message, on which signatures are tried (first line only, or lines parted by newlines);
+    `quote` stands literally in the file on line `line` (1-based), `at` is in milliseconds since 1970 UTC.
+    """
+
+    line: int
+    at: int | None
+    subject: str | None
+    text: str
+    quote: str
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How to read one file.
+
+    Most files are lines, and the reader goes from signature hit to signature hit: it needs `time_at` only.
+    Where lines of several writers interleave, where a record is cut into several lines, or where the whole file is one
+    document, `records` is set instead: it takes the file's decompressed blocks (each ending at a newline, except the
+    last) and yields every record in file order. `zoned` is False when times carry no zone and the reader's default
+    was assumed. `names` are all formats seen in the sample, for the report.
+    """
+
+    names: tuple[str, ...]
+    time_at: TimeAt
+    zoned: bool
+    records: Callable[[Iterable[bytes]], Iterator[Record]] | None = None

@@ -1,0 +1,66 @@
+"""What a telemetry source is: a name, and the signatures by which its lines are known."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module, resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    r"""One kind of line, and the event that it is.
+
+    `pattern` is written in the subset that Hyperscan, RE2, Rust and Python share: no look-around, no back-reference,
+    no `\s`, never a newline (`[^)\n]`). Named groups become labels of the event; a group called `value` becomes its
+    value, multiplied by `scale` (the vocabulary gives the unit: seconds, unless it says otherwise).
+    `labels` are labels that every event of this signature carries.
+    `within` restricts the signature to records whose first line contains one of these texts.
+    `names_source` is off for wordings that other programs print as well: they do not tell who wrote the file.
+    """
+
+    event: str
+    pattern: str
+    scale: float = 1.0
+    labels: Mapping[str, str] = field(default_factory=dict)
+    within: tuple[str, ...] = ()
+    names_source: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A program that writes telemetry. `kind` is client, broker, runtime, application or settings."""
+
+    name: str
+    title: str
+    kind: str
+    signatures: tuple[Signature, ...]
+
+    @property
+    def reports(self) -> frozenset[str]:
+        """The event names that this source can report."""
+        return frozenset(signature.event for signature in self.signatures)
+
+
+SOURCES = Path(str(resources.files("leadsman.telemetry"))) / "sources"
+
+
+@cache
+def every_source() -> tuple[Source, ...]:
+    """All sources found under telemetry/sources/, in alphabetical order. Nothing registers itself."""
+    names = sorted(path.stem for path in SOURCES.glob("[a-z]*.py"))
+    return tuple(import_module(f"leadsman.telemetry.sources.{name}").SOURCE for name in names)
+
+
+@cache
+def every_signature() -> tuple[tuple[Source, Signature, re.Pattern[str]], ...]:
+    """All signatures with their source and their compiled pattern. The index is the scanner's pattern id."""
+    return tuple(
+        (source, signature, re.compile(signature.pattern)) for source in every_source() for signature in source.signatures
+    )

@@ -1,0 +1,1 @@
+"""One file a source: what it writes, and what that means."""

@@ -1,0 +1,70 @@
+"""Every name an event may carry. Parsers may emit no other."""
+
+from __future__ import annotations
+
+# What a client says about its connections.
+CONNECTION_LOST = "connection.lost"
+CONNECTION_RESET = "connection.reset"
+CONNECTION_CLOSED = "connection.closed"
+CONNECTION_REFUSED = "connection.refused"
+CONNECTION_SETUP_TIMED_OUT = "connection.setup_timed_out"
+AUTHENTICATION_FAILED = "authentication.failed"
+
+# What became of its requests and records.
+REQUEST_TIMED_OUT = "request.timed_out"
+PRODUCE_RETRIED = "produce.retried"
+RECORD_FAILED = "record.failed"
+RECORD_EXPIRED = "record.expired"
+NOT_LEADER = "partition.not_leader"
+LEADER_NOT_AVAILABLE = "partition.leader_not_available"
+COORDINATOR_LOST = "coordinator.lost"
+COMMIT_FAILED = "commit.failed"
+
+# What the client's process says about itself.
+CLIENT_STARTED = "client.started"
+INVOCATION_STARTED = "invocation.started"
+INVOCATION_ENDED = "invocation.ended"
+INVOCATION_TIMED_OUT = "invocation.timed_out"
+
+# What brokers say.
+BROKER_STARTED = "broker.started"
+BROKER_STOPPING = "broker.stopping"
+
+# What was configured.
+SETTING = "setting"
+
+# What the reader itself sees in a file.
+FILE_READ = "file.read"
+FILE_NOT_UNDERSTOOD = "file.not_understood"
+SUBJECT_ACTIVE = "subject.active"
+SUBJECT_QUIET = "subject.quiet"
+ERROR = "error"
+
+VOCABULARY = {
+    CONNECTION_LOST: "A request was under way on a connection that turned out to be gone.",
+    CONNECTION_RESET: "The peer answered with a reset: it no longer knew the connection.",
+    CONNECTION_CLOSED: "A connection ended while nothing was under way on it: harmless by itself.",
+    CONNECTION_REFUSED: "Nothing listened at the address of a broker.",
+    CONNECTION_SETUP_TIMED_OUT: "A connection was not established in time.",
+    AUTHENTICATION_FAILED: "A broker did not accept the client's credentials or certificate.",
+    REQUEST_TIMED_OUT: "A request was sent and no answer came in time.",
+    PRODUCE_RETRIED: "A produce request failed and is sent again: the record is delayed, not lost.",
+    RECORD_FAILED: "The application was told that a record was not delivered.",
+    RECORD_EXPIRED: "A record waited longer than it may and was given up.",
+    NOT_LEADER: "A broker said that it does not lead the partition.",
+    LEADER_NOT_AVAILABLE: "A partition had no leader when it was asked for.",
+    COORDINATOR_LOST: "A consumer lost the coordinator of its group.",
+    COMMIT_FAILED: "A consumer could not commit its offsets.",
+    CLIENT_STARTED: "A Kafka client was created.",
+    INVOCATION_STARTED: "A serverless worker was handed an event.",
+    INVOCATION_ENDED: "A serverless worker finished an event; its process may be frozen until the next.",
+    INVOCATION_TIMED_OUT: "A serverless worker was killed in the middle of an event.",
+    BROKER_STARTED: "A broker finished its start-up.",
+    BROKER_STOPPING: "A broker began to shut down.",
+    SETTING: "A setting and its value, as a log or file shows it. Labels: key, value, owner.",
+    FILE_READ: "One file was read. Value: lines. Labels: bytes, format, sources, until.",
+    FILE_NOT_UNDERSTOOD: "A file, or a part of one, could not be read. Text: why.",
+    SUBJECT_ACTIVE: "One subject's lines in one file. Value: lines. Labels: until.",
+    SUBJECT_QUIET: "A subject wrote nothing for a while. Time: the end. Value: seconds. Labels: since, before_line, before_text.",
+    ERROR: "Errors that no parser knows, grouped. Value: how many. Labels: kind, until.",
+}
