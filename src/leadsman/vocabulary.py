@@ -65,6 +65,8 @@ VOCABULARY = {
     FILE_READ: "One file was read. Value: lines. Labels: bytes, format, sources, until.",
     FILE_NOT_UNDERSTOOD: "A file, or a part of one, could not be read. Text: why.",
     SUBJECT_ACTIVE: "One subject's lines in one file. Value: lines. Labels: until.",
-    SUBJECT_QUIET: "A subject wrote nothing for a while. Time: the end. Value: seconds. Labels: since, before_line, before_text.",
+    SUBJECT_QUIET: (
+        "A subject wrote nothing for a while. Time: the end. Value: seconds. Labels: since, before_line, before_text."
+    ),
     ERROR: "Errors that no parser knows, grouped. Value: how many. Labels: kind, until.",
 }

@@ -62,5 +62,7 @@ def every_source() -> tuple[Source, ...]:
 def every_signature() -> tuple[tuple[Source, Signature, re.Pattern[str]], ...]:
     """All signatures with their source and their compiled pattern. The index is the scanner's pattern id."""
     return tuple(
-        (source, signature, re.compile(signature.pattern)) for source in every_source() for signature in source.signatures
+        (source, signature, re.compile(signature.pattern))
+        for source in every_source()
+        for signature in source.signatures
     )
