@@ -15,6 +15,11 @@ EVERY_SUBJECT = "*"
 """Subject of an observation that holds for the whole capture."""
 
 
+Words = str | tuple[str | tuple[str, ...], ...]
+"""Sentences with placeholders. One whose figures are not all there is left out; of a tuple within, the first that fits
+is taken. A plain string must fit."""
+
+
 class Harm(StrEnum):
     """What a failure does to the data. The lab measures exactly these."""
 
@@ -51,9 +56,9 @@ class Link:
 
     id: str
     claim: str
-    observed: str
-    contradicted: str
-    not_visible: str
+    observed: Words
+    contradicted: Words
+    not_visible: Words
     settled_by: str
     required: bool = True
 
@@ -64,9 +69,11 @@ class Rival:
 
     id: str
     cause: str
-    ruled_out: str
-    stands: str
-    not_visible: str
+    ruled_out: Words
+    stands: Words
+    not_visible: Words
+    decisive: bool = False
+    """Where it stands, it explains everything, and the mode is absent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +97,8 @@ class Benign:
 class FailureMode:
     """The card of one failure mode: everything about it that is words or data.
 
+    `summary`, `unsettled`, `absent` and `blind` are the finding in a sentence or two: PRESENT; symptoms seen but not the
+    cause; not found; nothing in the capture could have shown it. `next` is what to do after a PRESENT finding.
     The last link of `chain` is the symptom. `explains` are the event names that a PRESENT finding accounts for;
     without one they are listed as unexplained. `symptom_sources` are the telemetry sources that could report the
     symptom: a capture with none of them is UNKNOWN, because no data is not good news.
@@ -97,7 +106,11 @@ class FailureMode:
 
     title: str
     harm: tuple[Harm, ...]
-    summary: str
+    summary: Words
+    unsettled: Words
+    absent: str
+    blind: str
+    next: str
     chain: tuple[Link, ...]
     rivals: tuple[Rival, ...]
     cure: tuple[Cure, ...]

@@ -1,0 +1,175 @@
+"""`leadsman diagnose`: from a capture to a named cause."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import click
+
+from leadsman.catalogue import every_mode, modes_named, overrides
+from leadsman.cli.parts import need
+from leadsman.cli.progress import progress
+from leadsman.errors import LeadsmanError, UsageError
+from leadsman.model import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pyspark.sql import DataFrame
+
+    from leadsman.model import Diagnosis
+    from leadsman.pipeline.diagnose import Question
+    from leadsman.pipeline.session import Wanted
+
+EPILOG = """\b
+Exit codes:
+  0  nothing found        1  a failure mode is PRESENT
+  2  could not run        3  nothing PRESENT, but something UNKNOWN
+
+\b
+Examples:
+  leadsman diagnose ./logs
+  leadsman diagnose '2020/12/20/[$LATEST]8f3c' --since 2020-12-20T08:00:00Z
+  leadsman diagnose a b c --out report --table delta
+  leadsman diagnose ./logs --set idle_disconnect.stall_seconds=30
+  leadsman diagnose /data/logs --master spark://127.0.0.1:7077 --spark-conf spark.executor.memory=4g
+"""
+
+EXIT = {Verdict.PRESENT: 1, Verdict.UNKNOWN: 3, Verdict.ABSENT: 0}
+
+
+class Moment(click.ParamType):
+    """A time in ISO 8601; without a zone it is UTC."""
+
+    name = "TIME"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:  # noqa: ANN401 - click's signature
+        """Return the time, or fail with an example."""
+        if isinstance(value, datetime):
+            return value
+        try:
+            moment = datetime.fromisoformat(str(value))
+        except ValueError:
+            self.fail(f"{value!r} is no ISO 8601 time such as 2020-12-20T08:14:03Z.", param, ctx)
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _mode_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    return [mode.name for mode in every_mode() if mode.name.startswith(incomplete)]
+
+
+@click.command("diagnose", epilog=EPILOG, short_help="Name the root cause of what a capture or a log folder shows.")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--out", type=click.Path(file_okay=False), help="Write report.html, findings.json and the event table here.")
+@click.option("--table", type=click.Choice(["parquet", "delta"]), default="parquet", show_default=True, help="Format of the event table in --out.")
+@click.option("--format", "form", type=click.Choice(["console", "json"]), default="console", show_default=True, help="What to print.")
+@click.option("--mode", "modes", multiple=True, metavar="NAME", shell_complete=_mode_names, help="Only this failure mode; may be repeated.")
+@click.option("--since", type=Moment(), help="Leave out what came before.")
+@click.option("--until", type=Moment(), help="Leave out what came after.")
+@click.option("--timezone", default="UTC", show_default=True, metavar="ZONE", help="Zone of times that carry none, such as Europe/Berlin.")
+@click.option("--set", "settings", multiple=True, metavar="MODE.PARAMETER=VALUE", help="Change a detector's threshold; may be repeated.")
+@click.option("--master", metavar="URL", help="A Spark master, such as spark://host:7077 or local[4].")
+@click.option("--remote", metavar="URL", help="A Spark Connect server, such as sc://host:15002.")
+@click.option("--spark-conf", "conf", multiple=True, metavar="K=V", help="A Spark setting; may be repeated.")
+def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it has parsed
+    """Read captures, or bare folders and files of logs, and name the root cause with its evidence.
+
+    Files are recognised by content: client, broker and ZooKeeper logs in every usual layout, wrapped by Docker,
+    Kubernetes, journald, Lambda, CloudWatch, Elasticsearch or Loki; compressed or rotated.
+    """
+    need("spark", "diagnose")
+    from leadsman.pipeline.diagnose import Question  # noqa: PLC0415 - Spark is loaded only now
+    from leadsman.pipeline.session import Wanted  # noqa: PLC0415
+
+    question = Question(
+        modes=modes_named(options["modes"]),
+        overrides=overrides(dict(_pair(each, "--set") for each in options["settings"])),
+        since=options["since"],
+        until=options["until"],
+        zone=_zone(options["timezone"]),
+        points=options["out"] is not None,
+    )
+    wanted = Wanted(
+        master=options["master"],
+        remote=options["remote"],
+        conf=dict(_pair(each, "--spark-conf") for each in options["conf"]),
+        delta=options["table"] == "delta" and options["out"] is not None,
+    )
+    diagnoses = _diagnose(options["paths"], question, wanted, out=options["out"], table=options["table"])
+    _show(diagnoses, options["form"])
+    return EXIT[_worst(diagnoses)]
+
+
+def _diagnose(paths: Sequence[str], question: Question, wanted: Wanted, *, out: str | None, table: str) -> list[Diagnosis]:
+    from leadsman.pipeline.diagnose import diagnose  # noqa: PLC0415
+    from leadsman.pipeline.session import session  # noqa: PLC0415
+
+    folder = _made(out) if out else None
+    with progress("Starting Spark") as say, session(wanted) as spark:
+        say("Reading")
+        diagnoses = diagnose(spark, paths, question, keep=_keeper(folder, table) if folder else None)
+        if folder:
+            say("Writing the report")
+            _write(diagnoses, folder)
+    return diagnoses
+
+
+def _made(out: str) -> Path:
+    folder = Path(out)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LeadsmanError(f"Cannot write to {out}: {error.strerror}. Choose another folder with --out.") from error
+    return folder
+
+
+def _keeper(folder: Path, table: str) -> Callable[[DataFrame], None]:
+    target = str((folder / f"events.{table}").resolve())
+
+    def keep(events: DataFrame) -> None:
+        events.write.format(table).mode("overwrite").save(target)
+
+    return keep
+
+
+def _write(diagnoses: Sequence[Diagnosis], folder: Path) -> None:
+    from leadsman.report.findings_json import to_json  # noqa: PLC0415
+    from leadsman.report.page import render  # noqa: PLC0415
+
+    (folder / "findings.json").write_text(json.dumps(to_json(diagnoses), indent=2) + "\n", encoding="utf-8")
+    (folder / "report.html").write_text(render(diagnoses), encoding="utf-8")
+    click.echo(f"Report: {folder / 'report.html'}", err=True)
+
+
+def _show(diagnoses: Sequence[Diagnosis], form: str) -> None:
+    if form == "json":
+        from leadsman.report.findings_json import to_json  # noqa: PLC0415
+
+        click.echo(json.dumps(to_json(diagnoses), indent=2))
+        return
+    from leadsman.report.console import show  # noqa: PLC0415
+
+    show(diagnoses)
+
+
+def _worst(diagnoses: Sequence[Diagnosis]) -> Verdict:
+    found = {verdict for diagnosis in diagnoses for verdict in diagnosis.verdicts.values()}
+    return next((verdict for verdict in Verdict if verdict in found), Verdict.ABSENT)
+
+
+def _pair(text: str, option: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise UsageError(f"{option} takes KEY=VALUE, not {text!r}.")
+    return key, value
+
+
+def _zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise UsageError(f"No time zone is called {name!r}. Take a name such as UTC or Europe/Berlin.") from error

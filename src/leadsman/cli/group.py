@@ -1,0 +1,98 @@
+"""The `leadsman` command. A subcommand's module is imported only when it is called, so that --help is quick."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from leadsman import __version__
+from leadsman.cli.settings import defaults
+from leadsman.errors import LeadsmanError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+COMMANDS = {
+    "diagnose": "Name the root cause of what a capture or a log folder shows.",
+    "reproduce": "Make a failure happen on real brokers, or show that its cure holds.",
+    "modes": "List the failure modes that can be told apart.",
+    "explain": "Explain one failure mode: symptoms, cause, proof, cure.",
+    "config": "Show every setting, its value and where it came from.",
+    "doctor": "Say what this machine can and cannot do.",
+    "setup": "Fetch jars and prepare the fast start, so that later runs need no network.",
+    "new-mode": "Scaffold a new failure mode.",
+}
+
+COULD_NOT_RUN = 2
+INTERRUPTED = 130
+
+EPILOG = """\b
+Examples:
+  leadsman diagnose ./logs                      what broke, and why
+  leadsman diagnose ./logs --format json        the same for a program
+  leadsman diagnose a/ b/ --out report          many captures, one page
+  leadsman reproduce idle_disconnect            is it really that?
+  leadsman explain idle_disconnect              the whole story of one mode
+
+\b
+Shell completion:
+  bash  eval "$(_LEADSMAN_COMPLETE=bash_source leadsman)"
+  zsh   eval "$(_LEADSMAN_COMPLETE=zsh_source leadsman)"
+  fish  _LEADSMAN_COMPLETE=fish_source leadsman | source
+"""
+
+
+class Lazy(click.Group):
+    """Commands by name; their modules are imported on demand."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return the names, in the order in which one meets them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        """Import the command's module and return its command."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"leadsman.cli.{cmd_name.replace('-', '_')}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
+        """List the commands without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=Lazy, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="leadsman")
+@click.option("--config", "config_file", type=click.Path(dir_okay=False), envvar="LEADSMAN_CONFIG", help="Settings file; default ./leadsman.toml where there is one.")
+@click.pass_context
+def group(ctx: click.Context, config_file: str | None) -> None:
+    """Name the root cause of Kafka client incidents while every broker dashboard is green."""
+    ctx.auto_envvar_prefix = "LEADSMAN"
+    ctx.default_map = defaults(config_file)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command and end the process with its exit code."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return 0, 1, 2 or 3 as `leadsman diagnose --help` says, 130 after Ctrl-C."""
+    try:
+        answer: Any = group.main(args=arguments, prog_name="leadsman", standalone_mode=False)
+    except click.exceptions.Abort:
+        click.echo("leadsman: interrupted; everything that was started has been stopped.", err=True)
+        return INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        return COULD_NOT_RUN
+    except LeadsmanError as error:
+        click.echo(f"leadsman: {error}", err=True)
+        if isinstance(error, UsageError):
+            click.echo("See: leadsman --help", err=True)
+        return COULD_NOT_RUN
+    return answer if isinstance(answer, int) else 0

@@ -1,0 +1,112 @@
+"""A file as blocks of whole lines, raw bytes, decompressed where it has to be."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import os
+import zlib
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BLOCK_BYTES = 1 << 20
+"""Large enough that the work per block vanishes, small enough to stay in the processor's cache."""
+
+LONGEST_LINE_BYTES = 4 << 20
+"""A longer line is handed out in pieces: nobody's log line is this long, and memory must not follow it."""
+
+EXPANSION_LIMIT = 400
+"""Logs shrink 10 to 100 times; a file that grows more than this is made to fill disks."""
+
+EXPANSION_FREE_BYTES = 256 << 20
+"""Below this size nobody is harmed, however well a file was compressed."""
+
+
+class Unreadable(Exception):  # noqa: N818 - it is a state of the input, not a fault of the program
+    """The rest of the file cannot be read. What came before it has been handed out."""
+
+
+class Block(NamedTuple):
+    """`data[:end]` are whole lines, but for the last block of a file and for pieces of an overlong line."""
+
+    data: bytes
+    end: int
+
+
+def blocks(path: str | Path) -> Iterator[Block]:
+    """Yield the file's blocks. Raises OSError where it cannot be opened, Unreadable where it breaks off."""
+    with Path(path).open("rb", buffering=0) as raw:
+        magic = raw.read(4)
+        opened = _decompressed(raw, magic)
+        if opened is None:
+            yield from _plain(raw.fileno())
+        else:
+            yield from _streamed(opened, os.fstat(raw.fileno()).st_size)
+
+
+def _decompressed(raw: IO[bytes], magic: bytes) -> IO[bytes] | None:
+    """Return a reader of what is inside, by the file's first bytes and never by its name."""
+    raw.seek(0)
+    if magic[:2] == b"\x1f\x8b":
+        return _gzip(raw)
+    if magic[:3] == b"BZh":
+        return bz2.BZ2File(raw)
+    if magic == b"\x28\xb5\x2f\xfd":
+        return pa.CompressedInputStream(raw, "zstd")  # type: ignore[return-value]  # a file-like object
+    return None
+
+
+def _gzip(raw: IO[bytes]) -> IO[bytes]:
+    try:
+        from isal import igzip  # noqa: PLC0415 - twice as fast, but not on every machine
+    except ImportError:
+        return gzip.GzipFile(fileobj=raw)
+    return igzip.GzipFile(fileobj=raw)  # type: ignore[no-any-return]  # untyped library
+
+
+def _plain(descriptor: int) -> Iterator[Block]:
+    """Read at line starts, so that no byte is copied twice."""
+    offset, size = 0, BLOCK_BYTES
+    while data := os.pread(descriptor, size, offset):
+        end = data.rfind(b"\n") + 1
+        if end == 0 and len(data) == size and size < LONGEST_LINE_BYTES:
+            size *= 2
+            continue
+        end = end or len(data)
+        yield Block(data, end)
+        offset, size = offset + end, BLOCK_BYTES
+
+
+def _streamed(source: IO[bytes], compressed_bytes: int) -> Iterator[Block]:
+    limit = max(EXPANSION_FREE_BYTES, EXPANSION_LIMIT * compressed_bytes)
+    carry, total = b"", 0
+    for piece in _pieces(source):
+        total += len(piece)
+        data = carry + piece
+        end = data.rfind(b"\n") + 1
+        if end == 0 and len(data) < LONGEST_LINE_BYTES:
+            carry = data
+            continue
+        end = end or len(data)
+        yield Block(data, end)
+        carry = data[end:]
+        if total > limit:
+            raise Unreadable(f"expands more than {EXPANSION_LIMIT} times; stopped after {total >> 20} MiB")
+    if carry:
+        yield Block(carry, len(carry))
+
+
+def _pieces(source: IO[bytes]) -> Iterator[bytes]:
+    """Yield what can be decompressed, then say why no more can be."""
+    total = 0
+    try:
+        while piece := source.read(BLOCK_BYTES):
+            total += len(piece)
+            yield bytes(piece)
+    except (EOFError, OSError, zlib.error, ValueError) as error:
+        raise Unreadable(f"compressed data break off after {total} bytes: {error}") from error

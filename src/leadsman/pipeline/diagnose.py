@@ -1,0 +1,232 @@
+"""From paths to diagnoses, in one Spark job however many captures there are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+
+from leadsman import vocabulary as names
+from leadsman.errors import CaptureError
+from leadsman.model import Diagnosis, ErrorGroup, Evidence, NotUnderstood, Point, Verdict
+from leadsman.pipeline import events as table
+from leadsman.pipeline.streams import Found, Stream, balanced, find
+from leadsman.pipeline.verdicts import Observation, judge, observation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from datetime import tzinfo
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    from leadsman.catalogue import Mode
+
+SMALL_BYTES = 64 << 20
+"""Below this much input all events fit one partition, and detectors run without a single shuffle."""
+
+POINTS_KEPT = 4000
+"""Points that a page can draw and a reader can tell apart."""
+
+GROUPS_SHOWN = 50
+"""Kinds of errors listed for one capture."""
+
+READER_NAMES = (names.FILE_READ, names.FILE_NOT_UNDERSTOOD, names.SUBJECT_ACTIVE, names.SUBJECT_QUIET, names.SETTING)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked: which modes, with which thresholds, of which time. `zone` is that of times that carry none."""
+
+    modes: Sequence[Mode]
+    overrides: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    since: datetime | None = None
+    until: datetime | None = None
+    zone: tzinfo = UTC
+    points: bool = False
+
+
+def diagnose(spark: SparkSession, paths: Sequence[str], question: Question, keep: Callable[[DataFrame], None] | None = None) -> list[Diagnosis]:
+    """Return one diagnosis a path, in the order given. `keep` is handed the event table before it is let go."""
+    found = {path: find(path) for path in dict.fromkeys(paths)}
+    _refuse_nothing(found)
+    streams = [stream for each in found.values() for stream in each.streams]
+    events = _chosen(read_events(spark, streams, question.zone), question).persist()
+    try:
+        answers = _detect(events, question)
+        told = _told(events)
+        if keep:
+            keep(events)
+    finally:
+        events.unpersist()
+    return [_diagnosis(path, found[path], question, told.get(path, []), answers) for path in paths]
+
+
+def read_events(spark: SparkSession, streams: Sequence[Stream], zone: tzinfo) -> DataFrame:
+    """Return the event table of the streams: read where the bytes are, by as many tasks as there are cores for."""
+    parts = balanced(streams, max(1, _cores(spark) * 2))
+    if sum(stream.bytes for stream in streams) < SMALL_BYTES:
+        parts = parts and [[stream for part in parts for stream in part]]
+
+    def read_parts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from leadsman.pipeline.events import to_batch  # noqa: PLC0415 - runs on the executor
+        from leadsman.pipeline.read import read  # noqa: PLC0415
+
+        for batch in batches:
+            for part in batch.column("id").to_pylist():
+                for stream in parts[part]:
+                    rows = list(read(stream, zone))
+                    for start in range(0, len(rows), 50_000):
+                        yield to_batch(rows[start : start + 50_000])
+
+    return spark.range(0, len(parts), 1, max(1, len(parts))).mapInArrow(read_parts, table.SPARK)
+
+
+def _cores(spark: SparkSession) -> int:
+    try:
+        return int(spark.sparkContext.defaultParallelism)
+    except Exception:  # noqa: BLE001 - Spark Connect has no context to ask; any error means that
+        return int(spark.conf.get("spark.sql.leafNodeDefaultParallelism", "8") or 8)
+
+
+def _refuse_nothing(found: Mapping[str, Found]) -> None:
+    """Raise CaptureError for a path that holds nothing to read."""
+    for path, each in found.items():
+        if not each.streams:
+            why = f" ({each.refused[0].file}: {each.refused[0].why})" if each.refused else ""
+            raise CaptureError(
+                f"Nothing to read at {path}{why}. Looked for logs, settings and snapshots in any format. "
+                "Record a capture: leadsman collect DIR, or point at a folder of log files.",
+            )
+
+
+def _chosen(events: DataFrame, question: Question) -> DataFrame:
+    """Keep the time asked for. Events without a time stay: settings hold at any time."""
+    for bound, keeps in ((question.since, F.col("at").__ge__), (question.until, F.col("at").__le__)):
+        if bound is not None:
+            reader = F.col("name").isin(*READER_NAMES) & (F.col("name") != names.SUBJECT_QUIET)
+            events = events.where(reader | F.col("at").isNull() | keeps(F.lit(bound)))
+    return events
+
+
+def _detect(events: DataFrame, question: Question) -> dict[tuple[str, str], tuple[list[Observation], list[Point]]]:
+    """Run every detector; return observations and points by (capture, mode)."""
+    detections = {mode.name: mode.detect(events, **question.overrides.get(mode.name, {})) for mode in question.modes}
+    answers: dict[tuple[str, str], tuple[list[Observation], list[Point]]] = {}
+    for row in _collect({name: each.observations for name, each in detections.items()}):
+        answers.setdefault((row["capture"], row["mode"]), ([], []))[0].append(observation(row))
+    if question.points and answers:
+        for row in _collect({name: each.points.limit(POINTS_KEPT) for name, each in detections.items()}):
+            if (row["capture"], row["mode"]) in answers:
+                answers[row["capture"], row["mode"]][1].append(
+                    Point(subject=row["subject"], outcome=row["outcome"], since=row["since"], at=row["at"], value=row["value"]),
+                )
+    return answers
+
+
+def _collect(frames: Mapping[str, DataFrame]) -> list[Any]:
+    named = [frame.withColumn("mode", F.lit(name)) for name, frame in frames.items()]
+    return reduce(lambda left, right: left.unionByName(right), named).collect()
+
+
+def _told(events: DataFrame) -> dict[str, list[Any]]:
+    """Return what is listed besides findings, by capture: what was read, and errors with one example a group."""
+    grouped = events.where(~F.col("name").isin(names.SUBJECT_ACTIVE, names.SUBJECT_QUIET, names.SETTING))
+    until = F.coalesce(F.try_to_timestamp(F.col("labels")["until"]), F.col("at"))
+    rows = (
+        grouped.withColumn("group", F.when(F.col("name").isin(names.FILE_READ, names.FILE_NOT_UNDERSTOOD), F.col("file"))
+                           .otherwise(F.coalesce(F.col("labels")["message"], F.col("labels")["error"], F.col("source"))))
+        .groupBy("capture", "name", "group")
+        .agg(
+            F.sum(F.when(F.col("name").isin(names.ERROR, names.FILE_READ), F.col("value")).otherwise(1.0)).alias("count"),
+            F.min("at").alias("first"),
+            F.max(until).alias("last"),
+            F.min_by(F.struct("file", "line", "at", "text", "labels"), F.struct("at", "file", "line")).alias("example"),
+        )
+        .collect()
+    )
+    spans = (
+        events.where(F.col("name") == names.SUBJECT_ACTIVE)
+        .groupBy("capture")
+        .agg(F.min("at").alias("first"), F.max(F.try_to_timestamp(F.col("labels")["until"])).alias("last"))
+        .withColumn("name", F.lit(names.SUBJECT_ACTIVE))
+        .collect()
+    )
+    told: dict[str, list[Any]] = {}
+    for row in [*rows, *spans]:
+        told.setdefault(row["capture"], []).append(row)
+    return told
+
+
+def _diagnosis(
+    path: str, found: Found, question: Question, told: Sequence[Any],
+    answers: Mapping[tuple[str, str], tuple[list[Observation], list[Point]]],
+) -> Diagnosis:
+    files = [row for row in told if row["name"] == names.FILE_READ]
+    sources = {name for row in files for name in row["example"]["labels"]["sources"].split(",") if name}
+    findings = []
+    for mode in question.modes:
+        seen, points = answers.get((path, mode.name), ([], []))
+        findings.append(judge(mode.name, mode.card, seen, sources=_visible(sources, files), points=points))
+    span = next((row for row in told if row["name"] == names.SUBJECT_ACTIVE), None)
+    explained = {
+        name for mode, finding in zip(question.modes, findings, strict=True)
+        if finding.verdict is Verdict.PRESENT for name in mode.card.explains
+    }
+    benign = {each.name: each.why for mode in question.modes for each in mode.card.benign}
+    silent = explained | set(benign) | set(READER_NAMES) | QUIET_NAMES
+    return Diagnosis(
+        path=path,
+        verdicts={finding.mode: finding.verdict for finding in findings},
+        findings=tuple(finding for finding in findings if finding.verdict is not Verdict.ABSENT),
+        unexplained=tuple(_groups(row for row in told if row["name"] not in silent)),
+        benign=tuple(_groups((row for row in told if row["name"] in benign), benign)),
+        since=span["first"] if span else None,
+        until=span["last"] if span else None,
+        files=len(files),
+        bytes=sum(int(row["example"]["labels"]["bytes"]) for row in files),
+        lines=int(sum(row["count"] for row in files)),
+        sources=tuple(sorted(sources)),
+        not_understood=(*found.refused, *(
+            NotUnderstood(row["example"]["file"], row["example"]["text"])
+            for row in told if row["name"] == names.FILE_NOT_UNDERSTOOD
+        )),
+        notes=tuple(_notes(files, question)),
+    )  # fmt: skip - the fields in the order of the report
+
+
+QUIET_NAMES = {
+    names.CLIENT_STARTED, names.INVOCATION_STARTED, names.INVOCATION_ENDED, names.BROKER_STARTED, names.BROKER_STOPPING,
+}
+"""Events that are no errors."""
+
+APPLICATION = "application"
+
+
+def _visible(sources: set[str], files: Sequence[Any]) -> set[str]:
+    """A log with times whose writer no signature names is an application's, and would show its clients' errors."""
+    anonymous = any(not row["example"]["labels"]["sources"] and row["example"]["labels"]["timed"] == "true" for row in files)
+    return sources | ({APPLICATION} if anonymous else set())
+
+
+def _notes(files: Sequence[Any], question: Question) -> Iterator[str]:
+    guessed = sum(row["example"]["labels"]["zoned"] == "false" for row in files)
+    if guessed:
+        yield f"{guessed} of {len(files)} files carry times without a zone: read as {question.zone}. Change it: --timezone"
+
+
+def _groups(rows: Any, why: Mapping[str, str] = {}) -> list[ErrorGroup]:  # noqa: ANN401, B006 - Spark rows; never written
+    groups = [_group(row, why.get(row["name"], "")) for row in rows]
+    return sorted(groups, key=lambda group: -group.count)[:GROUPS_SHOWN]
+
+
+def _group(row: Any, why: str) -> ErrorGroup:  # noqa: ANN401 - Spark's Row has no static type
+    example = row["example"]
+    kind = example["labels"].get("kind") or row["name"]
+    evidence = Evidence(file=example["file"], line=example["line"], text=example["text"] or "", time=example["at"])
+    return ErrorGroup(
+        kind=kind, count=int(row["count"]), example=evidence, first=row["first"], last=row["last"], why=why,
+    )

@@ -1,0 +1,251 @@
+"""Reads one stream from its bytes to its events: the only place where raw telemetry is touched.
+
+The scanner finds signatures in whole blocks; times, fields and line numbers are worked out only around what it found
+and at the edges of quiet gaps. Formats that cannot be read so (several writers in one file, records cut into pieces,
+one large document) hand out their records one by one instead, and the rest is the same.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from leadsman.pipeline.blocks import Block, Unreadable, blocks
+from leadsman.pipeline.events import Row
+from leadsman.pipeline.gaps import Gap, LongestGaps, Mark, gaps_between, next_mark, previous_mark
+from leadsman.pipeline.record import Head, Hit, Listener, iso, quote
+from leadsman.pipeline.scanner import scanner
+from leadsman.telemetry.recognise import recognise
+from leadsman.vocabulary import FILE_NOT_UNDERSTOOD, FILE_READ, SUBJECT_ACTIVE, SUBJECT_QUIET
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from datetime import tzinfo
+
+    from numpy.typing import NDArray
+
+    from leadsman.pipeline.streams import File, Stream
+    from leadsman.telemetry.format import Format
+
+LINES_LOOKED_BACK = 400
+"""How far above a hit its record's first line is looked for: deeper than stack traces are."""
+
+NEWLINE = 10
+
+
+class Subject:
+    """One writer's lines so far: when it began, when it last wrote, and its longest silences."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.lines = 0
+        self.first: int | None = None
+        self.last: tuple[int, int, str, str] | None = None  # at, line, text, file
+        self.gaps = LongestGaps()
+
+    def wrote(self, at: int, line: int, text: str, file: str) -> None:
+        """Note a line with a time; keep the silence before it if it was a long one."""
+        if self.first is None:
+            self.first = at
+        if self.last is not None and at - self.last[0] >= self.gaps.floor_ms:
+            before_at, before_line, before_text, before_file = self.last
+            seconds = (at - before_at) / 1000
+            self.gaps.add(
+                Gap(seconds, at, line, quote(text), file, before_line, quote(before_text), before_file),
+            )
+        self.last = (at, line, text, file)
+
+    def passed(self, at: int, line: int, text: str, file: str) -> None:
+        """Note a line with a time that no long silence lies before."""
+        self.last = (at, line, text, file)
+
+
+def read(stream: Stream, zone: tzinfo) -> Iterator[Row]:
+    """Yield every event of the stream's files, what was read of each, and its subjects' activity."""
+    listener = Listener(stream.capture)
+    subjects: dict[str, Subject] = {}
+    for file, form in _in_order(stream.files, zone):
+        if isinstance(form, str):
+            yield _not_understood(stream.capture, file, form)
+        elif form is not None:
+            yield from _read_file(file, form, stream, listener, subjects)
+    yield from listener.unknown_errors()
+    for subject in subjects.values():
+        yield from _activity(stream.capture, stream.files[0].name, subject)
+
+
+def _in_order(files: Iterable[File], zone: tzinfo) -> list[tuple[File, Format | str | None]]:
+    """Return the files by their first times, each with its format, or with the reason why it has none."""
+    sampled = [(file, *_sample(file, zone)) for file in files]
+    sampled.sort(key=lambda sample: (sample[2] is None, sample[2] or 0, sample[0].name))
+    return [(file, form) for file, form, _ in sampled]
+
+
+def _sample(file: File, zone: tzinfo) -> tuple[Format | str | None, int | None]:
+    try:
+        with closing(blocks(file.path)) as opened:
+            block = next(opened, None)
+    except (Unreadable, OSError) as error:
+        return f"cannot be read: {error}", None
+    if block is None:
+        return "empty", None
+    form = recognise(block.data[: block.end], zone=zone)
+    if form is None:
+        return "not text, and no format that leadsman knows", None
+    mark = next_mark(block.data, 0, block.end, form.time_at)
+    return form, None if mark is None else mark.at
+
+
+def _read_file(file: File, form: Format, stream: Stream, listener: Listener, subjects: dict[str, Subject]) -> Iterator[Row]:
+    reading = FileReading(file, form, stream, listener, subjects)
+    opened = blocks(file.path)
+    trouble: str | None = None
+    with closing(opened):
+        try:
+            yield from reading.records(opened) if form.records else reading.lines(opened)
+        except (Unreadable, OSError) as error:
+            trouble = str(error)
+    labels = {"bytes": str(reading.bytes), "format": ", ".join(form.names), "sources": ",".join(sorted(listener.sources))}
+    labels |= {"zoned": str(form.zoned).lower(), "timed": str(reading.timed).lower()}
+    yield Row(stream.capture, None, stream.name, None, FILE_READ, file.name, 0, None, float(reading.line), labels)
+    if trouble:
+        yield _not_understood(stream.capture, file, trouble)
+
+
+class FileReading:
+    """The reading of one file: which line it has come to, and which record that line belongs to."""
+
+    def __init__(self, file: File, form: Format, stream: Stream, listener: Listener, subjects: dict[str, Subject]) -> None:
+        self.bytes = 0
+        self.line = 0  # lines that lie behind
+        self._file = file.name
+        self._form = form
+        self._stream = stream
+        self._listener = listener
+        self._subjects = subjects
+        self._head = Head(None, "", stream.name)
+
+    def lines(self, opened: Iterable[Block]) -> Iterator[Row]:
+        """Read whole blocks: from hit to hit, and from gap to gap."""
+        _, scan = scanner()
+        subject = self._subject(self._stream.name)
+        partial = False
+        for block in opened:
+            data = block.data if block.end == len(block.data) else block.data[: block.end]
+            newlines = np.frombuffer(data, np.uint8) == NEWLINE
+            yield from self._hits(data, scan(data), newlines)
+            self._silences(data, newlines, subject)
+            count = int(np.count_nonzero(newlines))
+            partial = data[-1] != NEWLINE
+            self.line += count
+            self.bytes += len(data)
+            subject.lines += count
+        self.line += partial
+        subject.lines += partial
+
+    def records(self, opened: Iterable[Block]) -> Iterator[Row]:
+        """Read record by record, as the format hands them out."""
+        _, scan = scanner()
+        assert self._form.records is not None
+        for record in self._form.records(self._counted(opened)):
+            subject = self._subject(record.subject or self._stream.name)
+            subject.lines += 1
+            if record.at is not None:
+                subject.wrote(record.at, record.line, record.quote, self._file)
+                self._head = Head(record.at, record.text, subject.name)
+            elif subject.name != self._head.subject or not self._head.text:
+                at = None if subject.last is None else subject.last[0]
+                self._head = Head(at, record.text, subject.name)
+            found = {index for _, index in scan(record.text.encode())}
+            if found:
+                hit = Hit(record.line, record.text, quote(record.quote), tuple(sorted(found)))
+                yield from self._listener.hear(self._head, [hit], self._file)
+
+    def _counted(self, opened: Iterable[Block]) -> Iterator[bytes]:
+        for block in opened:
+            data = block.data[: block.end]
+            self.bytes += len(data)
+            self.line += data.count(b"\n") + (not data.endswith(b"\n"))
+            yield data
+
+    def _subject(self, name: str) -> Subject:
+        subject = self._subjects.get(name)
+        if subject is None:
+            subject = self._subjects[name] = Subject(name)
+        return subject
+
+    def _hits(self, data: bytes, found: list[tuple[int, int]], newlines: NDArray[np.bool_]) -> Iterator[Row]:
+        """Group what was found by line, the lines by record, and turn each record into events."""
+        by_line: dict[int, dict[int, int]] = {}
+        for end, index in found:
+            by_line.setdefault(data.rfind(b"\n", 0, end - 1) + 1, {}).setdefault(index, end)
+        counted_to, line = 0, self.line
+        hits: list[tuple[int, Hit]] = []
+        for start in sorted(by_line):
+            line += int(np.count_nonzero(newlines[counted_to:start]))
+            counted_to = start
+            hits.append((start, self._hit(data, start, line + 1, by_line[start])))
+        for (_, head), members in groupby(hits, key=lambda pair: self._head_of(data, pair[0])):
+            yield from self._listener.hear(head, [hit for _, hit in members], self._file)
+
+    def _hit(self, data: bytes, start: int, line: int, found: dict[int, int]) -> Hit:
+        end = data.find(b"\n", start)
+        end = len(data) if end < 0 else end
+        text = data[start:end].decode("utf-8", "replace").rstrip("\r")
+        return Hit(line, text, quote(text, min(found.values()) - start), tuple(sorted(found)))
+
+    def _head_of(self, data: bytes, start: int) -> tuple[int, Head]:
+        """Return where the record begins that the line at `start` belongs to, looking upwards from it, and its head."""
+        time_at = self._form.time_at
+        for _ in range(LINES_LOOKED_BACK):
+            end = data.find(b"\n", start)
+            end = len(data) if end < 0 else end
+            at = time_at(data, start, end)
+            if at is not None:
+                return start, Head(at, data[start:end].decode("utf-8", "replace"), self._stream.name)
+            if start == 0:
+                break
+            start = data.rfind(b"\n", 0, start - 1) + 1
+        return -1, self._head
+
+    def _silences(self, data: bytes, newlines: NDArray[np.bool_], subject: Subject) -> None:
+        """Note the block's first and last line, and every long silence between two of its lines."""
+        time_at = self._form.time_at
+        first, last = next_mark(data, 0, len(data), time_at), previous_mark(data, len(data), time_at)
+        if first is None or last is None:
+            return
+        subject.wrote(*self._where(data, first, newlines))
+        for left, right in gaps_between(data, first, last, time_at, floor_ms=subject.gaps.floor_ms):
+            subject.passed(*self._where(data, left, newlines))
+            subject.wrote(*self._where(data, right, newlines))
+        subject.passed(*self._where(data, last, newlines))
+        self._head = Head(last.at, data[last.start : last.end].decode("utf-8", "replace"), subject.name)
+
+    def _where(self, data: bytes, mark: Mark, newlines: NDArray[np.bool_]) -> tuple[int, int, str, str]:
+        """Return time, line number, text and file of a line."""
+        line = self.line + int(np.count_nonzero(newlines[: mark.start])) + 1
+        return mark.at, line, data[mark.start : mark.end].decode("utf-8", "replace").rstrip("\r"), self._file
+
+
+def _activity(capture: str, file: str, subject: Subject) -> Iterator[Row]:
+    if subject.first is None or subject.last is None:
+        return
+    labels = {"until": iso(subject.last[0]), "floor_seconds": str(subject.gaps.floor_ms / 1000)}
+    yield Row(capture, subject.first, subject.name, None, SUBJECT_ACTIVE, file, 0, None, float(subject.lines), labels)
+    for gap in subject.gaps:
+        labels = {
+            "since": iso(gap.at - round(gap.seconds * 1000)),
+            "before_line": str(gap.before_line),
+            "before_text": gap.before_text,
+            "before_file": gap.before_file,
+        }
+        yield Row(
+            capture, gap.at, subject.name, None, SUBJECT_QUIET, gap.file, gap.line, gap.text, gap.seconds, labels,
+        )
+
+
+def _not_understood(capture: str, file: File, why: str) -> Row:
+    return Row(capture, None, None, None, FILE_NOT_UNDERSTOOD, file.name, 0, why, None, {"bytes": str(file.bytes)})

@@ -1,0 +1,139 @@
+"""Turns one log record, a line with the lines that continue it, into events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from leadsman.pipeline.events import Row
+from leadsman.redaction import mask
+from leadsman.telemetry.line import error_kind, normalised
+from leadsman.telemetry.source import every_signature
+from leadsman.vocabulary import ERROR, SETTING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+QUOTE_LENGTH = 1000
+"""Characters of a line that are quoted: a whole ordinary line; of a longer one the part around what was found."""
+
+GROUPS_KEPT = 2000
+"""Kinds of unknown errors that are told apart in one stream."""
+
+
+class Hit(NamedTuple):
+    """A line on which signatures were found. `text` is what they are matched on, `quote` what stands in the file."""
+
+    line: int
+    text: str
+    quote: str
+    signatures: tuple[int, ...]
+
+
+class Head(NamedTuple):
+    """The first line of a record: what a stack trace belongs to. `at` is in milliseconds since 1970 UTC."""
+
+    at: int | None
+    text: str
+    subject: str
+
+
+@dataclass(slots=True)
+class Group:
+    """Errors of one kind with one message."""
+
+    row: Row
+    count: int = 0
+    first: int | None = None
+    last: int | None = None
+
+
+@dataclass(slots=True)
+class Listener:
+    """Collects what the records of one stream say: events one by one, unknown errors grouped."""
+
+    capture: str
+    sources: set[str] = field(default_factory=set)
+    groups: dict[tuple[str, str], Group] = field(default_factory=dict)
+
+    def hear(self, head: Head, hits: Iterable[Hit], file: str) -> Iterator[Row]:
+        """Yield the record's events, each kind once (settings: one a line)."""
+        said: set[object] = set()
+        unknown: Hit | None = None
+        for hit in hits:
+            for index in hit.signatures:
+                source, signature, pattern = every_signature()[index]
+                if signature.event == ERROR:
+                    unknown = unknown or hit
+                    continue
+                key = (signature.event, hit.line) if signature.event == SETTING else signature.event
+                match = pattern.search(hit.text)
+                if key in said or match is None or not _within(signature.within, head.text):
+                    continue
+                said.add(key)
+                if signature.names_source:
+                    self.sources.add(source.name)
+                labels = {name: text for name, text in match.groupdict().items() if text and name != "value"}
+                value = match.groupdict().get("value")
+                yield Row(
+                    self.capture,
+                    head.at,
+                    head.subject,
+                    source.name,
+                    signature.event,
+                    file,
+                    hit.line,
+                    hit.quote,
+                    None if value is None else _number(value, signature.scale),
+                    {**signature.labels, **labels},
+                )
+        if unknown is not None and not said:
+            self._group(head, unknown, file)
+
+    def unknown_errors(self) -> Iterator[Row]:
+        """Yield one event a group of errors that no signature knows."""
+        for group in self.groups.values():
+            labels = dict(group.row.labels)
+            if group.last is not None:
+                labels["until"] = iso(group.last)
+            yield group.row._replace(at=group.first, value=float(group.count), labels=labels)
+
+    def _group(self, head: Head, hit: Hit, file: str) -> None:
+        kind = error_kind(hit.text) if hit.text != head.text else error_kind(head.text)
+        key = (kind, normalised(hit.text))
+        if len(self.groups) >= GROUPS_KEPT:
+            key = (kind, "")
+        group = self.groups.get(key)
+        if group is None:
+            labels = {"kind": kind, "message": key[1]}
+            row = Row(self.capture, head.at, head.subject, None, ERROR, file, hit.line, hit.quote, 0.0, labels)
+            group = self.groups[key] = Group(row)
+        group.count += 1
+        if head.at is not None:
+            group.first = head.at if group.first is None else min(group.first, head.at)
+            group.last = head.at if group.last is None else max(group.last, head.at)
+
+
+def quote(line: str, near: int = 0) -> str:
+    """Return the line, secrets masked; of an overlong one the part around character `near`."""
+    if len(line) > QUOTE_LENGTH:
+        start = max(0, min(near - QUOTE_LENGTH // 2, len(line) - QUOTE_LENGTH))
+        line = line[start : start + QUOTE_LENGTH]
+    return mask(line)
+
+
+def iso(at: int) -> str:
+    """Return milliseconds since 1970 as ISO 8601 in UTC."""
+    return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds")
+
+
+def _within(texts: tuple[str, ...], head: str) -> bool:
+    return not texts or any(text in head for text in texts)
+
+
+def _number(text: str, scale: float) -> float | None:
+    try:
+        return float(text) * scale
+    except ValueError:
+        return None

@@ -1,0 +1,91 @@
+"""Finds every signature in a block of raw bytes in one pass."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from leadsman.telemetry.source import every_signature
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+Scan = "Callable[[bytes], list[tuple[int, int]]]"
+"""block -> (end of the match, index of the signature), in order of the end; an index can come more than once a line."""
+
+
+@cache
+def scanner() -> tuple[str, Callable[[bytes], list[tuple[int, int]]]]:
+    """Return the fastest engine that this machine has, and its name. Made once a process."""
+    patterns = [signature.pattern for _, signature, _ in every_signature()]
+    for name, make in (("hyperscan", _hyperscan), ("re2", _re2)):
+        try:
+            return name, make(patterns)
+        except ImportError:
+            continue
+    return "re", _each(re.compile(_any(patterns)), patterns, re.compile)
+
+
+def _hyperscan(patterns: list[str]) -> Callable[[bytes], list[tuple[int, int]]]:
+    import hyperscan  # noqa: PLC0415 - not on every machine
+
+    database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
+    database.compile(
+        expressions=[pattern.encode() for pattern in patterns],
+        ids=list(range(len(patterns))),
+        flags=[0] * len(patterns),
+    )
+
+    def scan(block: bytes) -> list[tuple[int, int]]:
+        hits: list[tuple[int, int]] = []
+        found = hits.append
+
+        def on_match(index: int, _start: int, end: int, _flags: int, _context: object) -> None:
+            found((end, index))
+
+        database.scan(block, match_event_handler=on_match)
+        return hits
+
+    return scan
+
+
+def _re2(patterns: list[str]) -> Callable[[bytes], list[tuple[int, int]]]:
+    import re2  # noqa: PLC0415 - not on every machine
+
+    options = re2.Options()
+    options.max_mem = 256 << 20  # the default of 8 MiB makes RE2 fall back to a slow engine for this many patterns
+    options.never_nl = False
+    return _each(re2.compile(_any(patterns).encode(), options), patterns, lambda text: re.compile(text))
+
+
+def _any(patterns: list[str]) -> str:
+    bare = (re.sub(r"\(\?P<\w+>", "(?:", pattern) for pattern in patterns)
+    return "|".join(f"(?:{pattern})" for pattern in bare)
+
+
+def _each(alternatives: Any, patterns: list[str], compiler: Any) -> Callable[[bytes], list[tuple[int, int]]]:  # noqa: ANN401 - re and re2 share a shape, not a type
+    """One search over the whole block finds the lines; each pattern is then tried on those lines alone."""
+    singles = [compiler(pattern) for pattern in patterns]
+    as_bytes = isinstance(alternatives.pattern, bytes)
+
+    def scan(block: bytes) -> list[tuple[int, int]]:
+        text: Any = block if as_bytes else block.decode("latin-1")
+        newline: Any = b"\n" if as_bytes else "\n"
+        return list(_line_hits(alternatives, singles, text, newline))
+
+    return scan
+
+
+def _line_hits(alternatives: Any, singles: list[Any], text: Any, newline: Any) -> Iterator[tuple[int, int]]:  # noqa: ANN401
+    position = 0
+    while found := alternatives.search(text, position):
+        start = text.rfind(newline, 0, found.start()) + 1
+        stop = text.find(newline, found.end())
+        stop = len(text) if stop < 0 else stop
+        line = text[start:stop]
+        line = line.decode("latin-1") if isinstance(line, bytes) else line
+        for index, single in enumerate(singles):
+            if match := single.search(line):
+                yield start + max(1, match.end()), index
+        position = stop

@@ -1,0 +1,231 @@
+"""One Spark session from whatever there is: a running one, a Connect server, a cluster, or a JVM of our own."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import tempfile
+import zipfile
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from leadsman.errors import SparkError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from pyspark.sql import SparkSession
+
+PACKAGE = Path(__file__).parent.parent
+
+NATIVE = ("pyarrow", "numpy")
+"""What an executor cannot do without. Hyperscan and isal are only faster."""
+
+SETTINGS = {
+    "spark.ui.enabled": "false",  # 0.7 s of start-up
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "OFF",  # a reader of a finding is not a reader of Spark's log
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "2",  # what is left after the reader is small
+    "spark.sql.adaptive.enabled": "false",  # re-planning costs more than it saves on small tables
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+}
+
+LOCAL = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.codegen.wholeStage": "false",  # compiling Java for a few thousand rows takes longer than the rows
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",  # each broadcast would be a job of its own
+    "spark.sql.optimizer.maxIterations": "40",
+}
+
+DELTA = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.databricks.delta.snapshotPartitions": "2",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What kind of session is asked for. `delta` loads Delta Lake; `conf` overrides everything set here."""
+
+    master: str | None = None
+    remote: str | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+    delta: bool = False
+    dump_archive: bool = False
+
+
+@contextmanager
+def session(wanted: Wanted = Wanted()) -> Iterator[SparkSession]:
+    """Yield a session; end what was started for it. Raises SparkError where none can be had."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # otherwise workers take `python3` from PATH
+    if wanted.remote:
+        yield from _remote(wanted)
+    elif active := _active():
+        yield active
+    elif wanted.master and not wanted.master.startswith("local"):
+        yield from _cluster(wanted)
+    else:
+        yield from _local(wanted)
+
+
+def _active() -> SparkSession | None:
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - half a second that --help need not pay
+
+    return SparkSession.getActiveSession()
+
+
+def _remote(wanted: Wanted) -> Iterator[SparkSession]:
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
+    try:
+        spark = SparkSession.builder.remote(str(wanted.remote)).getOrCreate()
+        spark.version  # noqa: B018 - the first call is what reaches the server
+    except Exception as error:
+        raise SparkError(f"No Spark Connect server answers at {wanted.remote}: {_brief(error)}") from error
+    spark.addArtifacts(str(packed()), pyfile=True)
+    for key, value in {**_settable(), **wanted.conf}.items():
+        spark.conf.set(key, value)
+    check_executors(spark)
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def _settable() -> dict[str, str]:
+    """Return the settings that a running session takes."""
+    return {key: value for key, value in SETTINGS.items() if key.startswith("spark.sql.")}
+
+
+def _cluster(wanted: Wanted) -> Iterator[SparkSession]:
+    settings = {**SETTINGS, **(DELTA if wanted.delta else {}), **wanted.conf}
+    try:
+        spark = _build(str(wanted.master), settings)
+    except Exception as error:
+        raise SparkError(f"No Spark cluster answers at {wanted.master}: {_brief(error)}") from error
+    spark.sparkContext.addPyFile(str(packed()))
+    check_executors(spark)
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def _local(wanted: Wanted) -> Iterator[SparkSession]:
+    settings = {**SETTINGS, **LOCAL, **(DELTA if wanted.delta else {}), **wanted.conf}
+    master = wanted.master or f"local[{os.cpu_count() or 2}]"
+    spark, stop = _own_jvm(master, settings, wanted)
+    try:
+        yield spark
+    finally:
+        spark.stop()
+        stop()
+
+
+def _own_jvm(master: str, settings: Mapping[str, str], wanted: Wanted) -> tuple[SparkSession, Callable[[], object]]:
+    """Start our own JVM, and Spark's stock start if that fails for any reason."""
+    from leadsman import java  # noqa: PLC0415 - only where a JVM is started
+    from leadsman.pipeline import jvm  # noqa: PLC0415
+
+    executable = java.find()
+    jars = _delta_jars() if wanted.delta else ()
+    archive = jvm.archive_of(executable, jvm.class_path(jars))
+    heap_mb = _heap_mb(settings)
+    attempts = [{"dump": archive.with_suffix(".part")}] if wanted.dump_archive else []
+    attempts += [{"archive": archive}] if jvm.usable(archive) else []
+    for attempt in [*attempts, {}]:
+        try:
+            gateway = jvm.launch(executable, jars, heap_mb=heap_mb, conf=settings, **attempt)
+        except (SparkError, OSError):
+            if "archive" in attempt:
+                archive.unlink(missing_ok=True)
+            continue
+        with _environment(PYSPARK_GATEWAY_PORT=str(gateway.port), PYSPARK_GATEWAY_SECRET=gateway.secret):
+            return _build(master, settings), gateway.stop
+    return _build(master, {**settings, "spark.driver.memory": f"{heap_mb}m"}), lambda: None
+
+
+def _delta_jars() -> tuple[Path, ...]:
+    from leadsman.jars import fetch  # noqa: PLC0415
+
+    return tuple(fetch("spark-4.2"))
+
+
+def _heap_mb(settings: Mapping[str, str]) -> int:
+    asked = settings.get("spark.driver.memory", "1g").lower()
+    units = {"k": 1 / 1024, "m": 1, "g": 1024, "t": 1 << 20}
+    try:
+        return int(float(asked.rstrip("bkmgt")) * units.get(asked.rstrip("b")[-1], 1))
+    except ValueError as error:
+        raise SparkError(f"spark.driver.memory takes a size such as 2g, not {asked!r}.") from error
+
+
+def _build(master: str, settings: Mapping[str, str]) -> SparkSession:
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
+    builder: Any = SparkSession.builder
+    builder = builder.master(master).appName("leadsman")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    spark: SparkSession = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    return spark
+
+
+@contextmanager
+def _environment(**values: str) -> Iterator[None]:
+    before = {key: os.environ.get(key) for key in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            if value is None:
+                del os.environ[key]
+            else:
+                os.environ[key] = value
+
+
+def packed() -> Path:
+    """Return our package as one zip for the executors, made anew whenever a file of it has changed."""
+    files = sorted(path for path in PACKAGE.rglob("*.py") if "recorded" not in path.parts)
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
+    target = Path(tempfile.gettempdir(), f"leadsman-{os.getuid()}-{digest}.zip")
+    if not target.exists():
+        with tempfile.NamedTemporaryFile(dir=target.parent, suffix=".zip", delete=False) as part:
+            with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
+                for path in files:
+                    archive.write(path, Path("leadsman", path.relative_to(PACKAGE)))
+        Path(part.name).replace(target)
+    return target
+
+
+def check_executors(spark: SparkSession) -> None:
+    """Run one row through an executor's Python. Raises SparkError that names what is missing there."""
+    wanted = NATIVE
+
+    def look(batches: Iterator[Any]) -> Iterator[Any]:
+        from importlib.util import find_spec  # noqa: PLC0415 - runs on the executor
+
+        import pandas as pd  # noqa: PLC0415
+
+        for _ in batches:
+            yield pd.DataFrame({"missing": [name for name in wanted if find_spec(name) is None]})
+
+    try:
+        missing = [row["missing"] for row in spark.range(1).mapInPandas(look, "missing string").collect()]
+    except Exception as error:
+        raise SparkError(f"The cluster's Python cannot run leadsman: {_brief(error)}") from error
+    if missing:
+        raise SparkError(f"The cluster's Python lacks {', '.join(missing)}. Install it on the executors, or run locally.")
+
+
+def _brief(error: Exception) -> str:
+    return str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__

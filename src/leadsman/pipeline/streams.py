@@ -1,0 +1,136 @@
+"""What there is to read below a path, and which files belong to one another."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from leadsman.errors import CaptureError
+from leadsman.model import NotUnderstood
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+MANIFEST = "manifest.json"
+
+ROTATED = re.compile(r"(?:[.-]\d{4}-?\d\d-?\d\d(?:[-T_]?\d\d)*|\.\d{1,4})$")
+"""`app.log.1`, `app.log-20210216`, `app.2021-02-16.log`: the number or date that a rotation appends."""
+
+COMPRESSED = (".gz", ".zst", ".bz2")
+
+NUMBERED = re.compile(r"(?:part-)?\d{4,}(?:\.\w+)*$")
+"""`000000.gz` in a CloudWatch export, `part-00000`: a file without a name of its own belongs to its folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One file: where it is, what the report calls it, and its size on disk in bytes."""
+
+    path: str
+    name: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """The files that one writer wrote, rotated or not. Read by one task, in the order of their first times."""
+
+    capture: str
+    name: str
+    files: tuple[File, ...]
+
+    @property
+    def bytes(self) -> int:
+        """Bytes on disk."""
+        return sum(file.bytes for file in self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a path holds. `refused` are files that are not read, each with the reason."""
+
+    streams: tuple[Stream, ...]
+    refused: tuple[NotUnderstood, ...]
+
+
+def find(path: str) -> Found:
+    """List the files at `path`, a file or a folder. Names are taken as they are: no character is a wildcard."""
+    root = Path(path)
+    if not root.exists():
+        raise CaptureError(f"No capture at {path}: there is no such file or folder. Record one: leadsman collect {path}")
+    if root.is_dir() and not os.access(root, os.R_OK | os.X_OK):
+        raise CaptureError(f"The folder {path} cannot be read: permission denied. Run as its owner, or copy it.")
+    listed = list(_walk(root))
+    files = [item for item in listed if isinstance(item, File)]
+    refused = [item for item in listed if isinstance(item, NotUnderstood)]
+    return Found(tuple(_grouped(path, files)), tuple(refused))
+
+
+def stream_of(name: str) -> str:
+    """Return the name of the stream that a file belongs to, by the file's path below its capture."""
+    bare = name
+    for suffix in COMPRESSED:
+        bare = bare.removesuffix(suffix)
+    folder, _, base = bare.rpartition("/")
+    if folder and NUMBERED.fullmatch(base):
+        return folder
+    stem, dot, extension = base.rpartition(".")
+    if dot and not extension.isdigit():
+        base = ROTATED.sub("", stem) + dot + extension
+    return f"{folder}/{ROTATED.sub('', base)}" if folder else ROTATED.sub("", base)
+
+
+def balanced(streams: Sequence[Stream], parts: int) -> list[list[Stream]]:
+    """Share the streams out among at most `parts` tasks, largest first, so that all finish together."""
+    shares: list[list[Stream]] = [[] for _ in range(min(parts, len(streams)))]
+    loads = [0] * len(shares)
+    for stream in sorted(streams, key=lambda stream: (-stream.bytes, stream.capture, stream.name)):
+        lightest = loads.index(min(loads))
+        shares[lightest].append(stream)
+        loads[lightest] += stream.bytes + 4096  # opening a file costs about as much as reading 4 KiB
+    return shares
+
+
+def _grouped(capture: str, files: Iterable[File]) -> Iterator[Stream]:
+    together: dict[str, list[File]] = {}
+    for file in files:
+        together.setdefault(stream_of(file.name), []).append(file)
+    for name, members in together.items():
+        yield Stream(capture, name, tuple(members))
+
+
+def _walk(root: Path) -> Iterator[File | NotUnderstood]:
+    if not root.is_dir():
+        yield _look(root, root.name, root.parent)
+        return
+    unreadable: list[OSError] = []
+    for folder, folders, names in os.walk(root, onerror=unreadable.append):
+        folders.sort()
+        for name in sorted(names):
+            path = Path(folder, name)
+            relative = path.relative_to(root).as_posix()
+            if relative != MANIFEST:
+                yield _look(path, relative, root)
+    for error in unreadable:
+        yield NotUnderstood(os.path.relpath(error.filename, root), f"folder cannot be read: {error.strerror}")
+
+
+def _look(path: Path, name: str, root: Path) -> File | NotUnderstood:
+    """Return the file, or why it is not read."""
+    try:
+        if path.is_symlink() and not path.resolve().is_relative_to(root.resolve()):
+            return NotUnderstood(name, "symbolic link out of the folder: not followed")
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            return NotUnderstood(name, "not a regular file")
+        if path.is_symlink():
+            return NotUnderstood(name, "symbolic link to a file that is read under its own name")
+        if not os.access(path, os.R_OK):
+            return NotUnderstood(name, "cannot be read: permission denied")
+    except OSError as error:
+        return NotUnderstood(name, f"cannot be read: {error.strerror}")
+    return File(str(path), name, status.st_size)

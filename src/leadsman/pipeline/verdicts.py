@@ -1,0 +1,185 @@
+"""Turns observations into verdicts, alike for every failure mode.
+
+PRESENT: every required link is observed on the same subject, in the chain's order, and no rival stands.
+UNKNOWN: the symptom is seen, nothing contradicts the chain, but a required link is not visible in this capture;
+         or the capture holds no source that could have shown the symptom at all.
+ABSENT:  everything else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from leadsman.model import (
+    EVERY_SUBJECT,
+    Evidence,
+    FailureMode,
+    Finding,
+    LinkFinding,
+    Point,
+    RivalFinding,
+    State,
+    Verdict,
+)
+from leadsman.words import say
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
+
+EVIDENCE_KEPT = 8
+"""Lines quoted for one link of a finding."""
+
+SUBJECTS_NAMED = 50
+"""Subjects that a finding names one by one; it counts the rest."""
+
+RIVAL = "rival."
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One row of the detector's answer."""
+
+    subject: str
+    link: str
+    state: State | None
+    since: datetime | None
+    until: datetime | None
+    figures: Mapping[str, float] = field(default_factory=dict)
+    facts: Mapping[str, str] = field(default_factory=dict)
+    evidence: tuple[Evidence, ...] = ()
+
+
+def observation(row: Any) -> Observation:  # noqa: ANN401 - Spark's Row has no static type
+    """Return a Spark row as an Observation."""
+    evidence = tuple(
+        Evidence(file=each["file"], line=each["line"], text=each["text"], time=each["at"]) for each in row["evidence"]
+    )
+    return Observation(
+        row["subject"], row["link"], State(row["state"]) if row["state"] else None, row["since"], row["until"],
+        row["figures"], row["facts"], evidence,
+    )  # fmt: skip - in the order of the fields
+
+
+def judge(mode: str, card: FailureMode, observations: Iterable[Observation], *, sources: Iterable[str], points: Iterable[Point] = ()) -> Finding:
+    """Return what the observations of one capture amount to. `sources` are the telemetry sources that it holds."""
+    seen = list(observations)
+    subjects = _by_subject(seen)
+    states = {name: _subject_verdict(card, links) for name, links in subjects.items()}
+    verdict = _worst(states.values())
+    if verdict is Verdict.PRESENT and _standing(card, seen):
+        verdict = Verdict.ABSENT
+    if not subjects and not set(sources) & set(card.symptom_sources):
+        return _blind(mode, card)
+    if verdict is Verdict.ABSENT:
+        return Finding(mode=mode, verdict=verdict, title=card.title, summary=card.absent)
+    chosen = [name for name, state in states.items() if state is verdict]
+    return _finding(mode, card, verdict, chosen=chosen, subjects=subjects, seen=seen, points=tuple(points))
+
+
+def _by_subject(observations: Iterable[Observation]) -> dict[str, dict[str, Observation]]:
+    subjects: dict[str, dict[str, Observation]] = {}
+    for each in observations:
+        if each.subject != EVERY_SUBJECT:
+            subjects.setdefault(each.subject, {})[each.link] = each
+    return subjects
+
+
+def _subject_verdict(card: FailureMode, links: Mapping[str, Observation]) -> Verdict:
+    required = [links.get(link.id) for link in card.chain if link.required]
+    states = [None if each is None else each.state for each in required]
+    if State.CONTRADICTED in states or states[-1] is not State.OBSERVED:
+        return Verdict.ABSENT
+    if any(state is not State.OBSERVED for state in states):
+        return Verdict.UNKNOWN
+    starts = [each.since for each in required if each is not None and each.since is not None]
+    return Verdict.PRESENT if starts == sorted(starts) else Verdict.ABSENT
+
+
+def _worst(verdicts: Iterable[Verdict]) -> Verdict:
+    found = set(verdicts)
+    return next((each for each in Verdict if each in found), Verdict.ABSENT)
+
+
+def _standing(card: FailureMode, observations: Sequence[Observation]) -> list[str]:
+    """Return the rivals that explain everything by themselves."""
+    decisive = {RIVAL + rival.id for rival in card.rivals if rival.decisive}
+    return [each.link for each in observations if each.link in decisive and each.state is State.OBSERVED]
+
+
+def _blind(mode: str, card: FailureMode) -> Finding:
+    """No source of this capture could have shown the symptom: silence says nothing."""
+    link = card.chain[-1]
+    chain = tuple(
+        LinkFinding(link=each.id, claim=each.claim, state=State.NOT_VISIBLE, says=each.not_visible) for each in card.chain
+    )
+    return Finding(
+        mode=mode, verdict=Verdict.UNKNOWN, title=card.title, summary=card.blind, chain=chain, next=link.settled_by,
+    )
+
+
+def _finding(
+    mode: str,
+    card: FailureMode,
+    verdict: Verdict,
+    *,
+    chosen: Sequence[str],
+    subjects: Mapping[str, Mapping[str, Observation]],
+    seen: Sequence[Observation],
+    points: tuple[Point, ...],
+) -> Finding:
+    numbers = _figures(seen)
+    chain = tuple(_link(card, index, [subjects[name] for name in chosen], numbers) for index in range(len(card.chain)))
+    affected = [each for name in chosen for each in subjects[name].values()]
+    unsettled = [link for link, told in zip(card.chain, chain, strict=True) if told.state is State.NOT_VISIBLE]
+    return Finding(
+        mode=mode,
+        verdict=verdict,
+        title=card.title,
+        summary=say(card.summary if verdict is Verdict.PRESENT else card.unsettled, numbers),
+        subjects={"affected": sorted(chosen)[:SUBJECTS_NAMED], "affected_count": len(chosen)},
+        since=min((each.since for each in affected if each.since), default=None),
+        until=max((each.until for each in affected if each.until), default=None),
+        figures=numbers,
+        chain=chain,
+        rivals=tuple(_rival(rival, seen, numbers) for rival in card.rivals),
+        cure=card.cure,
+        next=unsettled[0].settled_by if unsettled else card.next,
+        points=points,
+    )
+
+
+def _figures(observations: Iterable[Observation]) -> dict[str, float | str]:
+    """Return the figures and facts that hold for the whole capture."""
+    numbers: dict[str, float | str] = {}
+    for each in observations:
+        if each.subject == EVERY_SUBJECT:
+            numbers |= {**each.figures, **each.facts}
+    return numbers
+
+
+def _link(card: FailureMode, index: int, subjects: Sequence[Mapping[str, Observation]], numbers: Mapping[str, float | str]) -> LinkFinding:
+    link = card.chain[index]
+    told = [links[link.id] for links in subjects if link.id in links]
+    states = {each.state for each in told}
+    state = next((each for each in State if each in states), State.NOT_VISIBLE)
+    words = {State.OBSERVED: link.observed, State.CONTRADICTED: link.contradicted, State.NOT_VISIBLE: link.not_visible}
+    evidence = _spread([each.evidence for each in told if each.state is state])
+    return LinkFinding(link=link.id, claim=link.claim, state=state, says=say(words[state], numbers), evidence=evidence)
+
+
+def _spread(of_subjects: Sequence[Sequence[Evidence]]) -> tuple[Evidence, ...]:
+    """Return a few lines of each subject rather than many of one, in the order of time."""
+    share = max(2, EVIDENCE_KEPT // max(1, len(of_subjects)))
+    chosen = [line for lines in of_subjects for line in lines[:share]][:EVIDENCE_KEPT]
+    return tuple(sorted(chosen, key=lambda each: (each.time is None, each.time or 0, each.file, each.line)))
+
+
+def _rival(rival: Any, observations: Iterable[Observation], numbers: Mapping[str, float | str]) -> RivalFinding:  # noqa: ANN401 - model.Rival
+    state = next((each.state for each in observations if each.link == RIVAL + rival.id), None)
+    if state is State.CONTRADICTED:
+        text = say(rival.ruled_out, numbers)
+        return RivalFinding(cause=rival.cause, ruled_out_by=text, says=text)
+    says = rival.stands if state is State.OBSERVED else rival.not_visible
+    return RivalFinding(cause=rival.cause, ruled_out_by=None, says=say(says, numbers))
