@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from leadsman import vocabulary as names
 from leadsman.model import EVERY_SUBJECT
-from leadsman.pipeline.shapes import all_of, episodes, facts, figures, first_lines, line, seconds
+from leadsman.pipeline.shapes import EVIDENCE, all_of, episodes, facts, figures, first_lines, line, seconds
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -26,6 +26,12 @@ BROKER_LIFE = (names.BROKER_STARTED, names.BROKER_STOPPING)
 NETWORK_RETRY = "NETWORK|TIMED_OUT|[Dd]isconnect|Connection"
 FROZEN = r"(?:REPORT|END) RequestId|platform\.(?:report|runtimeDone)"
 IDLE_SETTING = "connections.max.idle.ms"
+HOPS = {
+    240.0: "Azure's load balancers (240 s)",
+    350.0: "AWS NAT gateways, network load balancers and Nitro V6 (350 s)",
+    600.0: "the broker's default (connections.max.idle.ms, 600 s)",
+}
+"""Documented idle limits in seconds; sources in page.md."""
 
 
 class Detection(NamedTuple):
@@ -244,7 +250,7 @@ def _failed(failures: DataFrame) -> DataFrame:
 def _per_subject(failures: DataFrame, link: str, state: Column, lines: Column, *, since: str, until: str) -> DataFrame:
     """Return one observation a subject: what most of its failures say."""
     told = failures.withColumn("state", state).withColumn("lines", lines)
-    empty = F.array().cast("array<struct<file:string,line:bigint,at:timestamp,text:string>>")
+    empty = F.array().cast(f"array<{EVIDENCE}>")
     return (
         told.groupBy("capture", "subject")
         .agg(
@@ -265,11 +271,15 @@ def _per_subject(failures: DataFrame, link: str, state: Column, lines: Column, *
     )  # fmt: skip - the columns of an observation
 
 
-POOLED = (
-    "failures", "after_gap", "while_busy", "unseen", "stalled", "reset", "retried", "lost", "frozen", "refused", "denied",
-    "restarted", "suffering", "limit_high", "limit_low", "longest_gap", "shorter", "longer_unharmed", "subjects",
-    "never_quiet", "never_quiet_longest", "broker_limit", "client_limit", "broker_lines", "closed",
+ALWAYS = (
+    "failures", "after_gap", "while_busy", "unseen", "suffering", "limit_high", "longest_gap", "subjects", "broker_limit",
+    "client_limit", "broker_lines", "refused", "denied", "restarted",
 )  # fmt: skip - a list of names
+WHERE_ANY = (
+    "stalled", "reset", "retried", "lost", "frozen", "limit_low", "shorter", "longer_unharmed", "never_quiet",
+    "never_quiet_longest", "closed",
+)  # fmt: skip - a list of names
+"""Figures that are left out where they are 0, and the sentences about them with them."""
 
 
 def _limit(pooled: DataFrame) -> DataFrame:
@@ -295,11 +305,19 @@ def _stands(condition: Column) -> Column:
 
 
 def _for_capture(pooled: DataFrame, link: str, state: Column) -> DataFrame:
-    empty = F.array().cast("array<struct<file:string,line:bigint,at:timestamp,text:string>>")
+    told: dict[str, Column | str] = {name: name for name in ALWAYS}
+    told |= {name: F.nullif(F.col(name), F.lit(0)) for name in WHERE_ANY}
     return pooled.select(
         "capture", F.lit(EVERY_SUBJECT).alias("subject"), F.lit(link).alias("link"), state.alias("state"), "since", "until",
-        figures({name: name for name in POOLED}).alias("figures"), facts({}).alias("facts"), empty.alias("evidence"),
+        figures(told).alias("figures"), facts({"hop": _hops()}).alias("facts"), F.array().cast(f"array<{EVIDENCE}>").alias("evidence"),
     )  # fmt: skip - the columns of an observation
+
+
+def _hops() -> Column:
+    """Return the known hops whose limit lies where the data put it; null where a setting names the limit anyway."""
+    low = F.coalesce("limit_low", F.lit(0.0))
+    fits = [F.when((low < limit * 1.02) & (F.col("limit_high") >= limit), F.lit(hop)) for limit, hop in HOPS.items()]
+    return F.when(F.col("broker_limit").isNull(), F.nullif(F.concat_ws(" or ", *fits), F.lit("")))
 
 
 def _points(gaps: DataFrame, failures: DataFrame) -> DataFrame:

@@ -1,0 +1,53 @@
+# Two commands do everything on a fresh machine: make demo, make test.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+BIN := .venv/bin
+READY := .venv/.ready
+JAVA_READY := .venv/.java-ready
+BROWSER_READY := .venv/.browser-ready
+
+.PHONY: help setup demo test check lab bench lock clean
+
+help: ## Show what there is to make
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(READY) $(JAVA_READY) $(BROWSER_READY) ## Install all that is needed; leaves .venv/bin/leadsman
+	@echo "Ready: $(BIN)/leadsman"
+
+$(READY): requirements.lock scripts/uv.lock scripts/install.sh pyproject.toml
+	scripts/install.sh
+	@touch $@
+
+$(JAVA_READY): $(READY) src/leadsman/jars.lock
+	$(BIN)/leadsman setup
+	@touch $@
+
+$(BROWSER_READY): $(READY) scripts/browser.sh
+	scripts/browser.sh
+	@touch $@
+
+demo: $(READY) $(JAVA_READY) ## Reproduce idle_disconnect on a real broker, diagnose it, then show its cure
+	$(BIN)/python -m leadsman.demo
+
+check: $(READY) ## Lint, types, import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: setup check ## Every check and every test
+	$(BIN)/pytest -m "not long"
+
+lab: setup ## The long experiments: every client, five times, and the long fuzz
+	$(BIN)/pytest -m long
+
+bench: setup ## Measure against ripgrep, Polars and DuckDB; writes docs/performance.md
+	$(BIN)/python -m bench
+
+lock: $(READY) ## Pin every Python package anew
+	.venv/bin/uv pip compile pyproject.toml --all-extras --group dev --group bench --generate-hashes --no-emit-index-url --no-header --python-version 3.11 -o requirements.lock
+
+clean: ## Remove what was installed and built here; caches under ~/.cache stay
+	rm -rf .venv build dist

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Makes .venv with exactly what requirements.lock names, and leadsman itself in it.
+set -eu
+cd "$(dirname "$0")/.."
+
+python=${PYTHON:-python3}
+say() { printf '%s\n' "setup: $*" >&2; }
+
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || {
+  say "needs Python 3.11 or newer; found $("$python" --version 2>&1 || echo none). Set PYTHON=/path/to/python3."
+  exit 2
+}
+
+# Debian and Ubuntu ship Python without venv: the one package that cannot come from the lock.
+if [ ! -x .venv/bin/python ] && ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
+  say "Python has no venv module"
+  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    say "installing python3-venv"
+    apt-get update -qq && apt-get install -y -qq python3-venv >/dev/null
+  else
+    say "install it first: sudo apt-get install python3-venv"
+    exit 2
+  fi
+fi
+
+if [ ! -x .venv/bin/python ]; then
+  say "making .venv"
+  "$python" -m venv .venv
+fi
+if ! .venv/bin/uv --version >/dev/null 2>&1; then
+  say "installing uv"
+  .venv/bin/pip install --quiet --disable-pip-version-check --require-hashes -r scripts/uv.lock
+fi
+
+say "installing what requirements.lock names"
+# --inexact: uv and pip themselves stay.
+.venv/bin/uv pip install --quiet --python .venv --require-hashes -r requirements.lock
+.venv/bin/uv pip install --quiet --python .venv --no-deps --no-build-isolation --editable .
