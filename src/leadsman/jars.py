@@ -1,0 +1,229 @@
+"""Fetches the exact jars of `jars.lock`, once, and says where they are.
+
+The lock names every jar of a set, transitive ones too, by coordinate and SHA-256, and no host: the resolver knows the
+central repository. A jar is verified before it is renamed into place, so a path that exists is a jar that is right,
+and later calls need neither a resolver nor a network.
+
+`python -m leadsman.jars lock` makes the lock anew out of RECIPES; `python -m leadsman.jars fetch [SET...]` fetches.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from leadsman.errors import LeadsmanError, MissingPart, UsageError
+
+AT_ONCE = 8
+"""Downloads under way together. A repository serves many small files slower one by one."""
+
+TRIES = 3
+"""One reset connection must not spoil a set-up of ninety files."""
+
+NETWORK_SECONDS = 60
+"""How long a repository may be silent. The resolver's own 10 s is too short behind a company's proxy."""
+
+
+class JarNotHad(LeadsmanError):
+    """A jar is neither in the cache nor to be had from the repository."""
+
+
+@dataclass(frozen=True, slots=True)
+class Jar:
+    """One line of the lock. `coordinate` is group:artifact:version, `sha256` is in hexadecimal."""
+
+    coordinate: str
+    sha256: str
+
+    @property
+    def name(self) -> str:
+        """The file's name, as every Java tool expects it: artifact-version.jar."""
+        _, artifact, version = self.coordinate.split(":")
+        return f"{artifact}-{version}.jar"
+
+    @property
+    def path(self) -> Path:
+        """Where the verified jar is kept. The hash is in it, so another build of the same version is another file."""
+        return cache_folder() / "jars" / self.sha256[:16] / self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How a set is made: `roots` with all that they depend on, `alone` without."""
+
+    roots: tuple[str, ...] = ()
+    alone: tuple[str, ...] = ()
+
+
+LOGGING_1 = ("org.slf4j:slf4j-reload4j:1.7.36", "ch.qos.reload4j:reload4j:1.2.25")
+"""SLF4J 1.7's binding to the maintained log4j 1: every Kafka client from 2.x to 4.x speaks SLF4J 1.7."""
+
+
+def _clients(version: str) -> Recipe:
+    return Recipe((f"org.apache.kafka:kafka-clients:{version}",), LOGGING_1)
+
+
+RECIPES = {
+    # kafka-clients stands beside the broker because the resolver otherwise picks 3.9.1 out of an old dependency.
+    # kafka-tools comes alone: with its dependencies it brings Connect, Jetty and Jersey, fifty jars that nothing here
+    # runs. The broker logs through SLF4J 1.7 to log4j 2 and depends on no binding itself.
+    "kafka-4.3.1": Recipe(
+        ("org.apache.kafka:kafka_2.13:4.3.1", "org.apache.kafka:kafka-clients:4.3.1"),
+        ("org.apache.kafka:kafka-tools:4.3.1", "org.apache.logging.log4j:log4j-slf4j-impl:2.25.4"),
+    ),
+    # 2.7 is the last that says "The server disconnected before a response was received."
+    "clients-2.7.2": _clients("2.7.2"),
+    "clients-2.8.2": _clients("2.8.2"),
+    "clients-3.9.2": _clients("3.9.2"),
+    "clients-4.3.1": _clients("4.3.1"),
+    # The smallest set that reads and writes Delta and Kafka. 4.4.1 of Delta and 4.2.0 of the token provider are not
+    # in the central repository; with all dependencies there would be 41 jars, several older than Spark's own.
+    "spark-4.2": Recipe(
+        (),
+        (
+            "io.delta:delta-spark_4.2_2.13:4.4.0",
+            "io.delta:delta-storage:4.4.0",
+            "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
+            "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.1.0-preview1",
+            "org.apache.kafka:kafka-clients:3.9.2",
+            "org.apache.commons:commons-pool2:2.13.1",
+        ),
+    ),
+    # Eclipse's compiler: one jar that compiles Java on a runtime without javac. Newer than 3.40 need Java 21.
+    "ecj": Recipe((), ("org.eclipse.jdt:ecj:3.40.0",)),
+}
+
+
+def cache_folder() -> Path:
+    """Where leadsman keeps what can be had again: XDG_CACHE_HOME, else ~/.cache."""
+    home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(home).expanduser() / "leadsman"
+
+
+def lock(text: str | None = None) -> dict[str, tuple[Jar, ...]]:
+    """Return the sets of the lock that ships with the package, or of `text`."""
+    if text is None:
+        text = resources.files("leadsman").joinpath("jars.lock").read_text(encoding="utf-8")
+    sets: dict[str, list[Jar]] = {}
+    current: list[Jar] = []
+    for line in text.splitlines():
+        if line.startswith("["):
+            current = sets.setdefault(line.strip("[]"), [])
+        elif line and not line.startswith("#"):
+            current.append(Jar(*line.split()))
+    return {name: tuple(jars) for name, jars in sets.items()}
+
+
+def fetch(name: str) -> list[Path]:
+    """Return the paths of a set's jars, in the lock's order, fetching those that are not there yet."""
+    sets = lock()
+    if name not in sets:
+        raise UsageError(f"No set of jars is called {name}. There are: {', '.join(sets)}.")
+    missing = [jar for jar in sets[name] if not jar.path.exists()]
+    if missing:
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            list(pool.map(_fetch_one, missing))
+    return [jar.path for jar in sets[name]]
+
+
+def _fetch_one(jar: Jar) -> None:
+    jar.path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".fetch-", dir=jar.path.parent) as scratch:
+        found = _maven_copy(jar) or _downloaded(jar, Path(scratch) / "repository")
+        ready = Path(scratch) / jar.name
+        shutil.copyfile(found, ready)
+        ready.replace(jar.path)
+
+
+def _maven_copy(jar: Jar) -> Path | None:
+    """Return the jar from this person's own Maven repository, if it is there and is the one we mean."""
+    group, artifact, version = jar.coordinate.split(":")
+    path = Path("~/.m2/repository").expanduser() / group.replace(".", "/") / artifact / version / jar.name
+    return path if path.is_file() and digest(path) == jar.sha256 else None
+
+
+def _downloaded(jar: Jar, repository: Path) -> Path:
+    reason = ""
+    for attempt in range(TRIES):
+        try:
+            path = resolve(jar.coordinate, repository / str(attempt))
+        except (OSError, RuntimeError) as error:
+            reason = f"{type(error).__name__}: {error}"
+            continue
+        if digest(path) == jar.sha256:
+            return path
+        reason = f"what came has another SHA-256 ({digest(path)}) than the lock says"
+    raise JarNotHad(
+        f"Could not fetch {jar.coordinate}: {reason}. It belongs at {jar.path}. "
+        "Try again with a network, or bring a filled cache (`python -m leadsman.jars fetch` fills it)."
+    )
+
+
+def resolve(coordinate: str, repository: Path) -> Path:
+    """Download one jar into `repository`, a folder of our own: the resolver leaves half a file when it is stopped."""
+    try:
+        from jgo.maven import MavenContext  # noqa: PLC0415 (only a first fetch needs the resolver)
+    except ImportError as error:
+        raise MissingPart("Fetching jars needs jgo. Install it: pip install 'leadsman[spark]'") from error
+    group, artifact, version = coordinate.split(":")
+    context = MavenContext(repo_cache=repository, timeout=NETWORK_SECONDS)
+    return Path(context.project(group, artifact).at_version(version).artifact().resolve())
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def make_lock() -> str:
+    """Return the text of a new lock: every recipe resolved, every jar fetched and hashed. Takes a minute."""
+    with tempfile.TemporaryDirectory() as scratch:
+        sections = [_section(name, recipe, Path(scratch)) for name, recipe in RECIPES.items()]
+    return "# Made by `python -m leadsman.jars lock`. group:artifact:version sha256\n" + "".join(sections)
+
+
+def _section(name: str, recipe: Recipe, scratch: Path) -> str:
+    coordinates = sorted({*_with_dependencies(recipe.roots, scratch / f"{name}.env"), *recipe.alone})
+    lines = [f"{coordinate} {digest(resolve(coordinate, scratch / 'repository'))}\n" for coordinate in coordinates]
+    return f"\n[{name}]\n" + "".join(lines)
+
+
+def _with_dependencies(roots: tuple[str, ...], environment: Path) -> list[str]:
+    """Resolve `roots` together. In a folder of its own: after a failed build jgo takes the half-made one for whole."""
+    if not roots:
+        return []
+    import jgo  # noqa: PLC0415 (only a new lock needs it)
+
+    built = jgo.build("+".join(roots), cache_dir=environment)
+    names = {path.name for path in built.all_jars}
+    return [_coordinate_of(path) for path in sorted(Path("~/.m2/repository").expanduser().rglob("*.jar")) if path.name in names]
+
+
+def _coordinate_of(path: Path) -> str:
+    """Read a coordinate back out of a path in a Maven repository: group/as/path/artifact/version/file."""
+    parts = path.relative_to(Path("~/.m2/repository").expanduser()).parts
+    return f"{'.'.join(parts[:-3])}:{parts[-3]}:{parts[-2]}"
+
+
+def main(words: list[str]) -> None:
+    """Run `lock` or `fetch [SET...]`."""
+    match words:
+        case ["lock"]:
+            Path(str(resources.files("leadsman").joinpath("jars.lock"))).write_text(make_lock(), encoding="utf-8")
+        case ["fetch", *names]:
+            for name in names or lock():
+                sys.stdout.write(f"{name}: {len(fetch(name))} jars\n")
+        case _:
+            raise SystemExit("Usage: python -m leadsman.jars lock | fetch [SET...]")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,152 @@
+"""A TCP forwarder that can lose what a network loses: the news that the other end has closed.
+
+    client --- forwarder --- broker
+
+While it is OPEN a broker's FIN is handed on, as a good network does, and nobody is harmed. HALF_OPEN keeps it: the
+client believes in its connection until its next bytes are answered by a reset, as after a cut by NAT, firewall or a
+frozen machine. SILENT answers nothing at all: the client waits until its own timeout.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Self
+
+BLOCK = 65_536
+"""Bytes moved at once. Larger brings nothing on loopback."""
+
+RESET_ON_CLOSE = struct.pack("ii", 1, 0)
+"""SO_LINGER on with zero seconds: close() sends RST instead of FIN."""
+
+
+class Path(StrEnum):
+    """How the forwarder treats a connection that the broker has closed."""
+
+    OPEN = "open"
+    HALF_OPEN = "half_open"
+    SILENT = "silent"
+
+
+@dataclass(slots=True)
+class Tally:
+    """What the forwarder has seen, for tests and for the record."""
+
+    connections: int = 0
+    closed_by_broker: int = 0
+    reset: int = 0
+    swallowed: int = 0
+
+
+@dataclass(slots=True)
+class Forwarder:
+    """Listens on a free port of 127.0.0.1 from the moment it exists; forwards to `target` from when that is set.
+
+    The port comes first because a broker must be told what to advertise before it starts.
+    """
+
+    path: Path = Path.OPEN
+    target: tuple[str, int] | None = None
+    tally: Tally = field(default_factory=Tally)
+    _listener: socket.socket = field(default_factory=lambda: socket.create_server(("127.0.0.1", 0), backlog=100))
+    _sockets: set[socket.socket] = field(default_factory=set)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def port(self) -> int:
+        """Where clients reach it."""
+        return int(self._listener.getsockname()[1])
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._accept, name=f"forwarder-{self.port}", daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for sock in (self._listener, *self._sockets):
+            _close(sock)
+
+    def _accept(self) -> None:
+        with suppress(OSError):  # the listener was closed: the end
+            while True:
+                client, _ = self._listener.accept()
+                self._join(client)
+
+    def _join(self, client: socket.socket) -> None:
+        try:
+            assert self.target is not None
+            broker = socket.create_connection(self.target, timeout=10)
+        except (OSError, AssertionError):
+            _reset(client)  # as if nothing listened here
+            return
+        connection = _Connection(self, client, broker)
+        for sock in (client, broker):
+            sock.settimeout(None)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with self._lock:
+            self.tally.connections += 1
+            self._sockets |= {client, broker}
+        for pump in (connection.to_broker, connection.to_client):
+            threading.Thread(target=pump, daemon=True).start()
+
+    def forget(self, *sockets: socket.socket) -> None:
+        """Close both ends of a connection and drop them."""
+        for sock in sockets:
+            _close(sock)
+        with self._lock:
+            self._sockets -= set(sockets)
+
+
+@dataclass(slots=True)
+class _Connection:
+    forwarder: Forwarder
+    client: socket.socket
+    broker: socket.socket
+    cut: Path | None = None
+    """Set once the broker has closed and the client has not been told."""
+    over: bool = False
+    """Set once the client has closed: what the broker's side then sees is our own doing."""
+
+    def to_broker(self) -> None:
+        with suppress(OSError):
+            while block := self.client.recv(BLOCK):
+                if self.cut is Path.HALF_OPEN:
+                    self.forwarder.tally.reset += 1
+                    self.forwarder.forget(self.broker)
+                    _reset(self.client)
+                    return
+                if self.cut is Path.SILENT:
+                    self.forwarder.tally.swallowed += len(block)
+                    continue
+                self.broker.sendall(block)
+        self.over = True
+        self.forwarder.forget(self.client, self.broker)
+
+    def to_client(self) -> None:
+        with suppress(OSError):
+            while block := self.broker.recv(BLOCK):
+                self.client.sendall(block)
+        if self.over:
+            return
+        self.forwarder.tally.closed_by_broker += 1
+        if self.forwarder.path is Path.OPEN:
+            with suppress(OSError):
+                self.client.shutdown(socket.SHUT_WR)
+        else:
+            self.cut = self.forwarder.path
+
+
+def _reset(sock: socket.socket) -> None:
+    with suppress(OSError):
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_ON_CLOSE)
+    sock.close()
+
+
+def _close(sock: socket.socket) -> None:
+    """Shut down first: close() alone leaves a thread in recv(), and the kernel sends no FIN while it is there."""
+    with suppress(OSError):
+        sock.shutdown(socket.SHUT_RDWR)
+    sock.close()
