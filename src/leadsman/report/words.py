@@ -99,14 +99,19 @@ def size(number: float) -> str:
     return f"{number / KILOBYTE:,.1f} TB"
 
 
+def in_utc(time: datetime) -> datetime:
+    """Move a time to UTC. One without a zone is taken for UTC, never for the zone of the machine that reads it."""
+    return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
+
+
 def clock(time: datetime) -> str:
     """Write the time of day in UTC."""
-    return f"{time.astimezone(UTC):%H:%M:%S} UTC"
+    return f"{in_utc(time):%H:%M:%S} UTC"
 
 
 def moment(time: datetime) -> str:
     """Write date and time of day in UTC."""
-    return f"{time.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+    return f"{in_utc(time):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def span(since: datetime | None, until: datetime | None) -> str:
@@ -114,16 +119,15 @@ def span(since: datetime | None, until: datetime | None) -> str:
     if since is None or until is None:
         known = since or until
         return moment(known) if known else ""
-    same_day = since.astimezone(UTC).date() == until.astimezone(UTC).date()
+    same_day = in_utc(since).date() == in_utc(until).date()
     start = moment(since).removesuffix(" UTC")
     return f"{start} to {clock(until) if same_day else moment(until)}"
 
 
 def _time(figure: Figure) -> datetime:
-    """Read seconds since 1970, or ISO 8601; without a zone it is UTC."""
+    """Read seconds since 1970, or ISO 8601."""
     if isinstance(figure, str):
-        time = datetime.fromisoformat(figure)
-        return time if time.tzinfo else time.replace(tzinfo=UTC)
+        return in_utc(datetime.fromisoformat(figure))
     return datetime.fromtimestamp(figure, UTC)
 
 
