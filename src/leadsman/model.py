@@ -124,13 +124,16 @@ class FailureMode:
 class Evidence:
     """A line of the input, quoted to the letter (secrets masked), and where it stands.
 
-    `line` counts from 1. `time` is None where the line carries none.
+    `line` counts from 1. `time` is None where the line carries none. `before` and `after` are its neighbours in the
+    file, in the file's order, as far as the reader kept them.
     """
 
     file: str
     line: int
     text: str
     time: datetime | None = None
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,180 @@
+"""Shows findings on a terminal: one screen each, then what else was seen and what was not understood."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from leadsman.model import State, Verdict
+from leadsman.report.outline import group_amount, headline, rest, subject_rows, sureness, what_was_read
+from leadsman.report.screen import Screen
+from leadsman.report.words import clock, count, span
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from leadsman.model import Cure, Diagnosis, ErrorGroup, Evidence, Finding, LinkFinding, RivalFinding
+
+ROWS_OF_A_QUOTE = (5, 1)
+"""Two lines are quoted for each link, the first on up to five rows: at 80 columns the message of a Java line begins on
+the third. The page and the JSON hold every line."""
+
+SUBJECTS_NAMED = 4
+GROUPS_SHOWN = 10
+FILES_NAMED = 5
+
+VERDICT_STYLE = {Verdict.PRESENT: "bold red", Verdict.UNKNOWN: "bold yellow", Verdict.ABSENT: "bold green"}
+STATE_STYLE = {State.OBSERVED: "green", State.CONTRADICTED: "red", State.NOT_VISIBLE: "yellow"}
+
+
+def show(diagnoses: Iterable[Diagnosis], console: Console | None = None) -> None:
+    """Print all that was concluded. The default console is standard output, with colours if that is a terminal."""
+    screen = Screen(console or Console(highlight=False))
+    for diagnosis in diagnoses:
+        _capture(screen, diagnosis)
+
+
+def _capture(screen: Screen, diagnosis: Diagnosis) -> None:
+    screen.rule()
+    screen.say((diagnosis.path, "bold"))
+    when = span(diagnosis.since, diagnosis.until) or "no times in it"
+    screen.say((f"{what_was_read(diagnosis)}; {when}", "dim"))
+    screen.say((headline(diagnosis), "bold"))
+    for finding in diagnosis.findings:
+        _finding(screen, finding)
+    _rest(screen, diagnosis)
+    _harmless(screen, diagnosis.benign)
+    _unexplained(screen, diagnosis.unexplained)
+    _unread(screen, diagnosis)
+    screen.blank()
+
+
+def _finding(screen: Screen, finding: Finding) -> None:
+    screen.blank()
+    screen.say((finding.verdict, VERDICT_STYLE[finding.verdict]), "  ", (finding.title, "bold"))
+    screen.say(finding.summary, indent=2)
+    for label, names in subject_rows(finding, SUBJECTS_NAMED):
+        screen.say((f"{label}: ", "dim"), names, indent=2)
+    _chain(screen, finding)
+    _rivals(screen, finding.rivals)
+    _cure(screen, finding.cure)
+    _next(screen, finding.next)
+
+
+def _heading(screen: Screen, title: str, aside: str = "") -> None:
+    screen.blank()
+    screen.say((title, "bold"), (f"  {aside}" if aside else "", "dim"), indent=2)
+
+
+def _chain(screen: Screen, finding: Finding) -> None:
+    if finding.chain:
+        _heading(screen, "Why", sureness(finding))
+    quoted: set[Evidence] = set()
+    for number, link in enumerate(finding.chain, start=1):
+        _link(screen, number, link)
+        _quotes(screen, link.evidence, quoted)
+        quoted.update(link.evidence[: len(ROWS_OF_A_QUOTE)])
+
+
+def _link(screen: Screen, number: int, link: LinkFinding) -> None:
+    marks = screen.marks
+    mark = {State.OBSERVED: marks.yes, State.CONTRADICTED: marks.no, State.NOT_VISIBLE: marks.unclear}[link.state]
+    style = STATE_STYLE[link.state]
+    screen.item((f"{number}. {mark}", style), link.claim, " ", (f"({link.state})", style), indent=2)
+    if link.says:
+        screen.say(link.says, indent=7)
+
+
+def _quotes(screen: Screen, lines: Sequence[Evidence], quoted: Collection[Evidence]) -> None:
+    for rows, evidence in zip(ROWS_OF_A_QUOTE, lines, strict=False):
+        if evidence in quoted:
+            screen.verbatim(f"{_where(evidence)}  (quoted above)", indent=7, style="cyan")
+        else:
+            _evidence(screen, evidence, rows)
+    _left_out(screen, lines, len(ROWS_OF_A_QUOTE), "more line of evidence|more lines of evidence")
+
+
+def _evidence(screen: Screen, evidence: Evidence, rows: int) -> None:
+    screen.verbatim(_where(evidence), indent=7, style="cyan")
+    screen.quote(evidence.text, indent=7, rows=rows)
+
+
+def _where(evidence: Evidence) -> str:
+    when = f"  {clock(evidence.time)}" if evidence.time else ""
+    return f"{evidence.file}:{evidence.line}{when}"
+
+
+def _left_out(screen: Screen, things: Sequence[object], shown: int, nouns: str) -> None:
+    if len(things) > shown:
+        screen.say((f"{screen.marks.ellipsis} {count(len(things) - shown, nouns)}", "dim"), indent=7)
+
+
+def _rivals(screen: Screen, rivals: Sequence[RivalFinding]) -> None:
+    if rivals:
+        _heading(screen, "What else it could be")
+    for rival in rivals:
+        if rival.ruled_out_by is None:
+            screen.item((screen.marks.unclear, "yellow"), f"{rival.cause}: not ruled out. {rival.says}", indent=2)
+        else:
+            screen.item((screen.marks.no, "green"), f"{rival.cause}: ruled out, {rival.ruled_out_by}", indent=2)
+
+
+def _cure(screen: Screen, cures: Sequence[Cure]) -> None:
+    if cures:
+        _heading(screen, "Cure")
+    for number, cure in enumerate(cures, start=1):
+        screen.item(f"{number}.", (f"{cure.title}. ", "bold"), cure.why, indent=2)
+        for setting in cure.settings.splitlines():
+            screen.verbatim(setting, indent=7, style="green")
+
+
+def _next(screen: Screen, command: str) -> None:
+    if command:
+        _heading(screen, "Next", "the command that would settle it")
+        screen.verbatim(command, indent=5, style="bold")
+
+
+def _rest(screen: Screen, diagnosis: Diagnosis) -> None:
+    verdicts = rest(diagnosis)
+    if not verdicts:
+        return
+    parts = [
+        part for mode, verdict in verdicts.items() for part in (f" {mode} ", (verdict, VERDICT_STYLE[verdict]), ",")
+    ]
+    screen.blank()
+    screen.say(("Other modes:" if diagnosis.findings else "Modes:", "bold"), *parts[:-1])
+
+
+def _harmless(screen: Screen, groups: Sequence[ErrorGroup]) -> None:
+    if groups:
+        said = "; ".join(f"{group_amount(group, screen.marks.times)}: {group.why}" for group in groups)
+        screen.say(("Harmless: ", "bold"), said)
+
+
+def _unexplained(screen: Screen, groups: Sequence[ErrorGroup]) -> None:
+    if not groups:
+        return
+    screen.blank()
+    screen.say(("Errors that no finding explains", "bold"))
+    for group in groups[:GROUPS_SHOWN]:
+        screen.item(
+            screen.marks.dot,
+            group_amount(group, screen.marks.times),
+            (f"  {span(group.first, group.last)}", "dim"),
+            indent=2,
+        )  # fmt: skip - one item, one line
+        _evidence(screen, group.example, 2)
+    _left_out(screen, groups, GROUPS_SHOWN, "more kind|more kinds")
+
+
+def _unread(screen: Screen, diagnosis: Diagnosis) -> None:
+    parts = diagnosis.not_understood
+    if parts:
+        screen.blank()
+        screen.say(("Not understood: ", "bold"), count(len(parts), "file or part of one|files or parts of files"))
+    for part in parts[:FILES_NAMED]:
+        screen.item(screen.marks.dot, f"{part.file}: {part.why}", indent=2)
+    _left_out(screen, parts, FILES_NAMED, "more|more")
+    for note in diagnosis.notes:
+        screen.say(("Note: ", "bold"), note)

@@ -1,0 +1,137 @@
+"""Writes a diagnosis as JSON that programs may rely on: the contract "leadsman.findings/1".
+
+Its shape is in `schema/findings-1.schema.json`, its meaning in `docs/findings.md`. Within a version, keys are added
+and never renamed, removed or given another meaning.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from leadsman.report.visible import whole
+from leadsman.report.words import in_utc
+
+if TYPE_CHECKING:
+    from leadsman.model import Cure, Diagnosis, ErrorGroup, Evidence, Finding, LinkFinding, RivalFinding
+
+SCHEMA = "leadsman.findings/1"
+
+Json = dict[str, Any]
+
+
+def to_json(diagnoses: Iterable[Diagnosis]) -> Json:
+    """Build the document: plain dicts, lists, strings and finite numbers, in the order of the captures."""
+    return {"schema": SCHEMA, "captures": [_capture(diagnosis) for diagnosis in diagnoses]}
+
+
+def dumps(diagnoses: Iterable[Diagnosis]) -> str:
+    """Write the document, in ASCII: it survives any pipe and any terminal."""
+    return json.dumps(to_json(diagnoses), indent=2, allow_nan=False) + "\n"
+
+
+def schema() -> Json:
+    """Read the contract, as JSON Schema 2020-12."""
+    text = (files("leadsman.report") / "schema" / "findings-1.schema.json").read_text(encoding="utf-8")
+    document: Json = json.loads(text)
+    return document
+
+
+def iso(time: datetime | None) -> str | None:
+    """Write a time as ISO 8601 in UTC, to the millisecond."""
+    return in_utc(time).isoformat(timespec="milliseconds").replace("+00:00", "Z") if time else None
+
+
+def _capture(diagnosis: Diagnosis) -> Json:
+    return {
+        "path": whole(diagnosis.path),
+        "from": iso(diagnosis.since),
+        "until": iso(diagnosis.until),
+        "files": diagnosis.files,
+        "bytes": diagnosis.bytes,
+        "lines": diagnosis.lines,
+        "sources": list(diagnosis.sources),
+        "not_understood": [{"file": whole(part.file), "why": whole(part.why)} for part in diagnosis.not_understood],
+        "notes": _plain(diagnosis.notes),
+        "verdicts": {mode: str(verdict) for mode, verdict in diagnosis.verdicts.items()},
+        "findings": [_finding(finding) for finding in diagnosis.findings],
+        "unexplained": [_group(group) for group in diagnosis.unexplained],
+        "benign": [_group(group) | {"why": whole(group.why)} for group in diagnosis.benign],
+    }
+
+
+def _finding(finding: Finding) -> Json:
+    return {
+        "mode": finding.mode,
+        "verdict": str(finding.verdict),
+        "title": whole(finding.title),
+        "subjects": _plain(finding.subjects),
+        "since": iso(finding.since),
+        "until": iso(finding.until),
+        "summary": whole(finding.summary),
+        "figures": _plain(finding.figures),
+        "chain": [_link(link) for link in finding.chain],
+        "rivals": [_rival(rival) for rival in finding.rivals],
+        "cure": [_cure(cure) for cure in finding.cure],
+        "next": whole(finding.next),
+    }
+
+
+def _link(link: LinkFinding) -> Json:
+    return {
+        "link": link.link,
+        "claim": whole(link.claim),
+        "state": str(link.state),
+        "says": whole(link.says),
+        "evidence": [_evidence(evidence) for evidence in link.evidence],
+    }
+
+
+def _rival(rival: RivalFinding) -> Json:
+    return {"cause": whole(rival.cause), "ruled_out_by": _plain(rival.ruled_out_by), "says": whole(rival.says)}
+
+
+def _cure(cure: Cure) -> Json:
+    return {"title": cure.title, "why": cure.why, "settings": cure.settings}
+
+
+def _evidence(evidence: Evidence) -> Json:
+    return {
+        "file": whole(evidence.file),
+        "line": evidence.line,
+        "time": iso(evidence.time),
+        "text": whole(evidence.text),
+    }
+
+
+def _group(group: ErrorGroup) -> Json:
+    return {
+        "kind": whole(group.kind),
+        "count": group.count,
+        "first": iso(group.first),
+        "last": iso(group.last),
+        "example": _evidence(group.example),
+    }
+
+
+def _plain(value: object) -> Any:  # noqa: ANN401 - JSON is what it makes of anything
+    """Reduce what a detector reported to JSON. A number that is none (NaN, infinity) becomes null."""
+    if isinstance(value, Mapping):
+        return {whole(str(key)): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, set | frozenset):
+        return sorted((_plain(entry) for entry in value), key=str)
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    return _plain_scalar(value)
+
+
+def _plain_scalar(value: object) -> str | float | bool | None:
+    if isinstance(value, datetime):
+        return iso(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, bool | int) else whole(str(value))

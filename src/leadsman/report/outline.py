@@ -1,0 +1,91 @@
+"""What console and page both say about a diagnosis beyond what its card says: how sure, what else, what was read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from leadsman.model import Diagnosis, ErrorGroup, State, Verdict
+from leadsman.report.words import count, size
+
+if TYPE_CHECKING:
+    from leadsman.model import Finding
+
+FOUND_NOTHING, FOUND_A_CAUSE, LEFT_OPEN = 0, 1, 3
+"""Exit codes of `leadsman diagnose`; 2 is for a call that could not run."""
+
+WORST_FIRST = (Verdict.PRESENT, Verdict.UNKNOWN, Verdict.ABSENT)
+
+MEANING: Mapping[Verdict, str] = {
+    Verdict.PRESENT: "Every required link of the chain was observed, on the same subjects and in the right order.",
+    Verdict.UNKNOWN: "The capture does not show enough to say either yes or no.",
+    Verdict.ABSENT: "What would have shown it was read, and it is not there.",
+}
+
+
+def exit_code(diagnoses: Iterable[Diagnosis]) -> int:
+    """Tell a script the worst verdict of all captures and modes."""
+    found = {worst(diagnosis) for diagnosis in diagnoses}
+    if Verdict.PRESENT in found:
+        return FOUND_A_CAUSE
+    return LEFT_OPEN if Verdict.UNKNOWN in found else FOUND_NOTHING
+
+
+def worst(diagnosis: Diagnosis) -> Verdict:
+    """Pick the verdict that a reader must hear first. Where no mode was looked for nothing is known."""
+    verdicts = {*diagnosis.verdicts.values(), *(finding.verdict for finding in diagnosis.findings)}
+    return next((verdict for verdict in WORST_FIRST if verdict in verdicts), Verdict.UNKNOWN)
+
+
+def headline(diagnosis: Diagnosis) -> str:
+    """Say in one line what came out."""
+    tally = Counter(diagnosis.verdicts.values())
+    parts = [f"{tally[verdict]} {verdict}" for verdict in WORST_FIRST if tally[verdict]]
+    if not parts:
+        return "No failure mode was looked for"
+    return f"{count(len(diagnosis.verdicts), 'failure mode|failure modes')}: {', '.join(parts)}"
+
+
+def sureness(finding: Finding) -> str:
+    """Say how much of the causal chain was seen, by counting links: no percentages."""
+    tally = Counter(link.state for link in finding.chain)
+    links = count(len(finding.chain), "link|links")
+    if not finding.chain:
+        return ""
+    if tally[State.OBSERVED] == len(finding.chain):
+        return f"All {links} of the causal chain observed." if len(finding.chain) > 1 else "Its one link was observed."
+    seen = [f"{tally[state]} {state}" for state in State if tally[state]]
+    return f"Of {links} of the causal chain: {', '.join(seen)}."
+
+
+def rest(diagnosis: Diagnosis) -> Mapping[str, Verdict]:
+    """Select the verdicts of modes that have no finding of their own."""
+    shown = {finding.mode for finding in diagnosis.findings}
+    return {mode: verdict for mode, verdict in diagnosis.verdicts.items() if mode not in shown}
+
+
+def what_was_read(diagnosis: Diagnosis) -> str:
+    """Say how much was read."""
+    amounts = (count(diagnosis.files, "file files"), size(diagnosis.bytes), count(diagnosis.lines, "line lines"))
+    return ", ".join(amounts)
+
+
+def subject_rows(finding: Finding, at_most: int) -> list[tuple[str, str]]:
+    """List who is concerned, as label and text; long lists end in a count of what was left out."""
+    return [(str(label).replace("_", " "), _listed(value, at_most)) for label, value in finding.subjects.items()]
+
+
+def _listed(value: object, at_most: int) -> str:
+    if isinstance(value, Mapping):
+        return _listed([f"{key} {entry}" for key, entry in value.items()], at_most)
+    if not isinstance(value, list | tuple | set | frozenset):
+        return f"{value:,}" if isinstance(value, int) else str(value)
+    names = [str(entry) for entry in (value if isinstance(value, list | tuple) else sorted(value, key=str))]
+    left_out = len(names) - at_most
+    return ", ".join(names[:at_most]) + (f" and {count(left_out)} more" if left_out > 0 else "")
+
+
+def group_amount(group: ErrorGroup, times: str) -> str:
+    """Say how often and what: `12 x kind`."""
+    return f"{count(group.count)} {times} {group.kind}"

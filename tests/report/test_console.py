@@ -1,0 +1,160 @@
+"""What a person sees on a terminal, in a pipe, in a narrow window and where a log is hostile."""
+
+import io
+import os
+import pty
+import re
+from dataclasses import replace
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from leadsman.model import NotUnderstood, Verdict
+from leadsman.report.console import show
+from leadsman.report.outline import exit_code
+
+ESCAPE = "\x1b"
+
+
+def shown(*diagnoses, width=80, terminal=True, encoding="utf-8", color=None):
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding=encoding, newline="")
+    show(
+        diagnoses, Console(file=stream, width=width, force_terminal=terminal, color_system=color, legacy_windows=False)
+    )
+    stream.flush()
+    return raw.getvalue().decode(encoding)
+
+
+def test_a_finding_says_what_why_cure_and_what_else(present):
+    text = shown(present)
+
+    assert "PRESENT  Workers sent on connections that an idle limit had closed" in text
+    assert "All 3 links of the causal chain observed." in text
+    assert "[$LATEST]8f3c1be0d2a94c51/000000.gz:1041" in text
+    assert "connections.max.idle.ms=180000" in text
+    assert "A broker restarted or shut down: ruled out" in text
+    assert "A firewall or NAT on the way forgot the connection: not ruled out" in text
+
+
+def test_what_no_finding_explains_comes_after_the_findings(present):
+    text = shown(present)
+
+    assert text.index("Errors that no finding explains") > text.index("Cure")
+    assert "12 × org.apache.kafka.common.errors.TopicAuthorizationException" in text  # noqa: RUF001 - as it is shown
+    assert "Harmless: 34 ×" in text  # noqa: RUF001 - as it is shown
+    assert "core.1189: binary" in text
+
+
+def test_an_open_question_names_the_command_that_would_settle_it_on_one_line(unknown):
+    text = shown(unknown, width=40)
+
+    assert "     leadsman collect --since 2020-12-20T08:00 --until 2020-12-20T08:20 --out capture/\n" in text
+    assert "Of 3 links of the causal chain: 1" in text
+
+
+def test_verdicts_of_the_other_modes_stand_in_one_sentence(present):
+    text = " ".join(shown(present).split())
+
+    assert "Other modes: producer_id_leak ABSENT, leaderless_partition ABSENT, stale_neighbour UNKNOWN" in text
+
+
+def test_no_finding_is_ever_a_percentage(present, unknown, absent):
+    text = shown(present, unknown, absent)
+
+    assert "%" not in text.replace("%6|", "")
+
+
+@pytest.mark.parametrize("width", [40, 80, 132])
+def test_quoted_lines_keep_to_the_width_of_the_terminal(width, present):
+    lines = shown(present, width=width).splitlines()
+
+    quoted = [line for line in lines if line.lstrip().startswith("│")]
+    assert len(quoted) > 6
+    assert max(cell_len(line) for line in quoted) <= width
+
+
+def test_a_line_that_is_too_long_ends_in_an_ellipsis_and_is_whole_in_a_pipe(present):
+    line = present.findings[0].chain[2].evidence[0].text
+
+    assert line not in shown(present, width=60)
+    assert re.search(r"│ .*…\n", shown(present, width=60))
+    assert line in shown(present, terminal=False)
+
+
+def test_the_rows_of_a_quote_join_to_the_line_itself(present):
+    rows = [line.split("│ ")[1] for line in shown(present, width=90).splitlines() if "│ " in line]
+
+    assert present.findings[0].chain[2].evidence[0].text in "".join(rows)
+
+
+def test_a_hostile_line_is_shown_and_never_obeyed(hostile):
+    text = shown(hostile)
+
+    assert set(re.findall(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]", text)) == set()
+    assert "\\x1b[31mERROR" in text
+    assert "[bold red]markup[/]" in text
+
+
+def test_a_hostile_line_changes_no_colour_on_a_terminal(hostile):
+    text = shown(hostile, color="standard")
+
+    assert re.sub(r"\x1b\[[0-9;]*m", "", text).count(ESCAPE) == 0
+    assert "\x1b[31mERROR" not in text
+
+
+def test_a_terminal_without_unicode_gets_ascii(present, hostile):
+    text = shown(present, hostile, encoding="ascii")
+
+    assert text.isascii()
+    assert "1. + The worker was quiet" in text
+    assert "..." in text
+
+
+def test_a_pipe_gets_no_colours(present):
+    assert ESCAPE not in shown(present, terminal=False)
+
+
+@pytest.mark.parametrize(("environment", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_colours_are_for_terminals_unless_no_color_is_set(environment, coloured, absent):
+    master, slave = pty.openpty()
+    with os.fdopen(slave, "w", encoding="utf-8") as stream:
+        show([absent], Console(file=stream, _environ={"TERM": "xterm-256color", **environment}))
+    text = os.read(master, 65_536).decode()
+    os.close(master)
+
+    assert ("\x1b[1;32m" in text) is coloured
+
+
+def test_a_clean_capture_takes_few_lines(absent):
+    lines = shown(absent).splitlines()
+
+    assert "2 failure modes: 2 ABSENT" in lines[3]
+    assert len(lines) < 12
+
+
+def test_files_that_were_not_understood_are_counted_and_the_first_are_named(absent):
+    parts = tuple(NotUnderstood(f"dump-{n}", "binary") for n in range(40))
+
+    text = shown(replace(absent, not_understood=parts))
+
+    assert "Not understood: 40 files" in text
+    assert "dump-4: binary" in text
+    assert "dump-5" not in text
+    assert "35 more" in text
+
+
+@pytest.mark.parametrize(
+    ("names", "code"),
+    [(["absent"], 0), (["absent", "present", "unknown"], 1), (["absent", "unknown"], 3), ([], 0)],
+)
+def test_the_exit_code_tells_the_worst_verdict(names, code, request):
+    diagnoses = [request.getfixturevalue(name) for name in names]
+
+    assert exit_code(diagnoses) == code
+
+
+def test_a_capture_in_which_nothing_was_looked_for_is_not_good_news(absent):
+    assert exit_code([replace(absent, verdicts={})]) == 3
+    assert exit_code([replace(absent, verdicts={"idle_disconnect": Verdict.ABSENT})]) == 0
