@@ -138,8 +138,7 @@ def _own_jvm(master: str, settings: Mapping[str, str], wanted: Wanted) -> tuple[
     jars = _delta_jars() if wanted.delta else ()
     archive = jvm.archive_of(executable, jvm.class_path(jars))
     heap_mb = _heap_mb(settings)
-    attempts = [{"dump": archive.with_suffix(".part")}] if wanted.dump_archive else []
-    attempts += [{"archive": archive}] if jvm.usable(archive) else []
+    attempts = [{"dump": archive}] if wanted.dump_archive else [{"archive": archive}] if jvm.usable(archive) else []
     for attempt in [*attempts, {}]:
         try:
             gateway = jvm.launch(executable, jars, heap_mb=heap_mb, conf=settings, **attempt)

@@ -1,0 +1,1 @@
+"""The files that a new failure mode starts from."""
