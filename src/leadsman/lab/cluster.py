@@ -41,6 +41,9 @@ READY = "Kafka Server started"
 ADDRESS = "127.0.0.1"
 CONTROLLER_ID = 101
 
+CLOCK = {"TZ": "UTC"}
+"""Log lines carry no zone. All programs of the lab write UTC."""
+
 LOGGING = """<?xml version="1.0" encoding="UTF-8"?>
 <Configuration status="ERROR">
   <Appenders><File name="server" fileName="logs/server.log"><PatternLayout pattern="[%d] %p %m (%c)%n"/></File></Appenders>
@@ -112,7 +115,7 @@ class Broker:
         class_path = jars.fetch(f"kafka-{self.plan.kafka}")
         command = [*java.command(main, class_path, heap_mb=heap_mb, options=options), *arguments]
         output = self.folder / "output.log"
-        return Program.start(main.rpartition(".")[2], command, folder=self.folder, errors=output, output=output)
+        return Program.start(main.rpartition(".")[2], command, folder=self.folder, errors=output, output=output, environment=CLOCK)
 
     def launch(self) -> None:
         """Start it and return at once."""

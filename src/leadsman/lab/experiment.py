@@ -1,0 +1,131 @@
+"""What a mode asks of the lab, and the stage on which it is played. Knows no mode."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from leadsman.errors import LabError
+from leadsman.lab.waiting import wait_for
+
+if TYPE_CHECKING:
+    from leadsman.lab.clients import Worker
+    from leadsman.lab.cluster import Cluster
+    from leadsman.lab.network import Forwarder, Path
+    from leadsman.model import Scenario
+
+Script = Callable[["Worker"], None]
+"""What one worker does, in a thread of its own."""
+
+PLAY_WITHIN = timedelta(minutes=10)
+"""An experiment that takes longer hangs: no gap in one is longer than a minute."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """One way to play an experiment: broken, cured, or a near miss.
+
+    `settings` are the programs', in the names of Kafka's Java documentation; `for_client` adds to them by client name.
+    `broker` adds to the scenario's broker settings. `path` is how the forwarder before the broker treats a connection
+    that the broker closed; None: no forwarder. `stands_for` is what the capture says about values that are scaled.
+    """
+
+    says: str
+    play: Callable[[Stage], None]
+    workers: tuple[str, ...]
+    settings: Mapping[str, str]
+    for_client: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    broker: Mapping[str, str] = field(default_factory=dict)
+    path: Path | None = None
+    stands_for: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experiment:
+    """One mode's experiment: a world, and the variants by name. `broken` and `cured` are always among them."""
+
+    mode: str
+    scenario: Scenario
+    variants: Mapping[str, Variant]
+    topic: str = "orders"
+
+    def variant(self, name: str) -> Variant:
+        """Return a variant by name; LabError names those that exist."""
+        if name not in self.variants:
+            raise LabError(f"{self.mode} has no variant {name}. It has: {', '.join(self.variants)}.")
+        return self.variants[name]
+
+
+@dataclass(slots=True, kw_only=True)
+class Stage:
+    """A running cluster and its workers, and what a play may do with them."""
+
+    cluster: Cluster
+    forwarder: Forwarder | None
+    workers: Mapping[str, Worker]
+    progress: Callable[[str], None]
+    _over: threading.Event = field(default_factory=threading.Event)
+
+    def quiet(self, seconds: float) -> None:
+        """Let a worker do nothing for so long: the wait is the experiment. It ends early when that is over."""
+        self._over.wait(seconds)
+
+    def warm_up(self, records: int = 2) -> None:
+        """Have every worker deliver its first records, all side by side: starts, connections and metadata are behind."""
+        for worker in self.workers.values():
+            worker.send()
+        for worker in self.workers.values():
+            worker.answer()
+        for _ in range(records - 1):
+            for worker in self.workers.values():
+                worker.deliver()
+
+    def together(
+        self,
+        scripts: Mapping[str, Script],
+        *,
+        alongside: Mapping[str, Script] | None = None,
+        meanwhile: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Run each worker's script in a thread of its own, and `meanwhile` in this one. The first failure ends all.
+
+        Scripts in `alongside` go on while `going` says so: until the others, and `meanwhile`, have finished.
+        Faults that start programs belong in `meanwhile`: the kernel kills a program when the thread that started it ends.
+        """
+        failures: list[BaseException] = []
+        threads = [self._thread(self.workers[name], script, failures) for name, script in scripts.items()]
+        others = [self._thread(self.workers[name], script, failures) for name, script in (alongside or {}).items()]
+        try:
+            for thread in (*threads, *others):
+                thread.start()
+            meanwhile()
+            _finish(threads, failures)
+        finally:
+            self._over.set()
+        _finish(others, failures)
+        for failure in failures:
+            raise failure
+
+    @property
+    def going(self) -> bool:
+        """Whether scripts that go on alongside should still do so."""
+        return not self._over.is_set()
+
+    def _thread(self, worker: Worker, script: Script, failures: list[BaseException]) -> threading.Thread:
+        def run() -> None:
+            try:
+                script(worker)
+            except BaseException as failure:  # noqa: BLE001 (handed on to the thread that waits)
+                failures.append(failure)
+
+        return threading.Thread(target=run, name=f"{worker.name}-script", daemon=True)
+
+
+def _finish(threads: list[threading.Thread], failures: list[BaseException]) -> None:
+    def finished() -> bool:
+        return bool(failures) or not any(thread.is_alive() for thread in threads)
+
+    wait_for(finished, within=PLAY_WITHIN, what="the workers to finish")

@@ -1,0 +1,87 @@
+"""Writes what an experiment left behind as a capture, in exactly the form that `collect` gives production's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from leadsman.capture import Absent, Item, Manifest, write_file, write_manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from leadsman.lab.clients import Client, Worker
+    from leadsman.lab.cluster import Broker
+
+
+NEUTRAL_FOLDER = "/kafka"
+"""Kafka makes its folders absolute in its log; the temporary one is this machine's business and a new one each time."""
+
+
+@dataclass(slots=True)
+class Recorder:
+    """Fills one capture folder, file by file; `finish` writes the manifest, which makes it whole."""
+
+    folder: Path
+    working_folder: Path
+    began: datetime = field(default_factory=lambda: datetime.now(UTC))
+    _items: list[Item] = field(default_factory=list)
+    _absent: list[Absent] = field(default_factory=list)
+
+    def text(self, file: str, text: str, *, source: str, command: str) -> None:
+        """Add one file, secrets masked."""
+        write_file(self.folder, file, text)
+        self._items.append(Item(file=file, source=source, command=command, at=datetime.now(UTC)))
+
+    def copy(self, path: Path, file: str, *, source: str, command: str) -> None:
+        """Add a copy of a file, its folder's name made neutral; say in the manifest if there is none."""
+        try:
+            text = path.read_text(encoding="utf-8", errors="surrogateescape")
+            text = text.replace(str(self.working_folder), NEUTRAL_FOLDER)
+        except OSError as error:
+            self._absent.append(Absent(what=file, why=error.strerror or str(error)))
+        else:
+            self.text(file, text, source=source, command=command)
+
+    def workers(self, workers: Sequence[Worker], client: Client) -> None:
+        """Add every worker's log."""
+        for worker in workers:
+            command = f"{client.label} producer of {worker.name}"
+            self.copy(worker.log, f"clients/{worker.name}.log", source="client_log", command=command)
+
+    def brokers(self, brokers: Sequence[Broker]) -> None:
+        """Add every node's log and settings."""
+        for broker in brokers:
+            place = f"brokers/{broker.id}"
+            self.copy(broker.log, f"{place}/server.log", source="broker_log", command="logs/server.log")
+            settings = broker.folder / "server.properties"
+            self.copy(settings, f"{place}/server.properties", source="broker_settings", command="server.properties")
+
+    def finish(
+        self,
+        *,
+        ran: str,
+        versions: Mapping[str, str],
+        stands_for: Mapping[str, str],
+        settings: Mapping[str, str],
+        notes: Sequence[str],
+    ) -> None:
+        """Write the manifest. The cluster and the host are called `lab`: nothing of this machine is in a capture."""
+        write_manifest(
+            self.folder,
+            Manifest(
+                cluster="lab",
+                recorded_from=self.began,
+                recorded_until=datetime.now(UTC),
+                host="lab",
+                ran=ran,
+                versions=versions,
+                stands_for=stands_for,
+                settings={"producer": settings},
+                items=tuple(self._items),
+                absent=tuple(self._absent),
+                notes=tuple(notes),
+            ),
+        )

@@ -1,0 +1,195 @@
+"""Plays one variant of a mode's experiment on a real cluster, records the capture and measures the harm."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from leadsman.errors import LabError
+from leadsman.lab import clients
+from leadsman.lab.cluster import ADDRESS, TOOL_WITHIN, Cluster, Plan
+from leadsman.lab.experiment import Experiment, Stage, Variant
+from leadsman.lab.ledger import Ledger, judge, read_topic
+from leadsman.lab.network import Forwarder
+from leadsman.lab.record import Recorder
+
+if TYPE_CHECKING:
+    from leadsman.lab.clients import Client, Worker
+
+
+def in_silence(_: str) -> None:
+    """Report no progress."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What came of one run. `harm` counts records by kind of harm; `lasted` is seconds by phase; `kept` the lab's folder."""
+
+    mode: str
+    variant: str
+    client: str
+    kafka: str
+    capture: Path
+    harm: Mapping[str, int]
+    ledger: Ledger
+    began: datetime
+    ended: datetime
+    lasted: Mapping[str, float]
+    kept: Path | None = None
+
+    @property
+    def harmed(self) -> bool:
+        """Whether any record was lost, duplicated, delayed or stalled."""
+        return not self.ledger.harmless
+
+
+@dataclass(slots=True, kw_only=True)
+class _Run:
+    experiment: Experiment
+    variant: str
+    client: Client
+    kafka: str
+    out: Path
+    progress: Callable[[str], None]
+    began: datetime = field(default_factory=lambda: datetime.now(UTC))
+    marks: list[tuple[str, datetime]] = field(default_factory=list)
+
+    @property
+    def plays(self) -> Variant:
+        return self.experiment.variant(self.variant)
+
+    def phase(self, name: str, says: str) -> None:
+        self.marks.append((name, datetime.now(UTC)))
+        self.progress(says)
+
+    def lasted(self) -> dict[str, float]:
+        ends = [at for _, at in self.marks[1:]] + [datetime.now(UTC)]
+        pairs = zip(self.marks, ends, strict=True)
+        return {name: round((end - at).total_seconds(), 1) for (name, at), end in pairs}
+
+
+def run(
+    experiment: Experiment,
+    *,
+    out: Path,
+    client: str = "confluent-kafka",
+    variant: str = "broken",
+    kafka: str = "4.3.1",
+    keep: bool = False,
+    progress: Callable[[str], None] = in_silence,
+) -> Outcome:
+    """Play `variant` with `client`, write the capture to `out` (which must be empty), and judge by the ledger.
+
+    Everything that was started is stopped and removed before this returns, also on failure and on Ctrl-C. With `keep`
+    the lab's own folder (broker data, raw logs) is copied beside the capture. `progress` is told sentences, from
+    several threads.
+    """
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise LabError(f"{out} is not empty. Name a new folder, or remove it.")
+    chosen = experiment.variant(variant)
+    play = _Run(
+        experiment=experiment, variant=variant, client=clients.client(client), kafka=kafka, out=out, progress=progress
+    )
+    with ExitStack() as stack:
+        play.phase("start", f"Starting a Kafka {kafka} broker")
+        forwarder = None if chosen.path is None else stack.enter_context(Forwarder(path=chosen.path))
+        cluster = stack.enter_context(Cluster(_plan(experiment, chosen, kafka, forwarder)))
+        stage, settings, notes = _set(play, stack, cluster, forwarder)
+        return _play(play, stage, settings, notes, keep=keep)
+
+
+def _plan(experiment: Experiment, variant: Variant, kafka: str, forwarder: Forwarder | None) -> Plan:
+    return Plan(
+        brokers=experiment.scenario.brokers,
+        settings={**experiment.scenario.broker, **variant.broker},
+        through={} if forwarder is None else {1: forwarder.port},
+        kafka=kafka,
+    )
+
+
+def _set(
+    play: _Run, stack: ExitStack, cluster: Cluster, forwarder: Forwarder | None
+) -> tuple[Stage, dict[str, str], list[str]]:
+    """Aim the forwarder, create the topic, start the workers."""
+    variant, client = play.plays, play.client
+    if forwarder is not None:
+        forwarder.target = (ADDRESS, cluster.brokers[0].ports["PROXY"])
+    cluster.create_topic(play.experiment.topic)
+    bootstrap = cluster.bootstrap if forwarder is None else f"{ADDRESS}:{forwarder.port}"
+    settings = {**variant.settings, **variant.for_client.get(client.name, {})}
+    translated, lacking = client.translate({"bootstrap.servers": bootstrap, **settings})
+    play.phase("warm_up", f"Starting {len(variant.workers)} workers with {client.label}")
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="leadsman-workers-")))
+    topic = play.experiment.topic
+    workers: dict[str, Worker] = {
+        name: stack.enter_context(clients.Worker.start(name, client, topic=topic, settings=translated, folder=folder))
+        for name in variant.workers
+    }
+    notes = [f"{client.name} has no setting {name}; it was left out." for name in lacking]
+    return Stage(cluster=cluster, forwarder=forwarder, workers=workers, progress=play.progress), settings, notes
+
+
+def _play(play: _Run, stage: Stage, settings: Mapping[str, str], notes: list[str], *, keep: bool) -> Outcome:
+    recorder = Recorder(play.out, working_folder=stage.cluster.nodes[0].folder.parent, began=play.began)
+    with stage.cluster.describe_topics() as describing:
+        stage.warm_up()
+        play.phase("incident", play.plays.says)
+        play.plays.play(stage)
+        play.phase("record", "Recording the capture and reading the topic back")
+        for worker in stage.workers.values():
+            worker.quit()
+        described = describing.output.read()
+        describing.ended(within=TOOL_WITHIN)
+    ledger = _judge(play, stage)
+    recorder.workers(tuple(stage.workers.values()), play.client)
+    recorder.brokers(stage.cluster.nodes)
+    recorder.text("kafka/topics.txt", described, source="topics", command="kafka-topics --describe")
+    recorder.finish(
+        ran=_call(play),
+        versions={"kafka": play.kafka, play.client.library: play.client.version},
+        stands_for={**play.experiment.scenario.stands_for, **play.plays.stands_for},
+        settings=settings,
+        notes=notes,
+    )
+    return _outcome(play, ledger, _keep(play, stage) if keep else None)
+
+
+def _call(play: _Run) -> str:
+    """Return the command that does the same again."""
+    near_miss = f"--near-miss {play.variant}" if play.variant in play.experiment.scenario.near_misses else ""
+    words = {"broken": "", "cured": "--cured"}.get(play.variant, near_miss or f"--variant {play.variant}")
+    call = f"leadsman reproduce {play.experiment.mode} --client {play.client.label} --kafka {play.kafka} {words}"
+    return call.rstrip()
+
+
+def _judge(play: _Run, stage: Stage) -> Ledger:
+    told = [entry for worker in stage.workers.values() for entry in worker.told]
+    return judge(told, read_topic(stage.cluster.bootstrap, play.experiment.topic))
+
+
+def _outcome(play: _Run, ledger: Ledger, kept: Path | None) -> Outcome:
+    return Outcome(
+        mode=play.experiment.mode,
+        variant=play.variant,
+        client=play.client.label,
+        kafka=play.kafka,
+        capture=play.out,
+        harm=ledger.harm,
+        ledger=ledger,
+        began=play.began,
+        ended=datetime.now(UTC),
+        lasted=play.lasted(),
+        kept=kept,
+    )
+
+
+def _keep(play: _Run, stage: Stage) -> Path:
+    kept = play.out.with_name(play.out.name + ".lab")
+    shutil.copytree(stage.cluster.nodes[0].folder.parent, kept, dirs_exist_ok=True)
+    return kept

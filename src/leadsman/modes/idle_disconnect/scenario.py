@@ -1,0 +1,145 @@
+"""Makes `idle_disconnect` happen on a real broker, 200 times faster than in life: 3 s stand for 600 s.
+
+Three workers are quiet, now for a moment, now for longer than the broker keeps an idle connection; a fourth is busy on
+the same path. A broker's close alone harms nobody: the path loses the news of it, as a cut hop or a frozen worker does.
+"""
+
+from __future__ import annotations
+
+import signal
+from functools import partial
+from typing import TYPE_CHECKING
+
+from leadsman.lab import faults
+from leadsman.lab.experiment import Experiment, Stage, Variant
+from leadsman.lab.network import Path
+from leadsman.model import Scenario
+from leadsman.modes.idle_disconnect import broken, healthy
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from leadsman.lab.clients import Worker
+
+SCALE = 200
+"""Broker: 3 s for 600 s. At 2 s it strikes while a busy machine still warms up."""
+
+LIMIT_MS = 600_000 // SCALE
+IDLE = "connections.max.idle.ms"
+
+# In seconds. Long gaps are the limit and 2 s more, because the broker looks every now and then and then closes one
+# connection at a time; short ones are well below the limit, so that a reader can see between which gaps it lies.
+QUIET = {
+    "worker-1": (0.4, 5.2, 1.1, 5.4, 0.7, 5.1),
+    "worker-2": (1.5, 5.6, 0.3, 2.1, 5.3, 5.0),
+    "worker-3": (5.1, 0.9, 5.5, 1.8, 5.2, 0.5),
+}
+BUSY = "busy-1"
+BUSY_EVERY = 0.2
+WORKERS = (*QUIET, BUSY)
+
+RESTART_EVERY = 0.1
+RESTART_AFTER = 2.5
+"""Seconds of ordinary traffic before, between and after the restarts."""
+
+QUICK_SESSION = {"broker.session.timeout.ms": "2000", "broker.heartbeat.interval.ms": "500"}
+"""A killed broker that comes back is let in when its old session is over: 9 s by default."""
+
+FOR_CLIENT = {
+    # It cannot be told not to retry, and then it delays instead of losing. One retry must be seen for what it is on a
+    # busy machine too, hence more than the default of 100 ms.
+    "aiokafka": {"retry.backoff.ms": "2500"},
+}
+CURED_FOR_CLIENT = {
+    **FOR_CLIENT,
+    # The idle check runs only when the sender's poll returns, and that waits for as long as a request may take.
+    "java": {"request.timeout.ms": "500"},
+}
+
+
+def at_lab_scale(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return a program's settings with its idle limit as much shorter as the broker's."""
+    scaled = dict(settings)
+    if IDLE in scaled:
+        scaled[IDLE] = str(int(scaled[IDLE]) // SCALE)
+    return scaled
+
+
+def play_idle(stage: Stage, *, freeze: bool = False) -> None:
+    """Quiet workers wait and send, side by side; the busy one sends until the last of them has finished."""
+    scripts = {name: partial(_quiet, stage=stage, gaps=gaps, freeze=freeze) for name, gaps in QUIET.items()}
+    stage.together(scripts, alongside={BUSY: partial(_busy, stage=stage, every=BUSY_EVERY)})
+
+
+def _quiet(worker: Worker, *, stage: Stage, gaps: tuple[float, ...], freeze: bool) -> None:
+    for seconds in gaps:
+        if freeze and seconds > LIMIT_MS / 1000:
+            with faults.frozen(worker.program):
+                stage.quiet(seconds)
+                worker.send()  # waits in its standard input: it runs again with an event to handle, as in the cloud
+            told = worker.answer()
+        else:
+            stage.quiet(seconds)
+            told = worker.deliver()
+        ended = "delivered" if told.acknowledged else f"failed: {told.result}"
+        stage.progress(f"{worker.name} was quiet for {seconds:g} s, then its record was {ended}")
+
+
+def _busy(worker: Worker, *, stage: Stage, every: float) -> None:
+    while stage.going:
+        stage.quiet(every)
+        worker.deliver()
+
+
+def play_restart(stage: Stage) -> None:
+    """All workers send all the time; the broker is restarted, first in order and then by a kill."""
+    broker = stage.cluster.brokers[0]
+
+    def restart() -> None:
+        for by in (signal.SIGTERM, signal.SIGKILL):
+            stage.quiet(RESTART_AFTER)
+            stage.progress(f"Restarting the broker with {by.name}")
+            with faults.down(broker, by=by):
+                pass
+        stage.quiet(RESTART_AFTER)
+
+    busy = partial(_busy, stage=stage, every=RESTART_EVERY)
+    stage.together({}, alongside=dict.fromkeys(WORKERS, busy), meanwhile=restart)
+
+
+IDLE_BROKER = {IDLE: str(LIMIT_MS)}
+STANDS_FOR = {IDLE: f"{LIMIT_MS // 1000} s stands for {LIMIT_MS * SCALE // 1000} s"}
+
+
+def _idle(says: str, *, cured: bool = False, path: Path | None = Path.HALF_OPEN, freeze: bool = False) -> Variant:
+    return Variant(
+        says=says,
+        play=partial(play_idle, freeze=freeze),
+        workers=WORKERS,
+        settings=at_lab_scale(healthy.SETTINGS if cured else broken.SETTINGS),
+        for_client=CURED_FOR_CLIENT if cured else FOR_CLIENT,
+        broker=IDLE_BROKER,
+        path=path,
+        stands_for=STANDS_FOR,
+    )
+
+
+EXPERIMENT = Experiment(
+    mode="idle_disconnect",
+    scenario=Scenario(near_misses=("broker_restart", "benign_close"), stands_for=STANDS_FOR),
+    variants={
+        "broken": _idle("Three workers go quiet behind a path that loses closes; one stays busy"),
+        "broken_frozen": _idle("Three workers are frozen while quiet, behind a path that loses closes", freeze=True),
+        "broken_silent": _idle("Three workers go quiet behind a path that drops without a word", path=Path.SILENT),
+        "cured": _idle("The same, but the clients close idle connections first", cured=True),
+        "benign_close": _idle("Three workers go quiet on a direct path: every close is seen at once", path=None),
+        "broker_restart": Variant(
+            says="Four busy workers, and a broker that is restarted twice",
+            play=play_restart,
+            workers=WORKERS,
+            settings=broken.SETTINGS,
+            for_client=FOR_CLIENT,
+            broker=QUICK_SESSION,
+        ),
+    },
+)
