@@ -29,7 +29,7 @@ $(BROWSER_READY): $(READY) scripts/browser.sh
 	@touch $@
 
 demo: $(READY) $(JAVA_READY) ## Reproduce idle_disconnect on a real broker, diagnose it, then show its cure
-	$(BIN)/python -m leadsman.demo
+	$(BIN)/leadsman demo
 
 check: $(READY) ## Lint, types, import contracts
 	$(BIN)/ruff check .

@@ -101,7 +101,7 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it h
     )
     diagnoses = _diagnose(options["paths"], question, wanted, out=options["out"], table=options["table"])
     _show(diagnoses, options["form"])
-    return EXIT[_worst(diagnoses)]
+    return exit_code(diagnoses)
 
 
 def _diagnose(paths: Sequence[str], question: Question, wanted: Wanted, *, out: str | None, table: str) -> list[Diagnosis]:
@@ -114,7 +114,7 @@ def _diagnose(paths: Sequence[str], question: Question, wanted: Wanted, *, out: 
         diagnoses = diagnose(spark, paths, question, keep=_keeper(folder, table) if folder else None)
         if folder:
             say("Writing the report")
-            _write(diagnoses, folder)
+            write(diagnoses, folder)
     return diagnoses
 
 
@@ -136,7 +136,8 @@ def _keeper(folder: Path, table: str) -> Callable[[DataFrame], None]:
     return keep
 
 
-def _write(diagnoses: Sequence[Diagnosis], folder: Path) -> None:
+def write(diagnoses: Sequence[Diagnosis], folder: Path) -> None:
+    """Write findings.json and report.html into the folder."""
     from leadsman.report.findings_json import to_json  # noqa: PLC0415
     from leadsman.report.page import render  # noqa: PLC0415
 
@@ -156,9 +157,10 @@ def _show(diagnoses: Sequence[Diagnosis], form: str) -> None:
     show(diagnoses)
 
 
-def _worst(diagnoses: Sequence[Diagnosis]) -> Verdict:
+def exit_code(diagnoses: Sequence[Diagnosis]) -> int:
+    """Return 1 where a mode is PRESENT, else 3 where one is UNKNOWN, else 0."""
     found = {verdict for diagnosis in diagnoses for verdict in diagnosis.verdicts.values()}
-    return next((verdict for verdict in Verdict if verdict in found), Verdict.ABSENT)
+    return next((code for verdict, code in EXIT.items() if verdict in found), 0)
 
 
 def _pair(text: str, option: str) -> tuple[str, str]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "diagnose": "Name the root cause of what a capture or a log folder shows.",
     "reproduce": "Make a failure happen on real brokers, or show that its cure holds.",
+    "demo": "Reproduce, diagnose and cure one failure: the whole way in a minute.",
     "modes": "List the failure modes that can be told apart.",
     "explain": "Explain one failure mode: symptoms, cause, proof, cure.",
     "config": "Show every setting, its value and where it came from.",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.markup import escape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,3 +22,11 @@ def progress(first: str) -> Iterator[Callable[[str], None]]:
         return
     with console.status(f"{first} ...") as status:
         yield lambda text: status.update(f"{text} ...")
+
+
+@contextmanager
+def steps() -> Iterator[Callable[[str], None]]:
+    """Print each step on a line of its own, with the seconds since the first: for work that takes a minute."""
+    console = Console(stderr=True, highlight=False)
+    began = time.monotonic()
+    yield lambda text: console.print(f"[dim]{time.monotonic() - began:5.1f} s[/dim]  {escape(text)}")
