@@ -121,6 +121,7 @@ class FileReading:
     def __init__(self, file: File, form: Format, stream: Stream, listener: Listener, subjects: dict[str, Subject]) -> None:
         self.bytes = 0
         self.line = 0  # lines that lie behind
+        self.timed = False  # whether any line had a time
         self._file = file.name
         self._form = form
         self._stream = stream
@@ -154,6 +155,7 @@ class FileReading:
             subject = self._subject(record.subject or self._stream.name)
             subject.lines += 1
             if record.at is not None:
+                self.timed = True
                 subject.wrote(record.at, record.line, record.quote, self._file)
                 self._head = Head(record.at, record.text, subject.name)
             elif subject.name != self._head.subject or not self._head.text:
@@ -217,6 +219,7 @@ class FileReading:
         first, last = next_mark(data, 0, len(data), time_at), previous_mark(data, len(data), time_at)
         if first is None or last is None:
             return
+        self.timed = True
         subject.wrote(*self._where(data, first, newlines))
         for left, right in gaps_between(data, first, last, time_at, floor_ms=subject.gaps.floor_ms):
             subject.passed(*self._where(data, left, newlines))

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import os
+import platform
 import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from leadsman.jars import cache_folder
 from leadsman.telemetry.source import every_signature
 
 if TYPE_CHECKING:
@@ -30,12 +35,7 @@ def scanner() -> tuple[str, Callable[[bytes], list[tuple[int, int]]]]:
 def _hyperscan(patterns: list[str]) -> Callable[[bytes], list[tuple[int, int]]]:
     import hyperscan  # noqa: PLC0415 - not on every machine
 
-    database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
-    database.compile(
-        expressions=[pattern.encode() for pattern in patterns],
-        ids=list(range(len(patterns))),
-        flags=[0] * len(patterns),
-    )
+    database = _compiled(hyperscan, patterns)
 
     def scan(block: bytes) -> list[tuple[int, int]]:
         hits: list[tuple[int, int]] = []
@@ -48,6 +48,26 @@ def _hyperscan(patterns: list[str]) -> Callable[[bytes], list[tuple[int, int]]]:
         return hits
 
     return scan
+
+
+def _compiled(hyperscan: Any, patterns: list[str]) -> Any:  # noqa: ANN401 - an untyped library
+    """Return the compiled patterns, from the cache where they are there: compiling takes longer than reading 300 MB."""
+    key = repr((hyperscan.__version__, platform.machine(), patterns)).encode()
+    kept = cache_folder() / "hyperscan" / hashlib.sha256(key).hexdigest()[:24]
+    with contextlib.suppress(OSError, hyperscan.HyperscanError, ValueError):
+        return hyperscan.loadb(kept.read_bytes(), hyperscan.HS_MODE_BLOCK)
+    database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
+    database.compile(
+        expressions=[pattern.encode() for pattern in patterns],
+        ids=list(range(len(patterns))),
+        flags=[0] * len(patterns),
+    )
+    with contextlib.suppress(OSError):  # a read-only or full disk costs the cache, not the diagnosis
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        part = kept.with_name(f".{kept.name}.{os.getpid()}")
+        part.write_bytes(hyperscan.dumpb(database))
+        part.replace(kept)
+    return database
 
 
 def _re2(patterns: list[str]) -> Callable[[bytes], list[tuple[int, int]]]:

@@ -19,7 +19,7 @@ from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, NullL
 from leadsman.report.exhibits import is_trouble
 from leadsman.report.svg import COLOURS, dressed
 from leadsman.report.visible import visible
-from leadsman.report.words import DAY, MINUTE, duration
+from leadsman.words import DAY, MINUTE, duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

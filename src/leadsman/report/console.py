@@ -9,7 +9,7 @@ from rich.console import Console
 from leadsman.model import State, Verdict
 from leadsman.report.outline import group_amount, headline, rest, subject_rows, sureness, what_was_read
 from leadsman.report.screen import Screen
-from leadsman.report.words import clock, count, span
+from leadsman.words import clock, count, span
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence

@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from leadsman.report.visible import whole
-from leadsman.report.words import in_utc
+from leadsman.words import in_utc
 
 if TYPE_CHECKING:
     from leadsman.model import Cure, Diagnosis, ErrorGroup, Evidence, Finding, LinkFinding, RivalFinding

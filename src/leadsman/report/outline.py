@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from leadsman.model import Diagnosis, ErrorGroup, State, Verdict
-from leadsman.report.words import count, size
+from leadsman.words import count, size
 
 if TYPE_CHECKING:
     from leadsman.model import Finding

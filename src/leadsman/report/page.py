@@ -17,7 +17,7 @@ from leadsman.errors import MissingPart
 from leadsman.report import exhibits, outline
 from leadsman.report.findings_json import iso
 from leadsman.report.visible import visible
-from leadsman.report.words import clock, count, duration, moment, size, span
+from leadsman.words import clock, count, duration, moment, size, span
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,43 +2,40 @@
 
 A failure is an episode of lines that say a request was lost under way. For each one the quiet gap before it is looked
 up in the stream of the subject that failed; over all of a capture's gaps, failed and unharmed, the limit is inferred.
+
+Frames are few and wide on purpose: on a small capture, planning costs more than computing.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from leadsman import vocabulary as names
-from leadsman.model import EVERY_SUBJECT
-from leadsman.pipeline.shapes import EVIDENCE, all_of, episodes, facts, figures, first_lines, line, seconds
+from leadsman.pipeline.shapes import EVIDENCE, Detection, first_lines, map_of, observations
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 SEVERED = (names.CONNECTION_LOST, names.CONNECTION_RESET, names.REQUEST_TIMED_OUT)
-RETRIED = (names.PRODUCE_RETRIED,)
 FAILED = (names.RECORD_FAILED, names.RECORD_EXPIRED)
 UNREACHABLE = (names.CONNECTION_REFUSED, names.CONNECTION_SETUP_TIMED_OUT)
 BROKER_LIFE = (names.BROKER_STARTED, names.BROKER_STOPPING)
+AROUND = (names.SUBJECT_QUIET, names.SUBJECT_ACTIVE, names.AUTHENTICATION_FAILED, *UNREACHABLE)
+
 NETWORK_RETRY = "NETWORK|TIMED_OUT|[Dd]isconnect|Connection"
-FROZEN = r"(?:REPORT|END) RequestId|platform\.(?:report|runtimeDone)"
-IDLE_SETTING = "connections.max.idle.ms"
+"""What a retried produce request must have failed with: a retry after NOT_LEADER is another story."""
+
+FROZEN = "(?:REPORT|END) RequestId|platform[.](?:report|runtimeDone)"
+"""The last line before a gap in which AWS Lambda froze the runtime."""
+
 HOPS = {
-    240.0: "Azure's load balancers (240 s)",
-    350.0: "AWS NAT gateways, network load balancers and Nitro V6 (350 s)",
-    600.0: "the broker's default (connections.max.idle.ms, 600 s)",
+    240: "Azure's load balancers (240 s)",
+    350: "AWS NAT gateways, network load balancers and Nitro V6 (350 s)",
+    600: "the broker's default (connections.max.idle.ms, 600 s)",
 }
 """Documented idle limits in seconds; sources in page.md."""
-
-
-class Detection(NamedTuple):
-    """What the detector hands on: observations of the chain's links, and the points that the page draws."""
-
-    observations: DataFrame
-    points: DataFrame
 
 
 def detect(
@@ -64,211 +61,146 @@ def detect(
     shortest_hop_seconds: below the shortest limit of a known hop (Azure, 240 s) a limit needs a setting or contrast.
     least_share: of the failures whose history is visible, at least this share must follow a gap.
     """
-    found = _failures(events, episode_seconds)
-    set_near = _with_surroundings(found, events, reset=reset_seconds, stall=stall_seconds, near=nearby_seconds)
-    failures = _judged(set_near, _captures(events), history_seconds)
-    gaps = _gaps(events, failures)
-    pooled = _pooled(
-        gaps, failures, _captures(events), contrast=least_contrast, hop=shortest_hop_seconds, share=least_share,
-    )
-    per_failure = failures.join(pooled.select("capture", "quiet_state"), "capture")
-    links = [_quiet(per_failure), _severed(per_failure), _failed(per_failure), _limit(pooled), *_rivals(pooled)]
-    return Detection(all_of(links), _points(gaps, failures))
+    harmed = _harmed(events, reset=reset_seconds, stall=stall_seconds, near=nearby_seconds)
+    captures = _captures(events)
+    failures = _failures(harmed, captures, apart=episode_seconds, history=history_seconds).persist()
+    gaps = _gaps(events, failures).persist()
+    pooled = _pooled(gaps, failures, captures, contrast=least_contrast, hop=shortest_hop_seconds, share=least_share)
+    return Detection(_links(failures, pooled), _points(gaps, failures), (failures, gaps))
 
 
-def _failures(events: DataFrame, episode_seconds: float) -> DataFrame:
-    """Return one row a failure of a subject, with the lines that tell of it."""
-    network_retry = F.col("name").isin(*RETRIED) & F.coalesce(F.col("labels")["error"], F.lit("NETWORK")).rlike(NETWORK_RETRY)
-    harmed = events.where(F.col("name").isin(*SEVERED, *FAILED) | network_retry).where("subject IS NOT NULL")
-    timed = episodes(harmed.withColumn("at_or_start", F.coalesce("at", F.timestamp_seconds(F.lit(0)))), apart_seconds=episode_seconds)
-    severed = F.col("name").isin(*SEVERED, *RETRIED)
-    told = timed.groupBy("capture", "subject", "episode").agg(
-        F.min("at").alias("failed_at"),
-        F.max("at").alias("failed_until"),
-        F.collect_set(F.when(severed, line())).alias("severed_lines"),
-        F.collect_set(line()).alias("told_lines"),
-        _any_of(severed).alias("severed"),
-        _any_of(F.col("name") == names.REQUEST_TIMED_OUT).alias("timed_out"),
-        _any_of(F.col("name") == names.CONNECTION_RESET).alias("reset"),
-        _any_of(F.col("name").isin(*RETRIED)).alias("retried"),
-        _any_of(F.col("name").isin(*FAILED)).alias("lost"),
-        F.max(F.col("labels")["client_id"]).alias("client_id"),
-    )
-    return told.where("severed")
-
-
-def _with_surroundings(failures: DataFrame, events: DataFrame, *, reset: float, stall: float, near: float) -> DataFrame:
-    """Add to each failure the quiet gap before it, and what else broke around it."""
-    kinds = (names.SUBJECT_QUIET, names.SUBJECT_ACTIVE, names.AUTHENTICATION_FAILED, *UNREACHABLE)
-    around = events.where(F.col("name").isin(*kinds)).select(
-        "capture", "subject", F.col("name").alias("kind"), F.col("at").alias("then"), F.col("value").alias("length"),
-        F.struct("file", "line", F.col("at"), "text", "value", "labels").alias("gap"),
-    )  # fmt: skip - the struct is one column
-    early = seconds("failed_at") - F.when(F.col("timed_out"), stall).otherwise(reset)
-    quiet = (F.col("kind") == names.SUBJECT_QUIET) & seconds("then").between(early, seconds("failed_at") + 0.001)  # noqa: PLR2004 - clocks of one line
-    nearby = seconds("then").between(seconds("failed_at") - near, seconds("failed_until") + near)
-    refused = F.col("kind").isin(*UNREACHABLE) & nearby
-    denied = (F.col("kind") == names.AUTHENTICATION_FAILED) & nearby
-    active = F.col("kind") == names.SUBJECT_ACTIVE
-    return (
-        failures.join(around, ["capture", "subject"], "left")
-        .groupBy(*failures.columns)
-        .agg(
-            F.max_by("gap", F.when(quiet, F.col("length"))).alias("gap"),
-            F.count_if(refused).alias("refused"),
-            F.count_if(denied).alias("denied"),
-            F.min(F.when(active, F.col("then"))).alias("first_seen"),
+def _harmed(events: DataFrame, *, reset: float, stall: float, near: float) -> DataFrame:
+    """Return the lines that tell of harm, each with the quiet gap before it and with what else broke around it."""
+    of_subject = "PARTITION BY capture, subject ORDER BY second RANGE BETWEEN"
+    listed = ", ".join(f"'{name}'" for name in (*SEVERED, names.PRODUCE_RETRIED, *FAILED))
+    gap = f"CASE WHEN name = '{names.SUBJECT_QUIET}' THEN struct(value, file, line, at, text, labels) END"
+    shown = (
+        events.where(F.col("name").isin(*SEVERED, *FAILED, names.PRODUCE_RETRIED, *AROUND))
+        .where("subject IS NOT NULL")
+        .selectExpr("*", "coalesce(CAST(at AS DOUBLE), 0D) AS second", f"{gap} AS gap")
+        .selectExpr(
+            "*",
+            f"max_by(gap, gap.value) OVER ({of_subject} {reset}D PRECEDING AND 0.001D FOLLOWING) AS gap_before",
+            f"max_by(gap, gap.value) OVER ({of_subject} {stall}D PRECEDING AND 0.001D FOLLOWING) AS gap_before_stall",
+            f"count_if(name IN {UNREACHABLE}) OVER ({of_subject} {near}D PRECEDING AND {near}D FOLLOWING) AS refused",
+            f"count_if(name = '{names.AUTHENTICATION_FAILED}') OVER ({of_subject} {near}D PRECEDING AND {near}D FOLLOWING) AS denied",
+            f"min(CASE WHEN name = '{names.SUBJECT_ACTIVE}' THEN at END) OVER (PARTITION BY capture, subject) AS first_seen",
         )
     )
+    retried = f"name <> '{names.PRODUCE_RETRIED}' OR coalesce(labels['error'], 'NETWORK') RLIKE '{NETWORK_RETRY}'"
+    return shown.where(f"name IN ({listed})").where(retried)
 
 
 def _captures(events: DataFrame) -> DataFrame:
     """Return one row a capture: what was configured, and when brokers came and went."""
-    is_idle = (F.col("name") == names.SETTING) & (F.col("labels")["key"] == IDLE_SETTING)
-    number = F.expr("try_cast(labels['value'] AS double)") / 1000
-    by_broker = F.coalesce(F.col("labels")["owner"], F.lit("")) == "broker"
+    is_idle = f"name = '{names.SETTING}' AND labels['key'] = 'connections.max.idle.ms'"
+    number = "try_cast(labels['value'] AS DOUBLE) / 1000"
+    by_broker = "coalesce(labels['owner'], '') = 'broker'"
     return events.groupBy("capture").agg(
-        F.min(F.when(is_idle & by_broker, number)).alias("broker_limit"),
-        F.min(F.when(is_idle & ~by_broker & (number > 0), number)).alias("client_limit"),
-        F.collect_set(F.when(F.col("name").isin(*BROKER_LIFE), F.col("at"))).alias("broker_life"),
-        F.count_if(F.col("source") == "broker").alias("broker_lines"),
-        F.count_if(F.col("name") == names.CONNECTION_CLOSED).alias("closed"),
+        F.expr(f"min(CASE WHEN {is_idle} AND {by_broker} THEN {number} END) AS broker_limit"),
+        F.expr(f"min(CASE WHEN {is_idle} AND NOT {by_broker} AND {number} > 0 THEN {number} END) AS client_limit"),
+        F.expr(f"collect_set(CASE WHEN name IN {BROKER_LIFE} THEN at END) AS broker_life"),
+        F.expr("count_if(source = 'broker') AS broker_lines"),
+        F.expr(f"count_if(name = '{names.CONNECTION_CLOSED}') AS closed"),
     )
 
 
-def _judged(failures: DataFrame, captures: DataFrame, history_seconds: float) -> DataFrame:
-    """Say of each failure whether it was quiet before, and whether something else broke as well."""
-    with_broker = failures.join(captures.select("capture", "broker_life"), "capture", "left")
-    gap_since = F.try_to_timestamp(F.col("gap.labels")["since"])
-    came_or_went = F.exists(
-        F.coalesce("broker_life", F.array().cast("array<timestamp>")),
-        lambda then: then.between(F.coalesce(gap_since, F.col("failed_at")) , F.col("failed_until") + F.expr("INTERVAL 5 SECONDS")),
-    )
-    followed = F.col("gap").isNotNull()
-    seen_before = seconds("failed_at") - seconds("first_seen")
-    quiet = F.when(followed, "observed").when(seen_before >= history_seconds, "contradicted")
-    other = (F.col("refused") > 0) | (F.col("denied") > 0) | F.col("restarted")
-    return (
-        with_broker.withColumn("restarted", came_or_went)
-        .withColumn("quiet_seconds", F.col("gap.value"))
-        .withColumn("gap_since", gap_since)
-        .withColumn("frozen", F.coalesce(F.col("gap.labels")["before_text"].rlike(FROZEN), F.lit(False)))
-        .withColumn("quiet", F.coalesce(quiet, F.lit("not visible")))
-        .withColumn("other_cause", other)
+def _failures(harmed: DataFrame, captures: DataFrame, *, apart: float, history: float) -> DataFrame:
+    """Return one row a failure of a subject: whether it was quiet before, and whether something else broke as well."""
+    of_subject = "PARTITION BY capture, subject ORDER BY second, line"
+    severed = f"name IN {(*SEVERED, names.PRODUCE_RETRIED)}"
+    line = "struct(file, line, at, text)"
+    gap = f"CASE WHEN max(name = '{names.REQUEST_TIMED_OUT}') THEN first(gap_before_stall) ELSE first(gap_before) END"
+    told = (
+        harmed.selectExpr("*", f"second - lag(second) OVER ({of_subject}) < {apart}D AS goes_on")
+        .selectExpr("*", f"count_if(NOT coalesce(goes_on, false)) OVER ({of_subject}) AS episode")
+        .groupBy("capture", "subject", "episode")
+        .agg(
+            *map(F.expr, (
+                "min(at) AS failed_at", "max(at) AS failed_until", "min(first_seen) AS first_seen", f"{gap} AS gap",
+                f"collect_set(CASE WHEN {severed} THEN {line} END) AS severed_lines", f"collect_set({line}) AS told_lines",
+                f"max({severed}) AS severed", f"max(name = '{names.REQUEST_TIMED_OUT}') AS timed_out",
+                f"max(name = '{names.CONNECTION_RESET}') AS reset", f"max(name = '{names.PRODUCE_RETRIED}') AS retried",
+                f"max(name IN {FAILED}) AS lost", "max(refused) AS refused", "max(denied) AS denied",
+                "max(labels['client_id']) AS client_id",
+            )),
+        )
+        .where("severed")
+    )  # fmt: skip - one figure after the other
+    since = "to_timestamp(gap.labels['since'])"
+    seen_before = "CAST(failed_at AS DOUBLE) - CAST(first_seen AS DOUBLE)"
+    restarted = f"exists(broker_life, t -> t BETWEEN coalesce({since}, failed_at) AND failed_until + INTERVAL 5 SECONDS)"
+    return told.join(captures.select("capture", "broker_life"), "capture").selectExpr(
+        *(column for column in told.columns if column != "severed"),
+        f"{since} AS gap_since",
+        "gap.value AS quiet_seconds",
+        f"coalesce(gap.labels['before_text'] RLIKE '{FROZEN}', false) AS frozen",
+        f"CASE WHEN gap IS NOT NULL THEN 'observed' WHEN {seen_before} >= {history}D THEN 'contradicted' ELSE 'not visible' END AS quiet",
+        f"{restarted} AS restarted",
+        f"refused > 0 OR denied > 0 OR {restarted} AS other_cause",
     )
 
 
 def _gaps(events: DataFrame, failures: DataFrame) -> DataFrame:
-    """Return every quiet gap of a subject that is no broker, and whether a failure followed it."""
-    ends = failures.where("gap IS NOT NULL").select("capture", "subject", F.col("gap.at").alias("at"), F.lit(True).alias("failed"))
-    of_subject = Window.partitionBy("capture", "subject")
-    clients = events.where(F.col("name").isin(names.SUBJECT_QUIET, names.SUBJECT_ACTIVE) | (F.col("source") == "broker"))
-    told = clients.withColumn("is_broker", _any_of(F.col("source") == "broker").over(of_subject)).where("NOT is_broker")
+    """Return every quiet gap and span of a subject that is no broker, and whether a failure followed the gap."""
+    ends = failures.where("gap IS NOT NULL").selectExpr("capture", "subject", "gap.at AS at", "true AS failed").distinct()
+    spans = f"name IN ('{names.SUBJECT_QUIET}', '{names.SUBJECT_ACTIVE}')"
     return (
-        told.where(F.col("name").isin(names.SUBJECT_QUIET, names.SUBJECT_ACTIVE))
-        .select("capture", "subject", "name", "at", F.col("value").alias("length"), F.col("labels")["since"].alias("since"))
-        .join(ends.distinct(), ["capture", "subject", "at"], "left")
-        .withColumn("failed", F.coalesce("failed", F.lit(False)))
-    )
+        events.where(f"{spans} OR source = 'broker'")
+        .selectExpr("*", "max(coalesce(source = 'broker', false)) OVER (PARTITION BY capture, subject) AS is_broker")
+        .where(f"NOT is_broker AND {spans}")
+        .selectExpr("capture", "subject", "name", "at", "value AS length", "to_timestamp(labels['since']) AS since",
+                    "to_timestamp(labels['until']) AS until")
+        .join(ends, ["capture", "subject", "at"], "left")
+    )  # fmt: skip - the columns of a gap
 
 
 def _pooled(gaps: DataFrame, failures: DataFrame, captures: DataFrame, *, contrast: int, hop: float, share: float) -> DataFrame:
     """Return one row a capture: the limit that its gaps imply, and everything that speaks for or against it."""
     counted = failures.groupBy("capture").agg(
-        F.count("*").alias("failures"),
-        F.count_if(F.col("quiet") == "observed").alias("after_gap"),
-        F.count_if(F.col("quiet") == "contradicted").alias("while_busy"),
-        F.count_if(F.col("quiet") == "not visible").alias("unseen"),
-        F.count_if("timed_out").alias("stalled"),
-        F.count_if("reset").alias("reset"),
-        F.count_if("retried").alias("retried"),
-        F.count_if("lost").alias("lost"),
-        F.count_if("frozen").alias("frozen"),
-        F.sum("refused").alias("refused"),
-        F.sum("denied").alias("denied"),
-        F.count_if("restarted").alias("restarted"),
-        F.count_distinct("subject").alias("suffering"),
-        F.min("quiet_seconds").alias("limit_high"),
-        F.max("quiet_seconds").alias("longest_gap"),
-        F.min("failed_at").alias("since"),
-        F.max("failed_until").alias("until"),
-    )
-    lengths = gaps.join(counted.select("capture", "limit_high"), "capture")
-    quiet, shorter = F.col("name") == names.SUBJECT_QUIET, F.col("length") < F.col("limit_high")
-    unharmed = quiet & ~F.col("failed")
-    per_subject = lengths.groupBy("capture", "subject").agg(
-        F.max(F.when(quiet, F.col("length"))).alias("longest"),
-        F.max(F.when(unharmed & shorter, F.col("length"))).alias("longest_shorter"),
-        F.count_if(unharmed & shorter).alias("shorter"),
-        F.count_if(unharmed & ~shorter).alias("longer_unharmed"),
-        F.max("limit_high").alias("limit_high"),
-    )
-    never_quiet = F.coalesce("longest", F.lit(0.0)) < F.col("limit_high")
+        *map(F.expr, (
+            "count(*) AS failures", "count_if(quiet = 'observed') AS after_gap", "count_if(quiet = 'contradicted') AS while_busy",
+            "count_if(quiet = 'not visible') AS unseen", "count_if(timed_out) AS stalled", "count_if(reset) AS reset",
+            "count_if(retried) AS retried", "count_if(lost) AS lost", "count_if(frozen) AS frozen", "sum(refused) AS refused",
+            "sum(denied) AS denied", "count_if(restarted) AS restarted", "count(DISTINCT subject) AS suffering",
+            "min(quiet_seconds) AS limit_high", "max(quiet_seconds) AS longest_gap", "min(failed_at) AS since",
+            "max(failed_until) AS until",
+        )),
+    )  # fmt: skip - one figure after the other
+    quiet = f"name = '{names.SUBJECT_QUIET}'"
+    unharmed = f"{quiet} AND failed IS NULL"
+    per_subject = gaps.join(counted.select("capture", "limit_high"), "capture").groupBy("capture", "subject").agg(
+        *map(F.expr, (
+            f"coalesce(max(CASE WHEN {quiet} THEN length END), 0D) < max(limit_high) AS never_quiet",
+            f"max(CASE WHEN {quiet} THEN length END) AS longest",
+            f"max(CASE WHEN {unharmed} AND length < limit_high THEN length END) AS longest_shorter",
+            f"count_if({unharmed} AND length < limit_high) AS shorter",
+            f"count_if({unharmed} AND length >= limit_high) AS longer_unharmed",
+        )),
+    )  # fmt: skip - one figure after the other
     unharmed_gaps = per_subject.groupBy("capture").agg(
-        F.max("longest_shorter").alias("limit_low"),
-        F.sum("shorter").alias("shorter"),
-        F.sum("longer_unharmed").alias("longer_unharmed"),
-        F.count("*").alias("subjects"),
-        F.count_if(never_quiet).alias("never_quiet"),
-        F.max(F.when(never_quiet, F.coalesce("longest", F.lit(0.0)))).alias("never_quiet_longest"),
+        *map(F.expr, (
+            "max(longest_shorter) AS limit_low", "sum(shorter) AS shorter", "sum(longer_unharmed) AS longer_unharmed",
+            "count(*) AS subjects", "count_if(never_quiet) AS never_quiet",
+            "max(CASE WHEN never_quiet THEN longest END) AS never_quiet_longest",
+        )),
+    )  # fmt: skip - one figure after the other
+    credible = f"coalesce(limit_high >= broker_limit * 0.9, limit_high >= {hop}D) OR coalesce(shorter, 0) >= {contrast}"
+    state = (
+        "CASE WHEN after_gap = 0 AND while_busy > 0 THEN 'contradicted' WHEN after_gap = 0 THEN 'not visible' "
+        f"WHEN after_gap < {share}D * (after_gap + while_busy) THEN 'contradicted' "
+        f"WHEN {credible} THEN 'observed' ELSE 'not visible' END AS quiet_state"
     )
-    known = F.coalesce(F.col("limit_high") >= F.col("broker_limit") * 0.9, F.col("limit_high") >= hop)
-    credible = known | (F.coalesce("shorter", F.lit(0)) >= contrast)
-    enough = F.col("after_gap") >= share * (F.col("after_gap") + F.col("while_busy"))
-    state = F.when(F.col("after_gap") == 0, F.when(F.col("while_busy") > 0, "contradicted").otherwise("not visible"))
-    return (
-        counted.join(unharmed_gaps, "capture", "left")
-        .join(captures.drop("broker_life"), "capture", "left")
-        .withColumn("quiet_state", state.when(~enough, "contradicted").when(credible, "observed").otherwise("not visible"))
+    return counted.join(unharmed_gaps, "capture", "left").join(captures, "capture").selectExpr("*", state, f"{_hops()} AS hop")
+
+
+def _hops() -> str:
+    """Return the known hops whose limit lies where the data put it; null where a setting names the limit anyway."""
+    fits = ", ".join(
+        f"CASE WHEN coalesce(limit_low, 0D) < {limit * 1.02}D AND limit_high >= {limit} THEN \"{hop}\" END"
+        for limit, hop in HOPS.items()
     )
-
-
-def _quiet(failures: DataFrame) -> DataFrame:
-    """Link: the subject was quiet for longer than the shortest idle limit of its path."""
-    state = F.when(F.col("quiet") != "observed", F.col("quiet")).otherwise(F.col("quiet_state"))
-    before = F.struct(
-        F.coalesce(F.col("gap.labels")["before_file"], F.col("gap.file")).alias("file"),
-        F.col("gap.labels")["before_line"].cast("long").alias("line"),
-        F.col("gap_since").alias("at"),
-        F.col("gap.labels")["before_text"].alias("text"),
-    )
-    edges = F.when(F.col("gap").isNotNull(), F.array(before, F.struct("gap.file", "gap.line", "gap.at", "gap.text")))
-    return _per_subject(failures, "quiet", state, edges, since="gap_since", until="failed_at")
-
-
-def _severed(failures: DataFrame) -> DataFrame:
-    """Link: the connection was gone, and a request was under way on it; nothing else kept the broker from answering."""
-    state = F.when(F.col("other_cause"), "contradicted").otherwise("observed")
-    return _per_subject(failures, "severed", state, F.col("severed_lines"), since="failed_at", until="failed_until")
-
-
-def _failed(failures: DataFrame) -> DataFrame:
-    """Link: the next use failed or stalled."""
-    return _per_subject(failures, "failed", F.lit("observed"), F.col("told_lines"), since="failed_at", until="failed_until")
-
-
-def _per_subject(failures: DataFrame, link: str, state: Column, lines: Column, *, since: str, until: str) -> DataFrame:
-    """Return one observation a subject: what most of its failures say."""
-    told = failures.withColumn("state", state).withColumn("lines", lines)
-    empty = F.array().cast(f"array<{EVIDENCE}>")
-    return (
-        told.groupBy("capture", "subject")
-        .agg(
-            F.mode("state", True).alias("state"),
-            F.min(since).alias("since"),
-            F.max(until).alias("until"),
-            F.count("*").alias("failures"),
-            F.min("quiet_seconds").alias("shortest_gap"),
-            F.max("client_id").alias("client_id"),
-            F.flatten(F.collect_list(F.coalesce("lines", empty))).alias("evidence"),
-        )
-        .select(
-            "capture", "subject", F.lit(link).alias("link"), "state", "since", "until",
-            figures({"failures": "failures", "shortest_gap": "shortest_gap"}).alias("figures"),
-            facts({"client_id": "client_id"}).alias("facts"),
-            first_lines(F.col("evidence")).alias("evidence"),
-        )
-    )  # fmt: skip - the columns of an observation
+    return f"CASE WHEN broker_limit IS NULL THEN nullif(concat_ws(' or ', {fits}), '') END"
 
 
 ALWAYS = (
@@ -282,59 +214,76 @@ WHERE_ANY = (
 """Figures that are left out where they are 0, and the sentences about them with them."""
 
 
-def _limit(pooled: DataFrame) -> DataFrame:
-    """The limit that the whole capture implies, for the summary."""
-    return _for_capture(pooled, "limit", F.col("quiet_state"))
+def _links(failures: DataFrame, pooled: DataFrame) -> DataFrame:
+    """Return an observation for each link of each subject, and for the capture's limit and each rival."""
+    return observations(_of_subjects(failures, pooled), _of_captures(pooled))
 
 
-def _rivals(pooled: DataFrame) -> list[DataFrame]:
-    """Return what speaks for each rival: `observed` it stands, `contradicted` it is ruled out."""
-    restarted = F.when(F.col("restarted") > 0, "observed").when(
-        (F.col("broker_lines") > 0) | (F.col("refused") == 0), "contradicted",
+def _of_subjects(failures: DataFrame, pooled: DataFrame) -> DataFrame:
+    """Quiet, severed, failed: what most failures of a subject say."""
+    before = (
+        "struct(gap.labels['before_file'] AS file, CAST(gap.labels['before_line'] AS BIGINT) AS line, gap_since AS at, "
+        "gap.labels['before_text'] AS text)"
     )
-    return [
-        _for_capture(pooled, "rival.broker_restart", restarted),
-        _for_capture(pooled, "rival.unreachable", _stands(F.col("refused") > 0)),
-        _for_capture(pooled, "rival.authentication", _stands(F.col("denied") > 0)),
-        _for_capture(pooled, "rival.busy", _stands(F.col("while_busy") > 0)),
-    ]
+    edges = f"CASE WHEN gap IS NULL THEN array() ELSE array({before}, struct(gap.file, gap.line, gap.at, gap.text)) END"
+    told = failures.join(pooled.select("capture", "quiet_state"), "capture").groupBy("capture", "subject")
+    per_subject = told.agg(
+        *map(F.expr, (
+            "mode(CASE WHEN quiet = 'observed' THEN quiet_state ELSE quiet END) AS quiet",
+            "mode(CASE WHEN other_cause THEN 'contradicted' ELSE 'observed' END) AS severed",
+            "min(gap_since) AS gap_since", "min(failed_at) AS failed_at", "max(failed_until) AS failed_until",
+            "count(*) AS failures", "min(quiet_seconds) AS shortest_gap", "max(client_id) AS client_id",
+            f"flatten(collect_list({edges})) AS quiet_lines", "flatten(collect_list(severed_lines)) AS severed_lines",
+            "flatten(collect_list(told_lines)) AS told_lines",
+        )),
+    )  # fmt: skip - one figure after the other
+    figures = map_of(("failures", "shortest_gap"), "double")
+    links = (
+        ("'quiet'", "quiet", "gap_since", "failed_at", "quiet_lines"),
+        ("'severed'", "severed", "failed_at", "failed_until", "severed_lines"),
+        ("'failed'", "'observed'", "failed_at", "failed_until", "told_lines"),
+    )
+    rows = ", ".join(
+        f"struct({link} AS link, {state} AS state, {since} AS since, {until} AS until, {first_lines(lines)} AS evidence)"
+        for link, state, since, until, lines in links
+    )
+    return per_subject.selectExpr(
+        "capture", "subject", f"{figures} AS figures", f"{map_of(('client_id',), 'string')} AS facts", f"inline(array({rows}))",
+    )
 
 
-def _stands(condition: Column) -> Column:
-    return F.when(condition, "observed").otherwise("contradicted")
+def _of_captures(pooled: DataFrame) -> DataFrame:
+    """The inferred limit, and each rival: `observed` where it stands, `contradicted` where it is ruled out."""
+    states = {
+        "limit": "quiet_state",
+        "rival.broker_restart": (
+            "CASE WHEN restarted > 0 THEN 'observed' WHEN broker_lines > 0 OR refused = 0 THEN 'contradicted' END"
+        ),
+        "rival.unreachable": _stands("refused > 0"),
+        "rival.authentication": _stands("denied > 0"),
+        "rival.busy": _stands("while_busy > 0"),
+    }
+    rows = ", ".join(f"struct('{link}' AS link, {state} AS state)" for link, state in states.items())
+    figures = map_of(ALWAYS, "double", where_any=WHERE_ANY)
+    return pooled.selectExpr(
+        "capture", "'*' AS subject", f"{figures} AS figures", f"{map_of(('hop',), 'string')} AS facts", "since", "until",
+        f"CAST(array() AS array<{EVIDENCE}>) AS evidence", f"inline(array({rows}))",
+    )
 
 
-def _for_capture(pooled: DataFrame, link: str, state: Column) -> DataFrame:
-    told: dict[str, Column | str] = {name: name for name in ALWAYS}
-    told |= {name: F.nullif(F.col(name), F.lit(0)) for name in WHERE_ANY}
-    return pooled.select(
-        "capture", F.lit(EVERY_SUBJECT).alias("subject"), F.lit(link).alias("link"), state.alias("state"), "since", "until",
-        figures(told).alias("figures"), facts({"hop": _hops()}).alias("facts"), F.array().cast(f"array<{EVIDENCE}>").alias("evidence"),
-    )  # fmt: skip - the columns of an observation
-
-
-def _hops() -> Column:
-    """Return the known hops whose limit lies where the data put it; null where a setting names the limit anyway."""
-    low = F.coalesce("limit_low", F.lit(0.0))
-    fits = [F.when((low < limit * 1.02) & (F.col("limit_high") >= limit), F.lit(hop)) for limit, hop in HOPS.items()]
-    return F.when(F.col("broker_limit").isNull(), F.nullif(F.concat_ws(" or ", *fits), F.lit("")))
+def _stands(condition: str) -> str:
+    return f"CASE WHEN {condition} THEN 'observed' ELSE 'contradicted' END"
 
 
 def _points(gaps: DataFrame, failures: DataFrame) -> DataFrame:
-    """Return what the page draws: each gap with its outcome, and failures that no gap comes before."""
-    silences = gaps.where(F.col("name") == names.SUBJECT_QUIET).select(
-        "capture", "subject", F.when(F.col("failed"), "failed").otherwise("unharmed").alias("outcome"),
-        F.try_to_timestamp("since").alias("since"), "at", F.col("length").alias("value"),
+    """Return what the page draws: each gap with its outcome, each subject's span, and each failure."""
+    quiet = f"name = '{names.SUBJECT_QUIET}'"
+    outcome = f"CASE WHEN NOT {quiet} THEN 'active' WHEN failed THEN 'failed' ELSE 'unharmed' END AS outcome"
+    spans = gaps.selectExpr(
+        "capture", "subject", outcome, f"CASE WHEN {quiet} THEN since ELSE at END AS since",
+        f"CASE WHEN {quiet} THEN at ELSE until END AS at", f"CASE WHEN {quiet} THEN length END AS value",
     )  # fmt: skip - the columns of a point
-    spans = gaps.where(F.col("name") == names.SUBJECT_ACTIVE).select(
-        "capture", "subject", F.lit("active").alias("outcome"), F.col("at").alias("since"), "at", F.lit(None).cast("double").alias("value"),
+    errors = failures.selectExpr(
+        "capture", "subject", "'error' AS outcome", "CAST(NULL AS TIMESTAMP) AS since", "failed_at AS at", "CAST(NULL AS DOUBLE) AS value",
     )  # fmt: skip - the columns of a point
-    errors = failures.select(
-        "capture", "subject", F.lit("error").alias("outcome"), F.lit(None).cast("timestamp").alias("since"),
-        F.col("failed_at").alias("at"), F.lit(None).cast("double").alias("value"),
-    )  # fmt: skip - the columns of a point
-    return all_of([silences, spans, errors])
-
-
-def _any_of(condition: Column) -> Column:
-    return F.max(F.coalesce(condition, F.lit(False)))
+    return spans.unionByName(errors)

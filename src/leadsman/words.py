@@ -22,6 +22,8 @@ from leadsman.errors import LeadsmanError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from leadsman.model import Words
+
 Figure = float | str
 
 SECONDS_UNTIL = 900
@@ -46,6 +48,18 @@ def fill(template: str, figures: Mapping[str, Figure]) -> str:
         raise TemplateError(
             f"The template {template!r} is not a format string: {error}. Double the braces that are text."
         ) from error
+
+
+def say(words: Words, figures: Mapping[str, Figure]) -> str:
+    """Put a card's sentences together: those whose figures are all there, and of alternatives the first that fits."""
+    if isinstance(words, str):
+        return fill(words, figures)
+    chosen = (_fitting((each,) if isinstance(each, str) else each, figures) for each in words)
+    return " ".join(fill(template, figures) for template in chosen if template is not None)
+
+
+def _fitting(alternatives: Sequence[str], figures: Mapping[str, Figure]) -> str | None:
+    return next((each for each in alternatives if placeholders(each) <= figures.keys()), None)
 
 
 def placeholders(template: str) -> frozenset[str]:
