@@ -22,6 +22,7 @@ COMMIT_FAILED = "commit.failed"
 
 # What the client's process says about itself.
 CLIENT_STARTED = "client.started"
+WORKER_STARTED = "worker.started"
 INVOCATION_STARTED = "invocation.started"
 INVOCATION_ENDED = "invocation.ended"
 INVOCATION_TIMED_OUT = "invocation.timed_out"
@@ -56,6 +57,7 @@ VOCABULARY = {
     COORDINATOR_LOST: "A consumer lost the coordinator of its group.",
     COMMIT_FAILED: "A consumer could not commit its offsets.",
     CLIENT_STARTED: "A Kafka client was created.",
+    WORKER_STARTED: "A serverless worker's process was created: a cold start.",
     INVOCATION_STARTED: "A serverless worker was handed an event.",
     INVOCATION_ENDED: "A serverless worker finished an event; its process may be frozen until the next.",
     INVOCATION_TIMED_OUT: "A serverless worker was killed in the middle of an event.",

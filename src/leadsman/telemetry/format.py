@@ -20,8 +20,10 @@ class TimeAt(Protocol):
 class Record:
     """One log record out of a format that is not simply one line a record.
 
-    `text` is the decoded message, on which signatures are tried (first line only, or lines parted by newlines);
-    `quote` stands literally in the file on line `line` (1-based), `at` is in milliseconds since 1970 UTC.
+    `text` is the decoded message, on which signatures are tried: lines parted by newlines, with the level and the
+    logger before it where the format keeps them apart. `quote` stands literally in the file on line `line` (1-based,
+    decoded as UTF-8 with replacements); `at` is in milliseconds since 1970 UTC. `head` is set where the record continues
+    an earlier one (a stack frame, a line of a dump): it is the first line of that one.
     """
 
     line: int
@@ -29,6 +31,19 @@ class Record:
     subject: str | None
     text: str
     quote: str
+    head: str | None = None
+
+    @property
+    def first_line(self) -> str:
+        """What `Signature.read` wants to know: the first line of the whole record."""
+        return self.text.split("\n", 1)[0] if self.head is None else self.head
+
+
+@dataclass(frozen=True, slots=True)
+class NotUnderstood:
+    """A file that is no text, or none that can be read. `why` is for the report."""
+
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +53,8 @@ class Format:
     Most files are lines, and the reader goes from signature hit to signature hit: it needs `time_at` only.
     Where lines of several writers interleave, where a record is cut into several lines, or where the whole file is one
     document, `records` is set instead: it takes the file's decompressed blocks (each ending at a newline, except the
-    last) and yields every record in file order. `zoned` is False when times carry no zone and the reader's default
+    last) and yields every record: in file order where it streams, in order of time where the file is one document.
+    Exports are often newest first, so times may run backwards. `zoned` is False when times carry no zone and the reader's default
     was assumed. `names` are all formats seen in the sample, for the report.
     """
 

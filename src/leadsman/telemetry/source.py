@@ -20,8 +20,10 @@ class Signature:
     `pattern` is written in the subset that Hyperscan, RE2, Rust and Python share: no look-around, no back-reference,
     no `\s`, never a newline (`[^)\n]`). Named groups become labels of the event; a group called `value` becomes its
     value, multiplied by `scale` (the vocabulary gives the unit: seconds, unless it says otherwise).
+    It never ends in an open repetition, because Hyperscan reports every end of a match: close it with `\b` or a text.
     `labels` are labels that every event of this signature carries.
-    `within` restricts the signature to records whose first line contains one of these texts.
+    `within` restricts the signature to records whose first line contains one of these texts; each text brings
+    the labels that it stands for.
     `names_source` is off for wordings that other programs print as well: they do not tell who wrote the file.
     """
 
@@ -29,8 +31,24 @@ class Signature:
     pattern: str
     scale: float = 1.0
     labels: Mapping[str, str] = field(default_factory=dict)
-    within: tuple[str, ...] = ()
+    within: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     names_source: bool = True
+
+    def read(self, match: re.Match[str], head: str) -> tuple[dict[str, str], float | None] | None:
+        """Labels and value of one match in a record whose first line is `head`; None where it is no event there.
+
+        The text of the group `value` stays among the labels: not every setting is a number.
+        """
+        context = self._context(head)
+        if context is None:
+            return None
+        labels = {**self.labels, **context, **{name: text for name, text in match.groupdict().items() if text}}
+        return labels, _number(labels.get("value"), self.scale)
+
+    def _context(self, head: str) -> Mapping[str, str] | None:
+        if not self.within:
+            return {}
+        return next((labels for text, labels in self.within.items() if text in head), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +64,13 @@ class Source:
     def reports(self) -> frozenset[str]:
         """The event names that this source can report."""
         return frozenset(signature.event for signature in self.signatures)
+
+
+def _number(text: str | None, scale: float) -> float | None:
+    try:
+        return float(text) * scale if text else None
+    except ValueError:
+        return None
 
 
 SOURCES = Path(str(resources.files("leadsman.telemetry"))) / "sources"

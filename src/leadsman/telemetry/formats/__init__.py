@@ -1,0 +1,1 @@
+"""One file a family of formats: how its lines carry time and identity."""

@@ -1,0 +1,149 @@
+"""Plain lines of several writers in one file: each line names its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from leadsman.telemetry.format import Record
+from leadsman.telemetry.formats import streams
+from leadsman.telemetry.formats.stamps import Stamp
+
+COLOUR = rb"(?:\x1b\[[0-9;]*m)?"
+SYSLOG_TIME = rb"(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?|\d{4}-\d\d-\d\dT[\d:.,]+(?:Z|[+-]\d\d:?\d\d))"
+MANY = 0.9  # application lines between those of Kafka clients make a file one process's again
+MOST = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """How a line names its writer. The group `id` is the identity.
+
+    With `cut`, time and text stand behind the whole prefix; else the line keeps its time before the identity.
+    `alone` says that the prefix means a collector even when only one writer was seen.
+    """
+
+    name: str
+    pattern: re.Pattern[bytes]
+    cut: bool
+    alone: bool = False
+    share: float = MOST
+
+
+PREFIXES = (
+    Prefix(
+        "docker compose", re.compile(COLOUR + rb"(?P<id>[\w.-]{1,80}) +\| ?" + COLOUR + b" ?"), cut=True, alone=True
+    ),
+    Prefix("kubectl --prefix", re.compile(COLOUR + rb"\[pod/(?P<id>[\w./-]+)\] "), cut=True, alone=True),
+    Prefix(
+        "stern",
+        re.compile(
+            COLOUR
+            + rb"(?P<id>[a-z0-9][a-z0-9.-]*-[a-z0-9]{4,10} "
+            + COLOUR
+            + rb"[a-z0-9][a-z0-9-]*)"
+            + COLOUR
+            + rb" (?=[\[{\d%])"
+        ),
+        cut=True,
+    ),
+    Prefix(
+        "aws logs tail",
+        re.compile(
+            rb"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d) (?P<id>\d{4}/\d\d/\d\d/[^ ]*\[[^\]]+\][0-9a-f]{32}|[\w.-]+/[\w.-]+/[0-9a-f]{32}) "
+        ),
+        cut=False,
+        alone=True,
+    ),
+    Prefix("syslog", re.compile(SYSLOG_TIME + rb" (?P<id>[\w.-]+ [\w.@/-]+\[\d+\]|[\w.-]+ [\w.@/-]+): "), cut=False),
+    Prefix(
+        "syslog",
+        re.compile(rb"<\d+>(?:\d )?" + SYSLOG_TIME + rb" (?P<id>[\w.-]+ [\w.@/-]+(?:\[\d+\]| [\w-]+)?):? "),
+        cut=False,
+    ),
+    Prefix(
+        "several clients",
+        re.compile(
+            rb"[^\n]{0,240}?(?:clientId=|\|rdkafka#|\|(?=[\w.-]+#(?:producer|consumer)-\d+\|))(?P<id>[^,\]| \n]+)"
+        ),
+        cut=False,
+        share=MANY,
+    ),
+)
+
+NOBODY = Prefix("plain", re.compile(rb"(?P<id>(?!))"), cut=False)
+"""Names no writer: for files that must be read record by record for another reason."""
+
+
+def prefix_of(lines: list[bytes], time_at: Stamp) -> Prefix | None:
+    """The way in which the lines of this file name their writers; None where they do not, or name only one."""
+    return next((prefix for prefix in PREFIXES if _fits(prefix, lines, time_at)), None)
+
+
+def _fits(prefix: Prefix, lines: list[bytes], time_at: Stamp) -> bool:
+    if prefix.cut:
+        lines = [line for line in lines if line.strip()]
+    else:
+        lines = [line for line in lines if time_at(line, 0, len(line)) is not None]
+    found = [match["id"] for line in lines if (match := prefix.pattern.match(line))]
+    enough = len(found) > 1 and len(found) >= prefix.share * len(lines)
+    return enough and (prefix.alone or len(set(found)) > 1)
+
+
+def behind_prefix(prefix: Prefix, lines: list[bytes]) -> list[bytes]:
+    """The same lines as their writers wrote them."""
+    return [line[match.end() :] if prefix.cut and (match := prefix.pattern.match(line)) else line for line in lines]
+
+
+def reader(prefix: Prefix, time_at: Stamp) -> Callable[[Iterable[bytes]], Iterator[Record]]:
+    """Records line by line. A line without identity belongs to the writer before it."""
+
+    def records(blocks: Iterable[bytes]) -> Iterator[Record]:
+        last: Record | None = None
+        heads: dict[str | None, Record] = {}
+        for number, line in streams.numbered_lines(blocks):
+            if not line.strip():
+                continue
+            record = _read(prefix, time_at, number, line)
+            header = heads.get(record.subject) if record.subject else last
+            if record.at is None and header is not None:
+                yield Record(
+                    number, header.at, header.subject, record.text, record.quote, header.text[: streams.LONGEST_HEAD]
+                )
+                continue
+            if len(heads) >= streams.MOST_SUBJECTS:
+                heads.clear()
+            heads[record.subject] = last = record
+            yield record
+
+    return records
+
+
+def _read(prefix: Prefix, time_at: Stamp, number: int, line: bytes) -> Record:
+    found = prefix.pattern.match(line)
+    start = found.end() if found and prefix.cut else 0
+    subject = streams.decoded(found["id"]) if found else None
+    return Record(
+        number, time_at(line, start, len(line)), subject, streams.decoded(line[start:]), streams.decoded(line)
+    )
+
+
+CRI = re.compile(rb"[^ ]+ (std(?:out|err)) ([FP])(?::\w+)* ")
+
+
+def container_reader(time_at: Stamp) -> Callable[[Iterable[bytes]], Iterator[Record]]:
+    """Kubernetes CRI with partial lines: P pieces go on until an F."""
+
+    def pieces(blocks: Iterable[bytes]) -> Iterator[tuple[Record, str, bool]]:
+        for number, line in streams.numbered_lines(blocks):
+            found = CRI.match(line)
+            start = found.end() if found else 0
+            text = streams.decoded(line[start:])
+            record = Record(number, time_at(line, 0, len(line)), None, text, text)
+            yield record, (found[1].decode() if found else ""), found is not None and found[2] == b"P"
+
+    def records(blocks: Iterable[bytes]) -> Iterator[Record]:
+        yield from streams.with_heads(streams.joined(pieces(blocks)))
+
+    return records

@@ -1,0 +1,175 @@
+"""Finds the time of a plain line, whatever stands before it: a bracket, a level, a priority, a key."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+
+from leadsman.telemetry.formats import calendar, jsons
+from leadsman.telemetry.formats.stamps import Stamp, epoch, iso, iso_or_epoch
+
+DIGITS = b"0123456789"
+CAPITALS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+LETTERS = CAPITALS + CAPITALS.lower()
+LEVEL = rb"\[?(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|SEVERE)\]?"
+MARKS = re.compile(
+    rb"(?:\x1b\[[0-9;]*m|\xef\xbb\xbf|\x00)+"
+)  # colours, a byte order mark, the hole copytruncate leaves
+SHARE_OF_LINES = 0.2  # a shape that could be met in any text counts only where it is this common
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """One way in which a line begins. `firsts` are the bytes that can begin it.
+
+    A `guess` is a shape that other text could have by chance: it is used only in files that are full of it.
+    """
+
+    name: str
+    firsts: bytes
+    stamp: Stamp
+    guess: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """What a time on a line does not say itself: its zone and its year."""
+
+    zone: tzinfo
+    latest: datetime
+
+
+def skip(count: int, stamp: Stamp) -> Stamp:
+    """The time stands `count` bytes into the line."""
+
+    def shifted(block: bytes, start: int, end: int) -> int | None:
+        return stamp(block, start + count, end)
+
+    return shifted
+
+
+def behind(prefix: bytes, stamp: Stamp) -> Stamp:
+    """The time stands behind what the pattern `prefix` matches."""
+    match = re.compile(prefix).match
+
+    def shifted(block: bytes, start: int, end: int) -> int | None:
+        found = match(block, start, end)
+        return None if found is None else stamp(block, found.end(), end)
+
+    return shifted
+
+
+CONTAINER = re.compile(rb"[^ ]+ std(?:out|err) [FP] ")
+INDENTED = re.compile(rb"[^ ]+ std(?:out|err) [FP] (?:\t|  )")
+
+
+def container(stamp: Stamp) -> Stamp:
+    """Kubernetes CRI: `2021-02-16T12:36:02.123456789Z stderr F text`. Indented text continues the line before."""
+
+    def unless_indented(block: bytes, start: int, end: int) -> int | None:
+        return None if INDENTED.match(block, start, end) else stamp(block, start, end)
+
+    return unless_indented
+
+
+def every_shape(clock: Clock, sample: list[bytes]) -> tuple[Shape, ...]:
+    """All shapes, the commonest first."""
+    date, date_or_epoch = iso(clock.zone), iso_or_epoch(clock.zone)
+    named = calendar.named_month(clock.zone)
+    contained = any(CONTAINER.match(line) for line in sample)
+    ambiguous = calendar.day_or_month_first(clock.zone, sample)
+    return (
+        Shape("Kubernetes CRI", b"12", container(date)) if contained else Shape("timed lines", b"12", date),
+        Shape("timed lines", b"[(", skip(1, date)),
+        Shape("JSON lines", b"{", jsons.stamp(sample, clock.zone)),
+        Shape("librdkafka stderr", b"%", behind(rb"%\d\|", epoch)),
+        Shape("syslog", b"<", behind(rb"<\d{1,3}>(?:\d )?", _first(date, calendar.syslog(clock.zone, clock.latest)))),
+        Shape("timed lines", CAPITALS + b"[", behind(LEVEL + rb":?[ \t|:]{1,4}\[?(?:[\w.]{1,60}[ :])?", date)),
+        Shape("logfmt", LETTERS, behind(rb"(?:level=\w+ )?(?:time|ts|t|timestamp|date)=\"?", date_or_epoch)),
+        Shape("klog", b"IWEF", calendar.klog(clock.zone, clock.latest)),
+        Shape("syslog", CAPITALS, calendar.syslog(clock.zone, clock.latest)),
+        Shape("java.util.logging", CAPITALS, calendar.java_util(clock.zone)),
+        Shape("access log", DIGITS + b"abcdef:", behind(rb"[\w.:-]+ [^ ]+ [^ ]+ \[", named)),
+        Shape("timed lines", DIGITS, named),
+        Shape("timed lines", b"[", skip(1, named)),
+        Shape("timed lines", DIGITS, calendar.two_digit_year(clock.zone), guess=True),
+        Shape("epoch lines", DIGITS, epoch, guess=True),
+        Shape(
+            "timed lines",
+            LETTERS + b"[<(-",
+            behind(rb"[^\n]{1,90}?(?=[ \[(|=]\d{4}-\d\d-\d\d[T ]\d\d:)[ \[(|=]", date),
+            guess=True,
+        ),
+        *([Shape("timed lines", DIGITS, ambiguous, guess=True)] if ambiguous else []),
+    )
+
+
+def _first(*stamps: Stamp) -> Stamp:
+    def either(block: bytes, start: int, end: int) -> int | None:
+        return next((at for stamp in stamps if (at := stamp(block, start, end)) is not None), None)
+
+    return either
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How the lines of one file carry their times."""
+
+    time_at: Stamp
+    names: tuple[str, ...]
+    timed: float
+    """The share of the sample's lines that carry a time."""
+
+
+def learn(sample: list[bytes], clock: Clock) -> Timing:
+    """Chooses the shapes that this file needs."""
+    shapes = every_shape(clock, sample)
+    seen = Counter(index for line in sample if (index := _shape_of(line, shapes)) is not None)
+    lines = max(1, sum(1 for line in sample if line.strip()))
+    chosen = tuple(
+        shape for index, shape in enumerate(shapes) if not shape.guess or seen[index] >= SHARE_OF_LINES * lines
+    )
+    timed = sum(count for index, count in seen.items() if shapes[index] in chosen)
+    names = tuple(dict.fromkeys(shapes[index].name for index, _ in seen.most_common() if shapes[index] in chosen))
+    return Timing(_time_at(chosen), names, timed / lines)
+
+
+def _shape_of(line: bytes, shapes: tuple[Shape, ...]) -> int | None:
+    marks = MARKS.match(line)
+    start = marks.end() if marks else 0
+    return next(
+        (
+            index
+            for index, shape in enumerate(shapes)
+            if line[start : start + 1] in shape.firsts
+            and start < len(line)
+            and shape.stamp(line, start, len(line)) is not None
+        ),
+        None,
+    )
+
+
+def _time_at(shapes: tuple[Shape, ...]) -> Stamp:
+    by_first = tuple(tuple(shape.stamp for shape in shapes if first in shape.firsts) for first in range(256))
+    last: Stamp = shapes[0].stamp
+    marked = frozenset(b"\x1b\xef\x00")
+
+    def time_at(block: bytes, start: int, end: int) -> int | None:
+        nonlocal last
+        at = last(block, start, end)
+        if at is not None or start >= end or start >= len(block):
+            return at
+        first = block[start]
+        if first in marked and (marks := MARKS.match(block, start, end)):
+            return time_at(block, marks.end(), end)
+        for stamp in by_first[first]:
+            if stamp is not last:
+                at = stamp(block, start, end)
+                if at is not None:
+                    last = stamp
+                    return at
+        return None
+
+    return time_at

@@ -1,0 +1,75 @@
+"""What all record readers share: numbered lines, continued records, cut records."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from leadsman.telemetry.format import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+LONGEST_LINE = 16 << 20  # a line of a gigabyte is no log line; its beginning is enough
+LONGEST_HEAD = 500
+MOST_SUBJECTS = 100_000
+CONTINUES = re.compile(r"\t| {2,}|Caused by: |Suppressed: |\.\.\. \d+ (?:more|common frames)")
+
+
+def numbered_lines(blocks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Every line with its number, from 1, without its end. Lines longer than any log line are cut."""
+    number = 1
+    parts: list[bytes] = []
+    held = 0
+    for block in blocks:
+        lines = block.split(b"\n")
+        if held < LONGEST_LINE:
+            parts.append(lines[0])
+            held += len(lines[0])
+        if len(lines) == 1:
+            continue
+        yield number, _line(parts)
+        yield from ((number + index, _line([line])) for index, line in enumerate(lines[1:-1], 1))
+        number += len(lines) - 1
+        parts, held = [lines[-1]], len(lines[-1])
+    if held:
+        yield number, _line(parts)
+
+
+def _line(parts: list[bytes]) -> bytes:
+    return b"".join(parts)[:LONGEST_LINE].removesuffix(b"\r")
+
+
+def decoded(line: bytes) -> str:
+    """Bytes as the text that all of leadsman quotes."""
+    return line.decode("utf-8", "replace")
+
+
+def with_heads(records: Iterable[Record]) -> Iterator[Record]:
+    """Gives stack frames and the lines of dumps the first line of the record that they continue, writer by writer."""
+    heads: dict[str | None, str] = {}
+    for record in records:
+        if record.head is not None:
+            yield record
+        elif record.subject in heads and CONTINUES.match(record.text):
+            yield replace(record, head=heads[record.subject])
+        else:
+            if len(heads) >= MOST_SUBJECTS:
+                heads.clear()
+            heads[record.subject] = record.first_line[:LONGEST_HEAD]
+            yield record
+
+
+def joined(pieces: Iterable[tuple[Record, str, bool]]) -> Iterator[Record]:
+    """Puts records together that were cut. Each piece comes with the channel it was cut in, and whether more follows."""
+    open_records: dict[tuple[str | None, str], Record] = {}
+    for piece, channel, more in pieces:
+        key = (piece.subject, channel)
+        begun = open_records.pop(key, None)
+        whole = piece if begun is None else replace(begun, text=begun.text + piece.text)
+        if more and len(whole.text) < LONGEST_LINE:
+            open_records[key] = whole
+        else:
+            yield whole
+    yield from open_records.values()

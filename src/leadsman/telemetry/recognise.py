@@ -1,0 +1,134 @@
+"""Tells by its first block how to read a file. Names and extensions are not asked."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from typing import TYPE_CHECKING, Any
+
+from leadsman.telemetry.format import Format, NotUnderstood
+from leadsman.telemetry.formats import documents, interleaved, jsonlines, jsons, lines, properties
+from leadsman.telemetry.formats.lines import Clock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from leadsman.telemetry.format import Record
+    from leadsman.telemetry.formats.stamps import Stamp
+
+SAMPLE_LINES = 600
+SAMPLE_BYTES = 4096  # of one line: what tells its format stands early
+MOST_CONTROLS = 0.05
+HALF = 0.5
+CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\b\x1b")) + b"\x7f"
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+def recognise(head: bytes, *, zone: tzinfo, latest: datetime | None = None) -> Format | NotUnderstood:
+    """How to read the file that begins with `head`, one decompressed block of it.
+
+    `zone` is meant by times that name none. `latest` is a time before which the file was written (when it was last
+    changed; now, if not given): it settles the year of times that carry none.
+    """
+    if head.startswith(UTF_16):
+        return _utf_16(head, zone, latest)
+    text = head.lstrip(b"\x00")
+    if not text.strip():
+        return NotUnderstood(
+            "it is empty" if not head.strip(b"\x00 \n\r\t") and b"\x00" not in head else "only NUL bytes"
+        )
+    controls = len(text) - len(text.translate(None, CONTROLS))
+    if controls > MOST_CONTROLS * len(text):
+        return NotUnderstood("it is not text")
+    return _text(text, Clock(zone, latest or datetime.now(UTC)))
+
+
+def _text(text: bytes, clock: Clock) -> Format:
+    if documents.is_one(text):
+        return Format(("JSON document",), _no_time, _document_zoned(text, clock), documents.reader(clock.zone))
+    sample = _sample(text)
+    timing = lines.learn(sample, clock)
+    prefix = interleaved.prefix_of(sample, timing.time_at)
+    if prefix is not None and prefix.cut:
+        sample = interleaved.behind_prefix(prefix, sample)
+        timing = lines.learn(sample, clock)
+    zoned = _zoned(sample, clock, timing)
+    names = timing.names or ("undated text",)
+    if prefix is not None:
+        return Format((prefix.name, *names), timing.time_at, zoned, interleaved.reader(prefix, timing.time_at))
+    records = _json_records(sample, timing.time_at) or _cut_records(sample, timing.time_at)
+    if records is None and not timing.names and (owner := properties.owner_of(sample)):
+        return Format(("properties",), _no_time, zoned=True, records=properties.reader(owner))
+    return Format(names, timing.time_at, zoned, records)
+
+
+def _sample(text: bytes) -> list[bytes]:
+    """The first lines, and as many from all over the block."""
+    every = [line[:SAMPLE_BYTES] for line in text.split(b"\n")]
+    if len(every) > 1:
+        every.pop()  # cut by the end of the block, or empty
+    if len(every) <= SAMPLE_LINES:
+        return every
+    half = SAMPLE_LINES // 2
+    return every[:half] + every[half :: max(1, (len(every) - half) // half)]
+
+
+def _no_time(_block: bytes, _start: int, _end: int, /) -> int | None:
+    return None
+
+
+def _zoned(sample: list[bytes], clock: Clock, timing: lines.Timing) -> bool:
+    """Whether every time names its zone: then another default changes none of them."""
+    elsewhere = lines.learn(sample, replace(clock, zone=timezone(timedelta(hours=13, minutes=37))))
+    return all(timing.time_at(line, 0, len(line)) == elsewhere.time_at(line, 0, len(line)) for line in sample)
+
+
+def _document_zoned(text: bytes, clock: Clock) -> bool:
+    def times(zone: tzinfo) -> list[int | None]:
+        return [record.at for record in documents.reader(zone)([text[: 64 << 10]])]
+
+    return times(clock.zone) == times(timezone(timedelta(hours=13, minutes=37)))
+
+
+def _json_records(sample: list[bytes], time_at: Stamp) -> Any:  # noqa: ANN401 - a reader, or None
+    found = [record for line in sample[:200] if (record := jsons.as_record(line))]
+    if len(found) < HALF * sum(1 for line in sample[:200] if line.strip()) or not found:
+        return None
+    logs = [log for record in found if isinstance(log := record.get("log"), str) and "stream" in record]
+    if logs and any(log[-1:] != "\n" for log in logs):
+        return jsonlines.docker_reader(time_at)
+    path = jsonlines.subject_path(found)
+    return jsonlines.reader(path, time_at) if path else None
+
+
+CUT = re.compile(rb"[^ ]+ std(?:out|err) P ")
+
+
+def _cut_records(sample: list[bytes], time_at: Stamp) -> Any:  # noqa: ANN401 - the same
+    return interleaved.container_reader(time_at) if any(CUT.match(line) for line in sample) else None
+
+
+def _utf_16(head: bytes, zone: tzinfo, latest: datetime | None) -> Format | NotUnderstood:
+    """The file as UTF-8 lines. Its quotes are literal in the decoded text."""
+    inner = recognise(b"".join(_as_utf_8([head])).removeprefix(codecs.BOM_UTF8), zone=zone, latest=latest)
+    if isinstance(inner, NotUnderstood):
+        return inner
+    read = inner.records or _plain_reader(inner.time_at)
+
+    def records(blocks: Iterable[bytes]) -> Iterator[Record]:
+        return read(_as_utf_8(blocks))
+
+    return replace(inner, names=("UTF-16", *inner.names), records=records)
+
+
+def _as_utf_8(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    decoder = codecs.getincrementaldecoder("utf-16")("replace")
+    for block in blocks:
+        yield decoder.decode(block).encode("utf-8", "replace")
+    yield decoder.decode(b"", final=True).encode("utf-8", "replace")
+
+
+def _plain_reader(time_at: Stamp) -> Any:  # noqa: ANN401 - a reader
+    return interleaved.reader(interleaved.NOBODY, time_at)

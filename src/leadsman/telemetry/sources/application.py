@@ -1,0 +1,24 @@
+"""Any application: errors and exceptions that no other source knows."""
+
+from __future__ import annotations
+
+from leadsman import vocabulary as v
+from leadsman.telemetry.source import Signature, Source
+
+SOURCE = Source(
+    "application",
+    "Application",
+    "application",
+    (
+        Signature(v.ERROR, r"(?P<kind>[\w.$]*\w(?:Exception|Error)): ", names_source=False),
+        Signature(v.ERROR, r"[ \[|:\t\"](?:ERROR|FATAL|CRITICAL|SEVERE)[ \]|:\t\"]", names_source=False),
+        Signature(v.ERROR, r"\b(?:level|lvl|severity)=\"?(?:error|fatal|panic|critical)\b", names_source=False),
+        Signature(
+            v.ERROR,
+            r"\"(?:log\.)?(?:level|severity|levelname)\": ?\"(?:error|fatal|panic|critical)\"",
+            names_source=False,
+        ),
+        Signature(v.ERROR, r"Traceback \(most recent call last\)", names_source=False),
+        Signature(v.ERROR, r"%[0-3]\|\d+\.\d+\|(?P<kind>[A-Z]+)\|", names_source=False),
+    ),
+)

@@ -1,0 +1,124 @@
+"""The Java client (producer, consumer, admin, Streams), 1.x to 4.x, as it speaks through any logger."""
+
+from __future__ import annotations
+
+from leadsman import vocabulary as v
+from leadsman.telemetry.source import Signature, Source
+
+PARTITION = r"(?P<topic>[\w.-]+)-(?P<partition>\d+)"
+NETWORK_EXCEPTION = (
+    r"org\.apache\.kafka\.common\.errors\.NetworkException: "
+    r"(?:The server disconnected before a response was received|Disconnected from node (?P<node>-?\d+)\b)"
+)
+# The sender thread's own warning puts "due to " before the exception: that is a retry, not the application's loss.
+NOT_DUE_TO = r"(?:^|[^o ]|[^o] )"
+
+CONNECTIONS = (
+    Signature(v.CONNECTION_LOST, rf"error in produce request on partition {PARTITION} due to {NETWORK_EXCEPTION}"),
+    Signature(
+        v.CONNECTION_LOST,
+        r"Cancelled in-flight (?P<api>[A-Z_]+) request with correlation id (?P<correlation>\d+) due to node "
+        r"(?P<node>-?\d+) being disconnected \(elapsed time since creation: \d+ms, "
+        r"elapsed time since send: (?P<value>\d+)ms",
+        scale=0.001,
+    ),
+    Signature(
+        v.CONNECTION_LOST,
+        r"Error sending fetch request [^\n]{1,200} to node (?P<node>-?\d+): ?[^\n]{0,60}DisconnectException",
+        labels={"api": "FETCH"},
+    ),
+    Signature(v.CONNECTION_CLOSED, r"Node (?P<node>-?\d+) disconnected\."),
+    Signature(v.CONNECTION_CLOSED, r"Idle connection to node (?P<node>-?\d+) disconnected", labels={"reason": "idle"}),
+    Signature(
+        v.CONNECTION_CLOSED,
+        r"About to close the idle connection from (?P<connection>[^ \n]+) due to being idle for (?P<value>\d+) millis",
+        scale=0.001,
+        labels={"reason": "idle"},
+        names_source=False,
+    ),
+    Signature(
+        v.CONNECTION_REFUSED,
+        r"Connection to node (?P<node>-?\d+) \((?P<address>[^)\n]+)\) could not be established",
+    ),
+    Signature(
+        v.CONNECTION_SETUP_TIMED_OUT,
+        r"Disconnecting from node (?P<node>-?\d+) due to socket connection setup timeout\. "
+        r"The timeout value is (?P<value>\d+) ms",
+        scale=0.001,
+    ),
+    Signature(
+        v.AUTHENTICATION_FAILED,
+        r"Connection to node (?P<node>-?\d+) (?:\((?P<address>[^)\n]+)\) )?failed authentication due to",
+    ),
+    Signature(
+        v.AUTHENTICATION_FAILED,
+        r"Connection to node (?P<node>-?\d+) (?:\((?P<address>[^)\n]+)\) )?terminated during authentication",
+    ),
+    Signature(v.AUTHENTICATION_FAILED, r"errors\.(?P<error>S(?:asl|sl)AuthenticationException): ", names_source=False),
+)
+
+RECORDS = (
+    Signature(v.RECORD_FAILED, rf"{NOT_DUE_TO}{NETWORK_EXCEPTION}", labels={"error": "NETWORK_EXCEPTION"}),
+    Signature(
+        v.RECORD_FAILED,
+        r"Topic (?P<topic>[\w.-]+) not present in metadata after (?P<value>\d+) ms",
+        scale=0.001,
+        labels={"error": "METADATA_TIMED_OUT"},
+    ),
+    Signature(v.RECORD_FAILED, r"Exception thrown when sending a message with key="),
+    Signature(
+        v.PRODUCE_RETRIED,
+        rf"Got error produce response with correlation id (?P<correlation>\d+) on topic-partition {PARTITION}, "
+        r"retrying \((?P<attempts>\d+) attempts left\)\. Error: (?P<error>[A-Z_]+)\b"
+        r"(?:\. Error Message: Disconnected from node (?P<node>-?\d+)\b)?",
+    ),
+    Signature(
+        v.RECORD_EXPIRED,
+        rf"Expiring (?P<count>\d+) record\(s\) for {PARTITION}: ?(?P<value>\d+) ms has passed since",
+        scale=0.001,
+    ),
+    Signature(v.REQUEST_TIMED_OUT, r"Disconnecting from node (?P<node>-?\d+) due to request timeout"),
+    Signature(
+        v.REQUEST_TIMED_OUT, r"errors\.TimeoutException: The request timed out", labels={"error": "REQUEST_TIMED_OUT"}
+    ),
+)
+
+PARTITIONS = (
+    Signature(v.NOT_LEADER, r"NOT_LEADER_(?:OR_FOLLOWER|FOR_PARTITION)", names_source=False),
+    Signature(v.NOT_LEADER, r"NotLeader(?:OrFollower|ForPartition)Exception", names_source=False),
+    Signature(v.LEADER_NOT_AVAILABLE, r"(?:(?P<topic>[\w.-]+)=)?\bLEADER_NOT_AVAILABLE", names_source=False),
+    Signature(v.LEADER_NOT_AVAILABLE, r"There is no leader for this topic-partition", names_source=False),
+)
+
+GROUPS = (
+    Signature(
+        v.COORDINATOR_LOST,
+        r"Group coordinator (?P<address>[^ \n]+) \(id: (?P<coordinator>\d+) rack: [^)\n]*\) is unavailable or invalid",
+    ),
+    Signature(
+        v.COORDINATOR_LOST, r"has been disconnected from the group coordinator for (?P<value>\d+)ms", scale=0.001
+    ),
+    Signature(v.COMMIT_FAILED, rf"Offset commit failed on partition {PARTITION} at offset \d+: "),
+    Signature(
+        v.COMMIT_FAILED,
+        r"Timeout of (?P<value>\d+)ms expired before successfully committing offsets",
+        scale=0.001,
+    ),
+    Signature(v.COMMIT_FAILED, r"errors?\.CommitFailedException|consumer\.CommitFailedException"),
+    Signature(v.COMMIT_FAILED, r"(?:Asynchronous|Synchronous) auto-commit of offsets"),
+    Signature(v.COMMIT_FAILED, r"Offset commit with offsets [^\n]{0,900} failed"),
+    Signature(v.COMMIT_FAILED, r"Failed to commit stream task (?P<task>[^ \n]+) due to"),
+)
+
+STARTS = (
+    Signature(v.CLIENT_STARTED, r"(?P<client>Producer|Consumer|AdminClient|Streams)Config values:"),
+    # Brokers print their version in the same words.
+    Signature(v.CLIENT_STARTED, r"Kafka version ?: (?P<version>\d+\.\d+\.\d+)\b", names_source=False),
+)
+
+SOURCE = Source(
+    "java_client",
+    "Java client",
+    "client",
+    (*CONNECTIONS, *RECORDS, *PARTITIONS, *GROUPS, *STARTS),
+)

@@ -1,0 +1,29 @@
+"""KafkaJS, the JavaScript client: JSON lines by default."""
+
+from __future__ import annotations
+
+from leadsman import vocabulary as v
+from leadsman.telemetry.source import Signature, Source
+
+SOURCE = Source(
+    "kafkajs",
+    "KafkaJS",
+    "client",
+    (
+        Signature(v.CONNECTION_RESET, r"\[Connection\] Connection error: (?:read|write) (?:ECONNRESET|EPIPE)"),
+        Signature(v.CONNECTION_LOST, r"KafkaJSConnection(?:Closed)?Error: Closed connection"),
+        Signature(v.CONNECTION_LOST, r"\[(?:Producer|Connection|Cluster)\] Closed connection"),
+        Signature(v.CONNECTION_CLOSED, r"Kafka server has closed connection"),
+        Signature(
+            v.CONNECTION_REFUSED, r"\[Connection\] Connection error: connect ECONNREFUSED (?P<address>[\w.:-]*\d)\b"
+        ),
+        Signature(v.CONNECTION_SETUP_TIMED_OUT, r"\[Connection\] Connection (?:timeout|error: connect ETIMEDOUT)"),
+        Signature(v.REQUEST_TIMED_OUT, r"Request (?P<api>\w+)\(key: \d+, version: \d+\) timed out"),
+        Signature(
+            v.PRODUCE_RETRIED,
+            r"\[Connection\] Response Produce\(key: 0, version: \d+\)[^\n]{0,400}\"error\": ?\"(?P<error>[^\"\n]+)\"",
+        ),
+        Signature(v.AUTHENTICATION_FAILED, r"KafkaJSSASLAuthenticationError|SASL [A-Z0-9-]+ authentication failed"),
+        Signature(v.NOT_LEADER, r"This server is not the leader for that topic-partition", names_source=False),
+    ),
+)

@@ -1,0 +1,59 @@
+r"""Settings: dumps that clients and brokers print at their start, properties files, `kafka-configs --describe`.
+
+Only settings that are times or stand in KEYS are read: none of them can be a secret.
+A properties file reaches here as lines of a dump whose first line is `<owner> properties`.
+"""
+
+from __future__ import annotations
+
+from leadsman import vocabulary as v
+from leadsman.telemetry.source import Signature, Source
+
+OWNERS = {
+    "ProducerConfig values": {"owner": "producer"},
+    "ConsumerConfig values": {"owner": "consumer"},
+    "AdminClientConfig values": {"owner": "admin"},
+    "StreamsConfig values": {"owner": "streams"},
+    "KafkaConfig values": {"owner": "broker"},
+    "broker properties": {"owner": "broker"},
+    "producer properties": {"owner": "producer"},
+    "consumer properties": {"owner": "consumer"},
+    "client properties": {"owner": "client"},
+}
+NUMBERS = (
+    r"retries|broker\.id|node\.id|max\.in\.flight\.requests\.per\.connection|min\.insync\.replicas|acks|"
+    r"num\.network\.threads|default\.replication\.factor|log\.retention\.hours"
+)
+SWITCHES = (
+    r"enable\.idempotence|unclean\.leader\.election\.enable|auto\.leader\.rebalance\.enable|"
+    r"enable\.auto\.commit|socket\.keepalive\.enable"
+)
+
+SOURCE = Source(
+    "settings",
+    "Settings",
+    "settings",
+    (
+        Signature(
+            v.SETTING, r"(?P<key>[a-z0-9.]*[a-z0-9]\.ms) = (?P<value>-?\d+)\b", within=OWNERS, names_source=False
+        ),
+        Signature(v.SETTING, rf"\b(?P<key>{NUMBERS}) = (?P<value>-?\d+)\b", within=OWNERS, names_source=False),
+        Signature(v.SETTING, rf"\b(?P<key>{SWITCHES}) = (?P<value>true|false)\b", within=OWNERS, names_source=False),
+        Signature(v.SETTING, r"\b(?P<key>acks) = (?P<value>all)\b", within=OWNERS, names_source=False),
+        Signature(
+            v.SETTING,
+            r"(?P<key>[a-z0-9.]*[a-z0-9]\.[a-z]+)=(?P<value>[^ \n]*) sensitive=false synonyms=\{[A-Z_]*BROKER_CONFIG",
+            labels={"owner": "broker"},
+        ),
+        Signature(
+            v.SETTING,
+            r"(?P<key>[a-z0-9.]*[a-z0-9]\.[a-z]+)=(?P<value>[^ \n]*) sensitive=false synonyms=\{DEFAULT_CONFIG",
+            labels={"owner": "broker"},
+        ),
+        Signature(
+            v.SETTING,
+            r"(?P<key>[a-z0-9.]*[a-z0-9]\.[a-z]+)=(?P<value>[^ \n]*) sensitive=false synonyms=\{DYNAMIC_TOPIC_CONFIG",
+            labels={"owner": "topic"},
+        ),
+    ),
+)
