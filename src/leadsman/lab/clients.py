@@ -164,7 +164,7 @@ class Worker:
         self._sent_at = time.monotonic()
         self.program.tell(f"send {self._sent}")
 
-    def answer(self, *, within: timedelta = ANSWER_WITHIN) -> Told:
+    def answer(self, *, within: timedelta = ANSWER_WITHIN, first: bool = False) -> Told:
         """Wait for what became of the event, and keep it. ProgramDidNotAnswer if the program ended instead."""
         try:
             answer = self._answers.get(timeout=within.total_seconds())
@@ -174,7 +174,7 @@ class Worker:
         if answer is None:
             raise ProgramDidNotAnswer(f"{self.name} ended before it answered for event {self._sent}:\n{self._last_words()}")
         value = f"{self.name}:{self._sent}"
-        self.told.append(Told(worker=self.name, value=value, result=str(answer["result"]), took=took))
+        self.told.append(Told(worker=self.name, value=value, result=str(answer["result"]), took=took, first=first))
         return self.told[-1]
 
     def _last_words(self) -> str:

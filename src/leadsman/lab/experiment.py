@@ -75,13 +75,11 @@ class Stage:
 
     def warm_up(self, records: int = 2) -> None:
         """Have every worker deliver its first records, all side by side: starts, connections and metadata are behind."""
-        for worker in self.workers.values():
-            worker.send()
-        for worker in self.workers.values():
-            worker.answer()
-        for _ in range(records - 1):
+        for _ in range(records):
             for worker in self.workers.values():
-                worker.deliver()
+                worker.send()
+            for worker in self.workers.values():
+                worker.answer(first=True)
 
     def together(
         self,

@@ -32,13 +32,15 @@ POLL_SECONDS = 1.0
 class Told:
     """What one program was told about one record. `value` is unique in the experiment.
 
-    `result` is "ok", the error's words, or "" if it was never answered. `took` is from send to answer.
+    `result` is "ok", the error's words, or "" if it was never answered. `took` is from send to answer. `first` marks the
+    records of the warm-up: they can be lost, but not late, as they pay for connections and loading.
     """
 
     worker: str
     value: str
     result: str
     took: timedelta
+    first: bool = False
 
     @property
     def acknowledged(self) -> bool:
@@ -92,16 +94,17 @@ def judge(
     """
     counts = Counter(stored)
     there = [entry for entry in told if counts[entry.value]]
+    timed = [entry for entry in there if not entry.first]
     return Ledger(
         sent=len(told),
         acknowledged=sum(entry.acknowledged for entry in told),
         stored=len(stored),
         lost=tuple(entry.value for entry in told if not counts[entry.value]),
         duplicated=tuple(value for value, count in counts.items() if count > 1),
-        delayed=tuple(entry.value for entry in there if late_after < entry.took <= stalled_after),
-        stalled=tuple(entry.value for entry in there if entry.took > stalled_after),
+        delayed=tuple(entry.value for entry in timed if late_after < entry.took <= stalled_after),
+        stalled=tuple(entry.value for entry in timed if entry.took > stalled_after),
         refused_but_stored=tuple(entry.value for entry in there if not entry.acknowledged),
-        slowest=max((entry.took for entry in told), default=timedelta(0)),
+        slowest=max((entry.took for entry in told if not entry.first), default=timedelta(0)),
     )
 
 
