@@ -31,7 +31,7 @@ def test_a_finding_says_what_why_cure_and_what_else(present):
     text = shown(present)
 
     assert "PRESENT  Workers sent on connections that an idle limit had closed" in text
-    assert "All 3 links of the causal chain observed." in text
+    assert "All 3 links of the causal chain were observed," in text
     assert "[$LATEST]8f3c1be0d2a94c51/000000.gz:1041" in text
     assert "connections.max.idle.ms=180000" in text
     assert "A broker restarted or shut down: ruled out" in text

@@ -1,0 +1,161 @@
+"""Chooses what the charts of a finding show, and says what they leave out. Draws nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from leadsman.model import Point
+
+CALM = frozenset({"unharmed"})
+"""Outcomes of a point that hurt nobody. Any other word is drawn as trouble: it is safer to show too much of it."""
+
+HOP = "hop_"
+"""A figure `hop_broker_default = 600` is a known idle limit on the path, in seconds, named "broker default"."""
+
+ACRONYMS = frozenset({"alb", "aws", "elb", "gcp", "lb", "nat", "nlb", "tcp", "vpc", "vpn"})
+NAMES = frozenset({"azure", "java", "kafka", "linux", "nitro"})
+
+PIXELS = 600
+"""A quiet gap shorter than the span of a timeline divided by this is narrower than a line, and is not cut out."""
+
+Span = tuple[datetime, datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One subject on the timeline: when it was active, which quiet gaps ended in trouble, and when that struck."""
+
+    subject: str
+    active: tuple[Span, ...]
+    troubled: tuple[Span, ...]
+    troubles: tuple[datetime, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """The lanes of a chart, those with trouble first, and how many subjects it has no room for."""
+
+    lanes: tuple[Lane, ...]
+    since: datetime
+    until: datetime
+    left_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """The length of one quiet gap, and how it ended."""
+
+    seconds: float
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    """Quiet gaps against their outcome, with the limit inferred from them and the known hops, all in seconds."""
+
+    gaps: tuple[Gap, ...]
+    limit_low: float | None
+    limit_high: float | None
+    hops: tuple[tuple[str, float], ...]
+    left_out: int
+
+
+def is_trouble(point: Point | Gap) -> bool:
+    """Tell whether an outcome hurt somebody."""
+    return point.outcome not in CALM
+
+
+def length(point: Point) -> float | None:
+    """Measure a point's quiet gap, in seconds. None where it is an instant."""
+    if point.since is not None:
+        return (point.at - point.since).total_seconds()
+    return point.value
+
+
+def timeline(points: Sequence[Point], at_most: int) -> Timeline | None:
+    """Arrange points by subject. None where there is nothing to draw."""
+    if not points:
+        return None
+    since = min(point.since or point.at for point in points)
+    until = max(point.at for point in points)
+    shortest = (until - since) / PIXELS
+    by_subject: dict[str, list[Point]] = {}
+    for point in points:
+        by_subject.setdefault(point.subject, []).append(point)
+    lanes = sorted((_lane(name, own, shortest) for name, own in by_subject.items()), key=_troubled_first)
+    return Timeline(tuple(lanes[:at_most]), since, until, max(len(lanes) - at_most, 0))
+
+
+def _troubled_first(lane: Lane) -> tuple[bool, datetime, str]:
+    first = lane.troubles[0] if lane.troubles else lane.active[0][0]
+    return not lane.troubles, first, lane.subject
+
+
+def _lane(subject: str, points: Sequence[Point], shortest: timedelta) -> Lane:
+    gaps = sorted((point.since, point.at) for point in points if point.since is not None)
+    trouble = sorted((point for point in points if is_trouble(point)), key=lambda point: point.at)
+    first = min(point.since or point.at for point in points)
+    last = max(point.at for point in points)
+    return Lane(
+        subject=subject,
+        active=_between(tuple(gap for gap in gaps if gap[1] - gap[0] >= shortest), first, last),
+        troubled=tuple((point.since, point.at) for point in trouble if point.since is not None),
+        troubles=tuple(point.at for point in trouble),
+    )
+
+
+def _between(gaps: Sequence[Span], first: datetime, last: datetime) -> tuple[Span, ...]:
+    """List what remains of a stretch of time without its gaps, which are sorted and may overlap."""
+    active, reached = [], first
+    for since, until in gaps:
+        if since >= reached:
+            active.append((reached, since))
+        reached = max(reached, until)
+    return (*active, (reached, last))
+
+
+def gaps(points: Sequence[Point], figures: Mapping[str, float | str], at_most: int) -> Gaps | None:
+    """Set gaps against outcomes. None where no gap was measured; troubles and the longest others are kept first."""
+    measured = [(seconds, point) for point in points if (seconds := length(point)) is not None and seconds > 0]
+    if not measured:
+        return None
+    ranked = sorted(measured, key=lambda pair: (not is_trouble(pair[1]), -pair[0]))
+    return Gaps(
+        gaps=tuple(Gap(seconds, point.outcome) for seconds, point in ranked[:at_most]),
+        limit_low=_seconds(figures, "limit_low"),
+        limit_high=_seconds(figures, "limit_high"),
+        hops=hops(figures),
+        left_out=max(len(ranked) - at_most, 0),
+    )
+
+
+def hops(figures: Mapping[str, float | str]) -> tuple[tuple[str, float], ...]:
+    """Read the known hops from the figures, the shortest first; hops with one limit share a name."""
+    named: dict[float, list[str]] = {}
+    for key in sorted(figures):
+        seconds = _seconds(figures, key)
+        if key.startswith(HOP) and seconds:
+            named.setdefault(seconds, []).append(_hop_name(key))
+    return tuple((", ".join(names), seconds) for seconds, names in sorted(named.items()))
+
+
+def _hop_name(key: str) -> str:
+    words = key.removeprefix(HOP).split("_")
+    return " ".join(word.upper() if word in ACRONYMS else word.title() if word in NAMES else word for word in words)
+
+
+def _seconds(figures: Mapping[str, float | str], key: str) -> float | None:
+    value = figures.get(key)
+    return float(value) if isinstance(value, int | float) and value > 0 and value != float("inf") else None
+
+
+def ranked(points: Sequence[Point], at_most: int) -> list[Point]:
+    """Choose the rows of the table behind the charts: troubles in order of time, then the longest other gaps."""
+    trouble = sorted((point for point in points if is_trouble(point)), key=lambda point: point.at)
+    calm = sorted((point for point in points if not is_trouble(point)), key=lambda point: -(length(point) or 0))
+    return [*trouble, *calm][:at_most]
