@@ -133,6 +133,8 @@ def span(since: datetime | None, until: datetime | None) -> str:
     if since is None or until is None:
         known = since or until
         return moment(known) if known else ""
+    if moment(since) == moment(until):
+        return moment(since)
     same_day = in_utc(since).date() == in_utc(until).date()
     start = moment(since).removesuffix(" UTC")
     return f"{start} to {clock(until) if same_day else moment(until)}"

@@ -1,6 +1,6 @@
 """What figures look like in a sentence, and what happens to a sentence whose figure is missing."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -130,6 +130,7 @@ def test_bytes_are_written_in_decimal_units(number, written):
         (datetime(2020, 12, 20, 9, 0, tzinfo=UTC), "2020-12-20 08:14:03 to 09:00:00 UTC"),
         (datetime(2020, 12, 21, 9, 0, tzinfo=UTC), "2020-12-20 08:14:03 to 2020-12-21 09:00:00 UTC"),
         (None, "2020-12-20 08:14:03 UTC"),
+        (MORNING + timedelta(milliseconds=120), "2020-12-20 08:14:03 UTC"),
     ],
 )
 def test_a_span_says_its_date_once_where_it_is_one_day(until, written):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from datetime import UTC, datetime
 from io import BytesIO
-from math import ceil, floor
+from math import ceil, floor, log
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
+    from matplotlib.text import Annotation
 
     from leadsman.report.exhibits import Gaps, Lane, Span, Timeline
 
@@ -91,8 +92,8 @@ def gaps_svg(gaps: Gaps, *, prefix: str, title: str, description: str) -> str:
         figure, axes = _canvas(1.75 + 0.19 * head, bottom=0.5)
         top = 2.1 + 0.32 * head
         _draw_limit(axes, gaps, top)
-        for row, (name, seconds) in enumerate(gaps.hops):
-            _draw_hop(axes, f"{name} {duration(seconds)}", seconds, 2.2 + 0.32 * row)
+        for row, hop in enumerate(gaps.hops):
+            _draw_hop(axes, hop, 2.2 + 0.32 * row, gaps)
         _draw_outcomes(axes, gaps)
         axes.set_ylim(-0.15, top)
         _gap_axis(axes, gaps)
@@ -137,45 +138,54 @@ def _bars(axes: Axes, spans: Sequence[Span], y: int, look: tuple[str, float]) ->
 
 def _time_axis(axes: Axes, since: float, until: float) -> None:
     step = next((step for step in STEPS if (until - since) / step <= MOST_TICKS), STEPS[-1])
-    ticks = [n * step for n in range(ceil(since / step), floor(until / step) + 1)]
-    axes.set_xlim(since, until)
+    margin = max((until - since) * 0.012, 0.5)
+    ticks = [n * step for n in range(ceil(since / step), floor((until - 4 * margin) / step) + 1)]
+    dated = next((tick for tick in ticks if tick - since > 3 * margin), None)  # further left a date would be cut
+    axes.set_xlim(since - margin, until + margin)
     axes.xaxis.set_major_locator(FixedLocator(ticks))
-    axes.xaxis.set_major_formatter(FixedFormatter([_time_label(tick, step, tick == ticks[0]) for tick in ticks]))
+    axes.xaxis.set_major_formatter(FixedFormatter([_time_label(tick, step, tick == dated) for tick in ticks]))
 
 
-def _time_label(seconds: float, step: int, first: bool) -> str:  # noqa: FBT001 - the first tick names its day
+def _time_label(seconds: float, step: int, dated: bool) -> str:  # noqa: FBT001 - one tick in many names its day
     time = datetime.fromtimestamp(seconds, UTC)
     if step >= DAY:
         return f"{time:%Y-%m-%d}"
     of_day = f"{time:%H:%M:%S}" if step < MINUTE else f"{time:%H:%M}"
-    return f"{of_day}\n{time:%Y-%m-%d} UTC" if first or seconds % DAY == 0 else of_day
+    return f"{of_day}\n{time:%Y-%m-%d}" if dated or seconds % DAY == 0 else of_day
 
 
 def _draw_limit(axes: Axes, gaps: Gaps, top: float) -> None:
     edges = [edge for edge in (gaps.limit_low, gaps.limit_high) if edge is not None]
     if not edges:
         return
-    axes.axvspan(
-        edges[0], edges[-1], ymax=(top - 0.28) / top, facecolor=COLOURS["limit-band"], edgecolor="none", zorder=1
-    )
+    height = (top - 0.28) / top
+    axes.axvspan(edges[0], edges[-1], ymax=height, facecolor=COLOURS["limit-band"], edgecolor="none", zorder=1)
     for edge in edges:
-        axes.axvline(edge, ymax=(top - 0.28) / top, color=COLOURS["limit"], linewidth=1.2, zorder=2)
+        axes.axvline(edge, ymax=height, color=COLOURS["limit"], linewidth=1.2, zorder=2)
     if len(edges) > 1:
         said = f"limit between {duration(edges[0])} and {duration(edges[1])}"
     else:
         said = f"limit below {duration(edges[0])}" if gaps.limit_high else f"limit above {duration(edges[0])}"
-    axes.text(edges[-1], top - 0.26, said, color=COLOURS["limit"], fontweight="bold", ha="center", parse_math=False)
+    _label(axes, said, (edges[-1], top - 0.16), gaps).set(color=COLOURS["limit"], fontweight="bold")
 
 
-def _draw_hop(axes: Axes, label: str, seconds: float, y: float) -> None:
+def _draw_hop(axes: Axes, hop: tuple[str, float], y: float, gaps: Gaps) -> None:
+    name, seconds = hop
     axes.plot([seconds, seconds], [-0.15, y], color=COLOURS["soft"], linewidth=1, linestyle=(0, (3, 3)), zorder=2)
-    axes.text(
-        seconds,
-        y,
-        f"{visible(label)}  ",
-        color=COLOURS["soft"],
+    _label(axes, f"{visible(name)} {duration(seconds)}", (seconds, y), gaps).set_color(COLOURS["soft"])
+
+
+def _label(axes: Axes, text: str, place: tuple[float, float], gaps: Gaps) -> Annotation:
+    """Write to the left of a vertical line, where the names of the lines after it do not stand, if there is room."""
+    low, high = _range(gaps)
+    on_the_left = log(place[0] / low) > 0.3 * log(high / low)
+    return axes.annotate(
+        text,
+        place,
+        xytext=(-5 if on_the_left else 5, 0),
+        textcoords="offset points",
         fontsize=8.5,
-        ha="right",
+        ha="right" if on_the_left else "left",
         va="center",
         parse_math=False,
     )
@@ -199,14 +209,19 @@ def _draw_outcomes(axes: Axes, gaps: Gaps) -> None:
 
 
 def _gap_axis(axes: Axes, gaps: Gaps) -> None:
-    marks = [gap.seconds for gap in gaps.gaps] + [seconds for _, seconds in gaps.hops]
-    low, high = min(marks) / 1.6, max(marks) * 1.6
+    low, high = _range(gaps)
     axes.set_xscale("log")
     axes.set_xlim(low, high)
     axes.xaxis.set_major_locator(FixedLocator([tick for tick in TICKS if low <= tick <= high]))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda seconds, _: duration(seconds)))
     axes.set_xlabel("quiet for so long (log scale)")
+
+
+def _range(gaps: Gaps) -> tuple[float, float]:
+    limits = [limit for limit in (gaps.limit_low, gaps.limit_high) if limit]
+    marks = [gap.seconds for gap in gaps.gaps] + [seconds for _, seconds in gaps.hops] + limits
+    return min(marks) / 1.6, max(marks) * 1.6
 
 
 def _svg(figure: Figure) -> bytes:

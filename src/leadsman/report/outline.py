@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from leadsman.model import Diagnosis, ErrorGroup, State, Verdict
 from leadsman.words import count, size
 
 if TYPE_CHECKING:
-    from leadsman.model import Finding
+    from leadsman.model import Evidence, Finding
 
 FOUND_NOTHING, FOUND_A_CAUSE, LEFT_OPEN = 0, 1, 3
 """Exit codes of `leadsman diagnose`; 2 is for a call that could not run."""
 
 WORST_FIRST = (Verdict.PRESENT, Verdict.UNKNOWN, Verdict.ABSENT)
+
+SURE = ", on the same subjects and in the right order"
+"""What PRESENT means beyond the counting of links."""
 
 MEANING: Mapping[Verdict, str] = {
     Verdict.PRESENT: "Every required link of the chain was observed, on the same subjects and in the right order.",
@@ -53,10 +57,32 @@ def sureness(finding: Finding) -> str:
     links = count(len(finding.chain), "link|links")
     if not finding.chain:
         return ""
+    sure = SURE if finding.verdict is Verdict.PRESENT else ""
     if tally[State.OBSERVED] == len(finding.chain):
-        return f"All {links} of the causal chain observed." if len(finding.chain) > 1 else "Its one link was observed."
-    seen = [f"{tally[state]} {state}" for state in State if tally[state]]
-    return f"Of {links} of the causal chain: {', '.join(seen)}."
+        return f"All {links} of the causal chain were observed{sure}." if links != "1 link" else f"Observed{sure}."
+    seen = f"Of {links} of the causal chain: " + ", ".join(f"{tally[s]} {s}" for s in State if tally[s]) + "."
+    return f"{seen} Every required one was observed{sure}." if sure else seen
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A line of evidence where it is shown: in full at its first place, by reference to that place at any later."""
+
+    evidence: Evidence
+    place: str
+    again: bool
+
+
+def quotes(finding: Finding, prefix: str) -> list[list[Quote]]:
+    """Give each line of evidence of each link its place: one line often supports two links."""
+    places: dict[Evidence, str] = {}
+    chain: list[list[Quote]] = []
+    for link in finding.chain:
+        known = frozenset(places)
+        for evidence in link.evidence:
+            places.setdefault(evidence, f"{prefix}e{len(places) + 1}")
+        chain.append([Quote(evidence, places[evidence], evidence in known) for evidence in link.evidence])
+    return chain
 
 
 def rest(diagnosis: Diagnosis) -> Mapping[str, Verdict]:

@@ -1,0 +1,128 @@
+"""What charts show and what they leave out, before anything is drawn."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from leadsman.model import Point
+from leadsman.report.exhibits import Gap, gaps, hops, is_trouble, ranked, timeline
+
+NOON = datetime(2020, 12, 20, 12, tzinfo=UTC)
+
+
+def gap(subject, ended_minute, seconds, outcome="unharmed"):
+    end = NOON + timedelta(minutes=ended_minute)
+    return Point(subject=subject, outcome=outcome, at=end, since=end - timedelta(seconds=seconds), value=seconds)
+
+
+def lanes(points, at_most):
+    chosen = timeline(points, at_most)
+    assert chosen is not None
+    return chosen
+
+
+def lengths(points, figures, at_most):
+    chosen = gaps(points, figures, at_most)
+    assert chosen is not None
+    return chosen
+
+
+def minutes(span):
+    return tuple((time - NOON).total_seconds() / 60 for time in span)
+
+
+def test_a_subject_is_active_between_its_quiet_gaps():
+    points = [gap("a", 10, 300), gap("a", 30, 600), gap("b", 0, 60), gap("b", 60, 60)]
+
+    lane = lanes(points, 5).lanes[1]
+
+    assert lane.subject == "a"
+    assert [minutes(span) for span in lane.active] == [(5, 5), (10, 20), (30, 30)]
+
+
+def test_gaps_that_overlap_are_quiet_once():
+    points = [gap("a", 10, 600), gap("a", 12, 600), gap("a", 30, 60)]
+
+    lane = lanes(points, 5).lanes[0]
+
+    assert [minutes(span) for span in lane.active] == [(0, 0), (12, 29), (30, 30)]
+
+
+def test_gaps_narrower_than_a_line_are_not_cut_out():
+    points = [gap("a", 0, 1), gap("a", 300, 1), gap("a", 600, 1)]
+
+    lane = lanes(points, 5).lanes[0]
+
+    assert len(lane.active) == 1
+
+
+def test_subjects_in_trouble_come_first_and_the_rest_is_counted():
+    points = [
+        gap("calm", 1, 5),
+        gap("late", 50, 700, "failed"),
+        gap("early", 40, 700, "failed"),
+        gap("also calm", 2, 5),
+    ]
+
+    chosen = lanes(points, 3)
+
+    assert [lane.subject for lane in chosen.lanes] == ["early", "late", "calm"]
+    assert chosen.left_out == 1
+
+
+def test_a_trouble_without_a_gap_is_an_instant():
+    point = Point(subject="a", outcome="failed", at=NOON)
+
+    chosen = lanes([point], 3)
+
+    assert chosen.lanes[0].troubles == (NOON,)
+    assert chosen.lanes[0].troubled == ()
+    assert gaps([point], {}, 10) is None
+
+
+def test_without_points_there_is_nothing_to_draw():
+    assert timeline([], 3) is None
+    assert gaps([], {"limit_low": 598.0}, 10) is None
+
+
+@pytest.mark.parametrize(("outcome", "trouble"), [("unharmed", False), ("failed", True), ("a new word", True)])
+def test_an_outcome_that_is_not_known_to_be_calm_counts_as_trouble(outcome, trouble):
+    assert is_trouble(Gap(1.0, outcome)) is trouble
+
+
+def test_where_there_is_no_room_the_shortest_harmless_gaps_go_first():
+    points = [gap("a", n, n + 1) for n in range(50)] + [gap("a", 99, 2, "failed")]
+
+    chosen = lengths(points, {"limit_low": 50.0}, 3)
+
+    assert [(g.seconds, g.outcome) for g in chosen.gaps] == [(2, "failed"), (50, "unharmed"), (49, "unharmed")]
+    assert chosen.left_out == 48
+
+
+def test_hops_are_read_from_the_figures_and_share_a_line_where_they_share_a_limit():
+    figures: dict[str, float | str] = {
+        "hop_broker_default": 600.0,
+        "hop_broker_configured": 600,
+        "hop_aws_nat_gateway": 350.0,
+        "hop_odd": "?",
+        "errors": 7,
+    }  # fmt: skip - one line of figures
+
+    named = hops(figures)
+
+    assert named == (("AWS NAT gateway", 350.0), ("broker configured, broker default", 600.0))
+
+
+@pytest.mark.parametrize("value", ["598", float("inf"), float("nan"), 0.0, -3.0])
+def test_a_limit_that_no_axis_can_show_is_no_limit(value):
+    chosen = lengths([gap("a", 1, 5)], {"limit_low": value, "limit_high": 611.0}, 3)
+
+    assert (chosen.limit_low, chosen.limit_high) == (None, 611.0)
+
+
+def test_the_table_lists_troubles_in_time_and_then_the_longest_other_gaps():
+    points = [gap("a", 1, 5), gap("b", 9, 700, "failed"), gap("c", 3, 650, "failed"), gap("d", 4, 90)]
+
+    rows = ranked(points, 3)
+
+    assert [point.subject for point in rows] == ["c", "b", "d"]

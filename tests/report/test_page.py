@@ -1,0 +1,194 @@
+"""The page as text: complete, safe, small, the same each time. What a browser makes of it is tested beside this."""
+
+import re
+import sys
+from base64 import b64encode
+from dataclasses import replace
+from hashlib import sha256
+from html.parser import HTMLParser
+
+import pytest
+
+from leadsman.errors import MissingPart
+from leadsman.model import Diagnosis, Evidence
+from leadsman.report import page as module
+from leadsman.report.page import LARGEST, page, write_page
+
+
+class Outline(HTMLParser):
+    """Collects what a test asks of a page: tags, ids, references, headings in order."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.ids, self.targets, self.attributes = [], [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += [name for name, _ in attrs]
+        self.ids += [value for name, value in attrs if name == "id"]
+        self.targets += [value[1:] for name, value in attrs if name == "href" and value.startswith("#")]
+        self.targets += [v for name, value in attrs if name in {"aria-labelledby", "data-copy"} for v in value.split()]
+
+
+def text_of(html):
+    return " ".join(re.sub(r"<[^>]+>", " ", html).split())
+
+
+def with_lines(diagnosis, number, length):
+    lines = tuple(
+        Evidence(
+            file=f"worker-{n}.log", line=50, text="x" * length, before=("y" * length,) * 3, after=("z" * length,) * 3
+        )
+        for n in range(number)
+    )
+    finding = diagnosis.findings[0]
+    link = replace(finding.chain[0], evidence=lines)
+    return replace(diagnosis, findings=(replace(finding, chain=(link, *finding.chain[1:])),))
+
+
+def test_the_verdict_comes_before_its_reasons_and_the_cure_before_the_rivals(present):
+    text = text_of(page([present]))
+
+    order = [
+        "PRESENT idle_disconnect",
+        "3 workers lost 7 records",
+        "From cause to symptom",
+        "When it struck",
+        "How to cure it",
+        "What else it could be",
+        "Verdicts of all modes",
+        "Errors that no finding explains",
+        "Looks alarming, harmed nobody",
+        "What was read",
+    ]  # fmt: skip - the order is the point
+    places = [text.index(part, text.index("Skip to")) for part in order]
+    assert places == sorted(places)
+
+
+def test_a_quoted_line_stands_between_its_neighbours(present):
+    text = text_of(page([present]))
+
+    before = text.index("1040 [INFO] 2020-12-20T08:14:03.120Z com.example.LinkHandler")
+    line = text.index("1041 [WARN] 2020-12-20T08:14:03.120Z kafka-producer-network-thread")
+    after = text.index("1043 END RequestId: 0b1f6a")
+    assert before < line < after
+
+
+def test_a_line_that_supports_two_links_is_quoted_once(present):
+    html = page([present])
+
+    assert html.count("2020-12-20T08:14:03.120Z kafka-producer-network-thread") == 1
+    assert html.count("(quoted above)") == 2
+
+
+@pytest.mark.parametrize(
+    "names", [["present"], ["unknown"], ["absent"], ["hostile"], ["present", "hostile", "unknown"]]
+)
+def test_ids_are_unique_and_every_reference_leads_somewhere(names, request):
+    outline = Outline(page([request.getfixturevalue(name) for name in names]))
+
+    assert len(outline.ids) == len(set(outline.ids))
+    assert set(outline.targets) <= set(outline.ids)
+
+
+def test_several_captures_make_one_page_with_a_table_of_contents(present, unknown, absent):
+    html = page([present, unknown, absent])
+
+    contents = html[html.index("<nav") : html.index("</nav>")]
+    assert re.findall(r'href="#(c\d)"', contents) == ["c1", "c2", "c3"]
+    assert "PRESENT" in contents
+    assert "mail.txt" in contents
+
+
+def test_one_capture_needs_no_table_of_contents(present):
+    assert "<nav" not in page([present])
+
+
+def test_a_hostile_line_adds_no_element_and_no_attribute(present, hostile):
+    safe, attacked = Outline(page([present])), Outline(page([hostile]))
+
+    assert attacked.tags.count("script") == safe.tags.count("script") == 1
+    assert attacked.tags.count("style") == safe.tags.count("style") == 1
+    assert "img" not in attacked.tags
+    assert [name for name in attacked.attributes if name.startswith("on")] == []
+
+
+def test_a_hostile_line_is_shown_as_it_is(hostile):
+    html = page([hostile])
+
+    assert "{{ 7*7 }}" in html
+    assert "\\x1b[31mERROR" in html
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
+    assert set(re.findall(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]", html)) == set()
+
+
+def test_the_policy_knows_the_one_script_by_its_hash(present):
+    html = page([present])
+
+    script = html[html.index("<script>") + len("<script>") : html.index("</script>")]
+    digest = b64encode(sha256(script.encode()).digest()).decode()
+    assert f"script-src &#39;sha256-{digest}&#39;" in html
+    assert "default-src &#39;none&#39;" in html
+
+
+def test_nothing_is_asked_of_the_network(present):
+    html = page([present])
+
+    addresses = set(re.findall(r"""(?:https?:)?//[\w.-]+""", html))
+    assert addresses <= {"http://www.w3.org"}
+
+
+def test_the_same_findings_make_the_same_page(present, unknown):
+    assert page([present, unknown]) == page([present, unknown])
+
+
+def test_two_hundred_lines_of_evidence_fit(present):
+    html = page([with_lines(present, 200, 300)])
+
+    assert len(html.encode()) < LARGEST
+    assert "worker-199.log:50" in html
+
+
+def test_a_page_that_would_be_too_large_is_shortened_and_says_so(present):
+    html = page([with_lines(present, 5_000, 5_000)] * 5)
+
+    assert len(html.encode()) < LARGEST
+    assert "This page was shortened" in html
+    assert "more characters" in html
+
+
+def test_a_clean_capture_says_that_nothing_was_found(absent):
+    text = text_of(page([absent]))
+
+    assert "Nothing was found." in text
+    assert "None in what was read." in text
+
+
+def test_a_capture_in_which_nothing_was_looked_for_is_not_good_news():
+    text = text_of(page([Diagnosis(path="empty", verdicts={})]))
+
+    assert "UNKNOWN" in text
+    assert "Nothing was found." not in text
+
+
+def test_the_page_is_written_as_utf_8_even_where_a_name_is_no_text(hostile, tmp_path):
+    file = write_page([hostile], tmp_path / "report.html")
+
+    assert "name-\\xe9" in file.read_text(encoding="utf-8")
+
+
+def test_a_light_installation_is_told_what_to_install(present, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    module._environment.cache_clear()
+
+    with pytest.raises(MissingPart, match=r"pip install 'leadsman\[spark\]'"):
+        page([present])
+
+
+def test_matplotlib_is_imported_only_when_something_is_drawn(absent, monkeypatch):
+    monkeypatch.delitem(sys.modules, "leadsman.report.charts", raising=False)
+
+    page([absent])
+
+    assert "leadsman.report.charts" not in sys.modules
