@@ -8,7 +8,7 @@ one large document) hand out their records one by one instead, and the rest is t
 from __future__ import annotations
 
 from contextlib import closing
-from itertools import groupby
+from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,20 +18,24 @@ from leadsman.pipeline.events import Row
 from leadsman.pipeline.gaps import Gap, LongestGaps, Mark, gaps_between, next_mark, previous_mark
 from leadsman.pipeline.record import Head, Hit, Listener, iso, quote
 from leadsman.pipeline.scanner import scanner
+from leadsman.telemetry.format import NotUnderstood
 from leadsman.telemetry.recognise import recognise
 from leadsman.vocabulary import FILE_NOT_UNDERSTOOD, FILE_READ, SUBJECT_ACTIVE, SUBJECT_QUIET
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import tzinfo
 
     from numpy.typing import NDArray
 
     from leadsman.pipeline.streams import File, Stream
-    from leadsman.telemetry.format import Format
+    from leadsman.telemetry.format import Format, Record
 
 LINES_LOOKED_BACK = 400
 """How far above a hit its record's first line is looked for: deeper than stack traces are."""
+
+RECORDS_LOOKED_AHEAD = 200
+"""Records by which it is seen whether a file runs forwards or backwards in time."""
 
 NEWLINE = 10
 
@@ -43,23 +47,31 @@ class Subject:
         self.name = name
         self.lines = 0
         self.first: int | None = None
+        self.until: int | None = None
         self.last: tuple[int, int, str, str] | None = None  # at, line, text, file
         self.gaps = LongestGaps()
 
-    def wrote(self, at: int, line: int, text: str, file: str) -> None:
-        """Note a line with a time; keep the silence before it if it was a long one."""
-        if self.first is None:
-            self.first = at
-        if self.last is not None and at - self.last[0] >= self.gaps.floor_ms:
-            before_at, before_line, before_text, before_file = self.last
-            seconds = (at - before_at) / 1000
-            self.gaps.add(
-                Gap(seconds, at, line, quote(text), file, before_line, quote(before_text), before_file),
-            )
-        self.last = (at, line, text, file)
+    def wrote(self, at: int, line: int, text: str, file: str, *, falling: bool = False) -> None:
+        """Note a line with a time; keep the silence between it and the last one if it was long.
+
+        `falling`: the file runs from the newest line to the oldest.
+        """
+        this = (at, line, text, file)
+        if self.last is not None:
+            before, after = (this, self.last) if falling else (self.last, this)
+            if after[0] - before[0] >= self.gaps.floor_ms:
+                self.gaps.add(
+                    Gap(
+                        (after[0] - before[0]) / 1000, after[0], after[1], quote(after[2]), after[3],
+                        before[1], quote(before[2]), before[3],
+                    ),
+                )  # fmt: skip - the line after, then the line before
+        self.passed(*this)
 
     def passed(self, at: int, line: int, text: str, file: str) -> None:
         """Note a line with a time that no long silence lies before."""
+        self.first = at if self.first is None else min(self.first, at)
+        self.until = at if self.until is None else max(self.until, at)
         self.last = (at, line, text, file)
 
 
@@ -92,9 +104,9 @@ def _sample(file: File, zone: tzinfo) -> tuple[Format | str | None, int | None]:
         return f"cannot be read: {error}", None
     if block is None:
         return "empty", None
-    form = recognise(block.data[: block.end], zone=zone)
-    if form is None:
-        return "not text, and no format that leadsman knows", None
+    form = recognise(block.data[: block.end], zone=zone, latest=file.changed)
+    if isinstance(form, NotUnderstood):
+        return form.why, None
     mark = next_mark(block.data, 0, block.end, form.time_at)
     return form, None if mark is None else mark.at
 
@@ -151,20 +163,20 @@ class FileReading:
         """Read record by record, as the format hands them out."""
         _, scan = scanner()
         assert self._form.records is not None
-        for record in self._form.records(self._counted(opened)):
+        coming = self._form.records(self._counted(opened))
+        first = list(islice(coming, RECORDS_LOOKED_AHEAD))
+        falling = _falling(first)
+        for record in chain(first, coming):
             subject = self._subject(record.subject or self._stream.name)
             subject.lines += 1
             if record.at is not None:
                 self.timed = True
-                subject.wrote(record.at, record.line, record.quote, self._file)
-                self._head = Head(record.at, record.text, subject.name)
-            elif subject.name != self._head.subject or not self._head.text:
-                at = None if subject.last is None else subject.last[0]
-                self._head = Head(at, record.text, subject.name)
+                subject.wrote(record.at, record.line, record.quote, self._file, falling=falling)
+            at = record.at if record.at is not None else subject.last and subject.last[0]
             found = {index for _, index in scan(record.text.encode())}
             if found:
                 hit = Hit(record.line, record.text, quote(record.quote), tuple(sorted(found)))
-                yield from self._listener.hear(self._head, [hit], self._file)
+                yield from self._listener.hear(Head(at, record.first_line, subject.name), [hit], self._file)
 
     def _counted(self, opened: Iterable[Block]) -> Iterator[bytes]:
         for block in opened:
@@ -233,10 +245,21 @@ class FileReading:
         return mark.at, line, data[mark.start : mark.end].decode("utf-8", "replace").rstrip("\r"), self._file
 
 
+def _falling(records: Sequence[Record]) -> bool:
+    """Say whether records come newest first, as many exports do: most steps of one writer lead back in time."""
+    balance, last = 0, dict[str | None, int]()
+    for record in records:
+        if record.at is not None:
+            before = last.get(record.subject, record.at)
+            balance += (record.at > before) - (record.at < before)
+            last[record.subject] = record.at
+    return balance < 0
+
+
 def _activity(capture: str, file: str, subject: Subject) -> Iterator[Row]:
-    if subject.first is None or subject.last is None:
+    if subject.first is None or subject.until is None:
         return
-    labels = {"until": iso(subject.last[0]), "floor_seconds": str(subject.gaps.floor_ms / 1000)}
+    labels = {"until": iso(subject.until), "floor_seconds": str(subject.gaps.floor_ms / 1000)}
     yield Row(capture, subject.first, subject.name, None, SUBJECT_ACTIVE, file, 0, None, float(subject.lines), labels)
     for gap in subject.gaps:
         labels = {

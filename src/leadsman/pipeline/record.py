@@ -69,25 +69,16 @@ class Listener:
                     continue
                 key = (signature.event, hit.line) if signature.event == SETTING else signature.event
                 match = pattern.search(hit.text)
-                if key in said or match is None or not _within(signature.within, head.text):
+                told = None if match is None or key in said else signature.read(match, head.text)
+                if told is None:
                     continue
                 said.add(key)
                 if signature.names_source:
                     self.sources.add(source.name)
-                labels = {name: text for name, text in match.groupdict().items() if text and name != "value"}
-                value = match.groupdict().get("value")
+                labels, value = told
                 yield Row(
-                    self.capture,
-                    head.at,
-                    head.subject,
-                    source.name,
-                    signature.event,
-                    file,
-                    hit.line,
-                    hit.quote,
-                    None if value is None else _number(value, signature.scale),
-                    {**signature.labels, **labels},
-                )
+                    self.capture, head.at, head.subject, source.name, signature.event, file, hit.line, hit.quote, value, labels,
+                )  # fmt: skip - in the order of the fields
         if unknown is not None and not said:
             self._group(head, unknown, file)
 
@@ -126,14 +117,3 @@ def quote(line: str, near: int = 0) -> str:
 def iso(at: int) -> str:
     """Return milliseconds since 1970 as ISO 8601 in UTC."""
     return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds")
-
-
-def _within(texts: tuple[str, ...], head: str) -> bool:
-    return not texts or any(text in head for text in texts)
-
-
-def _number(text: str, scale: float) -> float | None:
-    try:
-        return float(text) * scale
-    except ValueError:
-        return None

@@ -55,7 +55,9 @@ def _compiled(hyperscan: Any, patterns: list[str]) -> Any:  # noqa: ANN401 - an 
     key = repr((hyperscan.__version__, platform.machine(), patterns)).encode()
     kept = cache_folder() / "hyperscan" / hashlib.sha256(key).hexdigest()[:24]
     with contextlib.suppress(OSError, hyperscan.HyperscanError, ValueError):
-        return hyperscan.loadb(kept.read_bytes(), hyperscan.HS_MODE_BLOCK)
+        database = hyperscan.loadb(kept.read_bytes(), hyperscan.HS_MODE_BLOCK)
+        database.scratch = hyperscan.Scratch(database)
+        return database
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
     database.compile(
         expressions=[pattern.encode() for pattern in patterns],

@@ -6,6 +6,7 @@ import os
 import re
 import stat
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,11 +29,12 @@ NUMBERED = re.compile(r"(?:part-)?\d{4,}(?:\.\w+)*$")
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """One file: where it is, what the report calls it, and its size on disk in bytes."""
+    """One file: where it is, what the report calls it, its size on disk in bytes, and when it was last changed."""
 
     path: str
     name: str
     bytes: int
+    changed: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,4 +135,4 @@ def _look(path: Path, name: str, root: Path) -> File | NotUnderstood:
             return NotUnderstood(name, "cannot be read: permission denied")
     except OSError as error:
         return NotUnderstood(name, f"cannot be read: {error.strerror}")
-    return File(str(path), name, status.st_size)
+    return File(str(path), name, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
