@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from leadsman.model import Diagnosis
-    from leadsman.pipeline.diagnose import Question
+    from leadsman.pipeline.diagnose import Input, Question
     from leadsman.pipeline.session import Wanted
 
 EPILOG = """\b
@@ -82,7 +83,7 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it h
     Kubernetes, journald, Lambda, CloudWatch, Elasticsearch or Loki; compressed or rotated.
     """
     need("spark", "diagnose")
-    from leadsman.pipeline.diagnose import Question  # noqa: PLC0415 - Spark is loaded only now
+    from leadsman.pipeline.diagnose import Question, look  # noqa: PLC0415 - Spark is loaded only now
     from leadsman.pipeline.session import Wanted  # noqa: PLC0415
 
     question = Question(
@@ -90,7 +91,6 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it h
         overrides=overrides(dict(_pair(each, "--set") for each in options["settings"])),
         since=options["since"],
         until=options["until"],
-        zone=_zone(options["timezone"]),
         points=options["out"] is not None,
     )
     wanted = Wanted(
@@ -99,19 +99,22 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it h
         conf=dict(_pair(each, "--spark-conf") for each in options["conf"]),
         delta=options["table"] == "delta" and options["out"] is not None,
     )
-    diagnoses = _diagnose(options["paths"], question, wanted, out=options["out"], table=options["table"])
+    source = look(options["paths"], _zone(options["timezone"]))
+    diagnoses = _diagnose(source, question, wanted, out=options["out"], table=options["table"])
     _show(diagnoses, options["form"])
     return exit_code(diagnoses)
 
 
-def _diagnose(paths: Sequence[str], question: Question, wanted: Wanted, *, out: str | None, table: str) -> list[Diagnosis]:
-    from leadsman.pipeline.diagnose import diagnose  # noqa: PLC0415
+def _diagnose(source: Input, question: Question, wanted: Wanted, *, out: str | None, table: str) -> list[Diagnosis]:
+    from leadsman.pipeline.diagnose import diagnose, read_small  # noqa: PLC0415
     from leadsman.pipeline.session import session  # noqa: PLC0415
 
     folder = _made(out) if out else None
-    with progress("Starting Spark") as say, session(wanted) as spark:
-        say("Reading")
-        diagnoses = diagnose(spark, paths, question, keep=_keeper(folder, table) if folder else None)
+    with ThreadPoolExecutor(1) as pool, progress("Starting Spark") as say:
+        reading = pool.submit(read_small, source)
+        with session(wanted) as spark:
+            say("Diagnosing")
+            diagnoses = diagnose(spark, reading.result(), question, keep=_keeper(folder, table) if folder else None)
         if folder:
             say("Writing the report")
             write(diagnoses, folder)

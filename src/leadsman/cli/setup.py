@@ -67,12 +67,12 @@ def _archive(*, again: bool) -> None:
 def _diagnose_recordings() -> None:
     """Run a real diagnosis, so that the archive holds what one needs."""
     from leadsman.catalogue import every_mode  # noqa: PLC0415
-    from leadsman.pipeline.diagnose import Question, diagnose  # noqa: PLC0415
+    from leadsman.pipeline.diagnose import Question, diagnose, look, read_small  # noqa: PLC0415
     from leadsman.pipeline.session import Wanted, session  # noqa: PLC0415
 
     captures = [str(folder) for mode in every_mode() for folder in mode.recordings()]
     with session(Wanted(dump_archive=True)) as spark:
-        diagnose(spark, _some(captures), Question(modes=every_mode(), points=True))
+        diagnose(spark, read_small(look(_some(captures))), Question(modes=every_mode(), points=True))
 
 
 def _some(captures: Iterable[str]) -> list[str]:

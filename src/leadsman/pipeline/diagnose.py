@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from leadsman import vocabulary as names
@@ -20,13 +21,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import tzinfo
 
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from leadsman.catalogue import Mode
+    from leadsman.pipeline.shapes import Detection
 
-SMALL_BYTES = 64 << 20
-"""Below this much input all events fit one partition, and detectors run without a single shuffle."""
+HERE_BYTES = 16 << 20
+"""Up to this much input is read in this process, which takes 0.1 s, while a worker would take 1 s to start; its events
+are one partition, so that detectors run without a single shuffle."""
+
+ROWS_A_BATCH = 50_000
 
 POINTS_KEPT = 4000
 """Points that a page can draw and a reader can tell apart."""
@@ -39,22 +43,50 @@ READER_NAMES = (names.FILE_READ, names.FILE_NOT_UNDERSTOOD, names.SUBJECT_ACTIVE
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked: which modes, with which thresholds, of which time. `zone` is that of times that carry none."""
+    """What is asked: which modes, with which thresholds, of which time."""
 
     modes: Sequence[Mode]
     overrides: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     since: datetime | None = None
     until: datetime | None = None
-    zone: tzinfo = UTC
     points: bool = False
 
 
-def diagnose(spark: SparkSession, paths: Sequence[str], question: Question, keep: Callable[[DataFrame], None] | None = None) -> list[Diagnosis]:
-    """Return one diagnosis a path, in the order given. `keep` is handed the event table before it is let go."""
+@dataclass(frozen=True, slots=True)
+class Input:
+    """What is to be diagnosed: the streams below each path, and their events where these are few enough to be here."""
+
+    found: Mapping[str, Found]
+    zone: tzinfo
+    events: pa.Table | None = None
+
+    @property
+    def streams(self) -> list[Stream]:
+        """All streams of all paths."""
+        return [stream for each in self.found.values() for stream in each.streams]
+
+
+def look(paths: Sequence[str], zone: tzinfo = UTC) -> Input:
+    """List what there is to read. Raises CaptureError where a path holds nothing."""
     found = {path: find(path) for path in dict.fromkeys(paths)}
     _refuse_nothing(found)
-    streams = [stream for each in found.values() for stream in each.streams]
-    events = _chosen(read_events(spark, streams, question.zone), question).persist()
+    return Input(found, zone)
+
+
+def read_small(source: Input) -> Input:
+    """Read a small input here and now, while Spark starts: a Python worker takes longer to come up than the reading."""
+    if sum(stream.bytes for stream in source.streams) > HERE_BYTES:
+        return source
+    from leadsman.pipeline.read import read  # noqa: PLC0415 - in the worker's place, at the worker's time
+
+    rows = [row for stream in source.streams for row in read(stream, source.zone)]
+    batches = [table.to_batch(rows)] if rows else []
+    return replace(source, events=pa.Table.from_batches(batches, schema=table.ARROW))
+
+
+def diagnose(spark: SparkSession, source: Input, question: Question, keep: Callable[[DataFrame], None] | None = None) -> list[Diagnosis]:
+    """Return one diagnosis a path, in the order given. `keep` is handed the event table before it is let go."""
+    events = _chosen(events_of(spark, source), question).persist()
     try:
         answers = _detect(events, question)
         told = _told(events)
@@ -62,14 +94,19 @@ def diagnose(spark: SparkSession, paths: Sequence[str], question: Question, keep
             keep(events)
     finally:
         events.unpersist()
-    return [_diagnosis(path, found[path], question, told.get(path, []), answers) for path in paths]
+    return [_diagnosis(path, found, question, told.get(path, []), answers) for path, found in source.found.items()]
+
+
+def events_of(spark: SparkSession, source: Input) -> DataFrame:
+    """Return the event table: the events that are here, or what tasks read where the bytes are."""
+    if source.events is not None:
+        return spark.createDataFrame(source.events).coalesce(1)
+    return read_events(spark, source.streams, source.zone)
 
 
 def read_events(spark: SparkSession, streams: Sequence[Stream], zone: tzinfo) -> DataFrame:
-    """Return the event table of the streams: read where the bytes are, by as many tasks as there are cores for."""
+    """Return the event table of the streams, read by as many tasks as there are cores for."""
     parts = balanced(streams, max(1, _cores(spark) * 2))
-    if sum(stream.bytes for stream in streams) < SMALL_BYTES:
-        parts = parts and [[stream for part in parts for stream in part]]
 
     def read_parts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from leadsman.pipeline.events import to_batch  # noqa: PLC0415 - runs on the executor
@@ -79,8 +116,8 @@ def read_events(spark: SparkSession, streams: Sequence[Stream], zone: tzinfo) ->
             for part in batch.column("id").to_pylist():
                 for stream in parts[part]:
                     rows = list(read(stream, zone))
-                    for start in range(0, len(rows), 50_000):
-                        yield to_batch(rows[start : start + 50_000])
+                    for start in range(0, len(rows), ROWS_A_BATCH):
+                        yield to_batch(rows[start : start + ROWS_A_BATCH])
 
     return spark.range(0, len(parts), 1, max(1, len(parts))).mapInArrow(read_parts, table.SPARK)
 
@@ -115,10 +152,18 @@ def _chosen(events: DataFrame, question: Question) -> DataFrame:
 def _detect(events: DataFrame, question: Question) -> dict[tuple[str, str], tuple[list[Observation], list[Point]]]:
     """Run every detector; return observations and points by (capture, mode)."""
     detections = {mode.name: mode.detect(events, **question.overrides.get(mode.name, {})) for mode in question.modes}
+    try:
+        return _answers(detections, points=question.points)
+    finally:
+        for frame in [frame for each in detections.values() for frame in each.kept]:
+            frame.unpersist()
+
+
+def _answers(detections: Mapping[str, Detection], *, points: bool) -> dict[tuple[str, str], tuple[list[Observation], list[Point]]]:
     answers: dict[tuple[str, str], tuple[list[Observation], list[Point]]] = {}
     for row in _collect({name: each.observations for name, each in detections.items()}):
         answers.setdefault((row["capture"], row["mode"]), ([], []))[0].append(observation(row))
-    if question.points and answers:
+    if points and answers:
         for row in _collect({name: each.points.limit(POINTS_KEPT) for name, each in detections.items()}):
             if (row["capture"], row["mode"]) in answers:
                 answers[row["capture"], row["mode"]][1].append(
@@ -194,7 +239,7 @@ def _diagnosis(
             NotUnderstood(row["example"]["file"], row["example"]["text"])
             for row in told if row["name"] == names.FILE_NOT_UNDERSTOOD
         )),
-        notes=tuple(_notes(files, question)),
+        notes=tuple(_notes(files)),
     )  # fmt: skip - the fields in the order of the report
 
 
@@ -212,10 +257,10 @@ def _visible(sources: set[str], files: Sequence[Any]) -> set[str]:
     return sources | ({APPLICATION} if anonymous else set())
 
 
-def _notes(files: Sequence[Any], question: Question) -> Iterator[str]:
+def _notes(files: Sequence[Any]) -> Iterator[str]:
     guessed = sum(row["example"]["labels"]["zoned"] == "false" for row in files)
     if guessed:
-        yield f"{guessed} of {len(files)} files carry times without a zone: read as {question.zone}. Change it: --timezone"
+        yield f"{guessed} of {len(files)} files carry times without a zone. Their zone is taken from --timezone, default UTC."
 
 
 def _groups(rows: Any, why: Mapping[str, str] = {}) -> list[ErrorGroup]:  # noqa: ANN401, B006 - Spark rows; never written
