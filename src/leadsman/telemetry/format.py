@@ -20,10 +20,11 @@ class TimeAt(Protocol):
 class Record:
     """One log record out of a format that is not simply one line a record.
 
-    `text` is the decoded message, on which signatures are tried: lines parted by newlines, with the level and the
-    logger before it where the format keeps them apart. `quote` stands literally in the file on line `line` (1-based,
-    decoded as UTF-8 with replacements); `at` is in milliseconds since 1970 UTC. `head` is set where the record continues
-    an earlier one (a stack frame, a line of a dump): it is the first line of that one.
+    `text` is the decoded message, on which signatures are tried: lines parted by newlines, with the level before it
+    where the format keeps them apart. `quote` stands literally in the file on line `line` (1-based, decoded as UTF-8
+    with replacements); `at` is in milliseconds since 1970 UTC. `head` is set where the record continues an earlier one
+    of its subject (a stack frame, a line of a dump): it is the first line of that one, and `at` is None, because the
+    time is that one's.
     """
 
     line: int
@@ -40,8 +41,8 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class NotUnderstood:
-    """A file that is no text, or none that can be read. `why` is for the report."""
+class NotText:
+    """A file in which there are no lines to read. `why` is for the report."""
 
     why: str
 
@@ -54,8 +55,8 @@ class Format:
     Where lines of several writers interleave, where a record is cut into several lines, or where the whole file is one
     document, `records` is set instead: it takes the file's decompressed blocks (each ending at a newline, except the
     last) and yields every record: in file order where it streams, in order of time where the file is one document.
-    Exports are often newest first, so times may run backwards. `zoned` is False when times carry no zone and the reader's default
-    was assumed. `names` are all formats seen in the sample, for the report.
+    Exports are often newest first, so times may run backwards. `zoned` is False when times carry no zone and the
+    reader's default was assumed. `names` are all formats seen in the sample, for the report.
     """
 
     names: tuple[str, ...]

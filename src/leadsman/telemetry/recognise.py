@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import TYPE_CHECKING, Any
 
-from leadsman.telemetry.format import Format, NotUnderstood
+from leadsman.telemetry.format import Format, NotText
 from leadsman.telemetry.formats import documents, interleaved, jsonlines, jsons, lines, properties
 from leadsman.telemetry.formats.lines import Clock
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from leadsman.telemetry.format import Record
     from leadsman.telemetry.formats.stamps import Stamp
 
-SAMPLE_LINES = 600
+SAMPLE_LINES = 200
 SAMPLE_BYTES = 4096  # of one line: what tells its format stands early
 MOST_CONTROLS = 0.05
 HALF = 0.5
@@ -26,7 +26,7 @@ CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\b\x1b")) + b"\x7f"
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-def recognise(head: bytes, *, zone: tzinfo, latest: datetime | None = None) -> Format | NotUnderstood:
+def recognise(head: bytes, *, zone: tzinfo, latest: datetime | None = None) -> Format | NotText:
     """How to read the file that begins with `head`, one decompressed block of it.
 
     `zone` is meant by times that name none. `latest` is a time before which the file was written (when it was last
@@ -36,12 +36,10 @@ def recognise(head: bytes, *, zone: tzinfo, latest: datetime | None = None) -> F
         return _utf_16(head, zone, latest)
     text = head.lstrip(b"\x00")
     if not text.strip():
-        return NotUnderstood(
-            "it is empty" if not head.strip(b"\x00 \n\r\t") and b"\x00" not in head else "only NUL bytes"
-        )
+        return NotText("it is empty" if not head.strip(b"\x00 \n\r\t") and b"\x00" not in head else "only NUL bytes")
     controls = len(text) - len(text.translate(None, CONTROLS))
     if controls > MOST_CONTROLS * len(text):
-        return NotUnderstood("it is not text")
+        return NotText("it is not text")
     return _text(text, Clock(zone, latest or datetime.now(UTC)))
 
 
@@ -65,7 +63,7 @@ def _text(text: bytes, clock: Clock) -> Format:
 
 
 def _sample(text: bytes) -> list[bytes]:
-    """The first lines, and as many from all over the block."""
+    """Take the first lines, and as many from all over the block."""
     every = [line[:SAMPLE_BYTES] for line in text.split(b"\n")]
     if len(every) > 1:
         every.pop()  # cut by the end of the block, or empty
@@ -110,10 +108,10 @@ def _cut_records(sample: list[bytes], time_at: Stamp) -> Any:  # noqa: ANN401 - 
     return interleaved.container_reader(time_at) if any(CUT.match(line) for line in sample) else None
 
 
-def _utf_16(head: bytes, zone: tzinfo, latest: datetime | None) -> Format | NotUnderstood:
-    """The file as UTF-8 lines. Its quotes are literal in the decoded text."""
+def _utf_16(head: bytes, zone: tzinfo, latest: datetime | None) -> Format | NotText:
+    """Read the file as UTF-8 lines. Its quotes are literal in the decoded text."""
     inner = recognise(b"".join(_as_utf_8([head])).removeprefix(codecs.BOM_UTF8), zone=zone, latest=latest)
-    if isinstance(inner, NotUnderstood):
+    if isinstance(inner, NotText):
         return inner
     read = inner.records or _plain_reader(inner.time_at)
 

@@ -12,7 +12,7 @@ A_DAY = timedelta(days=1)  # a clock or zone may be off; a log is not written to
 
 
 def _year_before(month: int, day: int, latest: datetime) -> int:
-    """The latest year in which this day is not after `latest`."""
+    """Return the latest year in which this day is not after `latest`."""
     try:
         moment = datetime(latest.year, month, day, tzinfo=UTC)
     except ValueError:
@@ -91,7 +91,7 @@ def java_util(zone: tzinfo) -> Stamp:
 
 
 def _with_halves(stamp: Stamp, halves: re.Pattern[bytes], hour_group: int) -> Stamp:
-    """The same time read by a clock of twice twelve hours, where the line says AM or PM."""
+    """Read the same time by a clock of twice twelve hours, where the line says AM or PM."""
 
     def both(block: bytes, start: int, end: int) -> int | None:
         at = stamp(block, start, end)

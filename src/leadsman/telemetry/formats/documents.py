@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from collections.abc import Generator
@@ -31,12 +32,8 @@ Element = tuple[int, int, Any, dict[str, Any]]
 """Where an element begins and ends, its value, and what its document says of all its elements."""
 
 
-class TooLargeError(ValueError):
-    """A document that would not fit in memory."""
-
-
 def elements(text: str) -> Iterator[Element]:
-    """The records of one document, or of several that follow each other. A broken document ends where it breaks."""
+    """Walk the records of one document, or of several in a row. A broken document ends where it breaks."""
     at = _skip(text, 0)
     try:
         while at < len(text):
@@ -87,16 +84,19 @@ def is_one(head: bytes) -> bool:
     """Whether this begins a document in which there are records."""
     if not LOOKS_LIKE_ONE.match(head):
         return False
+    line, newline, _ = head.partition(b"\n")
+    if newline and jsons.as_record(line) is not None:
+        head = line  # a whole object on one line: a document only if it holds records itself
     first = next(elements(head.lstrip(b"\xef\xbb\xbf").decode("utf-8", "replace")), None)
     return first is not None and (isinstance(first[2], dict) or _insight(first[2]) is not None)
 
 
 def reader(zone: tzinfo) -> Callable[[Iterable[bytes]], Iterator[Record]]:
-    """Records of one document, oldest first: exports come newest first, or one stream after another."""
+    """Read one document, oldest first: exports come newest first, or one stream after another."""
     read = iso_or_epoch(zone)
 
     def records(blocks: Iterable[bytes]) -> Iterator[Record]:
-        text = _whole(blocks).removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
+        text = _whole(blocks)
         found = list(_numbered(text, read))
         if all(record.at is not None for record in found):
             found.sort(key=lambda record: record.at or 0)
@@ -105,15 +105,17 @@ def reader(zone: tzinfo) -> Callable[[Iterable[bytes]], Iterator[Record]]:
     return records
 
 
-def _whole(blocks: Iterable[bytes]) -> bytes:
-    parts: list[bytes] = []
+def _whole(blocks: Iterable[bytes]) -> str:
+    """Decode everything; OSError where it would not fit in memory."""
+    decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
+    parts: list[str] = []
     size = 0
     for block in blocks:
-        parts.append(block)
+        parts.append(decoder.decode(block))
         size += len(block)
         if size > LARGEST:
-            raise TooLargeError(f"a JSON document of more than {LARGEST >> 20} MiB; export it as JSON lines")
-    return b"".join(parts)
+            raise OSError(f"a JSON document of more than {LARGEST >> 20} MiB; export it as JSON lines")
+    return "".join(parts)
 
 
 def _numbered(text: str, read: Stamp) -> Iterator[Record]:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from leadsman.telemetry.format import Record
 from leadsman.telemetry.formats import streams
-from leadsman.telemetry.formats.stamps import Stamp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from leadsman.telemetry.formats.stamps import Stamp
 
 COLOUR = rb"(?:\x1b\[[0-9;]*m)?"
 SYSLOG_TIME = rb"(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?|\d{4}-\d\d-\d\dT[\d:.,]+(?:Z|[+-]\d\d:?\d\d))"
@@ -51,7 +55,8 @@ PREFIXES = (
     Prefix(
         "aws logs tail",
         re.compile(
-            rb"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d) (?P<id>\d{4}/\d\d/\d\d/[^ ]*\[[^\]]+\][0-9a-f]{32}|[\w.-]+/[\w.-]+/[0-9a-f]{32}) "
+            rb"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d) (?P<id>"
+            rb"\d{4}/\d\d/\d\d/[^ ]*\[[^\]]+\][0-9a-f]{32}|[\w.-]+/[\w.-]+/[0-9a-f]{32}) "
         ),
         cut=False,
         alone=True,
@@ -77,7 +82,7 @@ NOBODY = Prefix("plain", re.compile(rb"(?P<id>(?!))"), cut=False)
 
 
 def prefix_of(lines: list[bytes], time_at: Stamp) -> Prefix | None:
-    """The way in which the lines of this file name their writers; None where they do not, or name only one."""
+    """Return how the lines of this file name their writers; None where they do not, or name only one."""
     return next((prefix for prefix in PREFIXES if _fits(prefix, lines, time_at)), None)
 
 
@@ -92,12 +97,12 @@ def _fits(prefix: Prefix, lines: list[bytes], time_at: Stamp) -> bool:
 
 
 def behind_prefix(prefix: Prefix, lines: list[bytes]) -> list[bytes]:
-    """The same lines as their writers wrote them."""
+    """Return the lines as their writers wrote them."""
     return [line[match.end() :] if prefix.cut and (match := prefix.pattern.match(line)) else line for line in lines]
 
 
 def reader(prefix: Prefix, time_at: Stamp) -> Callable[[Iterable[bytes]], Iterator[Record]]:
-    """Records line by line. A line without identity belongs to the writer before it."""
+    """Read line by line. A line without identity belongs to the writer before it."""
 
     def records(blocks: Iterable[bytes]) -> Iterator[Record]:
         last: Record | None = None
@@ -108,9 +113,8 @@ def reader(prefix: Prefix, time_at: Stamp) -> Callable[[Iterable[bytes]], Iterat
             record = _read(prefix, time_at, number, line)
             header = heads.get(record.subject) if record.subject else last
             if record.at is None and header is not None:
-                yield Record(
-                    number, header.at, header.subject, record.text, record.quote, header.text[: streams.LONGEST_HEAD]
-                )
+                head = header.text[: streams.LONGEST_HEAD]
+                yield replace(record, subject=header.subject, head=head)
                 continue
             if len(heads) >= streams.MOST_SUBJECTS:
                 heads.clear()
@@ -124,9 +128,8 @@ def _read(prefix: Prefix, time_at: Stamp, number: int, line: bytes) -> Record:
     found = prefix.pattern.match(line)
     start = found.end() if found and prefix.cut else 0
     subject = streams.decoded(found["id"]) if found else None
-    return Record(
-        number, time_at(line, start, len(line)), subject, streams.decoded(line[start:]), streams.decoded(line)
-    )
+    at = time_at(line, start, len(line))
+    return Record(number, at, subject, streams.decoded(line[start:]), streams.decoded(line))
 
 
 CRI = re.compile(rb"[^ ]+ (std(?:out|err)) ([FP])(?::\w+)* ")

@@ -43,7 +43,7 @@ LABELS = ("filename", "container_id", "pod", "container", "instance", "host", "h
 
 
 def label_subject(labels: dict[str, Any]) -> str | None:
-    """The worker that a set of labels names: container within pod, or whichever there is."""
+    """Name the worker that a set of labels names: container within pod, or whichever there is."""
     if labels.get("pod") and labels.get("container"):
         return f"{labels['pod']}/{labels['container']}"
     return next((str(labels[name]) for name in LABELS if labels.get(name)), None)
@@ -58,7 +58,7 @@ def subject_of(record: dict[str, Any], path: str | None) -> str | None:
 
 
 def text_of(record: dict[str, Any]) -> tuple[str, list[str]]:
-    """The record as one text, and the texts that stand in the file for it (message, stack trace)."""
+    """Return the record as one text, and the texts that stand in the file for it (message, stack trace)."""
     message = jsons.text_at(record, jsons.MESSAGE_KEYS) or ""
     stack = jsons.text_at(record, jsons.STACK_KEYS)
     level = jsons.text_at(record, jsons.LEVEL_KEYS)
@@ -84,7 +84,7 @@ def _raw_one(raw: str, text: str) -> tuple[int, int] | None:
 
 
 def unescaped(raw: str) -> str | None:
-    """What a JSON string says, given what stands between its quotes."""
+    """Decode a JSON string, given what stands between its quotes."""
     try:
         return str(json.loads(f'"{raw}"', strict=False))
     except ValueError:
@@ -105,7 +105,7 @@ def read(line: bytes, number: int, path: str | None, time_at: Stamp) -> Record:
 
 
 def reader(path: str | None, time_at: Stamp) -> Callable[[Iterable[bytes]], Iterator[Record]]:
-    """Records of a file of JSON lines."""
+    """Read a file of JSON lines."""
 
     def records(blocks: Iterable[bytes]) -> Iterator[Record]:
         lines = ((number, line) for number, line in streams.numbered_lines(blocks) if line.strip())

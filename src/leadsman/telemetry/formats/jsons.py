@@ -42,7 +42,7 @@ NO_LINE = re.compile(rb"(?!)")
 
 
 def stamp(sample: list[bytes], zone: tzinfo) -> Stamp:
-    """The time of a JSON line, under the keys that the sample shows; under the usual ones where it shows none."""
+    """Find the time of a JSON line, under the keys that the sample shows; under the usual ones where it shows none."""
     read = iso_or_epoch(zone)
     keys = tuple(_time_keys(sample)) or tuple(f'"{key}":"'.encode() for key in TIME_KEYS[:3])
     indented = (b'{"log":"\\t', b'{"log":"   ', b'{"log":"\\u0009')
@@ -60,7 +60,7 @@ def stamp(sample: list[bytes], zone: tzinfo) -> Stamp:
 
 
 def _time_keys(sample: list[bytes]) -> Iterable[bytes]:
-    """The three commonest spellings, such as `"ts": "`, of the keys that hold a time."""
+    """Return the three commonest spellings, such as `"ts": "`, of the keys that hold a time."""
     spelling = re.compile(
         rb'"(' + b"|".join(re.escape(key.encode()) for key in TIME_KEYS) + rb')"\s{0,2}:\s{0,2}"?(?=\d)'
     )
@@ -87,7 +87,7 @@ def at_path(record: Mapping[str, Any], path: str) -> Any:  # noqa: ANN401 - JSON
 
 
 def text_at(record: Mapping[str, Any], paths: Iterable[str]) -> str | None:
-    """The first of these that is there and is a text."""
+    """Return the first of these that is there and is a text."""
     for path in paths:
         value = at_path(record, path)
         if isinstance(value, str) and value:
@@ -98,7 +98,7 @@ def text_at(record: Mapping[str, Any], paths: Iterable[str]) -> str | None:
 
 
 def as_record(line: bytes) -> dict[str, Any] | None:
-    """The JSON object on a line; None where there is none."""
+    """Return the JSON object on a line; None where there is none."""
     if line.lstrip(b"\xef\xbb\xbf \t\x00")[:1] != b"{":
         return None
     try:
@@ -109,7 +109,7 @@ def as_record(line: bytes) -> dict[str, Any] | None:
 
 
 def flat(record: dict[str, Any]) -> dict[str, Any]:
-    """The log record itself: Elasticsearch wraps it into `_source`, GCP into `jsonPayload`, CloudWatch into nothing."""
+    """Return the log record itself: Elasticsearch wraps it into `_source`, GCP into `jsonPayload`."""
     for wrapper in ("_source", "jsonPayload", "result"):
         inner = record.get(wrapper)
         if isinstance(inner, dict):

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
-from datetime import datetime, tzinfo
+from typing import TYPE_CHECKING
 
 from leadsman.telemetry.formats import calendar, jsons
 from leadsman.telemetry.formats.stamps import Stamp, epoch, iso, iso_or_epoch
+
+if TYPE_CHECKING:
+    from datetime import datetime, tzinfo
 
 DIGITS = b"0123456789"
 CAPITALS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -42,7 +45,7 @@ class Clock:
 
 
 def skip(count: int, stamp: Stamp) -> Stamp:
-    """The time stands `count` bytes into the line."""
+    """Read a time that stands `count` bytes into the line."""
 
     def shifted(block: bytes, start: int, end: int) -> int | None:
         return stamp(block, start + count, end)
@@ -51,7 +54,7 @@ def skip(count: int, stamp: Stamp) -> Stamp:
 
 
 def behind(prefix: bytes, stamp: Stamp) -> Stamp:
-    """The time stands behind what the pattern `prefix` matches."""
+    """Read a time that stands behind what the pattern `prefix` matches."""
     match = re.compile(prefix).match
 
     def shifted(block: bytes, start: int, end: int) -> int | None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from leadsman.telemetry.format import Record
 from leadsman.telemetry.formats import streams
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
 
 ASSIGNMENT = re.compile(rb"[ \t]*([a-z][a-z0-9]*(?:[._-][a-z0-9]+)*)[ \t]*[=:][ \t]*(.*)$")
 OWNERS = (

@@ -17,6 +17,8 @@ MILLIS = {mark + b"%03d" % milli: milli for mark in (b".", b",") for milli in ra
 # What may go on with a time after its milliseconds, and what may begin a zone after a blank. b"" is the end.
 GOES_ON = frozenset([b"%d" % digit for digit in range(10)] + [b"Z", b"+", b"-", b" ", b"U", b"G"])
 ZONE_BEGINS = frozenset((b"+", b"-", b"U", b"G"))
+AS_UTC, IN_ZONE, LOOK_CLOSER = 0, 1, 2
+MOST_ENDINGS = 4096
 TAIL = re.compile(rb"(?:[.,](\d{1,9}))?(?: ?(Z|UTC|GMT|[+-]\d\d:?\d\d|[+-]\d\d(?!\d)))?( \t|   )?")
 ISO_MINUTE = re.compile(rb"(\d{4})([-/.])(\d\d)\2(\d\d)[T _](\d\d):(\d\d):")
 MONTHS = {name: number for number, name in enumerate(b"Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
@@ -47,6 +49,46 @@ def offset_ms(text: bytes) -> int:
     return (-minutes if text[:1] == b"-" else minutes) * MINUTE_MS
 
 
+class Endings(dict[bytes, int]):
+    """How the three bytes behind the milliseconds want the time to be read. Never more than MOST_ENDINGS of them."""
+
+    def __missing__(self, after: bytes) -> int:
+        reading = _reading_of(after)
+        if len(self) < MOST_ENDINGS:
+            self[after] = reading
+        return reading
+
+
+def _reading_of(after: bytes) -> int:
+    mark, follow = after[:1], after[1:]
+    if mark == b"Z":
+        return LOOK_CLOSER if follow in (b" \t", b"  ") else AS_UTC
+    if mark == b" ":
+        return LOOK_CLOSER if follow[:1] in ZONE_BEGINS else IN_ZONE
+    return LOOK_CLOSER if mark in GOES_ON else IN_ZONE
+
+
+class Minutes(dict[bytes, Minute]):
+    """The minutes met so far, as they are written, never more than MOST_MINUTES. What is no minute is not kept."""
+
+    def __init__(self, zone: tzinfo) -> None:
+        super().__init__()
+        self._zone = zone
+
+    def read(self, text: bytes) -> Minute | None:
+        """Return the minute that `text`, up to the colon behind it, names."""
+        found = ISO_MINUTE.match(text)
+        if found is None:
+            return None
+        year, _, month, day, hour, minute = found.groups()
+        both = minute_of((int(year), int(month), int(day), int(hour), int(minute)), self._zone)
+        if both is not None:
+            if len(self) >= MOST_MINUTES:
+                self.clear()
+            self[text] = both
+        return both
+
+
 def tail_ms(block: bytes, start: int, end: int, minute: Minute) -> int | None:
     """Fraction and zone after the seconds.
 
@@ -63,36 +105,19 @@ def tail_ms(block: bytes, start: int, end: int, minute: Minute) -> int | None:
 
 def iso(zone: tzinfo) -> Stamp:
     """`2021-02-16 12:36:02,123`, `2021-02-16T12:36:02.123456Z`, `2021/02/16 12:36:02`, with or without a zone."""
-    minutes: dict[bytes, Minute] = {}
-
-    def learn(text: bytes) -> Minute | None:
-        found = ISO_MINUTE.match(text)
-        if found is None:
-            return None
-        year, _, month, day, hour, minute = found.groups()
-        both = minute_of((int(year), int(month), int(day), int(hour), int(minute)), zone)
-        if both is not None:
-            if len(minutes) >= MOST_MINUTES:
-                minutes.clear()
-            minutes[text] = both
-        return both
+    minutes, endings = Minutes(zone), Endings()
 
     def stamp(block: bytes, start: int, end: int) -> int | None:
-        minute = minutes.get(block[start : start + 17]) or learn(block[start : start + 17])
+        minute = minutes.get(block[start : start + 17]) or minutes.read(block[start : start + 17])
         second = SECONDS.get(block[start + 17 : start + 19])
         if minute is None or second is None:
             return None
-        after = start + 19
-        fraction = MILLIS.get(block[after : after + 4])
-        if fraction is None:
-            fraction = 0
-        else:
-            mark = block[after + 4 : after + 5]
-            if mark not in GOES_ON or (mark == b" " and block[after + 5 : after + 6] not in ZONE_BEGINS):
-                return minute[1] + second + fraction
-            if mark == b"Z" and block[after + 5 : after + 7] not in (b" \t", b"  "):
-                return minute[0] + second + fraction
-        at = tail_ms(block, after, end, minute)
+        fraction = MILLIS.get(block[start + 19 : start + 23])
+        if fraction is not None:  # the short way, for nearly all lines
+            reading = endings[block[start + 23 : start + 26]]
+            if reading != LOOK_CLOSER:
+                return minute[reading] + second + fraction
+        at = tail_ms(block, start + 19, end, minute)
         return None if at is None else at + second
 
     return stamp
@@ -131,7 +156,7 @@ Parts = tuple[int, int, int, int, int]
 
 
 def worded(pattern: bytes, parts: Callable[[re.Match[bytes]], Parts], zone: tzinfo) -> Stamp:
-    """A stamp whose pattern reaches up to the colon before the seconds; `parts` names the minute."""
+    """Make a stamp whose pattern reaches up to the colon before the seconds; `parts` names the minute."""
     compiled = re.compile(pattern)
     minutes: dict[bytes, Minute | None] = {}
 

@@ -6,10 +6,10 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from leadsman.telemetry.format import Record
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from leadsman.telemetry.format import Record
 
 LONGEST_LINE = 16 << 20  # a line of a gigabyte is no log line; its beginning is enough
 LONGEST_HEAD = 500
@@ -47,13 +47,13 @@ def decoded(line: bytes) -> str:
 
 
 def with_heads(records: Iterable[Record]) -> Iterator[Record]:
-    """Gives stack frames and the lines of dumps the first line of the record that they continue, writer by writer."""
+    """Give stack frames and the lines of dumps the first line of the record that they continue, writer by writer."""
     heads: dict[str | None, str] = {}
     for record in records:
         if record.head is not None:
             yield record
         elif record.subject in heads and CONTINUES.match(record.text):
-            yield replace(record, head=heads[record.subject])
+            yield replace(record, at=None, head=heads[record.subject])
         else:
             if len(heads) >= MOST_SUBJECTS:
                 heads.clear()
@@ -62,7 +62,7 @@ def with_heads(records: Iterable[Record]) -> Iterator[Record]:
 
 
 def joined(pieces: Iterable[tuple[Record, str, bool]]) -> Iterator[Record]:
-    """Puts records together that were cut. Each piece comes with the channel it was cut in, and whether more follows."""
+    """Put records together that were cut. A piece comes with the channel it was cut in, and whether more follows."""
     open_records: dict[tuple[str | None, str], Record] = {}
     for piece, channel, more in pieces:
         key = (piece.subject, channel)

@@ -1,0 +1,109 @@
+"""Takes one log line apart: level, logger, message; and blanks what differs between two errors of one kind."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import NamedTuple
+
+LEVEL = r"TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|SEVERE|[tdiwef](?:race|ebug|nfo|arn|rror|atal)"
+LONGEST = 2000  # characters that are looked at: what tells an error's kind stands early
+LONGEST_MESSAGE = 300
+
+EXCEPTION = re.compile(r"(?<![\w.$])((?:[\w$]+\.)*[A-Z][\w$]*(?:Exception|Error))\b(?!Handler)")
+CODE = re.compile(r"KafkaError\{code=(\w+)")
+# [2021-02-16 12:36:02,123] ERROR message (kafka.server.X)
+BROKER = re.compile(rf"\[[^\]]{{19,40}}\] (?P<level>{LEVEL}) (?P<message>.*?)(?: \((?P<logger>[\w.$-]+)\))?$")
+# %3|1613433600.123|FAIL|rdkafka#producer-1| message
+LIBRDKAFKA = re.compile(r".{0,80}?%(?P<severity>\d)\|\d+\.\d+\|(?P<logger>\w+)\|[^|]*\| ?(?P<message>.*)$")
+# 2021-02-16 12:36:02,123 - kafka.conn - ERROR - message
+DASHES = re.compile(rf"[\d:,.TZ +-]{{19,40}} - (?P<logger>[\w.-]+) - (?P<level>{LEVEL}) - (?P<message>.*)$")
+# ERROR:kafka.conn:message
+COLONS = re.compile(rf"(?:[\d:,.TZ +-]{{19,40}} )?(?P<level>{LEVEL}):(?P<logger>[\w.-]+):(?P<message>.*)$")
+# 2021-02-16 12:36:02.123 ERROR 1 --- [main] logger : message, 12:36:02 [thread] ERROR logger - message, and the like
+USUAL = re.compile(
+    rf"(?:(?!{LEVEL})\S+ +){{0,4}}?(?:\[[^\]\n]{{0,80}}\] +)?\[?(?P<level>{LEVEL})\]?:? +(?:\d+ --- )?"
+    r"(?:\[[^\]\n]{0,80}\] ?)*(?:(?P<logger>[\w$]+(?:[.:][\w$]+)+|[\w.$]+(?= +[:-] )) *[:-]? +)?(?P<message>.*)$"
+)
+# [ERROR]	2020-12-20T12:00:00.123Z	<request id>	message: Lambda, in any order of the first three
+TABS = re.compile(
+    rf"[^\t]*(?:\t[^\t]*)?\t(?:[0-9a-f-]{{36}})\t(?:(?P<level>{LEVEL})\t(?:(?P<logger>[\w.$]+)\t)?)?(?P<message>.*)$"
+)
+LAMBDA_PYTHON = re.compile(rf"(?:\S+Z )?\[(?P<level>{LEVEL})\]\t[^\t]*\t[0-9a-f-]{{36}}\t(?P<message>.*)$")
+LOGFMT = re.compile(rf".{{0,60}}?level=(?P<level>{LEVEL}) (?:.{{0,80}}? )?msg=(?P<message>.*)$")
+FORMS = (LIBRDKAFKA, BROKER, LAMBDA_PYTHON, TABS, LOGFMT, DASHES, COLONS, USUAL)
+SYSLOG_LEVELS = ("FATAL", "FATAL", "FATAL", "ERROR", "WARN", "NOTICE", "INFO", "DEBUG")
+
+BLANKS = (
+    (re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"), "<id>"),
+    (re.compile(r"\b(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?\b"), "<address>"),
+    (re.compile(r"\b[\w-]+(?:\.[\w-]+)+:\d{2,5}\b"), "<address>"),
+    (re.compile(r"'[^'\n]{1,200}'|\"[^\"\n]{1,200}\""), "<text>"),
+    (re.compile(r"\b0x[0-9a-fA-F]+\b|\b(?=[a-f]*\d)[0-9a-f]{8,}\b|@[0-9a-f]{4,16}\b"), "<hex>"),
+    (re.compile(r"\d+(?:[.,]\d+)*"), "<n>"),
+)
+
+
+class Parts(NamedTuple):
+    """What a line is made of. Level and logger are empty where the line does not tell."""
+
+    level: str
+    logger: str
+    message: str
+
+
+def parts(line: str) -> Parts:
+    """Take a line apart, in whichever of the usual layouts it is."""
+    line = line[:LONGEST].split("\n", 1)[0]
+    if line[:1] == "{":
+        return _json_parts(line)
+    for form in FORMS:
+        found = form.match(line)
+        if found:
+            groups = found.groupdict()
+            severity = groups.get("severity")
+            level = groups.get("level") or (SYSLOG_LEVELS[int(severity)] if severity else "")
+            return Parts(level.upper(), groups.get("logger") or "", groups["message"].strip())
+    return Parts("", "", line.strip())
+
+
+def _json_parts(line: str) -> Parts:
+    return Parts(
+        _json_text(line, r"(?:log\.)?(?:level|severity|levelname)").upper(),
+        _json_text(line, r"logger|logger_name|log\.logger|name"),
+        _json_text(line, r"message|msg|log") or line,
+    )
+
+
+def _json_text(line: str, keys: str) -> str:
+    """Return the text under one of these keys, without parsing the whole line: it may be cut."""
+    found = re.search(rf'"(?:{keys})"\s*:\s*"((?:[^"\\]|\\.)*)', line)
+    if not found:
+        return ""
+    try:
+        return str(json.loads(f'"{found[1]}"', strict=False))
+    except ValueError:
+        return found[1]
+
+
+def error_kind(text: str) -> str:
+    """Return what an error is to be counted under: its exception type, else its error code, else its logger.
+
+    `text` is a record, or the line of it on which the error was found.
+    """
+    text = text[:LONGEST]
+    code = CODE.search(text)
+    if code:
+        return f"KafkaError {code[1]}"
+    found = EXCEPTION.search(text)
+    if found:
+        return found[1]
+    return parts(text).logger or "error"
+
+
+def normalised(text: str) -> str:
+    """Return the message without what differs between two errors of one kind: numbers, ids, addresses, quoted texts."""
+    message = parts(text).message[:LONGEST_MESSAGE]
+    for pattern, blank in BLANKS:
+        message = pattern.sub(blank, message)
+    return message
