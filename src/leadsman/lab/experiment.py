@@ -45,11 +45,15 @@ class Variant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experiment:
-    """One mode's experiment: a world, and the variants by name. `broken` and `cured` are always among them."""
+    """One mode's experiment: a world, and the variants by name. `broken` and `cured` are always among them.
+
+    `recordings` are the captures kept in the mode's folder: variant and client, by folder name.
+    """
 
     mode: str
     scenario: Scenario
     variants: Mapping[str, Variant]
+    recordings: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     topic: str = "orders"
 
     def variant(self, name: str) -> Variant:

@@ -107,6 +107,11 @@ def play_restart(stage: Stage) -> None:
     stage.together({}, alongside=dict.fromkeys(WORKERS, busy), meanwhile=restart)
 
 
+# Nothing answers at all, so that each long gap costs a whole request timeout: 5 s stand for the clients' 30 to 60 s.
+SILENT_SETTINGS = {"request.timeout.ms": "5000"}
+SILENT_FOR_CLIENT = {**FOR_CLIENT, "confluent-kafka": {"socket.timeout.ms": "5000"}}
+SILENT_STANDS_FOR = {"request.timeout.ms": "5 s stands for 30 s (confluent-kafka: socket.timeout.ms, for 60 s)"}
+
 IDLE_BROKER = {IDLE: str(LIMIT_MS)}
 STANDS_FOR = {IDLE: f"{LIMIT_MS // 1000} s stands for {LIMIT_MS * SCALE // 1000} s"}
 
@@ -124,13 +129,43 @@ def _idle(says: str, *, cured: bool = False, path: Path | None = Path.HALF_OPEN,
     )
 
 
+RECORDINGS = {
+    "broken-aiokafka": ("broken", "aiokafka"),
+    "broken-confluent-kafka": ("broken", "confluent-kafka"),
+    "broken-java": ("broken", "java"),
+    "broken-java-2.7.2": ("broken", "java@2.7.2"),
+    "broken-kafka-python": ("broken", "kafka-python"),
+    "broken-frozen-java": ("broken_frozen", "java"),
+    "broken-silent-confluent-kafka": ("broken_silent", "confluent-kafka"),
+    "healthy-confluent-kafka": ("cured", "confluent-kafka"),
+    "healthy-java": ("cured", "java"),
+    "near-miss-benign-close-aiokafka": ("benign_close", "aiokafka"),
+    "near-miss-benign-close-confluent-kafka": ("benign_close", "confluent-kafka"),
+    "near-miss-benign-close-java": ("benign_close", "java"),
+    "near-miss-benign-close-kafka-python": ("benign_close", "kafka-python"),
+    "near-miss-broker-restart-aiokafka": ("broker_restart", "aiokafka"),
+    "near-miss-broker-restart-confluent-kafka": ("broker_restart", "confluent-kafka"),
+    "near-miss-broker-restart-java": ("broker_restart", "java"),
+    "near-miss-broker-restart-java-2.7.2": ("broker_restart", "java@2.7.2"),
+    "near-miss-broker-restart-kafka-python": ("broker_restart", "kafka-python"),
+}
+
 EXPERIMENT = Experiment(
     mode="idle_disconnect",
     scenario=Scenario(near_misses=("broker_restart", "benign_close"), stands_for=STANDS_FOR),
     variants={
         "broken": _idle("Three workers go quiet behind a path that loses closes; one stays busy"),
         "broken_frozen": _idle("Three workers are frozen while quiet, behind a path that loses closes", freeze=True),
-        "broken_silent": _idle("Three workers go quiet behind a path that drops without a word", path=Path.SILENT),
+        "broken_silent": Variant(
+            says="Three workers go quiet behind a path that drops without a word",
+            play=play_idle,
+            workers=WORKERS,
+            settings={**broken.SETTINGS, **SILENT_SETTINGS},
+            for_client=SILENT_FOR_CLIENT,
+            broker=IDLE_BROKER,
+            path=Path.SILENT,
+            stands_for={**STANDS_FOR, **SILENT_STANDS_FOR},
+        ),
         "cured": _idle("The same, but the clients close idle connections first", cured=True),
         "benign_close": _idle("Three workers go quiet on a direct path: every close is seen at once", path=None),
         "broker_restart": Variant(
@@ -142,4 +177,5 @@ EXPERIMENT = Experiment(
             broker=QUICK_SESSION,
         ),
     },
+    recordings=RECORDINGS,
 )

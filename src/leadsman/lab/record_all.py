@@ -1,0 +1,58 @@
+"""Makes a mode's recordings anew: `python -m leadsman.lab.record_all MODE [NAME...]`. About half a minute each.
+
+Each is recorded beside the old one and takes its place when it is whole. `harm.json` beside them holds what the ledger
+said: it is no part of a capture, since diagnosis must not read it.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import tempfile
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from leadsman.lab.reproduce import Outcome, run
+from leadsman.lab.trim import trim
+
+if TYPE_CHECKING:
+    from leadsman.lab.experiment import Experiment
+
+
+def record(experiment: Experiment, name: str, folder: Path) -> Outcome:
+    """Make one recording in `folder`."""
+    variant, client = experiment.recordings[name]
+    with tempfile.TemporaryDirectory(prefix=".record-", dir=folder) as scratch:
+        outcome = run(experiment, out=Path(scratch) / name, variant=variant, client=client)
+        trim(outcome.capture)
+        shutil.rmtree(folder / name, ignore_errors=True)
+        outcome.capture.rename(folder / name)
+    return outcome
+
+
+def note_harm(folder: Path, name: str, outcome: Outcome) -> None:
+    """Add what the ledger said to harm.json."""
+    file = folder / "harm.json"
+    harm = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    ledger = outcome.ledger
+    harm[name] = {**outcome.harm, "sent": ledger.sent, "by_worker": ledger.harm_by_worker()}
+    file.write_text(json.dumps(dict(sorted(harm.items())), indent=2) + "\n", encoding="utf-8")
+
+
+def main(mode: str, names: list[str]) -> None:
+    """Record all, or those named."""
+    scenario = import_module(f"leadsman.modes.{mode}.scenario")
+    experiment: Experiment = scenario.EXPERIMENT
+    folder = Path(str(scenario.__file__)).parent / "recorded"
+    folder.mkdir(exist_ok=True)
+    for name in names or experiment.recordings:
+        outcome = record(experiment, name, folder)
+        note_harm(folder, name, outcome)
+        sys.stdout.write(f"{name}: {outcome.harm}, {outcome.lasted}\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])
