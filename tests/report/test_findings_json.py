@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -31,6 +32,14 @@ def test_what_is_printed_keeps_the_contract(name, contract, request):
     printed = json.loads(dumps([diagnosis]))
 
     assert list(contract.iter_errors(printed)) == []
+
+
+def test_the_example_in_the_documentation_keeps_the_contract(contract):
+    text = (Path(__file__).parents[2] / "docs" / "findings.md").read_text(encoding="utf-8")
+
+    example = json.loads(text[text.index("```json") + len("```json") :].partition("```")[0])
+
+    assert list(contract.iter_errors(example)) == []
 
 
 def test_captures_come_in_the_order_of_the_call(document):

@@ -1,0 +1,95 @@
+"""What `leadsman explain` tells, and the page of the first mode."""
+
+import io
+from importlib.resources import files
+
+import pytest
+from rich.console import Console
+
+from leadsman.model import Benign, Cure, FailureMode, Harm, Link, Rival
+from leadsman.report.explain import SECTIONS, explain, explanation, fenced, sections
+from leadsman.report.words import TemplateError
+
+LINK = Link(id="quiet", claim="It was quiet.", observed="", contradicted="", not_visible="", settled_by="")
+RIVAL = Rival(id="restart", cause="A broker restarted", ruled_out="", stands="", not_visible="")
+CARD = FailureMode(
+    title="Idle connections are closed under the client",
+    harm=(Harm.LOST, Harm.DELAYED),
+    summary="{errors:count} errors",
+    chain=(LINK, LINK),
+    rivals=(RIVAL,),
+    cure=(Cure("Close first", "From the client's side.", "connections.max.idle.ms=180000"), Cure("Retry", "It helps.")),
+    explains=(),
+    benign=(Benign("Node 1 disconnected.", "nothing was under way"),),
+    story=("It was a Sunday.", "Nothing was red."),
+)
+EXCERPT = "[WARN] The server disconnected before a response was received.."
+
+
+def on_terminal(markdown, width=80):
+    out = io.StringIO()
+    Console(file=out, width=width, force_terminal=False).print(markdown)
+    return out.getvalue()
+
+
+@pytest.fixture
+def page_text():
+    return (files("leadsman.modes") / "idle_disconnect" / "page.md").read_text(encoding="utf-8")
+
+
+def test_the_page_of_idle_disconnect_has_exactly_the_sections_of_every_page(page_text):
+    assert sections(page_text) == SECTIONS
+
+
+def test_the_page_of_idle_disconnect_is_filled_completely(page_text):
+    filled = explanation(CARD, page_text, EXCERPT)
+
+    assert "{{" not in filled
+    assert filled.startswith("# Idle connections are closed under the client")
+    assert "1. It was a Sunday.\n2. Nothing was red." in filled
+    assert f"```text\n{EXCERPT}\n```" in filled
+    assert "- A broker restarted" in filled
+
+
+@pytest.mark.parametrize("client", ["Java", "librdkafka", "kafka-python", "aiokafka"])
+def test_the_page_of_idle_disconnect_knows_words_and_settings_of_each_client(client, page_text):
+    rows = [line for line in page_text.splitlines() if line.startswith("|") and client in line]
+
+    assert len(rows) >= 3
+
+
+def test_an_explanation_reads_well_on_a_terminal(page_text):
+    text = on_terminal(explain(CARD, page_text, EXCERPT))
+
+    assert "What you see" in text
+    assert "The server disconnected before a response was received.." in " ".join(text.split())
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_settings_stand_within_their_step():
+    filled = explanation(CARD, "{{ cure }}", "")
+
+    assert filled == (
+        "1. **Close first.** From the client's side.\n\n   ```text\n   connections.max.idle.ms=180000\n   ```\n\n"
+        "2. **Retry.** It helps."
+    )
+
+
+def test_a_page_that_asks_for_something_unknown_is_an_error_that_lists_what_is_known():
+    with pytest.raises(TemplateError, match="excerpt") as raised:
+        explanation(CARD, "{{ tittle }}", EXCERPT)
+
+    assert "tittle" in str(raised.value)
+
+
+def test_an_excerpt_cannot_leave_its_block_or_act():
+    filled = explanation(CARD, "{{ excerpt }}", "```\n# heading {{ title }}\n\x1b[31m````")
+
+    assert filled == "`````text\n```\n# heading {{ title }}\n\\x1b[31m````\n`````"
+    assert "\x1b" not in on_terminal(explain(CARD, "{{ excerpt }}", "\x1b[31m"))
+
+
+def test_headings_within_code_are_no_sections():
+    page_text = f"## What you see\n{fenced('## not one')}\n## Why it happens\n"
+
+    assert sections(page_text) == ("What you see", "Why it happens")
