@@ -78,6 +78,11 @@ class Mode:
         """Return the captures that the lab recorded, in alphabetical order."""
         return sorted(path for path in (self.folder / "recorded").glob("*") if path.is_dir())
 
+    def excerpt(self) -> str:
+        """Return the real lines that the page shows: the first failure that the lab recorded."""
+        path = self.folder / "recorded" / "excerpt.log"
+        return path.read_text(encoding="utf-8") if path.exists() else ""
+
     def _part(self, name: str) -> ModuleType:
         return import_module(f"leadsman.modes.{self.name}{name}")
 

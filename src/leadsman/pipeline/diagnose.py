@@ -215,7 +215,7 @@ def _diagnosis(
     findings = []
     for mode in question.modes:
         seen, points = answers.get((path, mode.name), ([], []))
-        findings.append(judge(mode.name, mode.card, seen, sources=_visible(sources, files), points=points))
+        findings.append(judge(mode.name, mode.card, seen, sources=_visible(files), points=points))
     span = next((row for row in told if row["name"] == names.SUBJECT_ACTIVE), None)
     explained = {
         name for mode, finding in zip(question.modes, findings, strict=True)
@@ -249,12 +249,19 @@ QUIET_NAMES = {
 """Events that are no errors."""
 
 APPLICATION = "application"
+BROKER = "broker"
 
 
-def _visible(sources: set[str], files: Sequence[Any]) -> set[str]:
-    """A log with times whose writer no signature names is an application's, and would show its clients' errors."""
-    anonymous = any(not row["example"]["labels"]["sources"] and row["example"]["labels"]["timed"] == "true" for row in files)
-    return sources | ({APPLICATION} if anonymous else set())
+def _visible(files: Sequence[Any]) -> set[str]:
+    """Return the sources whose own symptoms the files could show.
+
+    What a broker's log holds of client lines is the broker talking to its controller. A log with times whose writer no
+    signature names is an application's, and would show its clients' errors.
+    """
+    named = [set(row["example"]["labels"]["sources"].split(",")) - {""} for row in files]
+    of_clients = {name for names in named if BROKER not in names for name in names}
+    anonymous = any(not names and row["example"]["labels"]["timed"] == "true" for names, row in zip(named, files, strict=True))
+    return of_clients | ({APPLICATION} if anonymous else set()) | ({BROKER} if any(BROKER in names for names in named) else set())
 
 
 def _notes(files: Sequence[Any]) -> Iterator[str]:

@@ -18,7 +18,7 @@ from leadsman.pipeline.events import Row
 from leadsman.pipeline.gaps import Gap, LongestGaps, Mark, gaps_between, next_mark, previous_mark
 from leadsman.pipeline.record import Head, Hit, Listener, iso, quote
 from leadsman.pipeline.scanner import scanner
-from leadsman.telemetry.format import NotUnderstood
+from leadsman.telemetry.format import NotText
 from leadsman.telemetry.recognise import recognise
 from leadsman.vocabulary import FILE_NOT_UNDERSTOOD, FILE_READ, SUBJECT_ACTIVE, SUBJECT_QUIET
 
@@ -105,7 +105,7 @@ def _sample(file: File, zone: tzinfo) -> tuple[Format | str | None, int | None]:
     if block is None:
         return "empty", None
     form = recognise(block.data[: block.end], zone=zone, latest=file.changed)
-    if isinstance(form, NotUnderstood):
+    if isinstance(form, NotText):
         return form.why, None
     mark = next_mark(block.data, 0, block.end, form.time_at)
     return form, None if mark is None else mark.at

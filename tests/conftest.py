@@ -1,0 +1,42 @@
+"""What the whole test run shares: one Spark session, started as `leadsman diagnose` starts it."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from leadsman.catalogue import every_mode
+from leadsman.model import Diagnosis
+from leadsman.pipeline.diagnose import Question, diagnose, look, read_small
+from leadsman.pipeline.session import session
+
+Diagnose = Callable[..., list[Diagnosis]]
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    with session() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def diagnosed(spark: SparkSession) -> Diagnose:
+    """Diagnose paths for every mode, as the command line does."""
+
+    def run(paths: Sequence[Path | str], **options: object) -> list[Diagnosis]:
+        question = Question(modes=every_mode(), **options)  # type: ignore[arg-type]  # the tests pass what Question takes
+        return diagnose(spark, read_small(look([str(path) for path in paths])), question)
+
+    return run
+
+
+@pytest.fixture
+def verdict_of(diagnosed: Diagnose) -> Callable[[Path], str]:
+    """The verdict on idle_disconnect for one path."""
+
+    def run(path: Path) -> str:
+        (diagnosis,) = diagnosed([path])
+        return diagnosis.verdicts["idle_disconnect"].value
+
+    return run

@@ -1,0 +1,157 @@
+"""What every failure mode must prove. A new mode is covered the moment its folder exists."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from leadsman.catalogue import Mode, every_mode
+from leadsman.gate.program import Program, check
+from leadsman.model import State, Verdict
+from leadsman.telemetry.source import every_source
+from leadsman.vocabulary import VOCABULARY
+from leadsman.words import placeholders
+
+MODES = [pytest.param(mode, id=mode.name) for mode in every_mode()]
+RECORDINGS = [pytest.param(mode, folder, id=f"{mode.name}-{folder.name}") for mode in every_mode() for folder in mode.recordings()]
+BROKEN = [pytest.param(mode, folder, id=f"{mode.name}-{folder.name}") for mode in every_mode() for folder in mode.recordings() if folder.name.startswith("broken")]
+HEADINGS = ["What you see", "Why it happens", "How to be sure", "How to cure it", "What this page does not cover"]
+
+
+@pytest.fixture(scope="module")
+def verdicts(diagnosed):
+    """Every recorded capture of every mode, diagnosed in one Spark job."""
+    folders = [folder for mode in every_mode() for folder in mode.recordings()]
+    return {each.path: each for each in diagnosed(folders)}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_card_speaks_the_vocabulary(mode: Mode):
+    named = {*mode.card.explains, *(benign.name for benign in mode.card.benign)}
+
+    assert named <= VOCABULARY.keys()
+    assert set(mode.card.symptom_sources) <= {source.name for source in every_source()} | {"application"}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_card_is_complete(mode: Mode):
+    card = mode.card
+
+    assert not card.title.endswith(".")
+    assert card.harm
+    assert card.rivals
+    assert card.cure
+    assert len(card.story) == 5
+    assert all(link.claim and link.observed and link.contradicted and link.not_visible and link.settled_by for link in card.chain)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_links_of_a_chain_have_names_of_their_own(mode: Mode):
+    ids = [link.id for link in mode.card.chain]
+
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_plain_template_of_the_card_is_a_format_string(mode: Mode):
+    plain = [text for rival in mode.card.rivals for text in (rival.ruled_out, rival.stands) if isinstance(text, str)]
+
+    assert [placeholders(text) for text in plain]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_gate_stops_the_broken_program(mode: Mode):
+    assert check(Program.read(mode.folder / "broken.py"), mode.rules)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_no_rule_of_any_mode_objects_to_the_healthy_program(mode: Mode):
+    everything = {name: rule for other in every_mode() for name, rule in other.rules.items()}
+
+    assert check(Program.read(mode.folder / "healthy.py"), everything) == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_rule_says_why(mode: Mode):
+    assert all(rule.__doc__ for rule in mode.rules.values())
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_threshold_is_explained_where_it_is_set(mode: Mode):
+    unexplained = [name for name in mode.parameters if f"{name}:" not in (mode.detect.__doc__ or "")]
+
+    assert unexplained == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_page_answers_the_same_questions(mode: Mode):
+    assert re.findall(r"^## (.+)$", mode.page, re.MULTILINE) == HEADINGS
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_lab_has_recorded_the_broken_the_healthy_and_a_near_miss(mode: Mode):
+    kinds = {folder.name.split("-")[0] for folder in mode.recordings()}
+
+    assert kinds >= {"broken", "healthy", "near"}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("mode", "folder"), RECORDINGS)
+def test_the_detector_tells_broken_from_healthy_from_near_miss(mode: Mode, folder: Path, verdicts):
+    expected = Verdict.PRESENT if folder.name.startswith("broken") else Verdict.ABSENT
+
+    assert verdicts[str(folder)].verdicts[mode.name] is expected
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("mode", "folder"), BROKEN)
+def test_every_required_link_of_a_present_finding_is_observed_and_quoted(mode: Mode, folder: Path, verdicts):
+    (finding,) = [each for each in verdicts[str(folder)].findings if each.mode == mode.name]
+    required = {link.id for link in mode.card.chain if link.required}
+
+    assert {link.link for link in finding.chain if link.state is State.OBSERVED} >= required
+    assert all(link.evidence for link in finding.chain if link.link in required)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("mode", "folder"), BROKEN)
+def test_every_line_of_evidence_stands_in_the_input(mode: Mode, folder: Path, verdicts):
+    (finding,) = [each for each in verdicts[str(folder)].findings if each.mode == mode.name]
+    quoted = [line for link in finding.chain for line in link.evidence]
+    literal = [line.text in (folder / line.file).read_text().splitlines()[line.line - 1] for line in quoted]
+
+    assert quoted
+    assert all(literal)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("mode", "folder"), BROKEN)
+def test_a_failure_with_nothing_before_it_is_unknown(mode: Mode, folder: Path, diagnosed, tmp_path: Path):
+    """What was quiet before is not in the capture: the symptom alone must not name the cause."""
+    lines = _symptoms_only(mode, folder, diagnosed)
+    (tmp_path / "excerpt.log").write_text("\n".join(lines) + "\n")
+
+    (diagnosis,) = diagnosed([tmp_path])
+
+    assert diagnosis.verdicts[mode.name] is Verdict.UNKNOWN
+    assert diagnosis.findings[0].next
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("mode", MODES)
+def test_a_capture_that_could_not_have_shown_the_symptom_is_unknown(mode: Mode, diagnosed, tmp_path: Path):
+    broken = next(folder for folder in mode.recordings() if folder.name.startswith("broken"))
+    shutil.copytree(broken / "brokers", tmp_path / "brokers")
+
+    (diagnosis,) = diagnosed([tmp_path])
+
+    assert diagnosis.verdicts[mode.name] is Verdict.UNKNOWN
+
+
+def _symptoms_only(mode: Mode, folder: Path, diagnosed) -> list[str]:
+    """The lines of the first failure of one subject, as somebody would paste them into a message."""
+    (diagnosis,) = diagnosed([folder])
+    (finding,) = [each for each in diagnosis.findings if each.mode == mode.name]
+    lines = finding.chain[-1].evidence
+    return [line.text for line in lines if line.file == lines[0].file and line.time == lines[0].time]
