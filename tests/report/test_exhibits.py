@@ -90,13 +90,22 @@ def test_an_outcome_that_is_not_known_to_be_calm_counts_as_trouble(outcome, trou
     assert is_trouble(Gap(1.0, outcome)) is trouble
 
 
-def test_where_there_is_no_room_the_shortest_harmless_gaps_go_first():
-    points = [gap("a", n, n + 1) for n in range(50)] + [gap("a", 99, 2, "failed")]
+def test_where_there_is_no_room_the_shortest_and_the_longest_of_each_kind_are_kept():
+    calm = [gap("a", n, n + 1) for n in range(50)]
+    failed = [gap("a", n, 700 - n, "failed") for n in range(50)]
 
-    chosen = lengths(points, {"limit_low": 50.0}, 3)
+    chosen = lengths(calm + failed, {"limit_low": 50.0}, 6)
 
-    assert [(g.seconds, g.outcome) for g in chosen.gaps] == [(2, "failed"), (50, "unharmed"), (49, "unharmed")]
-    assert chosen.left_out == 48
+    assert [g.seconds for g in chosen.gaps] == [651, 675, 700, 1, 25, 50]
+    assert chosen.left_out == 94
+
+
+def test_room_that_one_kind_does_not_need_goes_to_the_other():
+    calm = [gap("a", n, n + 1) for n in range(50)]
+
+    chosen = lengths([*calm, gap("a", 99, 700, "failed")], {}, 6)
+
+    assert [g.seconds for g in chosen.gaps] == [700, 1, 13, 25, 37, 50]
 
 
 def test_hops_are_read_from_the_figures_and_share_a_line_where_they_share_a_limit():

@@ -158,6 +158,18 @@ def test_a_page_that_would_be_too_large_is_shortened_and_says_so(present):
     assert "more characters" in html
 
 
+def test_thousands_of_captures_are_all_listed_and_the_worst_are_shown(absent, unknown, present):
+    clean = [replace(absent, path=f"clean-{n}") for n in range(1_500)]
+
+    html = page([*clean, unknown, present])
+
+    assert len(html.encode()) < LARGEST
+    assert html.count("clean-") > 1_500
+    assert 'id="c1501"' in html
+    assert 'id="c1502f1"' in html
+    assert 'id="c1500"' not in html
+
+
 def test_a_clean_capture_says_that_nothing_was_found(absent):
     text = text_of(page([absent]))
 

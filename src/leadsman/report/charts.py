@@ -140,18 +140,19 @@ def _time_axis(axes: Axes, since: float, until: float) -> None:
     step = next((step for step in STEPS if (until - since) / step <= MOST_TICKS), STEPS[-1])
     margin = max((until - since) * 0.012, 0.5)
     ticks = [n * step for n in range(ceil(since / step), floor((until - 4 * margin) / step) + 1)]
-    dated = next((tick for tick in ticks if tick - since > 3 * margin), None)  # further left a date would be cut
+    with_room = [tick for tick in ticks if tick - since > 3 * margin]  # further left a date would be cut
+    dated = {*with_room[:1], *(tick for tick in with_room if tick % DAY == 0)}
     axes.set_xlim(since - margin, until + margin)
     axes.xaxis.set_major_locator(FixedLocator(ticks))
-    axes.xaxis.set_major_formatter(FixedFormatter([_time_label(tick, step, tick == dated) for tick in ticks]))
+    axes.xaxis.set_major_formatter(FixedFormatter([_time_label(tick, step, tick in dated) for tick in ticks]))
 
 
-def _time_label(seconds: float, step: int, dated: bool) -> str:  # noqa: FBT001 - one tick in many names its day
+def _time_label(seconds: float, step: int, dated: bool) -> str:  # noqa: FBT001 - few ticks name their day
     time = datetime.fromtimestamp(seconds, UTC)
     if step >= DAY:
         return f"{time:%Y-%m-%d}"
     of_day = f"{time:%H:%M:%S}" if step < MINUTE else f"{time:%H:%M}"
-    return f"{of_day}\n{time:%Y-%m-%d}" if dated or seconds % DAY == 0 else of_day
+    return f"{of_day}\n{time:%Y-%m-%d}" if dated else of_day
 
 
 def _draw_limit(axes: Axes, gaps: Gaps, top: float) -> None:

@@ -120,18 +120,30 @@ def _between(gaps: Sequence[Span], first: datetime, last: datetime) -> tuple[Spa
 
 
 def gaps(points: Sequence[Point], figures: Mapping[str, float | str], at_most: int) -> Gaps | None:
-    """Set gaps against outcomes. None where no gap was measured; troubles and the longest others are kept first."""
-    measured = [(seconds, point) for point in points if (seconds := length(point)) is not None and seconds > 0]
+    """Set gaps against outcomes, each kind with half of the room. None where no gap was measured."""
+    measured = [Gap(seconds, point.outcome) for point in points if (seconds := length(point)) and seconds > 0]
     if not measured:
         return None
-    ranked = sorted(measured, key=lambda pair: (not is_trouble(pair[1]), -pair[0]))
+    trouble, calm = ([gap for gap in measured if is_trouble(gap) is wanted] for wanted in (True, False))
+    room = max(at_most - min(len(calm), at_most // 2), 1)
+    kept = _spread(trouble, room)
+    kept += _spread(calm, at_most - len(kept))
     return Gaps(
-        gaps=tuple(Gap(seconds, point.outcome) for seconds, point in ranked[:at_most]),
+        gaps=tuple(kept),
         limit_low=_seconds(figures, "limit_low"),
         limit_high=_seconds(figures, "limit_high"),
         hops=hops(figures),
-        left_out=max(len(ranked) - at_most, 0),
+        left_out=len(measured) - len(kept),
     )
+
+
+def _spread(gaps: Sequence[Gap], at_most: int) -> list[Gap]:
+    """Choose gaps by length at even steps, with the shortest and the longest: they tell where the limit lies."""
+    by_length = sorted(gaps, key=lambda gap: gap.seconds)
+    if len(by_length) <= at_most:
+        return by_length
+    last = max(at_most - 1, 1)
+    return [by_length[n * (len(by_length) - 1) // last] for n in range(at_most)]
 
 
 def hops(figures: Mapping[str, float | str]) -> tuple[tuple[str, float], ...]:

@@ -7,7 +7,7 @@ escapes it. A content security policy stands behind both: the page's one script 
 from __future__ import annotations
 
 from base64 import b64encode
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -31,10 +31,12 @@ LARGEST = 2_000_000
 """Bytes. A page is mailed and attached to tickets; beyond this it is written again with less of each thing."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Detail:
     """How much of each thing a page holds. What is left out is counted on the page; the JSON holds it all."""
 
+    captures: int
+    charts: int
     lines_of_a_link: int
     characters_of_a_line: int
     marks_of_a_chart: int
@@ -42,9 +44,22 @@ class Detail:
     subjects: int
 
 
-FULL = Detail(lines_of_a_link=200, characters_of_a_line=2_000, marks_of_a_chart=800, rows_of_a_table=100, subjects=24)
-LESS = Detail(lines_of_a_link=20, characters_of_a_line=1_000, marks_of_a_chart=200, rows_of_a_table=30, subjects=12)
-LEAST = Detail(lines_of_a_link=2, characters_of_a_line=400, marks_of_a_chart=0, rows_of_a_table=5, subjects=4)
+FULL = Detail(
+    captures=100,
+    charts=20,
+    lines_of_a_link=200,
+    characters_of_a_line=2_000,
+    marks_of_a_chart=800,
+    rows_of_a_table=100,
+    subjects=24,
+)
+LESS = replace(
+    FULL, lines_of_a_link=20, characters_of_a_line=1_000, marks_of_a_chart=200, rows_of_a_table=30, subjects=12
+)
+LEAST = replace(LESS, captures=50, charts=5, lines_of_a_link=2, characters_of_a_line=400, rows_of_a_table=5, subjects=4)
+
+MOST_LISTED = 2_000
+"""Rows of the table of captures: it lists also those that have no section of their own."""
 
 LINES_OPEN = 2
 """Lines of a link that are shown unfolded: the first convinces, the second says that it was no accident."""
@@ -69,23 +84,38 @@ def page(diagnoses: Sequence[Diagnosis]) -> str:
     """Render all captures into one page: the fullest that stays below the size that can be mailed."""
     rendered = ""
     for detail in (FULL, LESS, LEAST):
-        rendered = _render(diagnoses, detail)
-        if len(rendered.encode()) <= LARGEST:
-            break
+        if len(diagnoses) <= detail.captures or detail is LEAST:
+            rendered = _render(diagnoses, detail)
+            if len(rendered.encode()) <= LARGEST:
+                break
     return rendered
 
 
 def _render(diagnoses: Sequence[Diagnosis], detail: Detail) -> str:
-    template = _environment().get_template("page.html.j2")
-    return template.render(
-        diagnoses=diagnoses,
-        detail=detail,
-        shortened=detail is not FULL,
-        css=_text("page.css"),
-        script=_text("copy.js"),
-        policy=content_policy(),
-        timeline=lambda finding, prefix: timeline(finding, detail, prefix),
-        gaps=lambda finding, prefix: gaps(finding, detail, prefix),
+    worst_first = sorted(enumerate(diagnoses), key=lambda pair: outline.WORST_FIRST.index(outline.worst(pair[1])))
+    shown = sorted(worst_first[: detail.captures], key=lambda pair: pair[0])
+    with_points = [
+        f"c{number + 1}f{place}"
+        for number, diagnosis in shown
+        for place, finding in enumerate(diagnosis.findings, start=1)
+        if finding.points
+    ]
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            diagnoses=diagnoses[:MOST_LISTED],
+            total=len(diagnoses),
+            shown={number + 1: diagnosis for number, diagnosis in shown},
+            detail=detail,
+            shortened=detail is not FULL,
+            css=_text("page.css"),
+            script=_text("copy.js"),
+            policy=content_policy(),
+            drawn=with_points[: detail.charts],
+            timeline=lambda finding, prefix: timeline(finding, detail, prefix),
+            gaps=lambda finding, prefix: gaps(finding, detail, prefix),
+        )
     )
 
 
@@ -101,7 +131,7 @@ def content_policy() -> str:
 def timeline(finding: Finding, detail: Detail, prefix: str) -> Exhibit | None:
     """Draw when the subjects of a finding were active, quiet and in trouble."""
     chosen = exhibits.timeline(finding.points, detail.subjects)
-    if chosen is None or not detail.marks_of_a_chart:
+    if chosen is None:
         return None
     from leadsman.report import charts  # noqa: PLC0415 - matplotlib is slow to import and only a page needs it
 
@@ -117,7 +147,7 @@ def timeline(finding: Finding, detail: Detail, prefix: str) -> Exhibit | None:
 def gaps(finding: Finding, detail: Detail, prefix: str) -> Exhibit | None:
     """Draw quiet gaps against how they ended, with the inferred limit."""
     chosen = exhibits.gaps(finding.points, finding.figures, detail.marks_of_a_chart)
-    if chosen is None or not chosen.gaps:
+    if chosen is None:
         return None
     from leadsman.report import charts  # noqa: PLC0415 - matplotlib is slow to import and only a page needs it
 
