@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from leadsman.redaction import MASK, mask
 
 SECRETS = [
-    'sasl.jaas.config = org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="hunter2";',
+    'sasl.jaas.config = org.apache.kafka.PlainLoginModule required username="u" password="hunter2";',
     "sasl_jaas_config: KafkaClient { ScramLoginModule required password=hunter2; };",
     "\tssl.key.password = hunter2",
     "ssl.keystore.password=hunter2",

@@ -15,7 +15,7 @@ _KEYS = (
     r"|api[._\-]?key|(?:access|secret|private|account|shared|keystore|shared[._\-]?access)[._\-]?key(?:[._\-]?id)?"
     r"|basic\.auth\.user\.info|connection[._\-]?string"
 )
-"""How a secret's key ends. With dots (Java), underscores (Python, environment) or dashes; anything may stand before it."""
+"""How a secret's key ends, with dots (Java), underscores (Python) or dashes. Anything may stand before it."""
 
 _SEPARATOR = r"\\?[\"']?[ \t]*+(?:=>|=|:)[ \t]*+"
 """Possessive: giving a space back would let the check for "no secret" look at the space."""
