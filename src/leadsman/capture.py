@@ -1,21 +1,24 @@
 """The capture: a folder of raw telemetry with a manifest that says what it is. Diagnosis reads captures, nothing else.
 
-    manifest.json                 what was recorded, when, by which commands, and what could not be had
-    clients/<worker>.log          one application's log, with its Kafka client's lines in it
-    brokers/<id>/server.log       and server.properties
-    kafka/topics.txt              `kafka-topics --describe`
+manifest.json                 what was recorded, when, by which commands, and what could not be had
+clients/<worker>.log          one application's log, with its Kafka client's lines in it
+brokers/<id>/server.log       and server.properties
+kafka/topics.txt              `kafka-topics --describe`
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from leadsman.errors import CaptureError
 from leadsman.redaction import mask
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 SCHEMA = "leadsman.capture/1"
 MANIFEST = "manifest.json"
@@ -79,7 +82,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """Return the manifest of a capture; None where there is none (a bare folder of logs). CaptureError if it is not one."""
+    """Return the manifest of a capture; None for a bare folder of logs. CaptureError if it is something else."""
     path = folder / MANIFEST
     if not path.is_file():
         return None

@@ -204,7 +204,11 @@ def _with_dependencies(roots: tuple[str, ...], environment: Path) -> list[str]:
 
     built = jgo.build("+".join(roots), cache_dir=environment)
     names = {path.name for path in built.all_jars}
-    return [_coordinate_of(path) for path in sorted(Path("~/.m2/repository").expanduser().rglob("*.jar")) if path.name in names]
+    return [
+        _coordinate_of(path)
+        for path in sorted(Path("~/.m2/repository").expanduser().rglob("*.jar"))
+        if path.name in names
+    ]
 
 
 def _coordinate_of(path: Path) -> str:

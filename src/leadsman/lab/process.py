@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Self
 
 from leadsman.errors import LabError
-from leadsman.lab.waiting import wait_for
+from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -100,7 +100,7 @@ class Program:
 
     def ended(self, *, within: timedelta) -> int:
         """Wait for its end and return its exit code."""
-        wait_for(lambda: not self.running, within=within, what=f"the end of {self.name}")
+        wait_for(lambda: not self.running, within=within, what=f"the end of {self.name}", error=LabError)
         return int(self.popen.returncode)
 
     def stop(self, *, by: signal.Signals = signal.SIGTERM, within: timedelta) -> None:

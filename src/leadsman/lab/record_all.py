@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def record(experiment: Experiment, name: str, folder: Path) -> Outcome:
     """Make one recording in `folder`."""
     variant, client = experiment.recordings[name]
-    with tempfile.TemporaryDirectory(prefix=".record-", dir=folder) as scratch:
+    with tempfile.TemporaryDirectory(prefix=".record-", dir=folder.parent) as scratch:
         outcome = run(experiment, out=Path(scratch) / name, variant=variant, client=client)
         trim(outcome.capture)
         shutil.rmtree(folder / name, ignore_errors=True)

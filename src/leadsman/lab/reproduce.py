@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,8 @@ from leadsman.lab.network import Forwarder
 from leadsman.lab.record import Recorder
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from leadsman.lab.clients import Client, Worker
 
 
@@ -29,7 +30,10 @@ def in_silence(_: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of one run. `harm` counts records by kind of harm; `lasted` is seconds by phase; `kept` the lab's folder."""
+    """What came of one run.
+
+    `harm` counts records by kind of harm; `lasted` is seconds by phase; `kept` is a copy of the lab's own folder.
+    """
 
     mode: str
     variant: str

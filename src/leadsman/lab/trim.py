@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 DUMP_LINES = 50
-"""A record with more continuation lines is a settings dump (a broker's has 350, and it prints it four times a start)."""
+"""A record with more continuation lines is a settings dump: a broker's has 350, and it prints four a start."""
 
 LARGEST = 60_000
 """Bytes that one file may keep. What is larger after its dumps are cut repeats itself."""

@@ -13,7 +13,7 @@ from aiokafka import AIOKafkaProducer
 from leadsman.lab.programs.talking import ANSWER_SECONDS, Call, Delivery, NotDelivered, say_settings, start, talk
 
 TOLD = ("acks", "connections_max_idle_ms", "request_timeout_ms", "retry_backoff_ms", "enable_idempotence")
-"""Settings that are logged also where they are defaults. There is no `retries`: it retries until the request times out."""
+"""Settings that are logged also where they are defaults. There is no `retries`: it tries until a request times out."""
 
 
 def main() -> None:

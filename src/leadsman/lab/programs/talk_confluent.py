@@ -22,7 +22,9 @@ def main() -> None:
 
     def deliver(value: str) -> Delivery:
         outcome: list[tuple[KafkaError | None, Message]] = []
-        producer.produce(call.topic, value.encode(), on_delivery=lambda error, message: outcome.append((error, message)))
+        producer.produce(
+            call.topic, value.encode(), on_delivery=lambda error, message: outcome.append((error, message))
+        )
         producer.flush(ANSWER_SECONDS)
         if not outcome:
             raise NotDelivered(f"No answer within {ANSWER_SECONDS} s")
@@ -31,7 +33,10 @@ def main() -> None:
             raise NotDelivered(str(error))
         return Delivery(message.partition() or 0, message.offset() or 0)
 
-    talk(call, deliver, lambda: producer.poll(0) and None)
+    def serve_callbacks() -> None:
+        producer.poll(0)
+
+    talk(call, deliver, serve_callbacks)
     producer.flush(5)
 
 

@@ -1,8 +1,8 @@
 """What the Python programs share: a small service that handles one event per command, and logs as services do.
 
-    standard input    "send 17" handles event 17; "quit", or the end of the input, ends the program
-    standard output   one JSON line per event: {"id": "17", "value": "worker-1:17", "result": "ok", "offset": 4, "ms": 3}
-    log file          the service's lines and its Kafka client's, interleaved
+standard input    "send 17" handles event 17; "quit", or the end of the input, ends the program
+standard output   one JSON line per event: {"id": "17", "value": "worker-1:17", "result": "ok", "offset": 4, "ms": 3}
+log file          the service's lines and its Kafka client's, interleaved
 """
 
 from __future__ import annotations
@@ -13,8 +13,11 @@ import queue
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 LOG = logging.getLogger("orders")
 
@@ -44,7 +47,7 @@ class Delivery:
     offset: int
 
 
-class NotDelivered(Exception):  # noqa: N818 (it is an outcome, not a mistake)
+class NotDelivered(Exception):
     """The client said that the record was not delivered, in its own words."""
 
 

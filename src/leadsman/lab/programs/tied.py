@@ -11,7 +11,7 @@ import signal
 import sys
 
 PR_SET_PDEATHSIG = 1
-"""From linux/prctl.h. The signal comes when the *thread* that started this program ends, so start from one that lasts."""
+"""From linux/prctl.h. The signal comes when the *thread* that started this program ends: start from one that lasts."""
 
 
 def main(parent: int, command: list[str]) -> None:

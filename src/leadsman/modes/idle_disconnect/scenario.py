@@ -27,12 +27,13 @@ SCALE = 200
 LIMIT_MS = 600_000 // SCALE
 IDLE = "connections.max.idle.ms"
 
-# In seconds. Long gaps are the limit and 2 s more, because the broker looks every now and then and then closes one
-# connection at a time; short ones are well below the limit, so that a reader can see between which gaps it lies.
+# In seconds. Long gaps are the limit and 2.4 s more, because the broker looks every now and then and closes one
+# connection at a time (gaps of 5.0 s were overlooked in five runs, longer ones in none); short ones are well below the
+# limit, so that a reader can see between which gaps it lies.
 QUIET = {
-    "worker-1": (0.4, 5.2, 1.1, 5.4, 0.7, 5.1),
-    "worker-2": (1.5, 5.6, 0.3, 2.1, 5.3, 5.0),
-    "worker-3": (5.1, 0.9, 5.5, 1.8, 5.2, 0.5),
+    "worker-1": (0.4, 5.4, 1.1, 5.7, 0.7, 5.5),
+    "worker-2": (1.5, 5.8, 0.3, 2.1, 5.5, 5.6),
+    "worker-3": (5.5, 0.9, 5.6, 1.8, 5.4, 0.5),
 }
 BUSY = "busy-1"
 BUSY_EVERY = 0.2
