@@ -8,7 +8,7 @@ from rich.console import Console
 
 from leadsman.model import Benign, Cure, FailureMode, Harm, Link, Rival
 from leadsman.report.explain import SECTIONS, explain, explanation, fenced, sections
-from leadsman.report.words import TemplateError
+from leadsman.words import TemplateError
 
 LINK = Link(id="quiet", claim="It was quiet.", observed="", contradicted="", not_visible="", settled_by="")
 RIVAL = Rival(id="restart", cause="A broker restarted", ruled_out="", stands="", not_visible="")

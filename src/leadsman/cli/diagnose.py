@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -141,19 +140,18 @@ def _keeper(folder: Path, table: str) -> Callable[[DataFrame], None]:
 
 def write(diagnoses: Sequence[Diagnosis], folder: Path) -> None:
     """Write findings.json and report.html into the folder."""
-    from leadsman.report.findings_json import to_json  # noqa: PLC0415
-    from leadsman.report.page import render  # noqa: PLC0415
+    from leadsman.report.findings_json import dumps  # noqa: PLC0415
+    from leadsman.report.page import write_page  # noqa: PLC0415
 
-    (folder / "findings.json").write_text(json.dumps(to_json(diagnoses), indent=2) + "\n", encoding="utf-8")
-    (folder / "report.html").write_text(render(diagnoses), encoding="utf-8")
-    click.echo(f"Report: {folder / 'report.html'}", err=True)
+    (folder / "findings.json").write_text(dumps(diagnoses) + "\n", encoding="utf-8")
+    click.echo(f"Report: {write_page(diagnoses, folder / 'report.html')}", err=True)
 
 
 def _show(diagnoses: Sequence[Diagnosis], form: str) -> None:
     if form == "json":
-        from leadsman.report.findings_json import to_json  # noqa: PLC0415
+        from leadsman.report.findings_json import dumps  # noqa: PLC0415
 
-        click.echo(json.dumps(to_json(diagnoses), indent=2))
+        click.echo(dumps(diagnoses))
         return
     from leadsman.report.console import show  # noqa: PLC0415
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rich.markdown import Markdown
 
 from leadsman.report.visible import visible
-from leadsman.report.words import TemplateError
+from leadsman.words import TemplateError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

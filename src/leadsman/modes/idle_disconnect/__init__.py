@@ -119,8 +119,8 @@ MODE = FailureMode(
             title="Let the client close first",
             why="An idle limit in the client below every hop of the path: it reconnects before it writes.",
             settings=(
-                "# Java, librdkafka, sarama-style names; below the shortest hop: broker 600 s, AWS NAT and NLB 350 s, Azure 240 s\n"
-                "connections.max.idle.ms=180000"
+                "# Java, librdkafka, sarama-style names; 45 % of the shortest hop: broker 600 s, AWS NAT and NLB 350 s, Azure 240 s\n"
+                "connections.max.idle.ms=108000"
             ),
         ),
         Cure(
