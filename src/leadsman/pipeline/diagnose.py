@@ -136,7 +136,7 @@ def _refuse_nothing(found: Mapping[str, Found]) -> None:
             why = f" ({each.refused[0].file}: {each.refused[0].why})" if each.refused else ""
             raise CaptureError(
                 f"Nothing to read at {path}{why}. Looked for logs, settings and snapshots in any format. "
-                "Record a capture: leadsman collect DIR, or point at a folder of log files.",
+                "Give a capture, a folder of logs, or a log file.",
             )
 
 

@@ -179,7 +179,6 @@ def _spread(of_subjects: Sequence[Sequence[Evidence]]) -> tuple[Evidence, ...]:
 def _rival(rival: Any, observations: Iterable[Observation], numbers: Mapping[str, float | str]) -> RivalFinding:  # noqa: ANN401 - model.Rival
     state = next((each.state for each in observations if each.link == RIVAL + rival.id), None)
     if state is State.CONTRADICTED:
-        text = say(rival.ruled_out, numbers)
-        return RivalFinding(cause=rival.cause, ruled_out_by=text, says=text)
+        return RivalFinding(cause=rival.cause, ruled_out_by=say(rival.ruled_out, numbers), says="")
     says = rival.stands if state is State.OBSERVED else rival.not_visible
     return RivalFinding(cause=rival.cause, ruled_out_by=None, says=say(says, numbers))

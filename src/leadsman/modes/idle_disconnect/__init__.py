@@ -31,7 +31,7 @@ MODE = FailureMode(
     ),
     absent="No failure follows a quiet gap.",
     blind="No log of a client or of an application is in this capture: a lost request could not have been seen.",
-    next="Prove it on a real broker, broken and cured: leadsman reproduce idle_disconnect",
+    next="leadsman reproduce idle_disconnect",
     chain=(
         Link(
             id="quiet",
@@ -41,15 +41,18 @@ MODE = FailureMode(
                 "{limit_high:duration} in the worker's own log.",
                 "{shorter:count shorter gap|shorter gaps} of up to {limit_low:duration} went unharmed.",
                 "{longer_unharmed:count longer gap|longer gaps} went unharmed as well: the close was seen in time there.",
-                "{never_quiet:count worker that was|workers that were} never quiet for so long (at most "
-                "{never_quiet_longest:duration}) did not suffer.",
+                (
+                    "{never_quiet:count worker that was|workers that were} never quiet for so long (at most "
+                    "{never_quiet_longest:duration}) did not suffer.",
+                    "{never_quiet:count worker that was|workers that were} never quiet did not suffer.",
+                ),
             ),
             contradicted=("{while_busy:count failure|failures} came while the worker was writing: it was not idle.",),
-            not_visible=("The log does not reach back far enough before the failure, or its lines carry no time.",),
-            settled_by=(
-                "Collect the whole log of the worker, from at least 15 minutes before a failure on, with its times: "
-                "leadsman collect logs PATH..."
+            not_visible=(
+                "The log does not reach back far enough before the failure, or its lines carry no time: what is needed is the "
+                "worker's whole log, from at least 15 minutes before the failure on.",
             ),
+            settled_by="leadsman diagnose FOLDER_WITH_THE_WHOLE_LOG_OF_THE_WORKER",
         ),
         Link(
             id="severed",
@@ -61,11 +64,11 @@ MODE = FailureMode(
                 "{frozen:count happened|happened} in a runtime frozen between invocations (Lambda).",
             ),
             contradicted=("The broker was unreachable or restarting at that moment.",),
-            not_visible=("No line tells what became of the connection.",),
-            settled_by=(
-                "Log the client at INFO (Java: org.apache.kafka.clients; librdkafka: log.connection.close=true) "
-                "through one failure."
+            not_visible=(
+                "No line tells what became of the connection. Log the client at INFO through one failure (Java: "
+                "org.apache.kafka.clients; librdkafka: log.connection.close=true).",
             ),
+            settled_by="leadsman diagnose FOLDER_WITH_THE_CLIENTS_LOG_AT_INFO",
         ),
         Link(
             id="failed",
@@ -77,7 +80,7 @@ MODE = FailureMode(
             ),
             contradicted=("No use failed.",),
             not_visible=("No client or application log shows what became of the next use.",),
-            settled_by="Collect the logs of the workers: leadsman collect logs PATH...",
+            settled_by="leadsman diagnose FOLDER_WITH_THE_LOGS_OF_THE_WORKERS",
         ),
     ),
     rivals=(

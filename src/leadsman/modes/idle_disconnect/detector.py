@@ -31,11 +31,11 @@ FROZEN = "(?:REPORT|END) RequestId|platform[.](?:report|runtimeDone)"
 """The last line before a gap in which AWS Lambda froze the runtime."""
 
 HOPS = {
-    240: "Azure's load balancers (240 s)",
-    350: "AWS NAT gateways, network load balancers and Nitro V6 (350 s)",
-    600: "the broker's default (connections.max.idle.ms, 600 s)",
+    "azure_lb": (240, "Azure's load balancers (240 s)"),
+    "aws_nat_nlb": (350, "AWS NAT gateways, network load balancers and Nitro V6 (350 s)"),
+    "broker_default": (600, "the broker's default (connections.max.idle.ms, 600 s)"),
 }
-"""Documented idle limits in seconds; sources in page.md."""
+"""Documented idle limits in seconds; sources in page.md. As figures they are called hop_<name>."""
 
 
 def detect(
@@ -191,16 +191,19 @@ def _pooled(gaps: DataFrame, failures: DataFrame, captures: DataFrame, *, contra
         f"WHEN after_gap < {share}D * (after_gap + while_busy) THEN 'contradicted' "
         f"WHEN {credible} THEN 'observed' ELSE 'not visible' END AS quiet_state"
     )
-    return counted.join(unharmed_gaps, "capture", "left").join(captures, "capture").selectExpr("*", state, f"{_hops()} AS hop")
+    drawn = [f"IF(broker_limit IS NULL AND {_fits(limit)}, {limit}, NULL) AS hop_{name}" for name, (limit, _) in HOPS.items()]
+    everything = counted.join(unharmed_gaps, "capture", "left").join(captures, "capture")
+    return everything.selectExpr("*", state, f"{_hops()} AS hop", "broker_limit AS hop_broker_setting", *drawn)
 
 
 def _hops() -> str:
     """Return the known hops whose limit lies where the data put it; null where a setting names the limit anyway."""
-    fits = ", ".join(
-        f"CASE WHEN coalesce(limit_low, 0D) < {limit * 1.02}D AND limit_high >= {limit} THEN \"{hop}\" END"
-        for limit, hop in HOPS.items()
-    )
-    return f"CASE WHEN broker_limit IS NULL THEN nullif(concat_ws(' or ', {fits}), '') END"
+    fits = ", ".join(f"IF({_fits(limit)}, \"{hop}\", NULL)" for limit, hop in HOPS.values())
+    return f"IF(broker_limit IS NULL, nullif(concat_ws(' or ', {fits}), ''), NULL)"
+
+
+def _fits(limit: int) -> str:
+    return f"coalesce(limit_low, 0D) < {limit * 1.02}D AND limit_high >= {limit}"
 
 
 ALWAYS = (
@@ -209,7 +212,7 @@ ALWAYS = (
 )  # fmt: skip - a list of names
 WHERE_ANY = (
     "stalled", "reset", "retried", "lost", "frozen", "limit_low", "shorter", "longer_unharmed", "never_quiet",
-    "never_quiet_longest", "closed",
+    "never_quiet_longest", "closed", "hop_broker_setting", *(f"hop_{name}" for name in HOPS),
 )  # fmt: skip - a list of names
 """Figures that are left out where they are 0, and the sentences about them with them."""
 
@@ -276,14 +279,14 @@ def _stands(condition: str) -> str:
 
 
 def _points(gaps: DataFrame, failures: DataFrame) -> DataFrame:
-    """Return what the page draws: each gap with its outcome, each subject's span, and each failure."""
+    """Return what the page draws: each gap with its outcome, both ends of each subject's span, failures without a gap."""
     quiet = f"name = '{names.SUBJECT_QUIET}'"
-    outcome = f"CASE WHEN NOT {quiet} THEN 'active' WHEN failed THEN 'failed' ELSE 'unharmed' END AS outcome"
-    spans = gaps.selectExpr(
-        "capture", "subject", outcome, f"CASE WHEN {quiet} THEN since ELSE at END AS since",
-        f"CASE WHEN {quiet} THEN at ELSE until END AS at", f"CASE WHEN {quiet} THEN length END AS value",
+    of_gap = "struct(IF(failed, 'failed', 'unharmed') AS outcome, since, at, length AS value)"
+    instant = "struct('unharmed' AS outcome, CAST(NULL AS TIMESTAMP) AS since, {} AS at, CAST(NULL AS DOUBLE) AS value)"
+    of_span = f"array({instant.format('at')}, {instant.format('until')})"
+    spans = gaps.selectExpr("capture", "subject", f"inline(IF({quiet}, array({of_gap}), {of_span}))")
+    alone = failures.where("gap IS NULL AND failed_at IS NOT NULL").selectExpr(
+        "capture", "subject", "'failed' AS outcome", "CAST(NULL AS TIMESTAMP) AS since", "failed_at AS at",
+        "CAST(NULL AS DOUBLE) AS value",
     )  # fmt: skip - the columns of a point
-    errors = failures.selectExpr(
-        "capture", "subject", "'error' AS outcome", "CAST(NULL AS TIMESTAMP) AS since", "failed_at AS at", "CAST(NULL AS DOUBLE) AS value",
-    )  # fmt: skip - the columns of a point
-    return spans.unionByName(errors)
+    return spans.unionByName(alone)
