@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import traceback
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -96,4 +99,16 @@ def run(arguments: Sequence[str] | None = None) -> int:
         if isinstance(error, UsageError):
             click.echo("See: leadsman --help", err=True)
         return COULD_NOT_RUN
+    except Exception as error:  # noqa: BLE001 - the process's edge: a bug must not look like exit code 1, "PRESENT"
+        click.echo(f"leadsman: a fault of leadsman's own: {type(error).__name__}: {error}", err=True)
+        click.echo(_where(error), err=True)
+        return COULD_NOT_RUN
     return answer if isinstance(answer, int) else 0
+
+
+def _where(error: Exception) -> str:
+    """Return the whole traceback where LEADSMAN_DEBUG asks for it, else the place and how to see more."""
+    if os.environ.get("LEADSMAN_DEBUG"):
+        return "".join(traceback.format_exception(error))
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"It happened in {Path(frame.filename).name}, line {frame.lineno}. With LEADSMAN_DEBUG=1 you see all of it."

@@ -104,8 +104,9 @@ def _streamed(source: IO[bytes], compressed_bytes: int) -> Iterator[Block]:
 def _pieces(source: IO[bytes]) -> Iterator[bytes]:
     """Yield what can be decompressed, then say why no more can be."""
     total = 0
+    read = getattr(source, "read1", source.read)  # what there is so far: a broken file is worth reading up to its break
     try:
-        while piece := source.read(BLOCK_BYTES):
+        while piece := read(BLOCK_BYTES):
             total += len(piece)
             yield bytes(piece)
     except (EOFError, OSError, zlib.error, ValueError) as error:

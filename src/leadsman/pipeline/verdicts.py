@@ -112,7 +112,7 @@ def _blind(mode: str, card: FailureMode) -> Finding:
     """No source of this capture could have shown the symptom: silence says nothing."""
     link = card.chain[-1]
     chain = tuple(
-        LinkFinding(link=each.id, claim=each.claim, state=State.NOT_VISIBLE, says=each.not_visible) for each in card.chain
+        LinkFinding(link=each.id, claim=each.claim, state=State.NOT_VISIBLE, says=say(each.not_visible, {})) for each in card.chain
     )
     return Finding(
         mode=mode, verdict=Verdict.UNKNOWN, title=card.title, summary=card.blind, chain=chain, next=link.settled_by,
