@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+# [Producer clientId=orders-1, ...], |orders#producer-1|, [rdkafka#producer-1], client_id=orders
+CLIENT = re.compile(r"clientId=([^,\]\s\"]+)|[|\[]([\w.-]+#(?:producer|consumer)-\d+)[|\]]|client_id=([^,)>\]\s]+)")
+
 
 @dataclass(frozen=True, slots=True)
 class Signature:
@@ -37,12 +40,16 @@ class Signature:
     def read(self, match: re.Match[str], head: str) -> tuple[dict[str, str], float | None] | None:
         """Labels and value of one match in a record whose first line is `head`; None where it is no event there.
 
-        The text of the group `value` stays among the labels: not every setting is a number.
+        The text of the group `value` stays among the labels: not every setting is a number. `client_id` is added
+        where the line or the record's first one names a client.
         """
         context = self._context(head)
         if context is None:
             return None
         labels = {**self.labels, **context, **{name: text for name, text in match.groupdict().items() if text}}
+        client = CLIENT.search(match.string) or CLIENT.search(head)
+        if client and "client_id" not in labels:
+            labels["client_id"] = next(group for group in client.groups() if group)
         return labels, _number(labels.get("value"), self.scale)
 
     def _context(self, head: str) -> Mapping[str, str] | None:

@@ -10,8 +10,19 @@ SOURCE = Source(
     "Application",
     "application",
     (
+        Signature(
+            v.RECORD_FAILED,
+            r"(?:[Ee]vent|[Pp]ublish|[Dd]eliver|[Mm]essage|[Rr]ecord|[Pp]roduc)[^\n]{0,80}[Ff]ail[^\n]{0,40}"
+            r"(?P<error>KafkaConnectionError|KafkaTimeoutError|RequestTimedOutError|NodeNotReadyError)\b",
+            names_source=False,
+        ),
+        Signature(
+            v.CLIENT_STARTED,
+            r"(?P<client>Producer|Consumer) of (?P<library>[\w-]+) (?P<version>\d+\.\d+\.\d+)\b",
+            names_source=False,
+        ),
         Signature(v.ERROR, r"(?P<kind>[\w.$]*\w(?:Exception|Error)): ", names_source=False),
-        Signature(v.ERROR, r"[ \[|:\t\"](?:ERROR|FATAL|CRITICAL|SEVERE)[ \]|:\t\"]", names_source=False),
+        Signature(v.ERROR, r"\b(?:ERROR|FATAL|CRITICAL|SEVERE)[ \]|:\t\"]", names_source=False),
         Signature(v.ERROR, r"\b(?:level|lvl|severity)=\"?(?:error|fatal|panic|critical)\b", names_source=False),
         Signature(
             v.ERROR,

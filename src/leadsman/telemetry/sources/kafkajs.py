@@ -15,7 +15,8 @@ SOURCE = Source(
         Signature(v.CONNECTION_LOST, r"\[(?:Producer|Connection|Cluster)\] Closed connection"),
         Signature(v.CONNECTION_CLOSED, r"Kafka server has closed connection"),
         Signature(
-            v.CONNECTION_REFUSED, r"\[Connection\] Connection error: connect ECONNREFUSED (?P<address>[\w.:-]*\d)\b"
+            v.CONNECTION_REFUSED,
+            r"\[Connection\] Connection error: connect ECONNREFUSED(?: (?P<address>[\w.-]+:\d+)\b)?",
         ),
         Signature(v.CONNECTION_SETUP_TIMED_OUT, r"\[Connection\] Connection (?:timeout|error: connect ETIMEDOUT)"),
         Signature(v.REQUEST_TIMED_OUT, r"Request (?P<api>\w+)\(key: \d+, version: \d+\) timed out"),

@@ -6,7 +6,7 @@ from leadsman import vocabulary as v
 from leadsman.telemetry.source import Signature, Source
 
 # The severity tells more than the words: 4 means that requests were in flight, 6 that none was.
-SEVERITY = r"(?:%(?P<severity>\d)\|[^\n]*)?"
+SEVERITY = r"(?:%(?P<severity>\d)\|[^\n]*?)?"
 BROKER = r"(?:/(?P<node>-?\d+|bootstrap): )?"
 AGE = r"\(after (?P<value>\d+)ms in state (?P<state>[A-Z_]+)\b"
 
@@ -68,6 +68,11 @@ REQUESTS = (
         v.RECORD_FAILED,
         r"[Dd]eliver[^\n]{0,120}(?P<error>_TRANSPORT|Broker transport failure|_TIMED_OUT_QUEUE|NETWORK_EXCEPTION)",
         names_source=False,
+    ),
+    # The bare text of the code is what a delivery report says; an error callback tells more.
+    Signature(
+        v.RECORD_FAILED,
+        r"KafkaError\{code=(?P<error>_TRANSPORT),val=-195,str=\\?\"Local: Broker transport failure",
     ),
     Signature(v.NOT_LEADER, r"Broker: Not leader for partition"),
     Signature(v.LEADER_NOT_AVAILABLE, r"Broker: Leader not available"),

@@ -15,6 +15,8 @@ OWNERS = {
     "AdminClientConfig values": {"owner": "admin"},
     "StreamsConfig values": {"owner": "streams"},
     "KafkaConfig values": {"owner": "broker"},
+    "Producer of ": {"owner": "producer"},  # what programs say that imitate the dumps of Java clients
+    "Consumer of ": {"owner": "consumer"},
     "broker properties": {"owner": "broker"},
     "producer properties": {"owner": "producer"},
     "consumer properties": {"owner": "consumer"},

@@ -1,0 +1,103 @@
+"""`lines.txt` holds lines in the words of real releases, and below each what it means."""
+
+import re
+import shlex
+from pathlib import Path
+
+import hyperscan
+import pytest
+import re2
+
+from leadsman import vocabulary as v
+from leadsman.telemetry.source import every_signature, every_source
+
+CASES = re.findall(
+    r"^((?!#)[^\n]+)\n((?:  => [^\n]+\n?)+)", Path(__file__).with_name("lines.txt").read_text(), re.MULTILINE
+)
+LINES = [case.partition(" << ")[0] for case, _ in CASES]
+PATTERNS = [signature.pattern for _, signature, _ in every_signature()]
+HARM = {v.CONNECTION_LOST, v.CONNECTION_RESET, v.RECORD_FAILED, v.RECORD_EXPIRED, v.REQUEST_TIMED_OUT}
+
+
+def events_in(line, head=""):
+    """What the line says, errors only where it says nothing else: event, labels, value."""
+    found = [
+        (signature.event, signature.read(match, head or line))
+        for _, signature, pattern in every_signature()
+        if (match := pattern.search(line))
+    ]
+    said = {meaning(event, *read) for event, read in found if read}
+    return {event for event in said if event[0] != v.ERROR} or said
+
+
+def meaning(event, labels, value):
+    """The text of a value is left out beside the value itself."""
+    bare = frozenset(pair for pair in labels.items() if value is None or pair[0] != "value")
+    return event, bare, None if value is None else round(value, 6)
+
+
+def written(told):
+    """`connection.reset node=1 (11.173)` as event, labels, value."""
+    event, *words = shlex.split(told)
+    value = float(words.pop().strip("()")) if words and words[-1].startswith("(") else None
+    return meaning(event, dict(word.split("=", 1) for word in words), value)
+
+
+@pytest.mark.parametrize(("case", "told"), CASES, ids=LINES)
+def test_a_line_means_what_is_written_below_it(case, told):
+    line, _, head = case.partition(" << ")
+
+    expected = {written(event) for event in re.findall(r"=> (.+)", told) if event != "nothing"}
+
+    assert events_in(line, head) == expected
+
+
+@pytest.mark.parametrize("line", [line for line in LINES if v.CONNECTION_CLOSED in {e for e, *_ in events_in(line)}])
+def test_a_harmless_close_is_no_harm(line):
+    assert not {event for event, *_ in events_in(line)} & HARM
+
+
+@pytest.mark.parametrize("source", every_source(), ids=lambda source: source.name)
+def test_a_source_reports_only_what_the_vocabulary_names(source):
+    assert source.reports <= set(v.VOCABULARY)
+
+
+def hyperscan_hits(text):
+    database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
+    database.compile(
+        expressions=[pattern.encode() for pattern in PATTERNS],
+        ids=list(range(len(PATTERNS))),
+        flags=[0] * len(PATTERNS),
+    )
+    found = []
+    database.scan(text.encode(), match_event_handler=lambda index, *_: found.append(index))
+    return found
+
+
+@pytest.mark.parametrize("pattern", range(len(PATTERNS)), ids=PATTERNS)
+def test_re2_means_the_same_as_python(pattern):
+    by_python = [line for line in LINES if re.search(PATTERNS[pattern], line)]
+
+    by_re2 = [line for line in LINES if re2.search(PATTERNS[pattern], line)]
+
+    assert by_re2 == by_python
+
+
+def test_hyperscan_means_the_same_as_python():
+    by_python = [{i for i, pattern in enumerate(PATTERNS) if re.search(pattern, line)} for line in LINES]
+
+    by_hyperscan = [set(hyperscan_hits(line)) for line in LINES]
+
+    assert by_hyperscan == by_python
+
+
+def test_hyperscan_finds_in_a_block_what_python_finds_in_its_lines():
+    by_python = {i for i, pattern in enumerate(PATTERNS) if any(re.search(pattern, line) for line in LINES)}
+
+    assert set(hyperscan_hits("\n".join(LINES))) == by_python
+
+
+def test_no_pattern_reports_a_match_at_each_of_its_letters():
+    hits = [hyperscan_hits(line) for line in LINES]
+
+    assert max(found.count(index) for found in hits for index in found) <= 4
