@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,12 +11,12 @@ from leadsman.model import Diagnosis, ErrorGroup, State, Verdict
 from leadsman.words import count, size
 
 if TYPE_CHECKING:
-    from leadsman.model import Evidence, Finding
-
-FOUND_NOTHING, FOUND_A_CAUSE, LEFT_OPEN = 0, 1, 3
-"""Exit codes of `leadsman diagnose`; 2 is for a call that could not run."""
+    from leadsman.model import Evidence, Finding, RivalFinding
 
 WORST_FIRST = (Verdict.PRESENT, Verdict.UNKNOWN, Verdict.ABSENT)
+
+COMMAND = "leadsman "
+OPEN = "Not ruled out"
 
 SURE = ", on the same subjects and in the right order"
 """What PRESENT means beyond the counting of links."""
@@ -26,14 +26,6 @@ MEANING: Mapping[Verdict, str] = {
     Verdict.UNKNOWN: "The capture does not show enough to say either yes or no.",
     Verdict.ABSENT: "What would have shown it was read, and it is not there.",
 }
-
-
-def exit_code(diagnoses: Iterable[Diagnosis]) -> int:
-    """Tell a script the worst verdict of all captures and modes."""
-    found = {worst(diagnosis) for diagnosis in diagnoses}
-    if Verdict.PRESENT in found:
-        return FOUND_A_CAUSE
-    return LEFT_OPEN if Verdict.UNKNOWN in found else FOUND_NOTHING
 
 
 def worst(diagnosis: Diagnosis) -> Verdict:
@@ -62,6 +54,21 @@ def sureness(finding: Finding) -> str:
         return f"All {links} of the causal chain were observed{sure}." if links != "1 link" else f"Observed{sure}."
     seen = f"Of {links} of the causal chain: " + ", ".join(f"{tally[s]} {s}" for s in State if tally[s]) + "."
     return f"{seen} Every required one was observed{sure}." if sure else seen
+
+
+def next_step(finding: Finding) -> tuple[str, str]:
+    """Part the next step into what to do and the command that does it, where there is one."""
+    prose, found, arguments = finding.next.partition(COMMAND)
+    return prose.rstrip().removesuffix(":"), f"{COMMAND}{arguments}" if found else ""
+
+
+def about(rival: RivalFinding) -> str:
+    """Say why a rival is ruled out or not, once."""
+    if rival.ruled_out_by is not None:
+        parts = [f"Ruled out: {rival.ruled_out_by}"] + ([rival.says] if rival.says != rival.ruled_out_by else [])
+    else:
+        parts = [rival.says if rival.says.startswith(OPEN) else f"{OPEN}: {rival.says}"]
+    return " ".join(parts)
 
 
 @dataclass(frozen=True, slots=True)
