@@ -33,8 +33,8 @@ def test_a_finding_says_what_why_cure_and_what_else(present):
     assert "All 3 links of the causal chain were observed," in text
     assert "[$LATEST]8f3c1be0d2a94c51/000000.gz:1041" in text
     assert "connections.max.idle.ms=180000" in text
-    assert "A broker restarted or shut down. Ruled out: no two of the 7 errors" in text
-    assert "A firewall or NAT on the way forgot the connection. Not ruled out: " in text
+    assert "A broker restarted or shut down (ruled out) no two of the 7 errors" in text
+    assert "A firewall or NAT on the way forgot the connection (not ruled out) " in text
 
 
 def test_what_no_finding_explains_comes_after_the_findings(present):

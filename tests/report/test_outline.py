@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from leadsman.model import RivalFinding, Verdict
-from leadsman.report.outline import about, headline, next_step, sureness, worst
+from leadsman.report.outline import about, headline, next_step, subject_rows, sureness, worst
 
 
 @pytest.mark.parametrize(
@@ -26,17 +26,35 @@ def test_the_command_of_a_next_step_stands_apart_so_that_it_can_be_copied(text, 
 @pytest.mark.parametrize(
     ("rival", "said"),
     [
-        (RivalFinding(cause="x", ruled_out_by="No restart.", says="No restart."), "Ruled out: No restart."),
+        (RivalFinding(cause="x", ruled_out_by="No restart.", says="No restart."), "No restart."),
         (
             RivalFinding(cause="x", ruled_out_by="No restart.", says="It strikes all."),
-            "Ruled out: No restart. It strikes all.",
+            "No restart. It strikes all.",
         ),
-        (RivalFinding(cause="x", ruled_out_by=None, says="3 coincide."), "Not ruled out: 3 coincide."),
-        (RivalFinding(cause="x", ruled_out_by=None, says="Not ruled out: no log."), "Not ruled out: no log."),
+        (RivalFinding(cause="x", ruled_out_by=None, says="3 coincide."), "3 coincide."),
+        (RivalFinding(cause="x", ruled_out_by=None, says="Not ruled out: no log."), "no log."),
+        (RivalFinding(cause="x", ruled_out_by=None, says="Not ruled out."), ""),
     ],
 )
 def test_what_is_said_about_a_rival_is_said_once(rival, said):
     assert about(rival) == said
+
+
+@pytest.mark.parametrize(
+    ("subjects", "rows"),
+    [
+        ({"affected": ["a", "b"]}, [("affected", "a, b")]),
+        ({"affected": ["a", "b", "c"]}, [("affected", "a, b and 1 more")]),
+        ({"affected": ["a", "b"], "affected_count": 10_000}, [("affected", "a, b and 9,998 more")]),
+        ({"quiet_count": 1_204, "kept": True}, [("quiet count", "1,204"), ("kept", "True")]),
+        ({"by_host": {"h1": 3}}, [("by host", "h1 3")]),
+        ({"named": {"b", "a"}}, [("named", "a, b")]),
+    ],
+)
+def test_subjects_are_listed_shortly_and_counted_in_full(subjects, rows, present):
+    finding = replace(present.findings[0], subjects=subjects)
+
+    assert subject_rows(finding, 2) == rows
 
 
 def test_how_sure_counts_links_and_says_what_present_means(present, unknown):

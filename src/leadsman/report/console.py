@@ -52,6 +52,7 @@ def _capture(screen: Screen, diagnosis: Diagnosis) -> None:
     screen.say((headline(diagnosis), "bold"))
     for finding in diagnosis.findings:
         _finding(screen, finding)
+    screen.blank()
     _rest(screen, diagnosis)
     _harmless(screen, diagnosis.benign)
     _unexplained(screen, diagnosis.unexplained)
@@ -125,7 +126,8 @@ def _rivals(screen: Screen, rivals: Sequence[RivalFinding]) -> None:
     for rival in rivals:
         open_yet = rival.ruled_out_by is None
         mark = (screen.marks.unclear, "yellow") if open_yet else (screen.marks.no, "green")
-        screen.item(mark, f"{rival.cause}. ", (about(rival), "yellow" if open_yet else "dim"), indent=2)
+        state = "not ruled out" if open_yet else "ruled out"
+        screen.item(mark, rival.cause, " ", (f"({state})", mark[1]), " ", about(rival), indent=2)
 
 
 def _cure(screen: Screen, cures: Sequence[Cure]) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 WORST_FIRST = (Verdict.PRESENT, Verdict.UNKNOWN, Verdict.ABSENT)
 
+COUNT = "_count"
 COMMAND = "leadsman "
 OPEN = "Not ruled out"
 
@@ -63,12 +64,9 @@ def next_step(finding: Finding) -> tuple[str, str]:
 
 
 def about(rival: RivalFinding) -> str:
-    """Say why a rival is ruled out or not, once."""
-    if rival.ruled_out_by is not None:
-        parts = [f"Ruled out: {rival.ruled_out_by}"] + ([rival.says] if rival.says != rival.ruled_out_by else [])
-    else:
-        parts = [rival.says if rival.says.startswith(OPEN) else f"{OPEN}: {rival.says}"]
-    return " ".join(parts)
+    """Say why a rival is ruled out, or why not, each sentence once and without repeating which of the two it is."""
+    said = rival.says.removeprefix(OPEN).lstrip(":. ")
+    return said if rival.ruled_out_by in {None, rival.says} else f"{rival.ruled_out_by} {said}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,17 +103,25 @@ def what_was_read(diagnosis: Diagnosis) -> str:
 
 
 def subject_rows(finding: Finding, at_most: int) -> list[tuple[str, str]]:
-    """List who is concerned, as label and text; long lists end in a count of what was left out."""
-    return [(str(label).replace("_", " "), _listed(value, at_most)) for label, value in finding.subjects.items()]
+    """List who is concerned, as label and text; long lists end in a count of what was left out.
+
+    `affected_count` beside a list `affected` says how many there are in all, where the list itself was cut.
+    """
+    told = finding.subjects
+    return [
+        (label.replace("_", " "), _listed(value, at_most, told.get(f"{label}{COUNT}")))
+        for label, value in told.items()
+        if label.removesuffix(COUNT) == label or label.removesuffix(COUNT) not in told
+    ]
 
 
-def _listed(value: object, at_most: int) -> str:
+def _listed(value: object, at_most: int, total: object) -> str:
     if isinstance(value, Mapping):
-        return _listed([f"{key} {entry}" for key, entry in value.items()], at_most)
+        return _listed([f"{key} {entry}" for key, entry in value.items()], at_most, total)
     if not isinstance(value, list | tuple | set | frozenset):
-        return f"{value:,}" if isinstance(value, int) else str(value)
+        return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
     names = [str(entry) for entry in (value if isinstance(value, list | tuple) else sorted(value, key=str))]
-    left_out = len(names) - at_most
+    left_out = (total if isinstance(total, int) else len(names)) - len(names[:at_most])
     return ", ".join(names[:at_most]) + (f" and {count(left_out)} more" if left_out > 0 else "")
 
 
