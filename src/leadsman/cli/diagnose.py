@@ -140,8 +140,11 @@ def _keeper(folder: Path, table: str) -> Callable[[DataFrame], None]:
 
 def write(diagnoses: Sequence[Diagnosis], folder: Path) -> None:
     """Write findings.json and report.html into the folder."""
+    from leadsman.pipeline.neighbours import with_neighbours  # noqa: PLC0415
     from leadsman.report.findings_json import dumps  # noqa: PLC0415
     from leadsman.report.page import write_page  # noqa: PLC0415
+
+    diagnoses = [with_neighbours(diagnosis) for diagnosis in diagnoses]
 
     (folder / "findings.json").write_text(dumps(diagnoses) + "\n", encoding="utf-8")
     click.echo(f"Report: {write_page(diagnoses, folder / 'report.html')}", err=True)
