@@ -156,7 +156,6 @@ def _rest(screen: Screen, diagnosis: Diagnosis) -> None:
     parts = [
         part for mode, verdict in verdicts.items() for part in (f" {mode} ", (verdict, VERDICT_STYLE[verdict]), ",")
     ]
-    screen.blank()
     screen.say(("Other modes:" if diagnosis.findings else "Modes:", "bold"), *parts[:-1])
 
 
