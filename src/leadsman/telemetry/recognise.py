@@ -55,7 +55,12 @@ def _text(text: bytes, clock: Clock) -> Format:
     zoned = _zoned(sample, clock, timing)
     names = timing.names or ("undated text",)
     if prefix is not None:
-        return Format((prefix.name, *names), timing.time_at, zoned, interleaved.reader(prefix, timing.time_at))
+        return Format(
+            tuple(dict.fromkeys((prefix.name, *names))),
+            timing.time_at,
+            zoned,
+            interleaved.reader(prefix, timing.time_at),
+        )
     records = _json_records(sample, timing.time_at) or _cut_records(sample, timing.time_at)
     if records is None and not timing.names and (owner := properties.owner_of(sample)):
         return Format(("properties",), _no_time, zoned=True, records=properties.reader(owner))

@@ -64,6 +64,12 @@ REQUESTS = (
         r"KafkaTimeoutError: Failed to update metadata after (?P<value>\d+\.\d+) secs",
         labels={"error": "METADATA_TIMED_OUT"},
     ),
+    # As the last line of a traceback: the application was told. aiokafka's errors are named alike.
+    Signature(
+        v.RECORD_FAILED,
+        r"kafka\.errors\.(?P<error>KafkaConnectionError|KafkaTimeoutError|RequestTimedOutError|NodeNotReadyError): ",
+        names_source=False,
+    ),
     Signature(v.NOT_LEADER, r"NotLeaderForPartitionError", names_source=False),
     Signature(v.LEADER_NOT_AVAILABLE, r"LeaderNotAvailableError", names_source=False),
 )

@@ -22,6 +22,7 @@ OWNERS = {
     "consumer properties": {"owner": "consumer"},
     "client properties": {"owner": "client"},
 }
+TAB = r"\\t"  # as JSON writes it
 NUMBERS = (
     r"retries|broker\.id|node\.id|max\.in\.flight\.requests\.per\.connection|min\.insync\.replicas|acks|"
     r"num\.network\.threads|default\.replication\.factor|log\.retention\.hours"
@@ -37,11 +38,18 @@ SOURCE = Source(
     "settings",
     (
         Signature(
-            v.SETTING, r"(?P<key>[a-z0-9.]*[a-z0-9]\.ms) = (?P<value>-?\d+)\b", within=OWNERS, names_source=False
+            v.SETTING,
+            rf"(?:{TAB})?(?P<key>[a-z0-9.]*[a-z0-9]\.ms) = (?P<value>-?\d+)\b",
+            within=OWNERS,
+            names_source=False,
         ),
-        Signature(v.SETTING, rf"\b(?P<key>{NUMBERS}) = (?P<value>-?\d+)\b", within=OWNERS, names_source=False),
-        Signature(v.SETTING, rf"\b(?P<key>{SWITCHES}) = (?P<value>true|false)\b", within=OWNERS, names_source=False),
-        Signature(v.SETTING, r"\b(?P<key>acks) = (?P<value>all)\b", within=OWNERS, names_source=False),
+        Signature(
+            v.SETTING, rf"(?:\b|{TAB})(?P<key>{NUMBERS}) = (?P<value>-?\d+)\b", within=OWNERS, names_source=False
+        ),
+        Signature(
+            v.SETTING, rf"(?:\b|{TAB})(?P<key>{SWITCHES}) = (?P<value>true|false)\b", within=OWNERS, names_source=False
+        ),
+        Signature(v.SETTING, rf"(?:\b|{TAB})(?P<key>acks) = (?P<value>all)\b", within=OWNERS, names_source=False),
         Signature(
             v.SETTING,
             r"(?P<key>[a-z0-9.]*[a-z0-9]\.[a-z]+)=(?P<value>[^ \n]*) sensitive=false synonyms=\{[A-Z_]*BROKER_CONFIG",
