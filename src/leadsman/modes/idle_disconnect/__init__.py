@@ -121,10 +121,7 @@ MODE = FailureMode(
         Cure(
             title="Let the client close first",
             why="An idle limit in the client below every hop of the path: it reconnects before it writes.",
-            settings=(
-                "# Java, librdkafka, sarama-style names; 45 % of the shortest hop: broker 600 s, AWS NAT and NLB 350 s, Azure 240 s\n"
-                "connections.max.idle.ms=108000"
-            ),
+            settings="# 45 % of the shortest hop: Azure 240 s, AWS 350 s, broker 600 s\nconnections.max.idle.ms=108000",
         ),
         Cure(
             title="Replace a producer that could be dead",

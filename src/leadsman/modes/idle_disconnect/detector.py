@@ -35,7 +35,7 @@ HOPS = {
     "aws_nat_nlb": (350, "AWS NAT gateways, network load balancers and Nitro V6 (350 s)"),
     "broker_default": (600, "the broker's default (connections.max.idle.ms, 600 s)"),
 }
-"""Documented idle limits in seconds; sources in page.md. As figures they are called hop_<name>."""
+"""Documented idle limits in seconds; sources in page.md. As figures they are called <name>_limit."""
 
 
 def detect(
@@ -191,9 +191,9 @@ def _pooled(gaps: DataFrame, failures: DataFrame, captures: DataFrame, *, contra
         f"WHEN after_gap < {share}D * (after_gap + while_busy) THEN 'contradicted' "
         f"WHEN {credible} THEN 'observed' ELSE 'not visible' END AS quiet_state"
     )
-    drawn = [f"IF(broker_limit IS NULL AND {_fits(limit)}, {limit}, NULL) AS hop_{name}" for name, (limit, _) in HOPS.items()]
+    drawn = [f"IF(broker_limit IS NULL AND {_fits(limit)}, {limit}, NULL) AS {name}_limit" for name, (limit, _) in HOPS.items()]
     everything = counted.join(unharmed_gaps, "capture", "left").join(captures, "capture")
-    return everything.selectExpr("*", state, f"{_hops()} AS hop", "broker_limit AS hop_broker_setting", *drawn)
+    return everything.selectExpr("*", state, f"{_hops()} AS hop", *drawn)
 
 
 def _hops() -> str:
@@ -212,7 +212,7 @@ ALWAYS = (
 )  # fmt: skip - a list of names
 WHERE_ANY = (
     "stalled", "reset", "retried", "lost", "frozen", "limit_low", "shorter", "longer_unharmed", "never_quiet",
-    "never_quiet_longest", "closed", "hop_broker_setting", *(f"hop_{name}" for name in HOPS),
+    "never_quiet_longest", "closed", *(f"{name}_limit" for name in HOPS),
 )  # fmt: skip - a list of names
 """Figures that are left out where they are 0, and the sentences about them with them."""
 
@@ -279,14 +279,14 @@ def _stands(condition: str) -> str:
 
 
 def _points(gaps: DataFrame, failures: DataFrame) -> DataFrame:
-    """Return what the page draws: each gap with its outcome, both ends of each subject's span, failures without a gap."""
+    """Return what the page draws: each gap with its outcome, each subject's span, and each failure."""
     quiet = f"name = '{names.SUBJECT_QUIET}'"
-    of_gap = "struct(IF(failed, 'failed', 'unharmed') AS outcome, since, at, length AS value)"
-    instant = "struct('unharmed' AS outcome, CAST(NULL AS TIMESTAMP) AS since, {} AS at, CAST(NULL AS DOUBLE) AS value)"
-    of_span = f"array({instant.format('at')}, {instant.format('until')})"
-    spans = gaps.selectExpr("capture", "subject", f"inline(IF({quiet}, array({of_gap}), {of_span}))")
-    alone = failures.where("gap IS NULL AND failed_at IS NOT NULL").selectExpr(
+    spans = gaps.selectExpr(
+        "capture", "subject", f"CASE WHEN NOT {quiet} THEN 'active' WHEN failed THEN 'failed' ELSE 'unharmed' END AS outcome",
+        f"IF({quiet}, since, at) AS since", f"IF({quiet}, at, until) AS at", f"IF({quiet}, length, NULL) AS value",
+    )  # fmt: skip - the columns of a point
+    struck = failures.where("failed_at IS NOT NULL").selectExpr(
         "capture", "subject", "'failed' AS outcome", "CAST(NULL AS TIMESTAMP) AS since", "failed_at AS at",
         "CAST(NULL AS DOUBLE) AS value",
     )  # fmt: skip - the columns of a point
-    return spans.unionByName(alone)
+    return spans.unionByName(struck)
