@@ -39,6 +39,7 @@ BUSY = "busy-1"
 BUSY_EVERY = 0.2
 WORKERS = (*QUIET, BUSY)
 
+RESTART_WORKERS = ("worker-1", "worker-2", BUSY)
 RESTART_EVERY = 0.1
 RESTART_AFTER = 2.5
 """Seconds of ordinary traffic before, between and after the restarts."""
@@ -66,9 +67,9 @@ def at_lab_scale(settings: Mapping[str, str]) -> dict[str, str]:
     return scaled
 
 
-def play_idle(stage: Stage, *, freeze: bool = False) -> None:
+def play_idle(stage: Stage, *, quiet: Mapping[str, tuple[float, ...]] = QUIET, freeze: bool = False) -> None:
     """Quiet workers wait and send, side by side; the busy one sends until the last of them has finished."""
-    scripts = {name: partial(_quiet, stage=stage, gaps=gaps, freeze=freeze) for name, gaps in QUIET.items()}
+    scripts = {name: partial(_quiet, stage=stage, gaps=gaps, freeze=freeze) for name, gaps in quiet.items()}
     stage.together(scripts, alongside={BUSY: partial(_busy, stage=stage, every=BUSY_EVERY)})
 
 
@@ -105,7 +106,7 @@ def play_restart(stage: Stage) -> None:
         stage.quiet(RESTART_AFTER)
 
     busy = partial(_busy, stage=stage, every=RESTART_EVERY)
-    stage.together({}, alongside=dict.fromkeys(WORKERS, busy), meanwhile=restart)
+    stage.together({}, alongside=dict.fromkeys(RESTART_WORKERS, busy), meanwhile=restart)
 
 
 # Nothing answers at all, so that each long gap costs a whole request timeout: 5 s stand for the clients' 30 to 60 s.
@@ -170,9 +171,9 @@ EXPERIMENT = Experiment(
         "cured": _idle("The same, but the clients close idle connections first", cured=True),
         "benign_close": _idle("Three workers go quiet on a direct path: every close is seen at once", path=None),
         "broker_restart": Variant(
-            says="Four busy workers, and a broker that is restarted twice",
+            says="Three busy workers, and a broker that is restarted twice",
             play=play_restart,
-            workers=WORKERS,
+            workers=RESTART_WORKERS,
             settings=broken.SETTINGS,
             for_client=FOR_CLIENT,
             broker=QUICK_SESSION,
