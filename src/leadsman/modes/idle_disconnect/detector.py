@@ -24,8 +24,13 @@ UNREACHABLE = (names.CONNECTION_REFUSED, names.CONNECTION_SETUP_TIMED_OUT)
 BROKER_LIFE = (names.BROKER_STARTED, names.BROKER_STOPPING)
 AROUND = (names.SUBJECT_QUIET, names.SUBJECT_ACTIVE, names.AUTHENTICATION_FAILED, *UNREACHABLE)
 
-NETWORK_RETRY = "NETWORK|TIMED_OUT|[Dd]isconnect|Connection"
-"""What a retried produce request must have failed with: a retry after NOT_LEADER is another story."""
+NETWORK = "NETWORK_EXCEPTION|REQUEST_TIMED_OUT|RequestTimedOut|TRANSPORT|transport|[Dd]isconnect|ConnectionError"
+"""What a retry or a failed record must have failed with: one after NOT_LEADER is another story."""
+
+IS_SEVERED = (
+    f"(name IN {SEVERED} OR (name IN ('{names.PRODUCE_RETRIED}', '{names.RECORD_FAILED}') "
+    f"AND coalesce(labels['error'], IF(name = '{names.PRODUCE_RETRIED}', 'NETWORK_EXCEPTION', '')) RLIKE '{NETWORK}'))"
+)
 
 FROZEN = "(?:REPORT|END) RequestId|platform[.](?:report|runtimeDone)"
 """The last line before a gap in which AWS Lambda froze the runtime."""
@@ -72,7 +77,6 @@ def detect(
 def _harmed(events: DataFrame, *, reset: float, stall: float, near: float) -> DataFrame:
     """Return the lines that tell of harm, each with the quiet gap before it and with what else broke around it."""
     of_subject = "PARTITION BY capture, subject ORDER BY second RANGE BETWEEN"
-    listed = ", ".join(f"'{name}'" for name in (*SEVERED, names.PRODUCE_RETRIED, *FAILED))
     gap = f"CASE WHEN name = '{names.SUBJECT_QUIET}' THEN struct(value, file, line, at, text, labels) END"
     shown = (
         events.where(F.col("name").isin(*SEVERED, *FAILED, names.PRODUCE_RETRIED, *AROUND))
@@ -87,20 +91,20 @@ def _harmed(events: DataFrame, *, reset: float, stall: float, near: float) -> Da
             f"min(CASE WHEN name = '{names.SUBJECT_ACTIVE}' THEN at END) OVER (PARTITION BY capture, subject) AS first_seen",
         )
     )
-    retried = f"name <> '{names.PRODUCE_RETRIED}' OR coalesce(labels['error'], 'NETWORK') RLIKE '{NETWORK_RETRY}'"
-    return shown.where(f"name IN ({listed})").where(retried)
+    return shown.where(f"{IS_SEVERED} OR name IN {FAILED}").withColumn("severed", F.expr(IS_SEVERED))
 
 
 def _captures(events: DataFrame) -> DataFrame:
     """Return one row a capture: what was configured, and when brokers came and went."""
     is_idle = f"name = '{names.SETTING}' AND labels['key'] = 'connections.max.idle.ms'"
     number = "try_cast(labels['value'] AS DOUBLE) / 1000"
+    of_broker = f"name = '{names.FILE_READ}' AND array_contains(split(labels['sources'], ','), 'broker')"
     by_broker = "coalesce(labels['owner'], '') = 'broker'"
     return events.groupBy("capture").agg(
         F.expr(f"min(CASE WHEN {is_idle} AND {by_broker} THEN {number} END) AS broker_limit"),
         F.expr(f"min(CASE WHEN {is_idle} AND NOT {by_broker} AND {number} > 0 THEN {number} END) AS client_limit"),
         F.expr(f"collect_set(CASE WHEN name IN {BROKER_LIFE} THEN at END) AS broker_life"),
-        F.expr("count_if(source = 'broker') AS broker_lines"),
+        F.expr(f"coalesce(sum(IF({of_broker}, value, 0)), 0) AS broker_lines"),
         F.expr(f"count_if(name = '{names.CONNECTION_CLOSED}') AS closed"),
     )
 
@@ -108,7 +112,6 @@ def _captures(events: DataFrame) -> DataFrame:
 def _failures(harmed: DataFrame, captures: DataFrame, *, apart: float, history: float) -> DataFrame:
     """Return one row a failure of a subject: whether it was quiet before, and whether something else broke as well."""
     of_subject = "PARTITION BY capture, subject ORDER BY second, line"
-    severed = f"name IN {(*SEVERED, names.PRODUCE_RETRIED)}"
     line = "struct(file, line, at, text)"
     gap = f"CASE WHEN max(name = '{names.REQUEST_TIMED_OUT}') THEN first(gap_before_stall) ELSE first(gap_before) END"
     told = (
@@ -118,8 +121,8 @@ def _failures(harmed: DataFrame, captures: DataFrame, *, apart: float, history: 
         .agg(
             *map(F.expr, (
                 "min(at) AS failed_at", "max(at) AS failed_until", "min(first_seen) AS first_seen", f"{gap} AS gap",
-                f"collect_set(CASE WHEN {severed} THEN {line} END) AS severed_lines", f"collect_set({line}) AS told_lines",
-                f"max({severed}) AS severed", f"max(name = '{names.REQUEST_TIMED_OUT}') AS timed_out",
+                f"collect_set(CASE WHEN severed THEN {line} END) AS severed_lines", f"collect_set({line}) AS told_lines",
+                "max(severed) AS severed", f"max(name = '{names.REQUEST_TIMED_OUT}') AS timed_out",
                 f"max(name = '{names.CONNECTION_RESET}') AS reset", f"max(name = '{names.PRODUCE_RETRIED}') AS retried",
                 f"max(name IN {FAILED}) AS lost", "max(refused) AS refused", "max(denied) AS denied",
                 "max(labels['client_id']) AS client_id",
