@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import sys
 import tempfile
 import zipfile
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 PACKAGE = Path(__file__).parent.parent
 
-NATIVE = ("pyarrow", "numpy")
+NATIVE = ("numpy",)
 """What an executor cannot do without. Hyperscan and isal are only faster."""
 
 SETTINGS = {
@@ -213,13 +214,13 @@ def check_executors(spark: SparkSession) -> None:
     def look(batches: Iterator[Any]) -> Iterator[Any]:
         from importlib.util import find_spec  # noqa: PLC0415 - runs on the executor
 
-        import pandas as pd  # noqa: PLC0415
+        import pyarrow as pa  # noqa: PLC0415 - Spark itself says so where this one is missing
 
         for _ in batches:
-            yield pd.DataFrame({"missing": [name for name in wanted if find_spec(name) is None]})
+            yield pa.RecordBatch.from_pydict({"missing": [name for name in wanted if find_spec(name) is None]})
 
     try:
-        missing = [row["missing"] for row in spark.range(1).mapInPandas(look, "missing string").collect()]
+        missing = [row["missing"] for row in spark.range(1).mapInArrow(look, "missing string").collect()]
     except Exception as error:
         raise SparkError(f"The cluster's Python cannot run leadsman: {_brief(error)}") from error
     if missing:
@@ -227,4 +228,7 @@ def check_executors(spark: SparkSession) -> None:
 
 
 def _brief(error: Exception) -> str:
-    return str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
+    """Return the line of a long Spark error that says what happened: the Python error in it, else its first line."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    python = [line for line in lines if re.match(r"(?:\w+\.)*\w*(?:Error|Exception): ", line)]
+    return (python or lines or [type(error).__name__])[0][:300]

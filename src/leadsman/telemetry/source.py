@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pkgutil
 import re
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import import_module, resources
-from pathlib import Path
+from importlib import import_module
 from typing import TYPE_CHECKING
+
+from leadsman.telemetry import sources
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -80,13 +82,10 @@ def _number(text: str | None, scale: float) -> float | None:
         return None
 
 
-SOURCES = Path(str(resources.files("leadsman.telemetry"))) / "sources"
-
-
 @cache
 def every_source() -> tuple[Source, ...]:
     """All sources found under telemetry/sources/, in alphabetical order. Nothing registers itself."""
-    names = sorted(path.stem for path in SOURCES.glob("[a-z]*.py"))
+    names = sorted(module.name for module in pkgutil.iter_modules(sources.__path__))  # on an executor they are in a zip
     return tuple(import_module(f"leadsman.telemetry.sources.{name}").SOURCE for name in names)
 
 
