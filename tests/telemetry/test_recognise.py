@@ -134,5 +134,7 @@ def test_a_document_larger_than_memory_is_refused():
     form = recognise(head, zone=UTC, latest=LATEST)
     blocks = (b',{"timestamp":1613476800000,"message":"%s"}' % (b"x" * (8 << 20)) for _ in range(40))
 
+    assert isinstance(form, Format)
+    assert form.records
     with pytest.raises(OSError, match="256 MiB"):
         list(form.records(blocks))
