@@ -18,7 +18,8 @@ TOKENS = [
     b" stdout P ", b" stderr F ", b'{"log":"', b'","stream":"stdout","time":"', b'{"@timestamp":"', b'"message":"',
     b'{"events":[', b"[{", b"]}", b"}", b"\n",
     b"\\u0000", b"\\", b'"', b"\t", b"  | ", b"[pod/a/b] ", b"<34>1 ", b"\x1b[31m",
-    b"\x00", b"\xff\xfe", b"\xef\xbb\xbf", b"Feb 29 12:00:00 ", b"99999999999999999999", b"9" * 5000, b"1e999", b"NaN",
+    b"\x00", b"\xff\xfe", b"\xef\xbb\xbf", b"Feb 29 12:00:00 ", b"99999999999999999999", b"9" * 5000,
+    b"1e999", b"NaN", b'"\\ud800"', b"\\udfff",
     b'"values":[["1613476800000000000","', b'{"hits":{"hits":[', b"16/Feb/2021:12:00:00 +0000", b"-99:99", b"\r\n",
 ]  # fmt: skip
 
@@ -39,7 +40,8 @@ def everything_read(data):
     if isinstance(form, NotText):
         return [form.why]
     times = [form.time_at(data, start, min(len(data), start + 60)) for start in range(0, len(data), 7)]
-    return [*times, *(list(form.records([data])) if form.records else [])]
+    records = list(form.records([data])) if form.records else []
+    return [*times, *((record.text + record.quote + (record.subject or "")).encode() for record in records)]
 
 
 @settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.too_slow])
@@ -65,6 +67,16 @@ def test_a_time_is_an_instant_that_a_clock_can_show(data):
     at = form.time_at(data, 0, len(data)) if isinstance(form, Format) else None
 
     assert at is None or abs(at) < 253_402_300_800_000
+
+
+def test_half_a_surrogate_pair_does_not_reach_the_events(read):
+    line = (
+        b'{"@timestamp":"2021-02-16T12:00:00.000Z","message":"a \\ud800 b","kubernetes":{"pod":{"name":"p\\udc00"}}}\n'
+    )
+
+    (record,) = read(line).records
+
+    assert (record.text, record.subject) == ("a ? b", "p?")
 
 
 @pytest.mark.parametrize(
@@ -134,5 +146,7 @@ def test_a_document_larger_than_memory_is_refused():
     form = recognise(head, zone=UTC, latest=LATEST)
     blocks = (b',{"timestamp":1613476800000,"message":"%s"}' % (b"x" * (8 << 20)) for _ in range(40))
 
+    assert isinstance(form, Format)
+    assert form.records
     with pytest.raises(OSError, match="256 MiB"):
         list(form.records(blocks))

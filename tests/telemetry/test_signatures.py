@@ -106,3 +106,26 @@ def test_no_pattern_reports_a_match_at_each_of_its_letters(hyperscan_hits):
     hits = [hyperscan_hits(line) for line in LINES]
 
     assert max(found.count(index) for found in hits for index in found) <= 4
+
+
+OVERLONG = [
+    "a",
+    "a.",
+    "0f",
+    " ",
+    "/1: ",
+    "%4|",
+    "a=",
+    "clientId=",
+    "<BrokerConnection node_id=",
+    "deliver ",
+    '"error":',
+]
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("word", OVERLONG)
+def test_no_overlong_line_takes_for_ever(word):
+    line = word * (20_000 // len(word))
+
+    assert [pattern.search(line) for _, _, pattern in every_signature()] == [None] * len(PATTERNS)

@@ -14,6 +14,9 @@ from leadsman.telemetry import sources
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+LONGEST_MATCH = 2000
+"""Characters that a match of any signature spans at most, on lines as programs write them."""
+
 # [Producer clientId=orders-1, ...], |orders#producer-1|, [rdkafka#producer-1], client_id=orders
 CLIENT = re.compile(r"clientId=([^,\]\s\"]+)|[|\[]([\w.-]+#(?:producer|consumer)-\d+)[|\]]|client_id=([^,)>\]\s]+)")
 
@@ -25,6 +28,8 @@ class Signature:
     `pattern` is written in the subset that Hyperscan, RE2, Rust and Python share: no look-around, no back-reference,
     no `\s`, never a newline (`[^)\n]`). Named groups become labels of the event; a group called `value` becomes its
     value, multiplied by `scale` (the vocabulary gives the unit: seconds, unless it says otherwise).
+    It spans less than LONGEST_MATCH characters and repeats nothing without end before its first literal: a line of
+    millions of characters is then searched around what the scanner found, and in no time.
     It never ends in an open repetition, because Hyperscan reports every end of a match: close it with `\b` or a text.
     `labels` are labels that every event of this signature carries.
     `within` restricts the signature to records whose first line contains one of these texts; each text brings

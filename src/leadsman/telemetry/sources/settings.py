@@ -22,6 +22,7 @@ OWNERS = {
     "consumer properties": {"owner": "consumer"},
     "client properties": {"owner": "client"},
 }
+NAME = r"[a-z0-9.]{0,80}[a-z0-9]"  # bounded, or an overlong word would take for ever
 TAB = r"\\t"  # as JSON writes it
 NUMBERS = (
     r"retries|broker\.id|node\.id|max\.in\.flight\.requests\.per\.connection|min\.insync\.replicas|acks|"
@@ -39,7 +40,7 @@ SOURCE = Source(
     (
         Signature(
             v.SETTING,
-            rf"(?:{TAB})?(?P<key>[a-z0-9.]*[a-z0-9]\.ms) = (?P<value>-?\d+)\b",
+            rf"(?:{TAB})?(?P<key>{NAME}\.ms) = (?P<value>-?\d+)\b",
             within=OWNERS,
             names_source=False,
         ),
@@ -52,17 +53,17 @@ SOURCE = Source(
         Signature(v.SETTING, rf"(?:\b|{TAB})(?P<key>acks) = (?P<value>all)\b", within=OWNERS, names_source=False),
         Signature(
             v.SETTING,
-            r"(?P<key>[a-z0-9.]*[a-z0-9]\.[a-z]+)=(?P<value>[^ \n]*) sensitive=false synonyms=\{[A-Z_]*BROKER_CONFIG",
+            rf"(?P<key>{NAME}\.[a-z]+)=(?P<value>[^ \n]*) sensitive=false synonyms=\{{[A-Z_]*BROKER_CONFIG",
             labels={"owner": "broker"},
         ),
         Signature(
             v.SETTING,
-            r"(?P<key>[a-z0-9.]*[a-z0-9]\.[a-z]+)=(?P<value>[^ \n]*) sensitive=false synonyms=\{DEFAULT_CONFIG",
+            rf"(?P<key>{NAME}\.[a-z]+)=(?P<value>[^ \n]*) sensitive=false synonyms=\{{DEFAULT_CONFIG",
             labels={"owner": "broker"},
         ),
         Signature(
             v.SETTING,
-            r"(?P<key>[a-z0-9.]*[a-z0-9]\.[a-z]+)=(?P<value>[^ \n]*) sensitive=false synonyms=\{DYNAMIC_TOPIC_CONFIG",
+            rf"(?P<key>{NAME}\.[a-z]+)=(?P<value>[^ \n]*) sensitive=false synonyms=\{{DYNAMIC_TOPIC_CONFIG",
             labels={"owner": "topic"},
         ),
     ),
