@@ -89,7 +89,7 @@ def test_a_broker_restart_stands_in_the_capture(tmp_path: Path) -> None:
 
     log = (outcome.capture / "brokers" / "1" / "server.log").read_text()
     assert log.count("Kafka Server started") == 3
-    assert "Beginning controlled shutdown" in log
+    assert "[BrokerServer id=1] shutting down" in log
 
 
 @pytest.mark.lab
