@@ -60,7 +60,7 @@ MODE = FailureMode(
             observed=(
                 "The request was under way when the connection proved to be gone, and the next connection worked.",
                 "{reset:count was|were} answered with a reset: the path forgot the connection, and said so.",
-                "{stalled:count|} stalled until a time-out: the path dropped the connection in silence.",
+                "{stalled:count} stalled until a time-out: the path dropped the connection in silence.",
                 "{frozen:count happened|happened} in a runtime frozen between invocations (Lambda).",
             ),
             contradicted=("The broker was unreachable or restarting at that moment.",),
