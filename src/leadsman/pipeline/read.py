@@ -20,6 +20,7 @@ from leadsman.pipeline.record import Head, Hit, Listener, iso, quote
 from leadsman.pipeline.scanner import scanner
 from leadsman.telemetry.format import NotText
 from leadsman.telemetry.recognise import recognise
+from leadsman.telemetry.source import LONGEST_MATCH
 from leadsman.vocabulary import FILE_NOT_UNDERSTOOD, FILE_READ, SUBJECT_ACTIVE, SUBJECT_QUIET
 
 if TYPE_CHECKING:
@@ -36,6 +37,9 @@ LINES_LOOKED_BACK = 400
 
 RECORDS_LOOKED_AHEAD = 200
 """Records by which it is seen whether a file runs forwards or backwards in time."""
+
+LONG_LINE = 16_384
+"""Characters. On a longer line a signature is tried only around the first thing that was found."""
 
 NEWLINE = 10
 
@@ -160,23 +164,29 @@ class FileReading:
         subject.lines += partial
 
     def records(self, opened: Iterable[Block]) -> Iterator[Row]:
-        """Read record by record, as the format hands them out."""
+        """Read record by record, as the format hands them out. Hits wait until their writer begins its next record."""
         _, scan = scanner()
         assert self._form.records is not None
         coming = self._form.records(self._counted(opened))
         first = list(islice(coming, RECORDS_LOOKED_AHEAD))
         falling = _falling(first)
+        waiting: dict[str, tuple[Head, list[Hit]]] = {}
         for record in chain(first, coming):
             subject = self._subject(record.subject or self._stream.name)
             subject.lines += 1
             if record.at is not None:
                 self.timed = True
                 subject.wrote(record.at, record.line, record.quote, self._file, falling=falling)
-            at = record.at if record.at is not None else subject.last and subject.last[0]
             found = {index for _, index in scan(record.text.encode())}
+            if record.head is None and subject.name in waiting:
+                yield from self._listener.hear(*waiting.pop(subject.name), self._file)
             if found:
+                at = record.at if record.at is not None else subject.last and subject.last[0]
+                head = Head(at, record.first_line, subject.name)
                 hit = Hit(record.line, record.text, quote(record.quote), tuple(sorted(found)))
-                yield from self._listener.hear(Head(at, record.first_line, subject.name), [hit], self._file)
+                waiting.setdefault(subject.name, (head, []))[1].append(hit)
+        for head, hits in waiting.values():
+            yield from self._listener.hear(head, hits, self._file)
 
     def _counted(self, opened: Iterable[Block]) -> Iterator[bytes]:
         for block in opened:
@@ -209,7 +219,9 @@ class FileReading:
         end = data.find(b"\n", start)
         end = len(data) if end < 0 else end
         text = data[start:end].decode("utf-8", "replace").rstrip("\r")
-        return Hit(line, text, quote(text, min(found.values()) - start), tuple(sorted(found)))
+        near = min(found.values()) - start
+        window = text if len(text) <= LONG_LINE else text[max(0, near - LONGEST_MATCH) : near + LONGEST_MATCH]
+        return Hit(line, window, quote(text, near), tuple(sorted(found)))
 
     def _head_of(self, data: bytes, start: int) -> tuple[int, Head]:
         """Return where the record begins that the line at `start` belongs to, looking upwards from it, and its head."""

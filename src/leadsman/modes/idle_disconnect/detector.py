@@ -22,13 +22,16 @@ SEVERED = (names.CONNECTION_LOST, names.CONNECTION_RESET, names.REQUEST_TIMED_OU
 FAILED = (names.RECORD_FAILED, names.RECORD_EXPIRED)
 UNREACHABLE = (names.CONNECTION_REFUSED, names.CONNECTION_SETUP_TIMED_OUT)
 BROKER_LIFE = (names.BROKER_STARTED, names.BROKER_STOPPING)
-AROUND = (names.SUBJECT_QUIET, names.SUBJECT_ACTIVE, names.AUTHENTICATION_FAILED, *UNREACHABLE)
+AROUND = (names.SUBJECT_QUIET, names.SUBJECT_ACTIVE, names.AUTHENTICATION_FAILED, names.FILE_READ, *UNREACHABLE)
+
+OF_BROKER = f"coalesce(name = '{names.FILE_READ}' AND array_contains(split(labels['sources'], ','), 'broker'), false)"
+"""A broker's log: what it says as a client of other brokers is not what this mode is about."""
 
 NETWORK = "NETWORK_EXCEPTION|REQUEST_TIMED_OUT|RequestTimedOut|TRANSPORT|transport|[Dd]isconnect|ConnectionError"
 """What a retry or a failed record must have failed with: one after NOT_LEADER is another story."""
 
 IS_SEVERED = (
-    f"(name IN {SEVERED} OR (name IN ('{names.PRODUCE_RETRIED}', '{names.RECORD_FAILED}') "
+    f"(name IN {SEVERED} AND coalesce(labels['api'], '') <> 'FETCH' OR (name IN ('{names.PRODUCE_RETRIED}', '{names.RECORD_FAILED}') "
     f"AND coalesce(labels['error'], IF(name = '{names.PRODUCE_RETRIED}', 'NETWORK_EXCEPTION', '')) RLIKE '{NETWORK}'))"
 )
 
@@ -89,22 +92,22 @@ def _harmed(events: DataFrame, *, reset: float, stall: float, near: float) -> Da
             f"count_if(name IN {UNREACHABLE}) OVER ({of_subject} {near}D PRECEDING AND {near}D FOLLOWING) AS refused",
             f"count_if(name = '{names.AUTHENTICATION_FAILED}') OVER ({of_subject} {near}D PRECEDING AND {near}D FOLLOWING) AS denied",
             f"min(CASE WHEN name = '{names.SUBJECT_ACTIVE}' THEN at END) OVER (PARTITION BY capture, subject) AS first_seen",
+            f"max({OF_BROKER}) OVER (PARTITION BY capture, subject) AS is_broker",
         )
     )
-    return shown.where(f"{IS_SEVERED} OR name IN {FAILED}").withColumn("severed", F.expr(IS_SEVERED))
+    return shown.where(f"NOT is_broker AND ({IS_SEVERED} OR name IN {FAILED})").withColumn("severed", F.expr(IS_SEVERED))
 
 
 def _captures(events: DataFrame) -> DataFrame:
     """Return one row a capture: what was configured, and when brokers came and went."""
     is_idle = f"name = '{names.SETTING}' AND labels['key'] = 'connections.max.idle.ms'"
     number = "try_cast(labels['value'] AS DOUBLE) / 1000"
-    of_broker = f"name = '{names.FILE_READ}' AND array_contains(split(labels['sources'], ','), 'broker')"
     by_broker = "coalesce(labels['owner'], '') = 'broker'"
     return events.groupBy("capture").agg(
         F.expr(f"min(CASE WHEN {is_idle} AND {by_broker} THEN {number} END) AS broker_limit"),
         F.expr(f"min(CASE WHEN {is_idle} AND NOT {by_broker} AND {number} > 0 THEN {number} END) AS client_limit"),
         F.expr(f"collect_set(CASE WHEN name IN {BROKER_LIFE} THEN at END) AS broker_life"),
-        F.expr(f"coalesce(sum(IF({of_broker}, value, 0)), 0) AS broker_lines"),
+        F.expr(f"coalesce(sum(IF({OF_BROKER}, value, 0)), 0) AS broker_lines"),
         F.expr(f"count_if(name = '{names.CONNECTION_CLOSED}') AS closed"),
     )
 
@@ -145,16 +148,21 @@ def _failures(harmed: DataFrame, captures: DataFrame, *, apart: float, history: 
 
 
 def _gaps(events: DataFrame, failures: DataFrame) -> DataFrame:
-    """Return every quiet gap and span of a subject that is no broker, and whether a failure followed the gap."""
-    ends = failures.where("gap IS NOT NULL").selectExpr("capture", "subject", "gap.at AS at", "true AS failed").distinct()
+    """Return every quiet gap and span of a subject that is no broker, and whether a failure followed the gap.
+
+    The silence of a request that stalls until its time-out is the failure itself, and no quiet gap.
+    """
+    stall = "struct(IF(timed_out AND gap.at < failed_at, failed_at, NULL) AS at, 'stalled' AS ended)"
+    ends = failures.selectExpr("capture", "subject", f"inline(array(struct(gap.at AS at, 'failed' AS ended), {stall}))").distinct()
     spans = f"name IN ('{names.SUBJECT_QUIET}', '{names.SUBJECT_ACTIVE}')"
     return (
-        events.where(f"{spans} OR source = 'broker'")
-        .selectExpr("*", "max(coalesce(source = 'broker', false)) OVER (PARTITION BY capture, subject) AS is_broker")
+        events.where(f"{spans} OR name = '{names.FILE_READ}'")
+        .selectExpr("*", f"max({OF_BROKER}) OVER (PARTITION BY capture, subject) AS is_broker")
         .where(f"NOT is_broker AND {spans}")
         .selectExpr("capture", "subject", "name", "at", "value AS length", "to_timestamp(labels['since']) AS since",
                     "to_timestamp(labels['until']) AS until")
         .join(ends, ["capture", "subject", "at"], "left")
+        .where("coalesce(ended, '') <> 'stalled'")
     )  # fmt: skip - the columns of a gap
 
 
@@ -171,7 +179,7 @@ def _pooled(gaps: DataFrame, failures: DataFrame, captures: DataFrame, *, contra
         )),
     )  # fmt: skip - one figure after the other
     quiet = f"name = '{names.SUBJECT_QUIET}'"
-    unharmed = f"{quiet} AND failed IS NULL"
+    unharmed = f"{quiet} AND ended IS NULL"
     per_subject = gaps.join(counted.select("capture", "limit_high"), "capture").groupBy("capture", "subject").agg(
         *map(F.expr, (
             f"coalesce(max(CASE WHEN {quiet} THEN length END), 0D) < max(limit_high) AS never_quiet",
@@ -285,7 +293,7 @@ def _points(gaps: DataFrame, failures: DataFrame) -> DataFrame:
     """Return what the page draws: each gap with its outcome, each subject's span, and each failure."""
     quiet = f"name = '{names.SUBJECT_QUIET}'"
     spans = gaps.selectExpr(
-        "capture", "subject", f"CASE WHEN NOT {quiet} THEN 'active' WHEN failed THEN 'failed' ELSE 'unharmed' END AS outcome",
+        "capture", "subject", f"CASE WHEN NOT {quiet} THEN 'active' WHEN ended = 'failed' THEN 'failed' ELSE 'unharmed' END AS outcome",
         f"IF({quiet}, since, at) AS since", f"IF({quiet}, at, until) AS at", f"IF({quiet}, length, NULL) AS value",
     )  # fmt: skip - the columns of a point
     struck = failures.where("failed_at IS NOT NULL").selectExpr(
