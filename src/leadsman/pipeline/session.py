@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import re
 import sys
@@ -65,6 +66,7 @@ class Wanted:
 @contextmanager
 def session(wanted: Wanted = Wanted()) -> Iterator[SparkSession]:
     """Yield a session; end what was started for it. Raises SparkError where none can be had."""
+    logging.getLogger("SQLQueryContextLogger").disabled = True  # PySpark prints each error as JSON before raising it
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # otherwise workers take `python3` from PATH
     if wanted.remote:
         yield from _remote(wanted)

@@ -62,7 +62,7 @@ def detect(
 
     episode_seconds: lines of one subject that lie closer than this belong to one failure.
     reset_seconds: a failure follows a gap if the gap ended at most this long before (RST, or a close seen at once).
-    stall_seconds: the same where the request timed out; the longest default is socket.timeout.ms of librdkafka, 60 s.
+    stall_seconds: how long a request can stall before it fails; the longest default is librdkafka's, 60 s.
     nearby_seconds: a refused connection or failed login this near to a failure speaks for another cause.
     history_seconds: a subject that wrote for this long before a failure, without a gap, was not quiet.
     least_contrast: so many unharmed shorter gaps make the limit credible where no setting names it.
@@ -71,7 +71,8 @@ def detect(
     """
     harmed = _harmed(events, reset=reset_seconds, stall=stall_seconds, near=nearby_seconds)
     captures = _captures(events)
-    failures = _failures(harmed, captures, apart=episode_seconds, history=history_seconds).persist()
+    episodes = _episodes(harmed, apart=episode_seconds, reset=reset_seconds, stall=stall_seconds)
+    failures = _failures(episodes, captures, history=history_seconds).persist()
     gaps = _gaps(events, failures).persist()
     pooled = _pooled(gaps, failures, captures, contrast=least_contrast, hop=shortest_hop_seconds, share=least_share)
     return Detection(_links(failures, pooled), _points(gaps, failures), (failures, gaps))
@@ -87,8 +88,7 @@ def _harmed(events: DataFrame, *, reset: float, stall: float, near: float) -> Da
         .selectExpr("*", "coalesce(CAST(at AS DOUBLE), 0D) AS second", f"{gap} AS gap")
         .selectExpr(
             "*",
-            f"max_by(gap, gap.value) OVER ({of_subject} {reset}D PRECEDING AND 0.001D FOLLOWING) AS gap_before",
-            f"max_by(gap, gap.value) OVER ({of_subject} {stall}D PRECEDING AND 0.001D FOLLOWING) AS gap_before_stall",
+            f"collect_list(gap) OVER ({of_subject} {stall + reset}D PRECEDING AND 0.001D FOLLOWING) AS gaps_before",
             f"count_if(name IN {UNREACHABLE}) OVER ({of_subject} {near}D PRECEDING AND {near}D FOLLOWING) AS refused",
             f"count_if(name = '{names.AUTHENTICATION_FAILED}') OVER ({of_subject} {near}D PRECEDING AND {near}D FOLLOWING) AS denied",
             f"min(CASE WHEN name = '{names.SUBJECT_ACTIVE}' THEN at END) OVER (PARTITION BY capture, subject) AS first_seen",
@@ -112,20 +112,21 @@ def _captures(events: DataFrame) -> DataFrame:
     )
 
 
-def _failures(harmed: DataFrame, captures: DataFrame, *, apart: float, history: float) -> DataFrame:
-    """Return one row a failure of a subject: whether it was quiet before, and whether something else broke as well."""
+def _episodes(harmed: DataFrame, *, apart: float, reset: float, stall: float) -> DataFrame:
+    """Return one row a failure of a subject: its lines, when its request was sent, and the quiet gap that ended then."""
     of_subject = "PARTITION BY capture, subject ORDER BY second, line"
     line = "struct(file, line, at, text)"
-    gap = f"CASE WHEN max(name = '{names.REQUEST_TIMED_OUT}') THEN first(gap_before_stall) ELSE first(gap_before) END"
+    timed_out = f"name = '{names.REQUEST_TIMED_OUT}'"
     told = (
         harmed.selectExpr("*", f"second - lag(second) OVER ({of_subject}) < {apart}D AS goes_on")
         .selectExpr("*", f"count_if(NOT coalesce(goes_on, false)) OVER ({of_subject}) AS episode")
         .groupBy("capture", "subject", "episode")
         .agg(
             *map(F.expr, (
-                "min(at) AS failed_at", "max(at) AS failed_until", "min(first_seen) AS first_seen", f"{gap} AS gap",
+                "min(at) AS failed_at", "max(at) AS failed_until", "min(first_seen) AS first_seen", "min(second) AS second",
+                "min_by(gaps_before, second) AS gaps", f"max(IF({timed_out}, value, NULL)) AS in_flight",
                 f"collect_set(CASE WHEN severed THEN {line} END) AS severed_lines", f"collect_set({line}) AS told_lines",
-                "max(severed) AS severed", f"max(name = '{names.REQUEST_TIMED_OUT}') AS timed_out",
+                "max(severed) AS severed", f"max({timed_out}) AS timed_out",
                 f"max(name = '{names.CONNECTION_RESET}') AS reset", f"max(name = '{names.PRODUCE_RETRIED}') AS retried",
                 f"max(name IN {FAILED}) AS lost", "max(refused) AS refused", "max(denied) AS denied",
                 "max(labels['client_id']) AS client_id",
@@ -133,11 +134,23 @@ def _failures(harmed: DataFrame, captures: DataFrame, *, apart: float, history: 
         )
         .where("severed")
     )  # fmt: skip - one figure after the other
+    silence = f"get(filter(gaps, g -> abs(CAST(g.at AS DOUBLE) - second) < 0.002D AND g.value <= {stall}D), 0).value"
+    longest_first = "(a, b) -> CASE WHEN a.value > b.value THEN -1 WHEN a.value < b.value THEN 1 ELSE 0 END"
+    ended_then = f"g -> CAST(g.at AS DOUBLE) BETWEEN sent - {reset}D AND sent + 0.1D"
+    return told.selectExpr("*", f"second - IF(timed_out, coalesce(in_flight, {silence}, 0D), 0D) AS sent").selectExpr(
+        *(column for column in told.columns if column not in {"gaps", "second", "severed"}),
+        f"coalesce(get(array_sort(filter(gaps, {ended_then}), {longest_first}), 0), "
+        f"IF(timed_out, get(array_sort(gaps, {longest_first}), 0), NULL)) AS gap",
+    )
+
+
+def _failures(told: DataFrame, captures: DataFrame, *, history: float) -> DataFrame:
+    """Say of each failure whether it was quiet before, and whether something else broke as well."""
     since = "to_timestamp(gap.labels['since'])"
     seen_before = "CAST(failed_at AS DOUBLE) - CAST(first_seen AS DOUBLE)"
     restarted = f"exists(broker_life, t -> t BETWEEN coalesce({since}, failed_at) AND failed_until + INTERVAL 5 SECONDS)"
     return told.join(captures.select("capture", "broker_life"), "capture").selectExpr(
-        *(column for column in told.columns if column != "severed"),
+        *told.columns,
         f"{since} AS gap_since",
         "gap.value AS quiet_seconds",
         f"coalesce(gap.labels['before_text'] RLIKE '{FROZEN}', false) AS frozen",
