@@ -69,9 +69,17 @@ class Lazy(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-@click.group(cls=Lazy, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Lazy, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(__version__, prog_name="leadsman")
-@click.option("--config", "config_file", type=click.Path(dir_okay=False), envvar="LEADSMAN_CONFIG", help="Settings file; default ./leadsman.toml where there is one.")
+@click.option(
+    "--config",
+    "config_file",
+    type=click.Path(dir_okay=False),
+    envvar="LEADSMAN_CONFIG",
+    help="Settings file; default ./leadsman.toml where there is one.",
+)
 @click.pass_context
 def group(ctx: click.Context, config_file: str | None) -> None:
     """Name the root cause of Kafka client incidents while every broker dashboard is green."""

@@ -66,8 +66,14 @@ class Subject:
             if after[0] - before[0] >= self.gaps.floor_ms:
                 self.gaps.add(
                     Gap(
-                        (after[0] - before[0]) / 1000, after[0], after[1], quote(after[2]), after[3],
-                        before[1], quote(before[2]), before[3],
+                        (after[0] - before[0]) / 1000,
+                        after[0],
+                        after[1],
+                        quote(after[2]),
+                        after[3],
+                        before[1],
+                        quote(before[2]),
+                        before[3],
                     ),
                 )  # fmt: skip - the line after, then the line before
         self.passed(*this)
@@ -87,7 +93,7 @@ def read(stream: Stream, zone: tzinfo) -> Iterator[Row]:
         if isinstance(form, str):
             yield _not_understood(stream.capture, file, form)
         elif form is not None:
-            yield from _read_file(file, form, stream, listener, subjects)
+            yield from _read_file(file, form, stream=stream, listener=listener, subjects=subjects)
     yield from listener.unknown_errors()
     for subject in subjects.values():
         yield from _activity(stream.capture, stream.files[0].name, subject)
@@ -115,8 +121,10 @@ def _sample(file: File, zone: tzinfo) -> tuple[Format | str | None, int | None]:
     return form, None if mark is None else mark.at
 
 
-def _read_file(file: File, form: Format, stream: Stream, listener: Listener, subjects: dict[str, Subject]) -> Iterator[Row]:
-    reading = FileReading(file, form, stream, listener, subjects)
+def _read_file(
+    file: File, form: Format, *, stream: Stream, listener: Listener, subjects: dict[str, Subject]
+) -> Iterator[Row]:
+    reading = FileReading(file, form, stream=stream, listener=listener, subjects=subjects)
     opened = blocks(file.path)
     trouble: str | None = None
     with closing(opened):
@@ -124,7 +132,11 @@ def _read_file(file: File, form: Format, stream: Stream, listener: Listener, sub
             yield from reading.records(opened) if form.records else reading.lines(opened)
         except (Unreadable, OSError) as error:
             trouble = str(error)
-    labels = {"bytes": str(reading.bytes), "format": ", ".join(form.names), "sources": ",".join(sorted(listener.sources))}
+    labels = {
+        "bytes": str(reading.bytes),
+        "format": ", ".join(form.names),
+        "sources": ",".join(sorted(listener.sources)),
+    }
     labels |= {"zoned": str(form.zoned).lower(), "timed": str(reading.timed).lower()}
     yield Row(stream.capture, None, stream.name, None, FILE_READ, file.name, 0, None, float(reading.line), labels)
     if trouble:
@@ -134,7 +146,9 @@ def _read_file(file: File, form: Format, stream: Stream, listener: Listener, sub
 class FileReading:
     """The reading of one file: which line it has come to, and which record that line belongs to."""
 
-    def __init__(self, file: File, form: Format, stream: Stream, listener: Listener, subjects: dict[str, Subject]) -> None:
+    def __init__(
+        self, file: File, form: Format, *, stream: Stream, listener: Listener, subjects: dict[str, Subject]
+    ) -> None:
         self.bytes = 0
         self.line = 0  # lines that lie behind
         self.timed = False  # whether any line had a time
@@ -281,7 +295,16 @@ def _activity(capture: str, file: str, subject: Subject) -> Iterator[Row]:
             "before_file": gap.before_file,
         }
         yield Row(
-            capture, gap.at, subject.name, None, SUBJECT_QUIET, gap.file, gap.line, gap.text, gap.seconds, labels,
+            capture,
+            gap.at,
+            subject.name,
+            None,
+            SUBJECT_QUIET,
+            gap.file,
+            gap.line,
+            gap.text,
+            gap.seconds,
+            labels,
         )
 
 

@@ -84,7 +84,15 @@ class Listener:
                 if signature.names_source:
                     self.sources.add(source.name)
                 yield Row(
-                    self.capture, head.at, head.subject, source.name, signature.event, file, hit.line, hit.quote, *told[::-1],
+                    self.capture,
+                    head.at,
+                    head.subject,
+                    source.name,
+                    signature.event,
+                    file,
+                    hit.line,
+                    hit.quote,
+                    *told[::-1],
                 )  # fmt: skip - in the order of the fields
 
     def unknown_errors(self) -> Iterator[Row]:

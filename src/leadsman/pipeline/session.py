@@ -201,11 +201,11 @@ def packed() -> Path:
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
     target = Path(tempfile.gettempdir(), f"leadsman-{os.getuid()}-{digest}.zip")
     if not target.exists():
-        with tempfile.NamedTemporaryFile(dir=target.parent, suffix=".zip", delete=False) as part:
-            with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
-                for path in files:
-                    archive.write(path, Path("leadsman", path.relative_to(PACKAGE)))
-        Path(part.name).replace(target)
+        part = target.with_suffix(f".{os.getpid()}")
+        with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
+            for path in files:
+                archive.write(path, Path("leadsman", path.relative_to(PACKAGE)))
+        part.replace(target)
     return target
 
 
@@ -226,7 +226,9 @@ def check_executors(spark: SparkSession) -> None:
     except Exception as error:
         raise SparkError(f"The cluster's Python cannot run leadsman: {_brief(error)}") from error
     if missing:
-        raise SparkError(f"The cluster's Python lacks {', '.join(missing)}. Install it on the executors, or run locally.")
+        raise SparkError(
+            f"The cluster's Python lacks {', '.join(missing)}. Install it on the executors, or run locally."
+        )
 
 
 def _brief(error: Exception) -> str:
