@@ -3,8 +3,8 @@
     python -m bench.peers polars LOGS OUT CORES
     python -m bench.peers duckdb LOGS OUT CORES
 
-Every line's time is read, so that a hit gets its record's time and the gap before it; the other fields are taken from
-hits alone. Prints one line of JSON: seconds of the job (imports left out), lines with a hit, rows of counts.
+Every line's time is read, so that a hit gets its record's time and the gap before it. Lines are sifted by the texts
+that signatures require, and signatures and fields are tried on what is left. Prints one line of JSON: seconds of the job (imports left out), lines with a hit, rows of counts.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from bench.literals import required
 from leadsman.pipeline.streams import find
 from leadsman.telemetry.source import every_signature
 
@@ -40,6 +41,11 @@ def patterns() -> list[str]:
     return [re.sub(r"\(\?P<\w+>", "(?:", signature.pattern) for _, signature, _ in every_signature()]
 
 
+def candidates() -> str:
+    """Return one pattern of plain texts: no line without one of them can match a signature."""
+    return "|".join(re.escape(text).replace("\\ ", " ") for text in required(patterns()))
+
+
 def files(logs: Path) -> list[str]:
     """Return all files, those of a stream one after the other, the rotated one first."""
     return [file.path for stream in find(str(logs)).streams for file in sorted(stream.files, key=lambda file: -len(file.name))]
@@ -50,7 +56,6 @@ def polars(logs: Path, out: Path) -> tuple[int, int]:
     import polars as pl
 
     line, singles = pl.col("line"), patterns()
-    whole = "|".join(f"(?:{pattern})" for pattern in singles)
     first = line.str.slice(0, 1)
     text = (
         pl.when(first == "[").then(line.str.slice(1, 23))
@@ -65,7 +70,7 @@ def polars(logs: Path, out: Path) -> tuple[int, int]:
     timed = (
         pl.scan_lines(files(logs), name="line", include_file_paths="file", glob=False)
         .select(
-            pl.col("file").str.strip_suffix(".1").alias("stream"), at.alias("own"), pl.when(line.str.contains(whole)).then(line).alias("line"),
+            pl.col("file").str.strip_suffix(".1").alias("stream"), at.alias("own"), pl.when(line.str.contains(candidates())).then(line).alias("line"),
         )
         .collect(engine="streaming")
         .with_columns(pl.col("own").forward_fill().over("stream").alias("at"))
@@ -75,7 +80,7 @@ def polars(logs: Path, out: Path) -> tuple[int, int]:
         "stream", "at", (pl.col("at") - pl.col("before")).alias("gap"), "line",
         *(pl.coalesce(*(line.str.extract(pattern, 1) for pattern in each)).alias(name) for name, each in FIELDS.items()),
         pl.coalesce(*(pl.when(line.str.contains(pattern)).then(pl.lit(index)) for index, pattern in enumerate(singles))).alias("signature"),
-    )  # fmt: skip
+    ).filter(pl.col("signature").is_not_null())  # fmt: skip
     counts = events.group_by(pl.col("at") // MINUTE_MS, "signature").len()
     events.write_parquet(out / "events.parquet", compression="zstd")
     counts.write_parquet(out / "counts.parquet")
@@ -95,7 +100,6 @@ def duckdb(logs: Path, out: Path) -> tuple[int, int]:
         "auto_detect = false, filename = true, max_line_size = 4000000, strict_mode = false, new_line = '\\n')"
     )
     singles = patterns()
-    whole = _quoted("|".join(f"(?:{pattern})" for pattern in singles))
     fields = ", ".join(
         "coalesce(" + ", ".join(f"nullif(regexp_extract(line, {_quoted(pattern)}, 1), '')" for pattern in each) + f") AS {name}"
         for name, each in FIELDS.items()
@@ -111,7 +115,7 @@ def duckdb(logs: Path, out: Path) -> tuple[int, int]:
                     WHEN '{{' THEN epoch_ms(try_cast(translate(line[{JSON_TIME + 1}:{JSON_TIME + 23}], 'T', ' ') AS TIMESTAMP))
                     WHEN '%' THEN (try_cast(line[4:17] AS DOUBLE) * 1000)::BIGINT
                 END AS own,
-                CASE WHEN regexp_matches(line, {whole}) THEN line END AS line
+                CASE WHEN regexp_matches(line, {_quoted(candidates())}) THEN line END AS line
             FROM {source}
         ), filled AS (
             SELECT stream, line,
@@ -121,7 +125,7 @@ def duckdb(logs: Path, out: Path) -> tuple[int, int]:
                 ) AS before
             FROM timed
         )
-        SELECT stream, moment, moment - before AS gap, line, {fields}, {signature} AS signature FROM filled WHERE line IS NOT NULL
+        SELECT stream, moment, moment - before AS gap, line, {fields}, {signature} AS signature FROM filled WHERE line IS NOT NULL AND signature IS NOT NULL
     """)
     connection.execute(f"COPY events TO {_quoted(str(out / 'events.parquet'))} (FORMAT parquet, COMPRESSION zstd)")
     connection.execute(f"""
