@@ -8,7 +8,7 @@ one large document) hand out their records one by one instead, and the rest is t
 from __future__ import annotations
 
 from contextlib import closing
-from itertools import chain, groupby, islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from leadsman.pipeline.blocks import Block, Unreadable, blocks
 from leadsman.pipeline.events import Row
 from leadsman.pipeline.gaps import Gap, LongestGaps, Mark, gaps_between, next_mark, previous_mark
-from leadsman.pipeline.record import Head, Hit, Listener, iso, quote
+from leadsman.pipeline.record import QUOTE_LENGTH, Head, Hit, Listener, iso, quote
 from leadsman.pipeline.scanner import scanner
 from leadsman.telemetry.format import NotText
 from leadsman.telemetry.recognise import recognise
@@ -62,8 +62,8 @@ class Subject:
             if after[0] - before[0] >= self.gaps.floor_ms:
                 self.gaps.add(
                     Gap(
-                        (after[0] - before[0]) / 1000, after[0], after[1], quote(after[2]), after[3],
-                        before[1], quote(before[2]), before[3],
+                        (after[0] - before[0]) / 1000, after[0], after[1], after[2][:QUOTE_LENGTH], after[3],
+                        before[1], before[2][:QUOTE_LENGTH], before[3],
                     ),
                 )  # fmt: skip - the line after, then the line before
         self.passed(*this)
@@ -140,6 +140,7 @@ class FileReading:
         self._listener = listener
         self._subjects = subjects
         self._head = Head(None, "", stream.name)
+        self._open_head, self._open = self._head, list[Hit]()  # the last record with hits
 
     def lines(self, opened: Iterable[Block]) -> Iterator[Row]:
         """Read whole blocks: from hit to hit, and from gap to gap."""
@@ -156,6 +157,8 @@ class FileReading:
             self.line += count
             self.bytes += len(data)
             subject.lines += count
+        for head, members in self._close():
+            yield from self._listener.hear(head, members, self._file)
         self.line += partial
         subject.lines += partial
 
@@ -175,7 +178,7 @@ class FileReading:
             at = record.at if record.at is not None else subject.last and subject.last[0]
             found = {index for _, index in scan(record.text.encode())}
             if found:
-                hit = Hit(record.line, record.text, quote(record.quote), tuple(sorted(found)))
+                hit = Hit(record.line, record.text, record.quote, 0, tuple(sorted(found)))
                 yield from self._listener.hear(Head(at, record.first_line, subject.name), [hit], self._file)
 
     def _counted(self, opened: Iterable[Block]) -> Iterator[bytes]:
@@ -202,19 +205,43 @@ class FileReading:
             line += int(np.count_nonzero(newlines[counted_to:start]))
             counted_to = start
             hits.append((start, self._hit(data, start, line + 1, by_line[start])))
-        for (_, head), members in groupby(hits, key=lambda pair: self._head_of(data, pair[0])):
-            yield from self._listener.hear(head, [hit for _, hit in members], self._file)
+        for head, members in self._records(data, hits):
+            yield from self._listener.hear(head, members, self._file)
+
+    def _records(self, data: bytes, hits: Iterable[tuple[int, Hit]]) -> Iterator[tuple[Head, list[Hit]]]:
+        """Group hits by the record that their lines belong to. The last one stays open: it may go on in the next block."""
+        goes_on = bool(self._open) and self._open_head == self._head and self._head.at is not None
+        begun, before = -1 if goes_on else -2, -1
+        for start, hit in hits:
+            now, head = self._head_of(data, start, before, (begun, self._open_head))
+            if now != begun:
+                yield from self._close()
+                begun, self._open_head = now, head
+            before = start
+            self._open.append(hit)
+        if begun < 0:  # it came with the block before, or nobody knows where it began: it must not grow for ever
+            yield from self._close()
+
+    def _close(self) -> Iterator[tuple[Head, list[Hit]]]:
+        if self._open:
+            yield self._open_head, self._open
+        self._open = []
 
     def _hit(self, data: bytes, start: int, line: int, found: dict[int, int]) -> Hit:
         end = data.find(b"\n", start)
         end = len(data) if end < 0 else end
         text = data[start:end].decode("utf-8", "replace").rstrip("\r")
-        return Hit(line, text, quote(text, min(found.values()) - start), tuple(sorted(found)))
+        return Hit(line, text, text, min(found.values()) - start, tuple(sorted(found)))
 
-    def _head_of(self, data: bytes, start: int) -> tuple[int, Head]:
-        """Return where the record begins that the line at `start` belongs to, looking upwards from it, and its head."""
+    def _head_of(self, data: bytes, start: int, before: int, known: tuple[int, Head]) -> tuple[int, Head]:
+        """Return where the record begins that the line at `start` belongs to, looking upwards from it, and its head.
+
+        The record of the line at `before` is `known`: there the search ends.
+        """
         time_at = self._form.time_at
         for _ in range(LINES_LOOKED_BACK):
+            if start == before:
+                return known
             end = data.find(b"\n", start)
             end = len(data) if end < 0 else end
             at = time_at(data, start, end)
@@ -265,11 +292,11 @@ def _activity(capture: str, file: str, subject: Subject) -> Iterator[Row]:
         labels = {
             "since": iso(gap.at - round(gap.seconds * 1000)),
             "before_line": str(gap.before_line),
-            "before_text": gap.before_text,
+            "before_text": quote(gap.before_text),
             "before_file": gap.before_file,
         }
         yield Row(
-            capture, gap.at, subject.name, None, SUBJECT_QUIET, gap.file, gap.line, gap.text, gap.seconds, labels,
+            capture, gap.at, subject.name, None, SUBJECT_QUIET, gap.file, gap.line, quote(gap.text), gap.seconds, labels,
         )
 
 
