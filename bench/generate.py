@@ -18,7 +18,7 @@ from typing import Any
 from bench import lines
 from bench.lines import Line
 
-VERSION = 1
+VERSION = 2
 """Goes up when anything here changes, so that an old folder is not taken for the new data."""
 
 SEED = 20201220
@@ -219,11 +219,15 @@ def _write_worker(root: Path, number: int) -> None:
 def _event(at: int, number: int, *, lost: bool) -> list[str]:
     iso = stamp(at).replace(" ", "T") + "Z"
     request = f"00000000-0000-4000-8000-{number:012x}"
-    end = f"{iso} END RequestId: {request}"
-    said = f"{iso} {iso}\t{request}\tINFO\torders\tEvent {number} delivered to orders-0@{number} in 4 ms"
-    if lost:
-        said = (
-            f"{iso} {iso}\t{request}\tERROR\torders\tEvent {number} failed: org.apache.kafka.common.errors.NetworkException: "
-            "The server disconnected before a response was received."
-        )
-    return [f"{iso} START RequestId: {request} Version: $LATEST", said, end]
+    begin, end = f"{iso} START RequestId: {request} Version: $LATEST", f"{iso} END RequestId: {request}"
+    if not lost:
+        return [begin, f"{iso} {iso}\t{request}\tINFO\torders\tEvent {number} delivered to orders-0@{number} in 4 ms", end]
+    cause = "org.apache.kafka.common.errors.NetworkException: The server disconnected before a response was received."
+    return [
+        begin,
+        f"{iso} {iso}\t{request}\tWARN\torg.apache.kafka.clients.producer.internals.Sender\t[Producer clientId=producer-1] "
+        f"Received invalid metadata error in produce request on partition orders-0 due to {cause}. Going to request metadata "
+        "update now",
+        f"{iso} {iso}\t{request}\tERROR\torders\tEvent {number} failed: {cause}",
+        end,
+    ]
