@@ -2,20 +2,28 @@
 
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from leadsman.catalogue import Mode, every_mode
 from leadsman.gate.program import Program, check
-from leadsman.model import State, Verdict
+from leadsman.model import State, Verdict, Words
 from leadsman.telemetry.source import every_source
 from leadsman.vocabulary import VOCABULARY
-from leadsman.words import placeholders
+from leadsman.words import fill, placeholders
 
 MODES = [pytest.param(mode, id=mode.name) for mode in every_mode()]
-RECORDINGS = [pytest.param(mode, folder, id=f"{mode.name}-{folder.name}") for mode in every_mode() for folder in mode.recordings()]
-BROKEN = [pytest.param(mode, folder, id=f"{mode.name}-{folder.name}") for mode in every_mode() for folder in mode.recordings() if folder.name.startswith("broken")]
+RECORDINGS = [
+    pytest.param(mode, folder, id=f"{mode.name}-{folder.name}") for mode in every_mode() for folder in mode.recordings()
+]
+BROKEN = [
+    pytest.param(mode, folder, id=f"{mode.name}-{folder.name}")
+    for mode in every_mode()
+    for folder in mode.recordings()
+    if folder.name.startswith("broken")
+]
 HEADINGS = ["What you see", "Why it happens", "How to be sure", "How to cure it", "What this page does not cover"]
 
 
@@ -43,7 +51,10 @@ def test_the_card_is_complete(mode: Mode):
     assert card.rivals
     assert card.cure
     assert len(card.story) == 5
-    assert all(link.claim and link.observed and link.contradicted and link.not_visible and link.settled_by for link in card.chain)
+    assert all(
+        link.claim and link.observed and link.contradicted and link.not_visible and link.settled_by
+        for link in card.chain
+    )
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -54,10 +65,13 @@ def test_the_links_of_a_chain_have_names_of_their_own(mode: Mode):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_every_plain_template_of_the_card_is_a_format_string(mode: Mode):
-    plain = [text for rival in mode.card.rivals for text in (rival.ruled_out, rival.stands) if isinstance(text, str)]
+def test_every_template_of_the_card_can_be_filled(mode: Mode):
+    templates = list(_templates(mode))
 
-    assert [placeholders(text) for text in plain]
+    filled = [fill(text, dict.fromkeys(placeholders(text), 1.0)) for text in templates]
+
+    assert filled
+    assert all(filled)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -155,3 +169,16 @@ def _symptoms_only(mode: Mode, folder: Path, diagnosed) -> list[str]:
     (finding,) = [each for each in diagnosis.findings if each.mode == mode.name]
     lines = finding.chain[-1].evidence
     return [line.text for line in lines if line.file == lines[0].file and line.time == lines[0].time]
+
+
+def _templates(mode: Mode) -> Iterator[str]:
+    """Every sentence of the card that can hold a figure."""
+    card = mode.card
+    links = [words for link in card.chain for words in (link.observed, link.contradicted, link.not_visible)]
+    rivals = [words for rival in card.rivals for words in (rival.ruled_out, rival.stands, rival.not_visible)]
+    for words in (card.summary, card.unsettled, *links, *rivals):
+        yield from _flat(words)
+
+
+def _flat(words: Words) -> Iterator[str]:
+    return iter([words]) if isinstance(words, str) else (text for each in words for text in _flat(each))

@@ -57,7 +57,7 @@ def test_a_set_that_is_there_needs_no_resolver(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_an_unknown_set_names_those_that_there_are() -> None:
-    with pytest.raises(UsageError, match="kafka-4.3.1"):
+    with pytest.raises(UsageError, match=r"kafka-4\.3\.1"):
         jars.fetch("kafka-9")
 
 

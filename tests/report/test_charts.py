@@ -89,6 +89,17 @@ def test_the_same_finding_is_drawn_in_the_same_bytes(finding, lanes):
     assert again == lanes
 
 
+@pytest.mark.parametrize(("shortest", "longest"), [(0.8, 5.5), (0.004, 0.02), (90, 100_000), (400, 700)])
+def test_an_axis_of_lengths_has_some_ticks_whatever_its_range(shortest, longest, finding):
+    points = [
+        replace(finding.points[0], since=finding.points[0].at - timedelta(seconds=s)) for s in (shortest, longest)
+    ]
+
+    labels = texts(drawn_gaps(points, {}))
+
+    assert 3 <= len(labels) - 1 <= 12
+
+
 def test_the_limit_and_the_hops_are_labelled(lengths):
     labels = texts(lengths)
 

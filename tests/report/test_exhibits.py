@@ -27,6 +27,10 @@ def lengths(points, figures, at_most):
     return chosen
 
 
+def at(minute):
+    return NOON + timedelta(minutes=minute)
+
+
 def minutes(span):
     return tuple((time - NOON).total_seconds() / 60 for time in span)
 
@@ -80,6 +84,34 @@ def test_a_trouble_without_a_gap_is_an_instant():
     assert gaps([point], {}, 10) is None
 
 
+def test_a_subject_is_active_only_where_it_was_seen():
+    seen = [
+        Point(subject="a", outcome="active", since=at(0), at=at(20)),
+        Point(subject="a", outcome="active", since=at(40), at=at(60)),
+    ]
+    points = [*seen, gap("a", 50, 300)]
+
+    lane = lanes(points, 5).lanes[0]
+
+    assert [minutes(span) for span in lane.active] == [(0, 20), (40, 45), (50, 60)]
+
+
+def test_where_the_moments_of_trouble_are_known_the_ends_of_gaps_are_not_marked():
+    points = [gap("a", 10, 720, "failed"), Point(subject="a", outcome="error", at=at(11))]
+
+    lane = lanes(points, 5).lanes[0]
+
+    assert [minutes(span) for span in lane.troubled] == [(-2, 10)]
+    assert lane.troubles == (at(11),)
+
+
+def test_a_stretch_of_activity_is_no_gap():
+    points = [Point(subject="a", outcome="active", since=at(0), at=at(60)), gap("a", 30, 90)]
+
+    assert [g.seconds for g in lengths(points, {}, 5).gaps] == [90]
+    assert [point.outcome for point in ranked(points, 5)] == ["unharmed"]
+
+
 def test_without_points_there_is_nothing_to_draw():
     assert timeline([], 3) is None
     assert gaps([], {"limit_low": 598.0}, 10) is None
@@ -110,10 +142,10 @@ def test_room_that_one_kind_does_not_need_goes_to_the_other():
 
 def test_hops_are_read_from_the_figures_and_share_a_line_where_they_share_a_limit():
     figures: dict[str, float | str] = {
-        "hop_broker_default": 600.0,
-        "hop_broker_configured": 600,
-        "hop_aws_nat_gateway": 350.0,
-        "hop_odd": "?",
+        "broker_default_limit": 600.0,
+        "broker_configured_limit": 600,
+        "aws_nat_gateway_limit": 350.0,
+        "odd_limit": "?",
         "errors": 7,
     }  # fmt: skip - one line of figures
 

@@ -16,6 +16,10 @@ CARD = FailureMode(
     title="Idle connections are closed under the client",
     harm=(Harm.LOST, Harm.DELAYED),
     summary="{errors:count} errors",
+    unsettled="",
+    absent="",
+    blind="",
+    next="",
     chain=(LINK, LINK),
     rivals=(RIVAL,),
     cure=(Cure("Close first", "From the client's side.", "connections.max.idle.ms=180000"), Cure("Retry", "It helps.")),
@@ -26,10 +30,12 @@ CARD = FailureMode(
 EXCERPT = "[WARN] The server disconnected before a response was received.."
 
 
-def on_terminal(markdown, width=80):
-    out = io.StringIO()
-    Console(file=out, width=width, force_terminal=False).print(markdown)
-    return out.getvalue()
+def on_terminal(page_text, excerpt=EXCERPT, encoding="utf-8"):
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding=encoding, newline="")
+    explain(CARD, page_text, excerpt, Console(file=stream, width=80, force_terminal=False))
+    stream.flush()
+    return raw.getvalue().decode(encoding)
 
 
 @pytest.fixture
@@ -59,11 +65,17 @@ def test_the_page_of_idle_disconnect_knows_words_and_settings_of_each_client(cli
 
 
 def test_an_explanation_reads_well_on_a_terminal(page_text):
-    text = on_terminal(explain(CARD, page_text, EXCERPT))
+    text = on_terminal(page_text)
 
     assert "What you see" in text
     assert "The server disconnected before a response was received.." in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_terminal_without_unicode_still_gets_the_explanation():
+    text = on_terminal("Grüße: {{ title }}", encoding="ascii")
+
+    assert "Idle connections are closed under the client" in text
 
 
 def test_settings_stand_within_their_step():
@@ -86,7 +98,7 @@ def test_an_excerpt_cannot_leave_its_block_or_act():
     filled = explanation(CARD, "{{ excerpt }}", "```\n# heading {{ title }}\n\x1b[31m````")
 
     assert filled == "`````text\n```\n# heading {{ title }}\n\\x1b[31m````\n`````"
-    assert "\x1b" not in on_terminal(explain(CARD, "{{ excerpt }}", "\x1b[31m"))
+    assert "\x1b" not in on_terminal("{{ excerpt }}", "\x1b[31m")
 
 
 def test_headings_within_code_are_no_sections():

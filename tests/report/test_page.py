@@ -12,7 +12,7 @@ import pytest
 from leadsman.errors import MissingPart
 from leadsman.model import Diagnosis, Evidence
 from leadsman.report import page as module
-from leadsman.report.page import LARGEST, page, write_page
+from leadsman.report.page import LARGEST, render, write_page
 
 
 class Outline(HTMLParser):
@@ -48,7 +48,7 @@ def with_lines(diagnosis, number, length):
 
 
 def test_the_verdict_comes_before_its_reasons_and_the_cure_before_the_rivals(present):
-    text = text_of(page([present]))
+    text = text_of(render([present]))
 
     order = [
         "PRESENT idle_disconnect",
@@ -67,7 +67,7 @@ def test_the_verdict_comes_before_its_reasons_and_the_cure_before_the_rivals(pre
 
 
 def test_a_quoted_line_stands_between_its_neighbours(present):
-    text = text_of(page([present]))
+    text = text_of(render([present]))
 
     before = text.index("1040 [INFO] 2020-12-20T08:14:03.120Z com.example.LinkHandler")
     line = text.index("1041 [WARN] 2020-12-20T08:14:03.120Z kafka-producer-network-thread")
@@ -76,7 +76,7 @@ def test_a_quoted_line_stands_between_its_neighbours(present):
 
 
 def test_a_line_that_supports_two_links_is_quoted_once(present):
-    html = page([present])
+    html = render([present])
 
     assert html.count("2020-12-20T08:14:03.120Z kafka-producer-network-thread") == 1
     assert html.count("(quoted above)") == 2
@@ -86,14 +86,14 @@ def test_a_line_that_supports_two_links_is_quoted_once(present):
     "names", [["present"], ["unknown"], ["absent"], ["hostile"], ["present", "hostile", "unknown"]]
 )
 def test_ids_are_unique_and_every_reference_leads_somewhere(names, request):
-    outline = Outline(page([request.getfixturevalue(name) for name in names]))
+    outline = Outline(render([request.getfixturevalue(name) for name in names]))
 
     assert len(outline.ids) == len(set(outline.ids))
     assert set(outline.targets) <= set(outline.ids)
 
 
 def test_several_captures_make_one_page_with_a_table_of_contents(present, unknown, absent):
-    html = page([present, unknown, absent])
+    html = render([present, unknown, absent])
 
     contents = html[html.index("<nav") : html.index("</nav>")]
     assert re.findall(r'href="#(c\d)"', contents) == ["c1", "c2", "c3"]
@@ -102,11 +102,11 @@ def test_several_captures_make_one_page_with_a_table_of_contents(present, unknow
 
 
 def test_one_capture_needs_no_table_of_contents(present):
-    assert "<nav" not in page([present])
+    assert "<nav" not in render([present])
 
 
 def test_a_hostile_line_adds_no_element_and_no_attribute(present, hostile):
-    safe, attacked = Outline(page([present])), Outline(page([hostile]))
+    safe, attacked = Outline(render([present])), Outline(render([hostile]))
 
     assert attacked.tags.count("script") == safe.tags.count("script") == 1
     assert attacked.tags.count("style") == safe.tags.count("style") == 1
@@ -115,7 +115,7 @@ def test_a_hostile_line_adds_no_element_and_no_attribute(present, hostile):
 
 
 def test_a_hostile_line_is_shown_as_it_is(hostile):
-    html = page([hostile])
+    html = render([hostile])
 
     assert "{{ 7*7 }}" in html
     assert "\\x1b[31mERROR" in html
@@ -124,7 +124,7 @@ def test_a_hostile_line_is_shown_as_it_is(hostile):
 
 
 def test_the_policy_knows_the_one_script_by_its_hash(present):
-    html = page([present])
+    html = render([present])
 
     script = html[html.index("<script>") + len("<script>") : html.index("</script>")]
     digest = b64encode(sha256(script.encode()).digest()).decode()
@@ -133,25 +133,25 @@ def test_the_policy_knows_the_one_script_by_its_hash(present):
 
 
 def test_nothing_is_asked_of_the_network(present):
-    html = page([present])
+    html = render([present])
 
     addresses = set(re.findall(r"""(?:https?:)?//[\w.-]+""", html))
     assert addresses <= {"http://www.w3.org"}
 
 
 def test_the_same_findings_make_the_same_page(present, unknown):
-    assert page([present, unknown]) == page([present, unknown])
+    assert render([present, unknown]) == render([present, unknown])
 
 
 def test_two_hundred_lines_of_evidence_fit(present):
-    html = page([with_lines(present, 200, 300)])
+    html = render([with_lines(present, 200, 300)])
 
     assert len(html.encode()) < LARGEST
     assert "worker-199.log:50" in html
 
 
 def test_a_page_that_would_be_too_large_is_shortened_and_says_so(present):
-    html = page([with_lines(present, 5_000, 5_000)] * 5)
+    html = render([with_lines(present, 5_000, 5_000)] * 5)
 
     assert len(html.encode()) < LARGEST
     assert "This page was shortened" in html
@@ -161,7 +161,7 @@ def test_a_page_that_would_be_too_large_is_shortened_and_says_so(present):
 def test_thousands_of_captures_are_all_listed_and_the_worst_are_shown(absent, unknown, present):
     clean = [replace(absent, path=f"clean-{n}") for n in range(1_500)]
 
-    html = page([*clean, unknown, present])
+    html = render([*clean, unknown, present])
 
     assert len(html.encode()) < LARGEST
     assert html.count("clean-") > 1_500
@@ -171,14 +171,14 @@ def test_thousands_of_captures_are_all_listed_and_the_worst_are_shown(absent, un
 
 
 def test_a_clean_capture_says_that_nothing_was_found(absent):
-    text = text_of(page([absent]))
+    text = text_of(render([absent]))
 
     assert "Nothing was found." in text
     assert "None in what was read." in text
 
 
 def test_a_capture_in_which_nothing_was_looked_for_is_not_good_news():
-    text = text_of(page([Diagnosis(path="empty", verdicts={})]))
+    text = text_of(render([Diagnosis(path="empty", verdicts={})]))
 
     assert "UNKNOWN" in text
     assert "Nothing was found." not in text
@@ -195,12 +195,12 @@ def test_a_light_installation_is_told_what_to_install(present, monkeypatch):
     module._environment.cache_clear()
 
     with pytest.raises(MissingPart, match=r"pip install 'leadsman\[spark\]'"):
-        page([present])
+        render([present])
 
 
 def test_matplotlib_is_imported_only_when_something_is_drawn(absent, monkeypatch):
     monkeypatch.delitem(sys.modules, "leadsman.report.charts", raising=False)
 
-    page([absent])
+    render([absent])
 
     assert "leadsman.report.charts" not in sys.modules

@@ -62,16 +62,21 @@ def test_a_source_reports_only_what_the_vocabulary_names(source):
     assert source.reports <= set(v.VOCABULARY)
 
 
-def hyperscan_hits(text):
+@pytest.fixture(scope="module")
+def hyperscan_hits():
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
     database.compile(
         expressions=[pattern.encode() for pattern in PATTERNS],
         ids=list(range(len(PATTERNS))),
         flags=[0] * len(PATTERNS),
     )
-    found = []
-    database.scan(text.encode(), match_event_handler=lambda index, *_: found.append(index))
-    return found
+
+    def hits(text):
+        found = []
+        database.scan(text.encode(), match_event_handler=lambda index, *_: found.append(index))
+        return found
+
+    return hits
 
 
 @pytest.mark.parametrize("pattern", range(len(PATTERNS)), ids=PATTERNS)
@@ -83,7 +88,7 @@ def test_re2_means_the_same_as_python(pattern):
     assert by_re2 == by_python
 
 
-def test_hyperscan_means_the_same_as_python():
+def test_hyperscan_means_the_same_as_python(hyperscan_hits):
     by_python = [{i for i, pattern in enumerate(PATTERNS) if re.search(pattern, line)} for line in LINES]
 
     by_hyperscan = [set(hyperscan_hits(line)) for line in LINES]
@@ -91,13 +96,36 @@ def test_hyperscan_means_the_same_as_python():
     assert by_hyperscan == by_python
 
 
-def test_hyperscan_finds_in_a_block_what_python_finds_in_its_lines():
+def test_hyperscan_finds_in_a_block_what_python_finds_in_its_lines(hyperscan_hits):
     by_python = {i for i, pattern in enumerate(PATTERNS) if any(re.search(pattern, line) for line in LINES)}
 
     assert set(hyperscan_hits("\n".join(LINES))) == by_python
 
 
-def test_no_pattern_reports_a_match_at_each_of_its_letters():
+def test_no_pattern_reports_a_match_at_each_of_its_letters(hyperscan_hits):
     hits = [hyperscan_hits(line) for line in LINES]
 
     assert max(found.count(index) for found in hits for index in found) <= 4
+
+
+OVERLONG = [
+    "a",
+    "a.",
+    "0f",
+    " ",
+    "/1: ",
+    "%4|",
+    "a=",
+    "clientId=",
+    "<BrokerConnection node_id=",
+    "deliver ",
+    '"error":',
+]
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("word", OVERLONG)
+def test_no_overlong_line_takes_for_ever(word):
+    line = word * (20_000 // len(word))
+
+    assert [pattern.search(line) for _, _, pattern in every_signature()] == [None] * len(PATTERNS)

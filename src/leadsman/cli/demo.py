@@ -22,8 +22,16 @@ KAFKA = "4.3.1"
 
 
 @click.command("demo", short_help="Reproduce, diagnose and cure one failure: the whole way in a minute.")
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("runs/demo"), show_default=True, help="Captures and the report land here.")
-@click.option("--client", default="confluent-kafka", show_default=True, metavar="NAME[@VERSION]", help="The client that suffers.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("runs/demo"),
+    show_default=True,
+    help="Captures and the report land here.",
+)
+@click.option(
+    "--client", default="confluent-kafka", show_default=True, metavar="NAME[@VERSION]", help="The client that suffers."
+)
 @click.option("--mode", default="idle_disconnect", show_default=True, help="The failure.")
 def command(out: Path, client: str, mode: str) -> int:
     """Reproduce a failure on a real broker, diagnose the capture on Spark, write the page; then show the cured twin.

@@ -64,14 +64,48 @@ def _mode_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -
 
 @click.command("diagnose", epilog=EPILOG, short_help="Name the root cause of what a capture or a log folder shows.")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--out", type=click.Path(file_okay=False), help="Write report.html, findings.json and the event table here.")
-@click.option("--table", type=click.Choice(["parquet", "delta"]), default="parquet", show_default=True, help="Format of the event table in --out.")
-@click.option("--format", "form", type=click.Choice(["console", "json"]), default="console", show_default=True, help="What to print.")
-@click.option("--mode", "modes", multiple=True, metavar="NAME", shell_complete=_mode_names, help="Only this failure mode; may be repeated.")
+@click.option(
+    "--out", type=click.Path(file_okay=False), help="Write report.html, findings.json and the event table here."
+)
+@click.option(
+    "--table",
+    type=click.Choice(["parquet", "delta"]),
+    default="parquet",
+    show_default=True,
+    help="Format of the event table in --out.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["console", "json"]),
+    default="console",
+    show_default=True,
+    help="What to print.",
+)
+@click.option(
+    "--mode",
+    "modes",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=_mode_names,
+    help="Only this failure mode; may be repeated.",
+)
 @click.option("--since", type=Moment(), help="Leave out what came before.")
 @click.option("--until", type=Moment(), help="Leave out what came after.")
-@click.option("--timezone", default="UTC", show_default=True, metavar="ZONE", help="Zone of times that carry none, such as Europe/Berlin.")
-@click.option("--set", "settings", multiple=True, metavar="MODE.PARAMETER=VALUE", help="Change a detector's threshold; may be repeated.")
+@click.option(
+    "--timezone",
+    default="UTC",
+    show_default=True,
+    metavar="ZONE",
+    help="Zone of times that carry none, such as Europe/Berlin.",
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="MODE.PARAMETER=VALUE",
+    help="Change a detector's threshold; may be repeated.",
+)
 @click.option("--master", metavar="URL", help="A Spark master, such as spark://host:7077 or local[4].")
 @click.option("--remote", metavar="URL", help="A Spark Connect server, such as sc://host:15002.")
 @click.option("--spark-conf", "conf", multiple=True, metavar="K=V", help="A Spark setting; may be repeated.")
@@ -140,8 +174,11 @@ def _keeper(folder: Path, table: str) -> Callable[[DataFrame], None]:
 
 def write(diagnoses: Sequence[Diagnosis], folder: Path) -> None:
     """Write findings.json and report.html into the folder."""
+    from leadsman.pipeline.neighbours import with_neighbours  # noqa: PLC0415
     from leadsman.report.findings_json import dumps  # noqa: PLC0415
     from leadsman.report.page import write_page  # noqa: PLC0415
+
+    diagnoses = [with_neighbours(diagnosis) for diagnosis in diagnoses]
 
     (folder / "findings.json").write_text(dumps(diagnoses) + "\n", encoding="utf-8")
     click.echo(f"Report: {write_page(diagnoses, folder / 'report.html')}", err=True)

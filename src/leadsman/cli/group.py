@@ -69,9 +69,17 @@ class Lazy(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-@click.group(cls=Lazy, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Lazy, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(__version__, prog_name="leadsman")
-@click.option("--config", "config_file", type=click.Path(dir_okay=False), envvar="LEADSMAN_CONFIG", help="Settings file; default ./leadsman.toml where there is one.")
+@click.option(
+    "--config",
+    "config_file",
+    type=click.Path(dir_okay=False),
+    envvar="LEADSMAN_CONFIG",
+    help="Settings file; default ./leadsman.toml where there is one.",
+)
 @click.pass_context
 def group(ctx: click.Context, config_file: str | None) -> None:
     """Name the root cause of Kafka client incidents while every broker dashboard is green."""
@@ -100,10 +108,15 @@ def run(arguments: Sequence[str] | None = None) -> int:
             click.echo("See: leadsman --help", err=True)
         return COULD_NOT_RUN
     except Exception as error:  # noqa: BLE001 - the process's edge: a bug must not look like exit code 1, "PRESENT"
-        click.echo(f"leadsman: a fault of leadsman's own: {type(error).__name__}: {error}", err=True)
+        click.echo(f"leadsman: a fault of leadsman's own: {type(error).__name__}: {_first_line(error)}", err=True)
         click.echo(_where(error), err=True)
         return COULD_NOT_RUN
     return answer if isinstance(answer, int) else 0
+
+
+def _first_line(error: Exception) -> str:
+    """Return what matters of an error; those of Spark bring the whole stack of the JVM along."""
+    return (str(error).strip().splitlines() or [""])[0][:500]
 
 
 def _where(error: Exception) -> str:

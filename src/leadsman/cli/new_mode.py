@@ -25,7 +25,12 @@ PARTS = {
 
 @click.command("new-mode", short_help="Scaffold a new failure mode.")
 @click.argument("name")
-@click.option("--into", type=click.Path(file_okay=False, path_type=Path), default=MODES, help="The folder of the modes; default: this installation's.")
+@click.option(
+    "--into",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=MODES,
+    help="The folder of the modes; default: this installation's.",
+)
 def command(name: str, into: Path) -> None:
     """Write the folder of a new failure mode, named for what is wrong: leaderless_partition, not election_fix.
 

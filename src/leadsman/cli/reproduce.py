@@ -39,18 +39,40 @@ def _modes(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> lis
     return [mode.name for mode in every_mode() if mode.name.startswith(incomplete)]
 
 
-@click.command("reproduce", epilog=EPILOG, short_help="Make a failure happen on real brokers, or show that its cure holds.")
+@click.command(
+    "reproduce", epilog=EPILOG, short_help="Make a failure happen on real brokers, or show that its cure holds."
+)
 @click.argument("mode", shell_complete=_modes)
-@click.option("--client", default="confluent-kafka", show_default=True, metavar="NAME[@VERSION]", help="java, confluent-kafka, kafka-python or aiokafka; java takes a version, such as java@2.7.2.")
+@click.option(
+    "--client",
+    default="confluent-kafka",
+    show_default=True,
+    metavar="NAME[@VERSION]",
+    help="java, confluent-kafka, kafka-python or aiokafka; java takes a version, such as java@2.7.2.",
+)
 @click.option("--cured", is_flag=True, help="Play the cured twin instead.")
 @click.option("--near-miss", metavar="NAME", help="Play what looks alike and is not.")
 @click.option("--variant", metavar="NAME", help="Play any variant by its name, such as broken_frozen.")
 @click.option("--kafka", default="4.3.1", show_default=True, metavar="VERSION", help="Version of the brokers.")
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Write the capture here; otherwise it is thrown away.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write the capture here; otherwise it is thrown away.",
+)
 @click.option("--keep", is_flag=True, help="Keep the brokers' own folder beside the capture.")
-@click.option("--diagnose/--no-diagnose", "diagnosed", default=True, show_default=True, help="Diagnose the capture afterwards.")
+@click.option(
+    "--diagnose/--no-diagnose", "diagnosed", default=True, show_default=True, help="Diagnose the capture afterwards."
+)
 def command(  # noqa: PLR0917 - click calls by name
-    mode: str, client: str, cured: bool, near_miss: str | None, variant: str | None, kafka: str, out: Path | None, keep: bool, diagnosed: bool,  # noqa: FBT001
+    mode: str,
+    client: str,
+    cured: bool,
+    near_miss: str | None,
+    variant: str | None,
+    kafka: str,
+    out: Path | None,
+    keep: bool,
+    diagnosed: bool,  # noqa: FBT001
 ) -> int:
     """Start brokers on free loopback ports, run the program that suffers, and measure the harm by what was stored.
 
@@ -73,7 +95,9 @@ def play(mode: Mode, variant: str, *, client: str, kafka: str, out: Path, keep: 
     from leadsman.lab.reproduce import run  # noqa: PLC0415 - the clients' libraries are loaded only now
 
     with steps() as say:
-        return run(mode.scenario.EXPERIMENT, out=out, client=client, variant=variant, kafka=kafka, keep=keep, progress=say)
+        return run(
+            mode.scenario.EXPERIMENT, out=out, client=client, variant=variant, kafka=kafka, keep=keep, progress=say
+        )
 
 
 def harm(outcome: Outcome) -> str:

@@ -31,7 +31,9 @@ def defaults(path: str | None = None) -> dict[str, Any]:
 def _options(file: Path, name: str, table: object) -> dict[str, Any]:
     """Return a table with its option names as the command line's parameters are called."""
     if not isinstance(table, dict):
-        raise UsageError(f"{file}: {name!r} stands before the first table. Put it below its command, such as [diagnose].")
+        raise UsageError(
+            f"{file}: {name!r} stands before the first table. Put it below its command, such as [diagnose]."
+        )
     return {key.replace("-", "_"): _pairs(value) for key, value in table.items()}
 
 

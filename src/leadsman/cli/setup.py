@@ -21,7 +21,12 @@ Examples:
 
 
 @click.command("setup", epilog=EPILOG, short_help="Fetch jars and prepare the fast start.")
-@click.option("--fast-start/--no-fast-start", default=True, show_default=True, help="Make the class archive (about 150 MB) that makes Spark start twice as fast.")
+@click.option(
+    "--fast-start/--no-fast-start",
+    default=True,
+    show_default=True,
+    help="Make the class archive (about 150 MB) that makes Spark start twice as fast.",
+)
 @click.option("--again", is_flag=True, help="Make the archive even if there is one.")
 def command(*, fast_start: bool, again: bool) -> None:
     """Fetch the pinned jars, compile the Java programs, and archive the classes that a diagnosis loads.

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Self
 
 from leadsman import jars, java
 from leadsman.errors import BrokerDidNotStart, LabError
-from leadsman.lab.process import Program
+from leadsman.lab.process import Program, undisturbed
 from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -127,7 +127,8 @@ class Broker:
         """Start it and return at once."""
         self._read_from = self.log.stat().st_size if self.log.exists() else 0
         self.starts += 1
-        self.program = self.java("kafka.Kafka", "server.properties", heap_mb=self.plan.heap_mb)
+        with undisturbed():
+            self.program = self.java("kafka.Kafka", "server.properties", heap_mb=self.plan.heap_mb)
 
     def start(self) -> None:
         """Start it and wait until it serves; once more if it hangs or dies on the way."""
@@ -225,10 +226,12 @@ class Cluster:
 
 def _format(nodes: tuple[Broker, ...]) -> None:
     """Format all nodes at once: each is a JVM of its own."""
-    cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    # A random first letter is "-" once in 64 times, and then the tool takes the identifier for an option.
+    cluster_id = base64.urlsafe_b64encode(b"lab" + uuid.uuid4().bytes[3:]).decode().rstrip("=")
     with ExitStack() as stack:
         arguments = ("format", "-t", cluster_id, "-c", "server.properties")
-        tools = [stack.enter_context(node.java("kafka.tools.StorageTool", *arguments)) for node in nodes]
+        with undisturbed():
+            tools = [stack.enter_context(node.java("kafka.tools.StorageTool", *arguments)) for node in nodes]
         for node, tool in zip(nodes, tools, strict=True):
             if tool.ended(within=TOOL_WITHIN):
                 raise LabError(f"Formatting node {node.id} failed:\n{(node.folder / 'output.log').read_text()}")

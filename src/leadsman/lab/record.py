@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from leadsman.capture import Absent, Item, Manifest, write_file, write_manifest
+from leadsman.lab.clients import SOURCES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,8 +18,17 @@ if TYPE_CHECKING:
     from leadsman.lab.cluster import Broker
 
 
-NEUTRAL_FOLDER = "/kafka"
-"""Kafka makes its folders absolute in its log; the temporary one is this machine's business and a new one each time."""
+def neutral_names(working_folder: Path) -> dict[str, str]:
+    """Return what this machine calls its folders, and what a capture calls them.
+
+    Kafka makes its folders absolute in its log, and Python's stack traces name the libraries' places.
+    """
+    return {
+        str(working_folder): "/kafka",
+        sys.prefix: "/app/.venv",
+        sys.base_prefix: "/usr/local",
+        str(SOURCES): "/app",
+    }
 
 
 @dataclass(slots=True)
@@ -39,7 +50,8 @@ class Recorder:
         """Add a copy of a file, its folder's name made neutral; say in the manifest if there is none."""
         try:
             text = path.read_text(encoding="utf-8", errors="surrogateescape")
-            text = text.replace(str(self.working_folder), NEUTRAL_FOLDER)
+            for name, neutral in neutral_names(self.working_folder).items():
+                text = text.replace(name, neutral)
         except OSError as error:
             self._absent.append(Absent(what=file, why=error.strerror or str(error)))
         else:

@@ -16,6 +16,7 @@ from leadsman.lab.cluster import ADDRESS, TOOL_WITHIN, Cluster, Plan
 from leadsman.lab.experiment import Experiment, Stage, Variant
 from leadsman.lab.ledger import Ledger, judge, read_topic
 from leadsman.lab.network import Forwarder
+from leadsman.lab.process import undisturbed
 from leadsman.lab.record import Recorder
 
 if TYPE_CHECKING:
@@ -131,17 +132,20 @@ def _set(
     play.phase("warm_up", f"Starting {len(variant.workers)} workers with {client.label}")
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="leadsman-workers-")))
     topic = play.experiment.topic
-    workers: dict[str, Worker] = {
-        name: stack.enter_context(clients.Worker.start(name, client, topic=topic, settings=translated, folder=folder))
-        for name in variant.workers
-    }
+    workers: dict[str, Worker] = {}
+    for name in variant.workers:
+        with undisturbed():
+            worker = clients.Worker.start(name, client, topic=topic, settings=translated, folder=folder)
+            workers[name] = stack.enter_context(worker)
     notes = [f"{client.name} has no setting {name}; it was left out." for name in lacking]
     return Stage(cluster=cluster, forwarder=forwarder, workers=workers, progress=play.progress), settings, notes
 
 
 def _play(play: _Run, stage: Stage, settings: Mapping[str, str], notes: list[str], *, keep: bool) -> Outcome:
     recorder = Recorder(play.out, working_folder=stage.cluster.nodes[0].folder.parent, began=play.began)
-    with stage.cluster.describe_topics() as describing:
+    with ExitStack() as stack:
+        with undisturbed():
+            describing = stack.enter_context(stage.cluster.describe_topics())
         stage.warm_up()
         play.phase("incident", play.plays.says)
         play.plays.play(stage)

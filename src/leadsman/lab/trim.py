@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from leadsman.capture import Item, read_manifest, write_manifest
@@ -15,28 +16,49 @@ if TYPE_CHECKING:
 DUMP_LINES = 50
 """A record with more continuation lines is a settings dump: a broker's has 350, and it prints four a start."""
 
-LARGEST = 60_000
-"""Bytes that one file may keep. What is larger after its dumps are cut repeats itself."""
+LARGEST = 40_000
+"""Bytes from which on a file is cut further: a dozen recordings of a few files each are to fit into a repository."""
 
-_TIME = re.compile(r"^\[?[\d\-]+ [\d:,.]+\]? ")
+EDGE = 18_000
+"""Bytes kept at either end of a broker's log. The first settings dump, 15,500 bytes, is at the start."""
+
+AROUND = 8
+"""Lines kept on either side of a turning point."""
+
+REPEAT_AFTER = timedelta(seconds=0.5)
+"""A storm of one complaint is thinned to one in this time: short, so that no cut looks like a quiet gap."""
+
+_TIME = re.compile(r"^\[?(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[,.]\d{3})\]? ")
+_COMPLAINT = re.compile(r" (?:ERROR|WARN|WARNING) ")
+_TURNING_POINT = re.compile(
+    r"Kafka Server started|[Bb]eginning controlled shutdown|Server id=\d+\] shutting down|Starting \S*Server"
+)
 
 
-def trim(folder: Path, *, largest: int = LARGEST) -> None:
+def trim(folder: Path) -> None:
     """Trim every log of a capture, and say in its manifest which and how."""
     manifest = read_manifest(folder)
     assert manifest is not None, f"{folder} is no capture"
-    items = tuple(_trimmed(folder, item, largest) for item in manifest.items)
+    items = tuple(_trimmed(folder, item) for item in manifest.items)
     write_manifest(folder, replace(manifest, items=items))
 
 
-def _trimmed(folder: Path, item: Item, largest: int) -> Item:
+def _trimmed(folder: Path, item: Item) -> Item:
     path = folder / item.file
     before = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    after = without_middle(without_repeated_dumps(before), largest)
+    after = shortened(before, whole_story=item.source == "client_log")
     if after == before:
         return item
     path.write_text("".join(after), encoding="utf-8")
     return replace(item, note=f"Trimmed for the repository: {len(after)} of {len(before)} lines, repeated runs cut.")
+
+
+def shortened(lines: list[str], *, whole_story: bool) -> list[str]:
+    """Cut what repeats itself. `whole_story` is for a client's log, whose silences mean something: none is made."""
+    lines = without_repeated_dumps(lines)
+    if sum(map(len, lines)) <= LARGEST:
+        return lines
+    return without_storms(lines) if whole_story else turning_points(lines)
 
 
 def without_repeated_dumps(lines: list[str]) -> list[str]:
@@ -51,11 +73,34 @@ def without_repeated_dumps(lines: list[str]) -> list[str]:
     return kept
 
 
+def without_storms(lines: list[str]) -> list[str]:
+    """Cut warnings and errors that repeat one of the same kind within REPEAT_AFTER."""
+    last: dict[str, datetime] = {}
+    kept: list[str] = []
+    for record in _records(lines):
+        kind, at = _kind(record[0]), _time(record[0])
+        if at and _COMPLAINT.search(record[0]):
+            if kind in last and at - last[kind] < REPEAT_AFTER:
+                continue
+            last[kind] = at
+        kept += record
+    return kept
+
+
+def turning_points(lines: list[str]) -> list[str]:
+    """Keep a run at the start, one at the end, and one around every start and shutdown."""
+    keep = {*range(_first(lines, EDGE)), *range(len(lines) - _first(lines[::-1], EDGE), len(lines))}
+    for number, line in enumerate(lines):
+        if _TURNING_POINT.search(line):
+            keep |= set(range(number - AROUND, number + AROUND + 1))
+    return [line for number, line in enumerate(lines) if number in keep]
+
+
 def _records(lines: list[str]) -> Iterator[list[str]]:
-    """Yield each line with the lines that continue it: those that begin with white space, or hold nothing."""
+    """Yield each line with the lines that continue it: those that carry no time."""
     record: list[str] = []
     for line in lines:
-        if record and not line[0].isspace():
+        if record and _TIME.match(line):
             yield record
             record = []
         record.append(line)
@@ -63,13 +108,13 @@ def _records(lines: list[str]) -> Iterator[list[str]]:
         yield record
 
 
-def without_middle(lines: list[str], largest: int) -> list[str]:
-    """Keep a run at the start and a run at the end that together have at most `largest` bytes."""
-    if sum(map(len, lines)) <= largest:
-        return lines
-    head = _first(lines, largest // 2)
-    tail = _first(lines[::-1], largest // 2)
-    return lines[:head] + lines[len(lines) - tail :]
+def _kind(line: str) -> str:
+    return re.sub(r"\d+", "N", _TIME.sub("", line))
+
+
+def _time(line: str) -> datetime | None:
+    match = _TIME.match(line)
+    return datetime.fromisoformat(match[1].replace(",", ".")).replace(tzinfo=UTC) if match else None
 
 
 def _first(lines: list[str], largest: int) -> int:

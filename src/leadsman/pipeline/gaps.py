@@ -92,7 +92,9 @@ def previous_mark(block: bytes, limit: int, time_at: TimeAt) -> Mark | None:
     return None
 
 
-def gaps_between(block: bytes, first: Mark, last: Mark, time_at: TimeAt, *, floor_ms: int) -> Iterator[tuple[Mark, Mark]]:
+def gaps_between(
+    block: bytes, first: Mark, last: Mark, time_at: TimeAt, *, floor_ms: int
+) -> Iterator[tuple[Mark, Mark]]:
     """Yield the neighbouring lines between `first` and `last` that lie at least `floor_ms` apart, in order."""
     pending = [(first, last)]
     while pending:

@@ -20,6 +20,7 @@ from leadsman.pipeline.record import QUOTE_LENGTH, Head, Hit, Listener, iso, quo
 from leadsman.pipeline.scanner import scanner
 from leadsman.telemetry.format import NotText
 from leadsman.telemetry.recognise import recognise
+from leadsman.telemetry.source import LONGEST_MATCH
 from leadsman.vocabulary import FILE_NOT_UNDERSTOOD, FILE_READ, SUBJECT_ACTIVE, SUBJECT_QUIET
 
 if TYPE_CHECKING:
@@ -36,6 +37,9 @@ LINES_LOOKED_BACK = 400
 
 RECORDS_LOOKED_AHEAD = 200
 """Records by which it is seen whether a file runs forwards or backwards in time."""
+
+LONG_LINE = 16_384
+"""Characters. On a longer line a signature is tried only around the first thing that was found."""
 
 NEWLINE = 10
 
@@ -62,8 +66,14 @@ class Subject:
             if after[0] - before[0] >= self.gaps.floor_ms:
                 self.gaps.add(
                     Gap(
-                        (after[0] - before[0]) / 1000, after[0], after[1], after[2][:QUOTE_LENGTH], after[3],
-                        before[1], before[2][:QUOTE_LENGTH], before[3],
+                        (after[0] - before[0]) / 1000,
+                        after[0],
+                        after[1],
+                        after[2][:QUOTE_LENGTH],
+                        after[3],
+                        before[1],
+                        before[2][:QUOTE_LENGTH],
+                        before[3],
                     ),
                 )  # fmt: skip - the line after, then the line before
         self.passed(*this)
@@ -83,7 +93,7 @@ def read(stream: Stream, zone: tzinfo) -> Iterator[Row]:
         if isinstance(form, str):
             yield _not_understood(stream.capture, file, form)
         elif form is not None:
-            yield from _read_file(file, form, stream, listener, subjects)
+            yield from _read_file(file, form, stream=stream, listener=listener, subjects=subjects)
     yield from listener.unknown_errors()
     for subject in subjects.values():
         yield from _activity(stream.capture, stream.files[0].name, subject)
@@ -111,8 +121,10 @@ def _sample(file: File, zone: tzinfo) -> tuple[Format | str | None, int | None]:
     return form, None if mark is None else mark.at
 
 
-def _read_file(file: File, form: Format, stream: Stream, listener: Listener, subjects: dict[str, Subject]) -> Iterator[Row]:
-    reading = FileReading(file, form, stream, listener, subjects)
+def _read_file(
+    file: File, form: Format, *, stream: Stream, listener: Listener, subjects: dict[str, Subject]
+) -> Iterator[Row]:
+    reading = FileReading(file, form, stream=stream, listener=listener, subjects=subjects)
     opened = blocks(file.path)
     trouble: str | None = None
     with closing(opened):
@@ -120,7 +132,11 @@ def _read_file(file: File, form: Format, stream: Stream, listener: Listener, sub
             yield from reading.records(opened) if form.records else reading.lines(opened)
         except (Unreadable, OSError) as error:
             trouble = str(error)
-    labels = {"bytes": str(reading.bytes), "format": ", ".join(form.names), "sources": ",".join(sorted(listener.sources))}
+    labels = {
+        "bytes": str(reading.bytes),
+        "format": ", ".join(form.names),
+        "sources": ",".join(sorted(listener.sources)),
+    }
     labels |= {"zoned": str(form.zoned).lower(), "timed": str(reading.timed).lower()}
     yield Row(stream.capture, None, stream.name, None, FILE_READ, file.name, 0, None, float(reading.line), labels)
     if trouble:
@@ -130,7 +146,9 @@ def _read_file(file: File, form: Format, stream: Stream, listener: Listener, sub
 class FileReading:
     """The reading of one file: which line it has come to, and which record that line belongs to."""
 
-    def __init__(self, file: File, form: Format, stream: Stream, listener: Listener, subjects: dict[str, Subject]) -> None:
+    def __init__(
+        self, file: File, form: Format, *, stream: Stream, listener: Listener, subjects: dict[str, Subject]
+    ) -> None:
         self.bytes = 0
         self.line = 0  # lines that lie behind
         self.timed = False  # whether any line had a time
@@ -163,23 +181,29 @@ class FileReading:
         subject.lines += partial
 
     def records(self, opened: Iterable[Block]) -> Iterator[Row]:
-        """Read record by record, as the format hands them out."""
+        """Read record by record, as the format hands them out. Hits wait until their writer begins its next record."""
         _, scan = scanner()
         assert self._form.records is not None
         coming = self._form.records(self._counted(opened))
         first = list(islice(coming, RECORDS_LOOKED_AHEAD))
         falling = _falling(first)
+        waiting: dict[str, tuple[Head, list[Hit]]] = {}
         for record in chain(first, coming):
             subject = self._subject(record.subject or self._stream.name)
             subject.lines += 1
             if record.at is not None:
                 self.timed = True
                 subject.wrote(record.at, record.line, record.quote, self._file, falling=falling)
-            at = record.at if record.at is not None else subject.last and subject.last[0]
             found = {index for _, index in scan(record.text.encode())}
+            if record.head is None and subject.name in waiting:
+                yield from self._listener.hear(*waiting.pop(subject.name), self._file)
             if found:
+                at = record.at if record.at is not None else subject.last and subject.last[0]
+                head = Head(at, record.first_line, subject.name)
                 hit = Hit(record.line, record.text, record.quote, 0, tuple(sorted(found)))
-                yield from self._listener.hear(Head(at, record.first_line, subject.name), [hit], self._file)
+                waiting.setdefault(subject.name, (head, []))[1].append(hit)
+        for head, hits in waiting.values():
+            yield from self._listener.hear(head, hits, self._file)
 
     def _counted(self, opened: Iterable[Block]) -> Iterator[bytes]:
         for block in opened:
@@ -231,7 +255,9 @@ class FileReading:
         end = data.find(b"\n", start)
         end = len(data) if end < 0 else end
         text = data[start:end].decode("utf-8", "replace").rstrip("\r")
-        return Hit(line, text, text, min(found.values()) - start, tuple(sorted(found)))
+        near = min(found.values()) - start
+        window = text if len(text) <= LONG_LINE else text[max(0, near - LONGEST_MATCH) : near + LONGEST_MATCH]
+        return Hit(line, window, text, near, tuple(sorted(found)))
 
     def _head_of(self, data: bytes, start: int, before: int, known: tuple[int, Head]) -> tuple[int, Head]:
         """Return where the record begins that the line at `start` belongs to, looking upwards from it, and its head.
@@ -296,7 +322,16 @@ def _activity(capture: str, file: str, subject: Subject) -> Iterator[Row]:
             "before_file": gap.before_file,
         }
         yield Row(
-            capture, gap.at, subject.name, None, SUBJECT_QUIET, gap.file, gap.line, quote(gap.text), gap.seconds, labels,
+            capture,
+            gap.at,
+            subject.name,
+            None,
+            SUBJECT_QUIET,
+            gap.file,
+            gap.line,
+            quote(gap.text),
+            gap.seconds,
+            labels,
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from leadsman.pipeline.events import Row
@@ -74,29 +75,43 @@ class Listener:
     messages: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def hear(self, head: Head, hits: Iterable[Hit], file: str) -> Iterator[Row]:
-        """Yield the record's events, each kind once (settings: one a line)."""
-        said: set[object] = set()
+        """Yield the record's events, each kind once, settings apart."""
+        said: set[str] = set()
         unknown: Hit | None = None
         for hit in hits:
             for index in hit.signatures:
-                source, signature, pattern = every_signature()[index]
-                if signature.event == ERROR:
+                event = every_signature()[index][1].event
+                if event == ERROR:
                     unknown = unknown or hit
-                    continue
-                key = (signature.event, hit.line) if signature.event == SETTING else signature.event
-                match = pattern.search(hit.text)
-                told = None if match is None or key in said else signature.read(match, head.text)
-                if told is None:
-                    continue
-                said.add(key)
-                if signature.names_source:
-                    self.sources.add(source.name)
-                labels, value = told
-                yield Row(
-                    self.capture, head.at, head.subject, source.name, signature.event, file, hit.line, hit.quote, value, labels,
-                )  # fmt: skip - in the order of the fields
+                elif event == SETTING or event not in said:
+                    told = list(self._told(index, head, hit, file))
+                    said.update(row.name for row in told)
+                    yield from told
         if unknown is not None and not said:
             self._group(head, unknown, file)
+
+    def _told(self, index: int, head: Head, hit: Hit, file: str) -> Iterator[Row]:
+        """Yield what one signature finds on a line: one event; of settings, which a JSON line holds many of, each."""
+        source, signature, pattern = every_signature()[index]
+        most = None if signature.event == SETTING else 1
+        quoted = ""
+        for match in islice(pattern.finditer(hit.text), most):
+            told = signature.read(match, head.text)
+            if told is not None:
+                quoted = quoted or hit.quote
+                if signature.names_source:
+                    self.sources.add(source.name)
+                yield Row(
+                    self.capture,
+                    head.at,
+                    head.subject,
+                    source.name,
+                    signature.event,
+                    file,
+                    hit.line,
+                    quoted,
+                    *told[::-1],
+                )  # fmt: skip - in the order of the fields
 
     def unknown_errors(self) -> Iterator[Row]:
         """Yield one event a group of errors that no signature knows."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
+import re
 import sys
 import tempfile
 import zipfile
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
 PACKAGE = Path(__file__).parent.parent
 
-NATIVE = ("pyarrow", "numpy")
+NATIVE = ("numpy",)
 """What an executor cannot do without. Hyperscan and isal are only faster."""
 
 SETTINGS = {
@@ -64,6 +66,7 @@ class Wanted:
 @contextmanager
 def session(wanted: Wanted = Wanted()) -> Iterator[SparkSession]:
     """Yield a session; end what was started for it. Raises SparkError where none can be had."""
+    logging.getLogger("SQLQueryContextLogger").disabled = True  # PySpark prints each error as JSON before raising it
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # otherwise workers take `python3` from PATH
     if wanted.remote:
         yield from _remote(wanted)
@@ -198,11 +201,11 @@ def packed() -> Path:
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
     target = Path(tempfile.gettempdir(), f"leadsman-{os.getuid()}-{digest}.zip")
     if not target.exists():
-        with tempfile.NamedTemporaryFile(dir=target.parent, suffix=".zip", delete=False) as part:
-            with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
-                for path in files:
-                    archive.write(path, Path("leadsman", path.relative_to(PACKAGE)))
-        Path(part.name).replace(target)
+        part = target.with_suffix(f".{os.getpid()}")
+        with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
+            for path in files:
+                archive.write(path, Path("leadsman", path.relative_to(PACKAGE)))
+        part.replace(target)
     return target
 
 
@@ -213,18 +216,23 @@ def check_executors(spark: SparkSession) -> None:
     def look(batches: Iterator[Any]) -> Iterator[Any]:
         from importlib.util import find_spec  # noqa: PLC0415 - runs on the executor
 
-        import pandas as pd  # noqa: PLC0415
+        import pyarrow as pa  # noqa: PLC0415 - Spark itself says so where this one is missing
 
         for _ in batches:
-            yield pd.DataFrame({"missing": [name for name in wanted if find_spec(name) is None]})
+            yield pa.RecordBatch.from_pydict({"missing": [name for name in wanted if find_spec(name) is None]})
 
     try:
-        missing = [row["missing"] for row in spark.range(1).mapInPandas(look, "missing string").collect()]
+        missing = [row["missing"] for row in spark.range(1).mapInArrow(look, "missing string").collect()]
     except Exception as error:
         raise SparkError(f"The cluster's Python cannot run leadsman: {_brief(error)}") from error
     if missing:
-        raise SparkError(f"The cluster's Python lacks {', '.join(missing)}. Install it on the executors, or run locally.")
+        raise SparkError(
+            f"The cluster's Python lacks {', '.join(missing)}. Install it on the executors, or run locally."
+        )
 
 
 def _brief(error: Exception) -> str:
-    return str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
+    """Return the line of a long Spark error that says what happened: the Python error in it, else its first line."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    python = [line for line in lines if re.match(r"(?:\w+\.)*\w*(?:Error|Exception): ", line)]
+    return (python or lines or [type(error).__name__])[0][:300]

@@ -47,6 +47,10 @@ WIDTH = 9.0
 
 NAME_LENGTH = 84
 TICKS = (0.001, 0.01, 0.1, 1, 10, 60, 300, 900, 3_600, 21_600, 86_400, 604_800, 2_592_000)
+FINER_TICKS = tuple(digit * 10.0**power for power in range(-3, 8) for digit in (1, 2, 3, 5, 7))
+"""For a range that holds fewer than three of the others."""
+
+FEWEST_TICKS = 3
 STEPS = (
     1,
     2,
@@ -69,6 +73,9 @@ STEPS = (
     365 * DAY,
 )
 MOST_TICKS = 8
+MANY = 150
+"""Beyond so many harmless gaps their marks are small, not to become one blot."""
+
 GOLDEN = 0.618034
 """Multiples of it, without their whole part, spread points evenly: a jitter that is the same every time."""
 
@@ -201,7 +208,7 @@ def _draw_outcomes(axes: Axes, gaps: Gaps) -> None:
             heights,
             linestyle="none",
             marker=marker,
-            markersize=8 if trouble else 4,
+            markersize=8 if trouble else 4 if len(lengths) > MANY else 6.5,
             markerfacecolor=COLOURS[colour],
             markeredgecolor=COLOURS["panel"],
             markeredgewidth=0.6,
@@ -213,7 +220,8 @@ def _gap_axis(axes: Axes, gaps: Gaps) -> None:
     low, high = _range(gaps)
     axes.set_xscale("log")
     axes.set_xlim(low, high)
-    axes.xaxis.set_major_locator(FixedLocator([tick for tick in TICKS if low <= tick <= high]))
+    round_lengths, finer = ([tick for tick in ticks if low <= tick <= high] for ticks in (TICKS, FINER_TICKS))
+    axes.xaxis.set_major_locator(FixedLocator(round_lengths if len(round_lengths) >= FEWEST_TICKS else finer))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda seconds, _: duration(seconds)))
     axes.set_xlabel("quiet for so long (log scale)")

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from leadsman.model import State, Verdict
-from leadsman.report.outline import group_amount, headline, rest, subject_rows, sureness, what_was_read
+from leadsman.report.outline import (
+    about,
+    group_amount,
+    headline,
+    next_step,
+    rest,
+    subject_rows,
+    sureness,
+    what_was_read,
+)
 from leadsman.report.screen import Screen
 from leadsman.words import clock, count, span
 
@@ -43,6 +52,7 @@ def _capture(screen: Screen, diagnosis: Diagnosis) -> None:
     screen.say((headline(diagnosis), "bold"))
     for finding in diagnosis.findings:
         _finding(screen, finding)
+    screen.blank()
     _rest(screen, diagnosis)
     _harmless(screen, diagnosis.benign)
     _unexplained(screen, diagnosis.unexplained)
@@ -59,7 +69,7 @@ def _finding(screen: Screen, finding: Finding) -> None:
     _chain(screen, finding)
     _rivals(screen, finding.rivals)
     _cure(screen, finding.cure)
-    _next(screen, finding.next)
+    _next(screen, finding)
 
 
 def _heading(screen: Screen, title: str, aside: str = "") -> None:
@@ -114,10 +124,10 @@ def _rivals(screen: Screen, rivals: Sequence[RivalFinding]) -> None:
     if rivals:
         _heading(screen, "What else it could be")
     for rival in rivals:
-        if rival.ruled_out_by is None:
-            screen.item((screen.marks.unclear, "yellow"), f"{rival.cause}: not ruled out. {rival.says}", indent=2)
-        else:
-            screen.item((screen.marks.no, "green"), f"{rival.cause}: ruled out, {rival.ruled_out_by}", indent=2)
+        open_yet = rival.ruled_out_by is None
+        mark = (screen.marks.unclear, "yellow") if open_yet else (screen.marks.no, "green")
+        state = "not ruled out" if open_yet else "ruled out"
+        screen.item(mark, rival.cause, " ", (f"({state})", mark[1]), " ", about(rival), indent=2)
 
 
 def _cure(screen: Screen, cures: Sequence[Cure]) -> None:
@@ -129,9 +139,13 @@ def _cure(screen: Screen, cures: Sequence[Cure]) -> None:
             screen.verbatim(setting, indent=7, style="green")
 
 
-def _next(screen: Screen, command: str) -> None:
+def _next(screen: Screen, finding: Finding) -> None:
+    prose, command = next_step(finding)
+    if finding.next:
+        _heading(screen, "Next")
+    if prose:
+        screen.say(prose, indent=5)
     if command:
-        _heading(screen, "Next", "the command that would settle it")
         screen.verbatim(command, indent=5, style="bold")
 
 
@@ -142,7 +156,6 @@ def _rest(screen: Screen, diagnosis: Diagnosis) -> None:
     parts = [
         part for mode, verdict in verdicts.items() for part in (f" {mode} ", (verdict, VERDICT_STYLE[verdict]), ",")
     ]
-    screen.blank()
     screen.say(("Other modes:" if diagnosis.findings else "Modes:", "bold"), *parts[:-1])
 
 

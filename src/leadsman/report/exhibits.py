@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,17 +11,22 @@ if TYPE_CHECKING:
 
     from leadsman.model import Point
 
-CALM = frozenset({"unharmed"})
+ACTIVE = "active"
+"""Outcome of a point that is no gap but the stretch, from `since` to `at`, in which its subject was seen at all."""
+
+CALM = frozenset({"unharmed", ACTIVE})
 """Outcomes of a point that hurt nobody. Any other word is drawn as trouble: it is safer to show too much of it."""
 
-HOP = "hop_"
-"""A figure `hop_broker_default = 600` is a known idle limit on the path, in seconds, named "broker default"."""
+LIMIT = "_limit"
+"""A figure `broker_limit = 600` is an idle limit that is configured or known on the path, in seconds: "broker"."""
 
 ACRONYMS = frozenset({"alb", "aws", "elb", "gcp", "lb", "nat", "nlb", "tcp", "vpc", "vpn"})
 NAMES = frozenset({"azure", "java", "kafka", "linux", "nitro"})
 
 PIXELS = 600
 """A quiet gap shorter than the span of a timeline divided by this is narrower than a line, and is not cut out."""
+
+NEVER = datetime.max.replace(tzinfo=UTC)
 
 Span = tuple[datetime, datetime]
 
@@ -71,7 +76,9 @@ def is_trouble(point: Point | Gap) -> bool:
 
 
 def length(point: Point) -> float | None:
-    """Measure a point's quiet gap, in seconds. None where it is an instant."""
+    """Measure a point's quiet gap, in seconds. None where it is an instant or no gap."""
+    if point.outcome == ACTIVE:
+        return None
     if point.since is not None:
         return (point.at - point.since).total_seconds()
     return point.value
@@ -92,20 +99,22 @@ def timeline(points: Sequence[Point], at_most: int) -> Timeline | None:
 
 
 def _troubled_first(lane: Lane) -> tuple[bool, datetime, str]:
-    first = lane.troubles[0] if lane.troubles else lane.active[0][0]
+    first = (*lane.troubles, *(since for since, _ in lane.active), NEVER)[0]
     return not lane.troubles, first, lane.subject
 
 
 def _lane(subject: str, points: Sequence[Point], shortest: timedelta) -> Lane:
-    gaps = sorted((point.since, point.at) for point in points if point.since is not None)
     trouble = sorted((point for point in points if is_trouble(point)), key=lambda point: point.at)
-    first = min(point.since or point.at for point in points)
-    last = max(point.at for point in points)
+    instants = tuple(point.at for point in trouble if point.since is None)
+    gaps = sorted((p.since, p.at) for p in points if p.since is not None and p.outcome != ACTIVE)
+    seen = sorted((p.since, p.at) for p in points if p.since is not None and p.outcome == ACTIVE)
+    reach = (min(point.since or point.at for point in points), max(point.at for point in points))
+    wide = tuple(gap for gap in gaps if gap[1] - gap[0] >= shortest)
     return Lane(
         subject=subject,
-        active=_between(tuple(gap for gap in gaps if gap[1] - gap[0] >= shortest), first, last),
+        active=tuple(part for since, until in seen or [reach] for part in _between(wide, since, until)),
         troubled=tuple((point.since, point.at) for point in trouble if point.since is not None),
-        troubles=tuple(point.at for point in trouble),
+        troubles=instants or tuple(point.at for point in trouble),
     )
 
 
@@ -113,10 +122,11 @@ def _between(gaps: Sequence[Span], first: datetime, last: datetime) -> tuple[Spa
     """List what remains of a stretch of time without its gaps, which are sorted and may overlap."""
     active, reached = [], first
     for since, until in gaps:
-        if since >= reached:
+        if first <= since <= last and since >= reached:
             active.append((reached, since))
-        reached = max(reached, until)
-    return (*active, (reached, last))
+        if since <= last:
+            reached = max(reached, until)
+    return (*active, (reached, last)) if reached <= last else tuple(active)
 
 
 def gaps(points: Sequence[Point], figures: Mapping[str, float | str], at_most: int) -> Gaps | None:
@@ -151,13 +161,13 @@ def hops(figures: Mapping[str, float | str]) -> tuple[tuple[str, float], ...]:
     named: dict[float, list[str]] = {}
     for key in sorted(figures):
         seconds = _seconds(figures, key)
-        if key.startswith(HOP) and seconds:
+        if key.endswith(LIMIT) and seconds:
             named.setdefault(seconds, []).append(_hop_name(key))
     return tuple((", ".join(names), seconds) for seconds, names in sorted(named.items()))
 
 
 def _hop_name(key: str) -> str:
-    words = key.removeprefix(HOP).split("_")
+    words = key.removesuffix(LIMIT).split("_")
     return " ".join(word.upper() if word in ACRONYMS else word.title() if word in NAMES else word for word in words)
 
 
@@ -169,5 +179,5 @@ def _seconds(figures: Mapping[str, float | str], key: str) -> float | None:
 def ranked(points: Sequence[Point], at_most: int) -> list[Point]:
     """Choose the rows of the table behind the charts: troubles in order of time, then the longest other gaps."""
     trouble = sorted((point for point in points if is_trouble(point)), key=lambda point: point.at)
-    calm = sorted((point for point in points if not is_trouble(point)), key=lambda point: -(length(point) or 0))
-    return [*trouble, *calm][:at_most]
+    calm = [point for point in points if not is_trouble(point) and length(point) is not None]
+    return [*trouble, *sorted(calm, key=lambda point: -(length(point) or 0))][:at_most]

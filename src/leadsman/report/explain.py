@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from rich.console import Console
 from rich.markdown import Markdown
 
-from leadsman.report.visible import visible
+from leadsman.report.visible import encodable, visible
 from leadsman.words import TemplateError
 
 if TYPE_CHECKING:
@@ -31,9 +32,11 @@ SECTIONS = (
 PLACEHOLDER = re.compile(r"\{\{ *(\w+) *\}\}")
 
 
-def explain(card: FailureMode, page_text: str, excerpt: str) -> Markdown:
-    """Make the page of a mode ready for a console of rich."""
-    return Markdown(explanation(card, page_text, excerpt), hyperlinks=False, code_theme="ansi_dark")
+def explain(card: FailureMode, page_text: str, excerpt: str, console: Console | None = None) -> None:
+    """Print the page of a mode. The default console is standard output."""
+    filled = explanation(card, page_text, excerpt)
+    screen = console or Console(highlight=False)
+    screen.print(Markdown(encodable(filled, screen.encoding), hyperlinks=False, code_theme="ansi_dark"))
 
 
 def explanation(card: FailureMode, page_text: str, excerpt: str) -> str:

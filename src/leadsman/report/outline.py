@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,12 +11,13 @@ from leadsman.model import Diagnosis, ErrorGroup, State, Verdict
 from leadsman.words import count, size
 
 if TYPE_CHECKING:
-    from leadsman.model import Evidence, Finding
-
-FOUND_NOTHING, FOUND_A_CAUSE, LEFT_OPEN = 0, 1, 3
-"""Exit codes of `leadsman diagnose`; 2 is for a call that could not run."""
+    from leadsman.model import Evidence, Finding, RivalFinding
 
 WORST_FIRST = (Verdict.PRESENT, Verdict.UNKNOWN, Verdict.ABSENT)
+
+COUNT = "_count"
+COMMAND = "leadsman "
+OPEN = "Not ruled out"
 
 SURE = ", on the same subjects and in the right order"
 """What PRESENT means beyond the counting of links."""
@@ -26,14 +27,6 @@ MEANING: Mapping[Verdict, str] = {
     Verdict.UNKNOWN: "The capture does not show enough to say either yes or no.",
     Verdict.ABSENT: "What would have shown it was read, and it is not there.",
 }
-
-
-def exit_code(diagnoses: Iterable[Diagnosis]) -> int:
-    """Tell a script the worst verdict of all captures and modes."""
-    found = {worst(diagnosis) for diagnosis in diagnoses}
-    if Verdict.PRESENT in found:
-        return FOUND_A_CAUSE
-    return LEFT_OPEN if Verdict.UNKNOWN in found else FOUND_NOTHING
 
 
 def worst(diagnosis: Diagnosis) -> Verdict:
@@ -62,6 +55,18 @@ def sureness(finding: Finding) -> str:
         return f"All {links} of the causal chain were observed{sure}." if links != "1 link" else f"Observed{sure}."
     seen = f"Of {links} of the causal chain: " + ", ".join(f"{tally[s]} {s}" for s in State if tally[s]) + "."
     return f"{seen} Every required one was observed{sure}." if sure else seen
+
+
+def next_step(finding: Finding) -> tuple[str, str]:
+    """Part the next step into what to do and the command that does it, where there is one."""
+    prose, found, arguments = finding.next.partition(COMMAND)
+    return prose.rstrip().removesuffix(":"), f"{COMMAND}{arguments}" if found else ""
+
+
+def about(rival: RivalFinding) -> str:
+    """Say why a rival is ruled out, or why not, each sentence once and without repeating which of the two it is."""
+    said = rival.says.removeprefix(OPEN).lstrip(":. ")
+    return said if rival.ruled_out_by in {None, rival.says} else f"{rival.ruled_out_by} {said}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,17 +103,25 @@ def what_was_read(diagnosis: Diagnosis) -> str:
 
 
 def subject_rows(finding: Finding, at_most: int) -> list[tuple[str, str]]:
-    """List who is concerned, as label and text; long lists end in a count of what was left out."""
-    return [(str(label).replace("_", " "), _listed(value, at_most)) for label, value in finding.subjects.items()]
+    """List who is concerned, as label and text; long lists end in a count of what was left out.
+
+    `affected_count` beside a list `affected` says how many there are in all, where the list itself was cut.
+    """
+    told = finding.subjects
+    return [
+        (label.replace("_", " "), _listed(value, at_most, told.get(f"{label}{COUNT}")))
+        for label, value in told.items()
+        if label.removesuffix(COUNT) == label or label.removesuffix(COUNT) not in told
+    ]
 
 
-def _listed(value: object, at_most: int) -> str:
+def _listed(value: object, at_most: int, total: object) -> str:
     if isinstance(value, Mapping):
-        return _listed([f"{key} {entry}" for key, entry in value.items()], at_most)
+        return _listed([f"{key} {entry}" for key, entry in value.items()], at_most, total)
     if not isinstance(value, list | tuple | set | frozenset):
-        return f"{value:,}" if isinstance(value, int) else str(value)
+        return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
     names = [str(entry) for entry in (value if isinstance(value, list | tuple) else sorted(value, key=str))]
-    left_out = len(names) - at_most
+    left_out = (total if isinstance(total, int) else len(names)) - len(names[:at_most])
     return ", ".join(names[:at_most]) + (f" and {count(left_out)} more" if left_out > 0 else "")
 
 

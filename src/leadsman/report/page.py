@@ -76,22 +76,22 @@ class Exhibit:
 
 def write_page(diagnoses: Sequence[Diagnosis], file: Path) -> Path:
     """Write the page and return where it is."""
-    file.write_text(page(diagnoses), encoding="utf-8")
+    file.write_text(render(diagnoses), encoding="utf-8")
     return file
 
 
-def page(diagnoses: Sequence[Diagnosis]) -> str:
+def render(diagnoses: Sequence[Diagnosis]) -> str:
     """Render all captures into one page: the fullest that stays below the size that can be mailed."""
     rendered = ""
     for detail in (FULL, LESS, LEAST):
         if len(diagnoses) <= detail.captures or detail is LEAST:
-            rendered = _render(diagnoses, detail)
+            rendered = _rendered(diagnoses, detail)
             if len(rendered.encode()) <= LARGEST:
                 break
     return rendered
 
 
-def _render(diagnoses: Sequence[Diagnosis], detail: Detail) -> str:
+def _rendered(diagnoses: Sequence[Diagnosis], detail: Detail) -> str:
     worst_first = sorted(enumerate(diagnoses), key=lambda pair: outline.WORST_FIRST.index(outline.worst(pair[1])))
     shown = sorted(worst_first[: detail.captures], key=lambda pair: pair[0])
     with_points = [

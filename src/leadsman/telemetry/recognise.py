@@ -55,7 +55,9 @@ def _text(text: bytes, clock: Clock) -> Format:
     zoned = _zoned(sample, clock, timing)
     names = timing.names or ("undated text",)
     if prefix is not None:
-        return Format((prefix.name, *names), timing.time_at, zoned, interleaved.reader(prefix, timing.time_at))
+        names = tuple(dict.fromkeys((prefix.name, *names)))
+        at_start = lines.behind(prefix.pattern.pattern, timing.time_at) if prefix.cut else timing.time_at
+        return Format(names, at_start, zoned, interleaved.reader(prefix, timing.time_at))
     records = _json_records(sample, timing.time_at) or _cut_records(sample, timing.time_at)
     if records is None and not timing.names and (owner := properties.owner_of(sample)):
         return Format(("properties",), _no_time, zoned=True, records=properties.reader(owner))

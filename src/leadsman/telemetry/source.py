@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import pkgutil
 import re
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import import_module, resources
-from pathlib import Path
+from importlib import import_module
 from typing import TYPE_CHECKING
+
+from leadsman.telemetry import sources
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+LONGEST_MATCH = 2000
+"""Characters that a match of any signature spans at most, on lines as programs write them."""
 
 # [Producer clientId=orders-1, ...], |orders#producer-1|, [rdkafka#producer-1], client_id=orders
 CLIENT = re.compile(r"clientId=([^,\]\s\"]+)|[|\[]([\w.-]+#(?:producer|consumer)-\d+)[|\]]|client_id=([^,)>\]\s]+)")
@@ -23,6 +28,8 @@ class Signature:
     `pattern` is written in the subset that Hyperscan, RE2, Rust and Python share: no look-around, no back-reference,
     no `\s`, never a newline (`[^)\n]`). Named groups become labels of the event; a group called `value` becomes its
     value, multiplied by `scale` (the vocabulary gives the unit: seconds, unless it says otherwise).
+    It spans less than LONGEST_MATCH characters and repeats nothing without end before its first literal: a line of
+    millions of characters is then searched around what the scanner found, and in no time.
     It never ends in an open repetition, because Hyperscan reports every end of a match: close it with `\b` or a text.
     `labels` are labels that every event of this signature carries.
     `within` restricts the signature to records whose first line contains one of these texts; each text brings
@@ -80,13 +87,10 @@ def _number(text: str | None, scale: float) -> float | None:
         return None
 
 
-SOURCES = Path(str(resources.files("leadsman.telemetry"))) / "sources"
-
-
 @cache
 def every_source() -> tuple[Source, ...]:
     """All sources found under telemetry/sources/, in alphabetical order. Nothing registers itself."""
-    names = sorted(path.stem for path in SOURCES.glob("[a-z]*.py"))
+    names = sorted(module.name for module in pkgutil.iter_modules(sources.__path__))  # on an executor they are in a zip
     return tuple(import_module(f"leadsman.telemetry.sources.{name}").SOURCE for name in names)
 
 

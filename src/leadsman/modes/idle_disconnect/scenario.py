@@ -28,17 +28,19 @@ LIMIT_MS = 600_000 // SCALE
 IDLE = "connections.max.idle.ms"
 
 # In seconds. Long gaps are the limit and 2.4 s more, because the broker looks every now and then and closes one
-# connection at a time (gaps of 5.0 s were overlooked in five runs, longer ones in none); short ones are well below the
-# limit, so that a reader can see between which gaps it lies.
+# connection at a time; short ones are well below the limit, so that a reader can see between which gaps it lies. No
+# long one comes right after another: a client that has just failed, and is frozen or a Java client 4.3.1, connects to
+# the partition's leader again only with the next record, and that then finds a fresh connection.
 QUIET = {
     "worker-1": (0.4, 5.4, 1.1, 5.7, 0.7, 5.5),
-    "worker-2": (1.5, 5.8, 0.3, 2.1, 5.5, 5.6),
+    "worker-2": (1.5, 5.8, 0.3, 5.5, 2.1, 5.6),
     "worker-3": (5.5, 0.9, 5.6, 1.8, 5.4, 0.5),
 }
 BUSY = "busy-1"
 BUSY_EVERY = 0.2
 WORKERS = (*QUIET, BUSY)
 
+RESTART_WORKERS = ("worker-1", "worker-2", BUSY)
 RESTART_EVERY = 0.1
 RESTART_AFTER = 2.5
 """Seconds of ordinary traffic before, between and after the restarts."""
@@ -66,9 +68,9 @@ def at_lab_scale(settings: Mapping[str, str]) -> dict[str, str]:
     return scaled
 
 
-def play_idle(stage: Stage, *, freeze: bool = False) -> None:
+def play_idle(stage: Stage, *, quiet: Mapping[str, tuple[float, ...]] = QUIET, freeze: bool = False) -> None:
     """Quiet workers wait and send, side by side; the busy one sends until the last of them has finished."""
-    scripts = {name: partial(_quiet, stage=stage, gaps=gaps, freeze=freeze) for name, gaps in QUIET.items()}
+    scripts = {name: partial(_quiet, stage=stage, gaps=gaps, freeze=freeze) for name, gaps in quiet.items()}
     stage.together(scripts, alongside={BUSY: partial(_busy, stage=stage, every=BUSY_EVERY)})
 
 
@@ -105,7 +107,7 @@ def play_restart(stage: Stage) -> None:
         stage.quiet(RESTART_AFTER)
 
     busy = partial(_busy, stage=stage, every=RESTART_EVERY)
-    stage.together({}, alongside=dict.fromkeys(WORKERS, busy), meanwhile=restart)
+    stage.together({}, alongside=dict.fromkeys(RESTART_WORKERS, busy), meanwhile=restart)
 
 
 # Nothing answers at all, so that each long gap costs a whole request timeout: 5 s stand for the clients' 30 to 60 s.
@@ -170,9 +172,9 @@ EXPERIMENT = Experiment(
         "cured": _idle("The same, but the clients close idle connections first", cured=True),
         "benign_close": _idle("Three workers go quiet on a direct path: every close is seen at once", path=None),
         "broker_restart": Variant(
-            says="Four busy workers, and a broker that is restarted twice",
+            says="Three busy workers, and a broker that is restarted twice",
             play=play_restart,
-            workers=WORKERS,
+            workers=RESTART_WORKERS,
             settings=broken.SETTINGS,
             for_client=FOR_CLIENT,
             broker=QUICK_SESSION,

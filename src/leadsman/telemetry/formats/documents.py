@@ -6,6 +6,7 @@ import codecs
 import json
 import re
 from collections.abc import Generator
+from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 from leadsman.telemetry.format import Record
@@ -26,6 +27,7 @@ OPEN = frozenset({(), ("hits",), ("data",)})
 ARRAYS = frozenset(
     {(), ("events",), ("results",), ("logEvents",), ("hits", "hits"), ("data", "result"), ("records",), ("entries",)}
 )
+IN_UTC = iso_or_epoch(UTC)  # CloudWatch Insights knows no other zone
 LOKI_VALUE = re.compile(r'"(\d{16,19})"\s*,\s*' + jsonlines.STRING)
 
 Element = tuple[int, int, Any, dict[str, Any]]
@@ -138,13 +140,12 @@ def _records_in(text: str, span: tuple[int, int], value: Any, read: Stamp) -> It
         yield from _loki(text, span, value)
         return
     insight = _insight(value)
-    record = value if isinstance(value, dict) else insight
+    record = jsons.flat(value) if isinstance(value, dict) else insight
     if record is None:
         return
-    record = jsons.flat(record)
     message, texts = jsonlines.text_of(record)
     first, last = jsonlines.raw_span(text[begin:end], texts)
-    yield _time(record, read), _subject(record), message, begin + first, begin + last
+    yield _time(record, read if insight is None else IN_UTC), _subject(record), message, begin + first, begin + last
 
 
 def _loki(text: str, span: tuple[int, int], value: dict[str, Any]) -> Iterator[Found]:

@@ -45,7 +45,7 @@ def stamp(sample: list[bytes], zone: tzinfo) -> Stamp:
     """Find the time of a JSON line, under the keys that the sample shows; under the usual ones where it shows none."""
     read = iso_or_epoch(zone)
     keys = tuple(_time_keys(sample)) or tuple(f'"{key}":"'.encode() for key in TIME_KEYS[:3])
-    indented = (b'{"log":"\\t', b'{"log":"   ', b'{"log":"\\u0009')
+    indented = (b'{"log":"\\t', b'{"log": "\\t', b'{"log":"   ', b'{"log": "   ')
 
     def time_of(block: bytes, start: int, end: int) -> int | None:
         if block.startswith(indented, start):

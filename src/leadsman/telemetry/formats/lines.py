@@ -102,7 +102,7 @@ def every_shape(clock: Clock, sample: list[bytes]) -> tuple[Shape, ...]:
         Shape(
             "timed lines",
             LETTERS + b"[<(-",
-            behind(rb"[^\n]{1,90}?(?=[ \[(|=]\d{4}-\d\d-\d\d[T ]\d\d:)[ \[(|=]", date),
+            behind(rb"[^\n]{1,90}?(?=[ \[(|=]\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:)[ \[(|=]", date),
             guess=True,
         ),
         *([Shape("timed lines", DIGITS, ambiguous, guess=True)] if ambiguous else []),

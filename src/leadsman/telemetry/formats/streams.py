@@ -49,7 +49,7 @@ def decoded(line: bytes) -> str:
 def with_heads(records: Iterable[Record]) -> Iterator[Record]:
     """Give stack frames and the lines of dumps the first line of the record that they continue, writer by writer."""
     heads: dict[str | None, str] = {}
-    for record in records:
+    for record in map(_encodable, records):
         if record.head is not None:
             yield record
         elif record.subject in heads and CONTINUES.match(record.text):
@@ -59,6 +59,18 @@ def with_heads(records: Iterable[Record]) -> Iterator[Record]:
                 heads.clear()
             heads[record.subject] = record.first_line[:LONGEST_HEAD]
             yield record
+
+
+def _encodable(record: Record) -> Record:
+    """Half of a surrogate pair, which JSON may hold, has no place in UTF-8."""
+    subject = record.subject
+    if record.text.isascii() and (subject is None or subject.isascii()):
+        return record
+    return replace(record, text=_whole(record.text), subject=None if subject is None else _whole(subject))
+
+
+def _whole(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
 
 
 def joined(pieces: Iterable[tuple[Record, str, bool]]) -> Iterator[Record]:

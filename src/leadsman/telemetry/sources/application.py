@@ -21,8 +21,8 @@ SOURCE = Source(
             r"(?P<client>Producer|Consumer) of (?P<library>[\w-]+) (?P<version>\d+\.\d+\.\d+)\b",
             names_source=False,
         ),
-        Signature(v.ERROR, r"(?P<kind>[\w.$]*\w(?:Exception|Error)): ", names_source=False),
-        Signature(v.ERROR, r"\b(?:ERROR|FATAL|CRITICAL|SEVERE)[ \]|:\t\"]", names_source=False),
+        Signature(v.ERROR, r"(?P<kind>[\w.$]{0,120}\w(?:Exception|Error)): ", names_source=False),
+        Signature(v.ERROR, r"(?:\b|\x1b\[[0-9;]*m)(?:ERROR|FATAL|CRITICAL|SEVERE)[ \]|:\t\"\x1b]", names_source=False),
         Signature(v.ERROR, r"\b(?:level|lvl|severity)=\"?(?:error|fatal|panic|critical)\b", names_source=False),
         Signature(
             v.ERROR,

@@ -6,7 +6,7 @@ from leadsman import vocabulary as v
 from leadsman.telemetry.source import Signature, Source
 
 # The severity tells more than the words: 4 means that requests were in flight, 6 that none was.
-SEVERITY = r"(?:%(?P<severity>\d)\|[^\n]*?)?"
+SEVERITY = r"(?:%(?P<severity>\d)\|[^\n]{0,400}?)?"
 BROKER = r"(?:/(?P<node>-?\d+|bootstrap): )?"
 AGE = r"\(after (?P<value>\d+)ms in state (?P<state>[A-Z_]+)\b"
 

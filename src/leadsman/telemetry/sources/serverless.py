@@ -25,7 +25,11 @@ SOURCE = Source(
             rf"REPORT {REQUEST}[^\n]{{1,3}}Duration: (?P<value>\d+\.\d+) ms",
             scale=0.001,
         ),
-        Signature(v.INVOCATION_ENDED, r"\"type\": ?\"platform\.runtimeDone\""),
+        Signature(
+            v.INVOCATION_ENDED,
+            r"\"type\": ?\"platform\.(?:report|runtimeDone)\"[^\n]{0,300}\"durationMs\": ?(?P<value>\d+\.\d+|\d+)[,}]",
+            scale=0.001,
+        ),
         Signature(
             v.INVOCATION_ENDED,
             r"Function execution took (?P<value>\d+) ms, finished with status",

@@ -22,6 +22,8 @@ OWNERS = {
     "consumer properties": {"owner": "consumer"},
     "client properties": {"owner": "client"},
 }
+NAME = r"[a-z0-9.]{0,80}[a-z0-9]"  # bounded, or an overlong word would take for ever
+TAB = r"\\t"  # as JSON writes it
 NUMBERS = (
     r"retries|broker\.id|node\.id|max\.in\.flight\.requests\.per\.connection|min\.insync\.replicas|acks|"
     r"num\.network\.threads|default\.replication\.factor|log\.retention\.hours"
@@ -37,24 +39,31 @@ SOURCE = Source(
     "settings",
     (
         Signature(
-            v.SETTING, r"(?P<key>[a-z0-9.]*[a-z0-9]\.ms) = (?P<value>-?\d+)\b", within=OWNERS, names_source=False
+            v.SETTING,
+            rf"(?:{TAB})?(?P<key>{NAME}\.ms) = (?P<value>-?\d+)\b",
+            within=OWNERS,
+            names_source=False,
         ),
-        Signature(v.SETTING, rf"\b(?P<key>{NUMBERS}) = (?P<value>-?\d+)\b", within=OWNERS, names_source=False),
-        Signature(v.SETTING, rf"\b(?P<key>{SWITCHES}) = (?P<value>true|false)\b", within=OWNERS, names_source=False),
-        Signature(v.SETTING, r"\b(?P<key>acks) = (?P<value>all)\b", within=OWNERS, names_source=False),
+        Signature(
+            v.SETTING, rf"(?:\b|{TAB})(?P<key>{NUMBERS}) = (?P<value>-?\d+)\b", within=OWNERS, names_source=False
+        ),
+        Signature(
+            v.SETTING, rf"(?:\b|{TAB})(?P<key>{SWITCHES}) = (?P<value>true|false)\b", within=OWNERS, names_source=False
+        ),
+        Signature(v.SETTING, rf"(?:\b|{TAB})(?P<key>acks) = (?P<value>all)\b", within=OWNERS, names_source=False),
         Signature(
             v.SETTING,
-            r"(?P<key>[a-z0-9.]*[a-z0-9]\.[a-z]+)=(?P<value>[^ \n]*) sensitive=false synonyms=\{[A-Z_]*BROKER_CONFIG",
+            rf"(?P<key>{NAME}\.[a-z]+)=(?P<value>[^ \n]*) sensitive=false synonyms=\{{[A-Z_]*BROKER_CONFIG",
             labels={"owner": "broker"},
         ),
         Signature(
             v.SETTING,
-            r"(?P<key>[a-z0-9.]*[a-z0-9]\.[a-z]+)=(?P<value>[^ \n]*) sensitive=false synonyms=\{DEFAULT_CONFIG",
+            rf"(?P<key>{NAME}\.[a-z]+)=(?P<value>[^ \n]*) sensitive=false synonyms=\{{DEFAULT_CONFIG",
             labels={"owner": "broker"},
         ),
         Signature(
             v.SETTING,
-            r"(?P<key>[a-z0-9.]*[a-z0-9]\.[a-z]+)=(?P<value>[^ \n]*) sensitive=false synonyms=\{DYNAMIC_TOPIC_CONFIG",
+            rf"(?P<key>{NAME}\.[a-z]+)=(?P<value>[^ \n]*) sensitive=false synonyms=\{{DYNAMIC_TOPIC_CONFIG",
             labels={"owner": "topic"},
         ),
     ),

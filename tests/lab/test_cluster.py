@@ -1,0 +1,150 @@
+"""Brokers start, break, come back, and leave nothing behind."""
+
+from __future__ import annotations
+
+import signal
+import tempfile
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import psutil
+import pytest
+
+from leadsman.errors import BrokerDidNotStart, LabError
+from leadsman.lab import faults
+from leadsman.lab.cluster import START_WITHIN, Cluster, Plan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.lab
+
+AT_ONCE = timedelta(seconds=0.2)
+"""No broker starts in this: to the lab it hangs."""
+
+
+@pytest.fixture
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where temporary folders are made during the test."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def brokers_left() -> list[str]:
+    """Kafka programs that this process has started and that still run in a folder of the test's own."""
+    children = psutil.Process().children(recursive=True)
+    return [child.name() for child in children if "kafka.Kafka" in child.cmdline()]
+
+
+def test_a_topic_can_be_made_and_described(cluster: Cluster) -> None:
+    cluster.create_topic("described", partitions=2)
+
+    with cluster.describe_topics() as describing:
+        described = describing.output.read()
+
+    assert "Topic: described\t" in described
+    assert "PartitionCount: 2" in described
+
+
+def test_its_logs_know_nothing_of_the_folder_it_was_started_from(cluster: Cluster) -> None:
+    broker = cluster.brokers[0]
+
+    settings = (broker.folder / "server.properties").read_text()
+
+    assert str(broker.folder.parent) not in settings
+
+
+@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGKILL])
+def test_a_broker_that_was_down_is_up_again(cluster: Cluster, by: signal.Signals) -> None:
+    broker = cluster.brokers[0]
+    starts = broker.starts
+
+    with faults.down(broker, by=by):
+        running_meanwhile = broker.running
+
+    assert not running_meanwhile
+    assert broker.running
+    assert broker.starts == starts + 1
+
+
+def test_an_orderly_stop_stands_in_the_log_and_a_kill_does_not(cluster: Cluster) -> None:
+    broker = cluster.brokers[0]
+    before = broker.log.stat().st_size
+
+    with faults.down(broker, by=signal.SIGKILL):
+        killed = broker.log.read_bytes()[before:]
+    before = broker.log.stat().st_size
+    with faults.down(broker):
+        stopped = broker.log.read_bytes()[before:]
+
+    assert b"shutting down" not in killed
+    assert b"shutting down" in stopped
+
+
+def test_a_fault_is_undone_when_the_experiment_fails(cluster: Cluster) -> None:
+    broker = cluster.brokers[0]
+
+    with pytest.raises(ZeroDivisionError), faults.down(broker):
+        raise ZeroDivisionError
+
+    assert broker.running
+
+
+def test_a_start_that_hangs_is_tried_again(scratch: Path) -> None:
+    plan = Plan(start_within=(AT_ONCE, START_WITHIN[1]))
+
+    with Cluster(plan) as cluster:
+        starts = cluster.brokers[0].starts
+
+    assert starts == 2
+    assert not list(scratch.iterdir())
+
+
+def test_a_broker_that_never_starts_says_its_last_words_and_leaves_nothing(scratch: Path) -> None:
+    before = brokers_left()
+    plan = Plan(settings={"authorizer.class.name": "no.such.Authorizer"})
+
+    with pytest.raises(BrokerDidNotStart, match=r"no\.such\.Authorizer"), Cluster(plan):
+        pass
+
+    assert brokers_left() == before
+    assert not list(scratch.iterdir())
+
+
+def test_settings_that_cannot_be_are_named_before_the_start(scratch: Path) -> None:
+    with pytest.raises(LabError, match=r"num\.io\.threads"), Cluster(Plan(settings={"num.io.threads": "many"})):
+        pass
+
+    assert not list(scratch.iterdir())
+
+
+def test_an_interrupt_leaves_nothing(scratch: Path) -> None:
+    before = brokers_left()
+
+    with pytest.raises(KeyboardInterrupt), Cluster(Plan()):
+        raise KeyboardInterrupt
+
+    assert brokers_left() == before
+    assert not list(scratch.iterdir())
+
+
+def test_three_brokers_and_a_controller_of_their_own(scratch: Path) -> None:
+    plan = Plan(brokers=3, own_controller=True, per_broker={2: {"broker.rack": "b"}})
+
+    with Cluster(plan) as cluster:
+        cluster.create_topic("replicated", partitions=3, replicas=3)
+        with cluster.describe_topics() as describing:
+            described = describing.output.read()
+        roles = [node.settings["process.roles"] for node in cluster.nodes]
+        racks = [node.settings.get("broker.rack") for node in cluster.nodes]
+
+    assert roles == ["broker", "broker", "broker", "controller"]
+    assert racks == [None, "b", None, None]
+    assert described.count("Isr: ") == 3
+    assert not list(scratch.iterdir())
+
+
+def test_an_era_that_the_lab_cannot_run_is_named() -> None:
+    with pytest.raises(LabError, match="zookeeper"), Cluster(replace(Plan(), flavour="zookeeper")):
+        pass

@@ -1,0 +1,185 @@
+"""From a real broker to a capture and a ledger: harm where it is due, none where it is not."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import tempfile
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING
+
+import psutil
+import pytest
+
+from leadsman.capture import read_manifest
+from leadsman.errors import LabError
+from leadsman.lab.clients import names
+from leadsman.lab.reproduce import run
+from leadsman.modes.idle_disconnect.scenario import EXPERIMENT, play_idle
+from leadsman.waiting import wait_for
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from leadsman.lab.experiment import Experiment
+
+GAPS = {"worker-1": (0.5, 5.5), "worker-2": (5.6, 0.4), "worker-3": (1.5, 5.4)}
+"""One long gap each: the shortest run that shows the failure."""
+
+CALL = """
+import sys
+from pathlib import Path
+from leadsman.lab.reproduce import run
+from leadsman.modes.idle_disconnect.scenario import EXPERIMENT
+run(EXPERIMENT, out=Path(sys.argv[1]), progress=lambda says: print(says, flush=True))
+"""
+
+
+def short() -> Experiment:
+    """The mode's experiment with few gaps."""
+    variants = {
+        name: replace(variant, play=partial(play_idle, quiet=GAPS)) if name in {"broken", "cured"} else variant
+        for name, variant in EXPERIMENT.variants.items()
+    }
+    return replace(EXPERIMENT, variants=variants)
+
+
+@pytest.fixture
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where temporary folders are made during the test."""
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+@pytest.mark.lab
+def test_broken_loses_records_and_leaves_a_capture(tmp_path: Path, scratch: Path) -> None:
+    before = psutil.Process().children(recursive=True)
+
+    outcome = run(short(), out=tmp_path / "capture", variant="broken")
+
+    manifest = read_manifest(outcome.capture)
+    assert manifest is not None
+    assert outcome.ledger.lost == ("worker-1:4", "worker-2:3", "worker-3:4")
+    assert manifest.stands_for == {"connections.max.idle.ms": "3 s stands for 600 s"}
+    assert all((outcome.capture / item.file).stat().st_size for item in manifest.items)
+    assert manifest.absent == ()
+    assert "failed: KafkaError{code=_TRANSPORT" in (outcome.capture / "clients" / "worker-1.log").read_text()
+    assert "connections.max.idle.ms=3000" in (outcome.capture / "brokers" / "1" / "server.properties").read_text()
+    assert "Topic: orders" in (outcome.capture / "kafka" / "topics.txt").read_text()
+    assert psutil.Process().children(recursive=True) == before
+    assert not list(scratch.iterdir())
+
+
+@pytest.mark.lab
+def test_cured_harms_nobody(tmp_path: Path) -> None:
+    outcome = run(short(), out=tmp_path / "capture", variant="cured")
+
+    assert not outcome.harmed
+    assert outcome.ledger.acknowledged == outcome.ledger.sent
+
+
+@pytest.mark.lab
+def test_a_broker_restart_stands_in_the_capture(tmp_path: Path) -> None:
+    outcome = run(EXPERIMENT, out=tmp_path / "capture", variant="broker_restart")
+
+    log = (outcome.capture / "brokers" / "1" / "server.log").read_text()
+    assert log.count("Kafka Server started") == 3
+    assert "[BrokerServer id=1] shutting down" in log
+
+
+@pytest.mark.lab
+def test_a_failure_leaves_no_program_no_folder_and_no_capture(tmp_path: Path, scratch: Path) -> None:
+    def fail(says: str) -> None:
+        if "quiet for" in says:
+            raise ZeroDivisionError
+
+    before = psutil.Process().children(recursive=True)
+
+    with pytest.raises(ZeroDivisionError):
+        run(EXPERIMENT, out=tmp_path / "capture", progress=fail)
+
+    assert psutil.Process().children(recursive=True) == before
+    assert not list(scratch.iterdir())
+    assert not (tmp_path / "capture").exists()
+
+
+@pytest.mark.lab
+@pytest.mark.parametrize("says", ["Starting a Kafka", "Starting 4 workers", "worker-1 was quiet"])
+def test_ctrl_c_leaves_no_program_and_no_folder(
+    tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch, says: str
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(scratch))
+    command = [sys.executable, "-c", CALL, str(tmp_path / "capture")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as lab:
+        assert lab.stdout is not None
+        seen = next((line for line in lab.stdout if line.startswith(says)), "")
+        assert seen, lab.communicate()
+        wait_for(
+            lambda: psutil.Process(lab.pid).children(), within=timedelta(seconds=30), what="a program to be started"
+        )
+        programs = psutil.Process(lab.pid).children(recursive=True)
+
+        lab.send_signal(signal.SIGINT)
+        _, errors = lab.communicate(timeout=60)
+
+    assert errors.rstrip().endswith("KeyboardInterrupt")
+    assert not [program for program in programs if program.is_running()]
+    assert not list(scratch.iterdir())
+    assert not (tmp_path / "capture").exists()
+
+
+@pytest.mark.lab
+def test_keep_leaves_the_labs_own_folder_beside_the_capture(tmp_path: Path) -> None:
+    quick = replace(EXPERIMENT.variants["broken"], play=lambda _: None)
+    experiment = replace(EXPERIMENT, variants={"broken": quick})
+
+    outcome = run(experiment, out=tmp_path / "capture", keep=True)
+
+    assert outcome.kept == tmp_path / "capture.lab"
+    assert list((tmp_path / "capture.lab").glob("1/data/orders-0/*.log"))
+
+
+def test_a_folder_that_is_not_empty_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("precious")
+
+    with pytest.raises(LabError, match="not empty"):
+        run(EXPERIMENT, out=tmp_path)
+
+
+@pytest.mark.parametrize(("client", "variant"), [("rust", "broken"), ("java", "brken")])
+def test_what_does_not_exist_is_said_before_anything_starts(tmp_path: Path, client: str, variant: str) -> None:
+    with pytest.raises(LabError, match="It has"):
+        run(EXPERIMENT, out=tmp_path, client=client, variant=variant)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("client", names())
+@pytest.mark.parametrize("variant", ["broken", "broken_frozen", "broken_silent"])
+def test_every_client_suffers(tmp_path: Path, client: str, variant: str) -> None:
+    outcome = run(EXPERIMENT, out=tmp_path / "capture", client=client, variant=variant)
+
+    kind = "delayed" if client == "aiokafka" and variant != "broken_silent" else "lost"
+    assert outcome.harm[kind] >= 4
+    assert "busy-1" not in outcome.ledger.harm_by_worker()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("client", names())
+@pytest.mark.parametrize("variant", ["cured", "benign_close"])
+def test_no_client_suffers(tmp_path: Path, client: str, variant: str) -> None:
+    outcome = run(EXPERIMENT, out=tmp_path / "capture", client=client, variant=variant)
+
+    assert not outcome.harmed
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("client", names())
+def test_every_client_meets_a_broker_restart(tmp_path: Path, client: str) -> None:
+    outcome = run(EXPERIMENT, out=tmp_path / "capture", client=client, variant="broker_restart")
+
+    assert outcome.ledger.sent > 50

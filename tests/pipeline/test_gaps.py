@@ -1,0 +1,64 @@
+"""Quiet gaps are found without looking at every line, and none is missed."""
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leadsman.pipeline.gaps import Gap, LongestGaps, Mark, gaps_between, next_mark, previous_mark
+
+SECOND = 1000
+
+
+def time_at(block: bytes, start: int, end: int, /) -> int | None:
+    """Lines are `<milliseconds> text`; a line that begins with a tab continues the one before."""
+    word = block[start:end].split(b" ", 1)[0]
+    return int(word) if word.isdigit() else None
+
+
+def found(block: bytes, floor_ms: int) -> list[tuple[int, int]]:
+    first, last = next_mark(block, 0, len(block), time_at), previous_mark(block, len(block), time_at)
+    assert first
+    assert last
+    return [(left.at, right.at) for left, right in gaps_between(block, first, last, time_at, floor_ms=floor_ms)]
+
+
+def every_gap(times: list[int], floor_ms: int) -> list[tuple[int, int]]:
+    return [(a, b) for a, b in pairwise(times) if b - a >= floor_ms]
+
+
+STEPS = st.lists(st.tuples(st.integers(0, 5 * SECOND), st.integers(0, 3)), min_size=1, max_size=60)
+
+
+@given(STEPS)
+def test_the_same_gaps_are_found_as_by_looking_at_every_line(steps):
+    times = [sum(step for step, _ in steps[: i + 1]) for i in range(len(steps))]
+    lines = [b"%d x\n" % at + b"\tat frame\n" * frames for at, (_, frames) in zip(times, steps, strict=True)]
+
+    assert found(b"".join(lines), 2 * SECOND) == every_gap(times, 2 * SECOND)
+
+
+def test_a_block_without_any_time_has_no_marks():
+    block = b"\tat frame\n" * 10
+
+    assert next_mark(block, 0, len(block), time_at) is None
+    assert previous_mark(block, len(block), time_at) is None
+
+
+def test_the_last_line_counts_without_its_newline():
+    block = b"1 x\n5000 y"
+
+    assert previous_mark(block, len(block), time_at) == Mark(4, 10, 5000)
+
+
+def test_times_that_run_backwards_make_no_gap():
+    assert found(b"9000 x\n5000 y\n1000 z\n", SECOND) == []
+
+
+def test_only_the_longest_gaps_are_kept_and_the_floor_rises_to_them():
+    gaps = LongestGaps(kept=2)
+    for seconds in (3.0, 9.0, 5.0, 7.0):
+        gaps.add(Gap(seconds, int(seconds), 1, "", "", 1, "", ""))
+
+    assert [gap.seconds for gap in gaps] == [7.0, 9.0]
+    assert gaps.floor_ms == 7 * SECOND

@@ -1,0 +1,133 @@
+"""The same code on a standalone cluster and over Spark Connect, and a start that survives a broken archive."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from leadsman.catalogue import Mode
+from leadsman.pipeline.jvm import spark_home
+from leadsman.waiting import wait_for
+
+MINUTES_2 = timedelta(minutes=2)
+BROKEN = Mode("idle_disconnect").folder / "recorded" / "broken-confluent-kafka"
+PADDING_BYTES = 20 << 20
+"""More than is read in the driver, so that executors have to."""
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def daemon(words: list[str], log: Path, *, until: str) -> Iterator[None]:
+    """Run one of Spark's daemons until the block ends. It is ready when its log says so."""
+    environment = {
+        **os.environ,
+        "SPARK_HOME": str(spark_home()),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_DAEMON_MEMORY": "256m",
+    }
+    environment |= {"PYSPARK_PYTHON": sys.executable, "SPARK_NO_DAEMONIZE": "1"}
+    with log.open("wb") as output:
+        process = subprocess.Popen(words, env=environment, stdout=output, stderr=output, start_new_session=True)
+    try:
+        wait_for(
+            lambda: until in log.read_text(errors="replace"), within=MINUTES_2, what=f"{words[1]} to say {until!r}"
+        )
+        yield
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+@pytest.fixture(scope="module")
+def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder, port = tmp_path_factory.mktemp("cluster"), free_port()
+    url, run = f"spark://127.0.0.1:{port}", str(spark_home() / "bin" / "spark-class")
+    deploy = "org.apache.spark.deploy"
+    with ExitStack() as stack:
+        words = [
+            run,
+            f"{deploy}.master.Master",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(port),
+            "--webui-port",
+            str(free_port()),
+        ]
+        stack.enter_context(daemon(words, folder / "master.log", until="Starting Spark master"))
+        for number in (1, 2):
+            words = [run, f"{deploy}.worker.Worker", "--host", "127.0.0.1", "--cores", "1", "--memory", "700m"]
+            words += ["--webui-port", str(free_port()), "--work-dir", str(folder / f"work-{number}"), url]
+            stack.enter_context(
+                daemon(words, folder / f"worker-{number}.log", until="Successfully registered with master")
+            )
+        yield url
+
+
+@pytest.fixture(scope="module")
+def connect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder, port = tmp_path_factory.mktemp("connect"), free_port()
+    words = [
+        str(spark_home() / "bin" / "spark-submit"),
+        "--class",
+        "org.apache.spark.sql.connect.service.SparkConnectServer",
+    ]
+    words += [
+        "--master",
+        "local[2]",
+        "--conf",
+        "spark.connect.grpc.binding.address=127.0.0.1",
+        "--conf",
+        "spark.ui.enabled=false",
+    ]
+    words += ["--conf", f"spark.connect.grpc.binding.port={port}", "--driver-memory", "700m", "spark-internal"]
+    with daemon(words, folder / "server.log", until="Spark Connect server started"):
+        yield f"sc://127.0.0.1:{port}"
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The broken recording with a busy service beside it whose log is too large to be read in the driver."""
+    folder = tmp_path_factory.mktemp("large")
+    (folder / "broken").symlink_to(BROKEN)
+    (folder / "capture").mkdir()
+    for path in sorted(BROKEN.rglob("*.log")):
+        (folder / "capture" / path.name).write_bytes(path.read_bytes())
+    line = "2026-11-21 09:04:{:02}.{:03},000 INFO orders: Handling an event of the usual length, and telling of it\n"
+    lines = "".join(line.format(i // 1000 % 60, i % 1000).replace(",000", "", 1) for i in range(60_000))
+    (folder / "capture" / "busy-2.log").write_text(lines * (PADDING_BYTES // len(lines) + 1))
+    return folder / "capture"
+
+
+def diagnosed(capture: Path, *options: str) -> dict[str, object]:
+    command = [sys.executable, "-m", "leadsman", "diagnose", str(capture), "--format", "json", *options]
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
+    assert finished.returncode == 1, finished.stderr
+    (answer,) = json.loads(finished.stdout)["captures"]
+    return dict(answer)
+
+
+@pytest.mark.spark
+def test_a_standalone_cluster_finds_what_one_machine_finds(master: str, large: Path):
+    memory = ["--spark-conf", "spark.executor.memory=500m", "--spark-conf", "spark.driver.memory=500m"]
+
+    clustered = diagnosed(large, "--master", master, *memory)
+
+    assert clustered == diagnosed(large)
+
+
+@pytest.mark.spark
+def test_a_connect_server_finds_what_one_machine_finds(connect: str, large: Path):
+    assert diagnosed(large, "--remote", connect) == diagnosed(large)

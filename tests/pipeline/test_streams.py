@@ -1,0 +1,73 @@
+"""Which files are read, which belong to one another, and which are refused with a reason."""
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from leadsman.errors import CaptureError
+from leadsman.pipeline.streams import File, Stream, balanced, find, stream_of
+
+STREAMS = {
+    "app.log": "app.log",
+    "app.log.1": "app.log",
+    "app.log.12.gz": "app.log",
+    "app.log-20210216.zst": "app.log",
+    "app.2021-02-16.log": "app.log",
+    "logs/server.log.2021-02-16-13": "logs/server.log",
+    "2020/12/20/[$LATEST]8f3c/000000.gz": "2020/12/20/[$LATEST]8f3c",
+    "worker-1.log": "worker-1.log",
+    "worker-2": "worker-2",
+}
+
+
+@pytest.mark.parametrize(("name", "stream"), STREAMS.items(), ids=STREAMS)
+def test_rotated_and_numbered_files_belong_to_one_stream(name: str, stream: str):
+    assert stream_of(name) == stream
+
+
+@pytest.mark.parametrize("name", ["[$LATEST]8f3c", "a b", "new\nline", "st*r", "que?tion", "curly{}"])
+def test_no_character_of_a_name_is_a_wildcard(name: str, tmp_path: Path):
+    (tmp_path / name).write_text("x\n")
+
+    (stream,) = find(str(tmp_path)).streams
+
+    assert stream.files[0].name == name
+
+
+def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "secret").write_text("x\n")
+    (tmp_path / "in" / "link").symlink_to(tmp_path / "secret")
+
+    found = find(str(tmp_path / "in"))
+
+    assert found.streams == ()
+    assert "symbolic link" in found.refused[0].why
+
+
+def test_what_is_no_regular_file_is_refused(tmp_path: Path):
+    os.mkfifo(tmp_path / "pipe")
+
+    assert find(str(tmp_path)).refused[0].why == "not a regular file"
+
+
+def test_a_missing_path_says_what_to_give_instead(tmp_path: Path):
+    with pytest.raises(CaptureError, match="no such file or folder"):
+        find(str(tmp_path / "nothing"))
+
+
+def test_the_manifest_is_not_telemetry(tmp_path: Path):
+    (tmp_path / "manifest.json").write_text("{}")
+
+    assert find(str(tmp_path)).streams == ()
+
+
+def test_tasks_get_equal_shares():
+    now = datetime(2026, 2, 16, tzinfo=UTC)
+    streams = [Stream("c", str(size), (File("", str(size), size << 20, now),)) for size in (9, 7, 5, 3, 2, 2)]
+
+    shares = balanced(streams, 2)
+
+    assert sorted(sum(stream.bytes for stream in share) >> 20 for share in shares) == [14, 14]

@@ -1,0 +1,77 @@
+"""What console and page say alike: how sure, what next, why not something else."""
+
+from dataclasses import replace
+
+import pytest
+
+from leadsman.model import RivalFinding, Verdict
+from leadsman.report.outline import about, headline, next_step, subject_rows, sureness, worst
+
+
+@pytest.mark.parametrize(
+    ("text", "parted"),
+    [
+        ("leadsman collect logs DIR", ("", "leadsman collect logs DIR")),
+        ("Prove it: leadsman reproduce idle_disconnect", ("Prove it", "leadsman reproduce idle_disconnect")),
+        ("Log the client at INFO (Java: org.apache.kafka)", ("Log the client at INFO (Java: org.apache.kafka)", "")),
+        ("", ("", "")),
+    ],
+)
+def test_the_command_of_a_next_step_stands_apart_so_that_it_can_be_copied(text, parted, present):
+    finding = replace(present.findings[0], next=text)
+
+    assert next_step(finding) == parted
+
+
+@pytest.mark.parametrize(
+    ("rival", "said"),
+    [
+        (RivalFinding(cause="x", ruled_out_by="No restart.", says="No restart."), "No restart."),
+        (
+            RivalFinding(cause="x", ruled_out_by="No restart.", says="It strikes all."),
+            "No restart. It strikes all.",
+        ),
+        (RivalFinding(cause="x", ruled_out_by=None, says="3 coincide."), "3 coincide."),
+        (RivalFinding(cause="x", ruled_out_by=None, says="Not ruled out: no log."), "no log."),
+        (RivalFinding(cause="x", ruled_out_by=None, says="Not ruled out."), ""),
+    ],
+)
+def test_what_is_said_about_a_rival_is_said_once(rival, said):
+    assert about(rival) == said
+
+
+@pytest.mark.parametrize(
+    ("subjects", "rows"),
+    [
+        ({"affected": ["a", "b"]}, [("affected", "a, b")]),
+        ({"affected": ["a", "b", "c"]}, [("affected", "a, b and 1 more")]),
+        ({"affected": ["a", "b"], "affected_count": 10_000}, [("affected", "a, b and 9,998 more")]),
+        ({"quiet_count": 1_204, "kept": True}, [("quiet count", "1,204"), ("kept", "True")]),
+        ({"by_host": {"h1": 3}}, [("by host", "h1 3")]),
+        ({"named": {"b", "a"}}, [("named", "a, b")]),
+    ],
+)
+def test_subjects_are_listed_shortly_and_counted_in_full(subjects, rows, present):
+    finding = replace(present.findings[0], subjects=subjects)
+
+    assert subject_rows(finding, 2) == rows
+
+
+def test_how_sure_counts_links_and_says_what_present_means(present, unknown):
+    assert sureness(present.findings[0]).startswith(
+        "All 3 links of the causal chain were observed, on the same subjects"
+    )
+    assert sureness(unknown.findings[0]) == "Of 3 links of the causal chain: 1 observed, 2 not visible."
+
+
+def test_a_link_that_is_not_required_may_stay_unseen(present, unknown):
+    finding = replace(present.findings[0], chain=(*present.findings[0].chain, unknown.findings[0].chain[0]))
+
+    assert "3 observed, 1 not visible. Every required one was observed" in sureness(finding)
+
+
+def test_the_worst_verdict_is_the_one_to_hear_first(present, absent):
+    assert worst(present) is Verdict.PRESENT
+    assert worst(absent) is Verdict.ABSENT
+    assert worst(replace(absent, verdicts={})) is Verdict.UNKNOWN
+    assert headline(replace(absent, verdicts={})) == "No failure mode was looked for"
