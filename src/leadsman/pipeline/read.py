@@ -8,7 +8,7 @@ one large document) hand out their records one by one instead, and the rest is t
 from __future__ import annotations
 
 from contextlib import closing
-from itertools import chain, islice
+from itertools import accumulate, chain, islice, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,6 +40,9 @@ RECORDS_LOOKED_AHEAD = 200
 
 LONG_LINE = 16_384
 """Characters. On a longer line a signature is tried only around the first thing that was found."""
+
+MANY_HITS = 40
+"""Lines with hits in one block, above which listing all newlines (50 microseconds) costs less than counting on."""
 
 NEWLINE = 10
 
@@ -223,12 +226,12 @@ class FileReading:
         by_line: dict[int, dict[int, int]] = {}
         for end, index in found:
             by_line.setdefault(data.rfind(b"\n", 0, end - 1) + 1, {}).setdefault(index, end)
-        counted_to, line = 0, self.line
-        hits: list[tuple[int, Hit]] = []
-        for start in sorted(by_line):
-            line += int(np.count_nonzero(newlines[counted_to:start]))
-            counted_to = start
-            hits.append((start, self._hit(data, start, line + 1, by_line[start])))
+        starts = sorted(by_line)
+        lines = _lines_before(starts, newlines)
+        hits = (
+            (start, self._hit(data, start, self.line + before + 1, by_line[start]))
+            for start, before in zip(starts, lines, strict=True)
+        )
         for head, members in self._records(data, hits):
             yield from self._listener.hear(head, members, self._file)
 
@@ -296,6 +299,14 @@ class FileReading:
         """Return time, line number, text and file of a line."""
         line = self.line + int(np.count_nonzero(newlines[: mark.start])) + 1
         return mark.at, line, data[mark.start : mark.end].decode("utf-8", "replace").rstrip("\r"), self._file
+
+
+def _lines_before(starts: list[int], newlines: NDArray[np.bool_]) -> list[int]:
+    """Return how many lines end before each of these places. Few are counted one by one, many looked up at once."""
+    if len(starts) > MANY_HITS:
+        return np.searchsorted(np.flatnonzero(newlines), starts).tolist()
+    counts = [np.count_nonzero(newlines[since:start]) for since, start in pairwise([0, *starts])]
+    return list(accumulate(map(int, counts)))
 
 
 def _falling(records: Sequence[Record]) -> bool:

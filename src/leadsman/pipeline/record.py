@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from leadsman.pipeline.events import Row
@@ -14,7 +13,10 @@ from leadsman.telemetry.source import every_signature
 from leadsman.vocabulary import ERROR, SETTING
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterable, Iterator
+
+    from leadsman.telemetry.source import Signature, Source
 
 QUOTE_LENGTH = 1000
 """Characters of a line that are quoted: a whole ordinary line; of a longer one the part around what was found."""
@@ -76,42 +78,37 @@ class Listener:
 
     def hear(self, head: Head, hits: Iterable[Hit], file: str) -> Iterator[Row]:
         """Yield the record's events, each kind once, settings apart."""
+        signatures = every_signature()
         said: set[str] = set()
         unknown: Hit | None = None
         for hit in hits:
             for index in hit.signatures:
-                event = every_signature()[index][1].event
+                event = signatures[index][1].event
                 if event == ERROR:
                     unknown = unknown or hit
                 elif event == SETTING or event not in said:
-                    told = list(self._told(index, head, hit, file))
-                    said.update(row.name for row in told)
-                    yield from told
+                    told = self._told(signatures[index], head, hit, file)
+                    if told:
+                        said.add(event)
+                        yield from told
         if unknown is not None and not said:
             self._group(head, unknown, file)
 
-    def _told(self, index: int, head: Head, hit: Hit, file: str) -> Iterator[Row]:
-        """Yield what one signature finds on a line: one event; of settings, which a JSON line holds many of, each."""
-        source, signature, pattern = every_signature()[index]
-        most = None if signature.event == SETTING else 1
-        quoted = ""
-        for match in islice(pattern.finditer(hit.text), most):
-            told = signature.read(match, head.text)
-            if told is not None:
-                quoted = quoted or hit.quote
-                if signature.names_source:
-                    self.sources.add(source.name)
-                yield Row(
-                    self.capture,
-                    head.at,
-                    head.subject,
-                    source.name,
-                    signature.event,
-                    file,
-                    hit.line,
-                    quoted,
-                    *told[::-1],
-                )  # fmt: skip - in the order of the fields
+    def _told(self, known: tuple[Source, Signature, re.Pattern[str]], head: Head, hit: Hit, file: str) -> list[Row]:
+        """Return what one signature finds on a line: one event; of settings, which a JSON line holds many of, each."""
+        source, signature, pattern = known
+        if signature.event == SETTING:
+            matches: Iterable[re.Match[str]] = pattern.finditer(hit.text)
+        else:
+            first = pattern.search(hit.text)
+            matches = (first,) if first else ()
+        found = [told for match in matches if (told := signature.read(match, head.text)) is not None]
+        if not found:
+            return []
+        if signature.names_source:
+            self.sources.add(source.name)
+        said = (self.capture, head.at, head.subject, source.name, signature.event, file, hit.line, hit.quote)
+        return [Row(*said, value, labels) for labels, value in found]
 
     def unknown_errors(self) -> Iterator[Row]:
         """Yield one event a group of errors that no signature knows."""
