@@ -1,7 +1,7 @@
 """Measures leadsman against ripgrep, Polars and DuckDB on made-up Kafka logs, and writes docs/performance.md.
 
-    python -m bench             1.6 GB, several runs: 10 minutes on two quiet cores
-    python -m bench --smoke     10 MB, one run, the table on the screen only
+python -m bench             1.6 GB, several runs: 10 minutes on two quiet cores
+python -m bench --smoke     10 MB, one run, the table on the screen only
 """
 
 from __future__ import annotations
@@ -52,7 +52,10 @@ def _warm(bench: Bench, runs: int) -> list[Job]:
     from leadsman.pipeline.session import Wanted, session  # noqa: PLC0415 - Spark is loaded when needed
 
     with session(Wanted(master=f"local[{bench.cores}]")) as spark:
-        parse = [Job("parse: leadsman", partial(jobs.parse, spark, bench)), Job("parse: ripgrep", partial(jobs.ripgrep, bench))]
+        parse = [
+            Job("parse: leadsman", partial(jobs.parse, spark, bench)),
+            Job("parse: ripgrep", partial(jobs.ripgrep, bench)),
+        ]
         full = [
             Job("full: leadsman", partial(jobs.full, spark, bench)),
             Job("full: Polars", partial(jobs.peer, "polars", bench)),

@@ -1,3 +1,4 @@
+# ruff: noqa: E501, ISC004 - log lines are as long as they are
 """Makes up mixed Kafka logs: the same bytes for the same size, whoever runs it."""
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import accumulate, cycle, islice
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bench import lines
 from bench.lines import Line
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 VERSION = 2
 """Goes up when anything here changes, so that an old folder is not taken for the new data."""
@@ -79,16 +82,28 @@ def java(at: int, line: Line, values: Values) -> str:
 def json_line(at: int, line: Line, values: Values) -> str:
     """Lay out as logstash-logback-encoder does."""
     stack = {"stack_trace": "\n".join(line.below).format_map(values)} if line.below else {}
-    return json.dumps({
-        "@timestamp": stamp(at).replace(" ", "T") + "Z", "@version": "1", "message": line.text.format_map(values),
-        "logger_name": line.logger, "thread_name": "kafka-coordinator-heartbeat-thread | " + values["group"],
-        "level": line.level, "level_value": 20000, **stack, "host": "app-1.prod", "service": "orders",
-    }, separators=(",", ":"))  # fmt: skip - one line as the encoder writes it
+    return json.dumps(
+        {
+            "@timestamp": stamp(at).replace(" ", "T") + "Z",
+            "@version": "1",
+            "message": line.text.format_map(values),
+            "logger_name": line.logger,
+            "thread_name": "kafka-coordinator-heartbeat-thread | " + values["group"],
+            "level": line.level,
+            "level_value": 20000,
+            **stack,
+            "host": "app-1.prod",
+            "service": "orders",
+        },
+        separators=(",", ":"),
+    )  # fmt: skip - one line as the encoder writes it
 
 
 def librdkafka(at: int, line: Line, values: Values) -> str:
     """Lay out as librdkafka does on stderr."""
-    return f"%{line.level}|{at // 1000}.{at % 1000:03d}|{line.logger}|rdkafka#producer-1| {line.text.format_map(values)}"
+    return (
+        f"%{line.level}|{at // 1000}.{at % 1000:03d}|{line.logger}|rdkafka#producer-1| {line.text.format_map(values)}"
+    )
 
 
 def cloudwatch(at: int, line: Line, values: Values) -> str:
@@ -108,10 +123,15 @@ KINDS = {
     "broker": Kind(lines.BROKER, lines.BROKER_FAILURES, broker, "brokers/kafka-{number:03d}/server.log"),
     "java": Kind(lines.CLIENT, lines.CLIENT_FAILURES, java, "clients/app-{number:03d}/app.log"),
     "json": Kind(lines.CLIENT, lines.CLIENT_FAILURES, json_line, "clients/app-{number:03d}/app.json"),
-    "librdkafka": Kind(lines.LIBRDKAFKA, lines.LIBRDKAFKA_FAILURES, librdkafka, "clients/native-{number:03d}/stderr.log"),
+    "librdkafka": Kind(
+        lines.LIBRDKAFKA, lines.LIBRDKAFKA_FAILURES, librdkafka, "clients/native-{number:03d}/stderr.log"
+    ),
     "lambda": Kind(
-        lines.CLIENT, lines.CLIENT_FAILURES, cloudwatch,
-        "lambda/fn-{number:03d}/2021/02/16/[$LATEST]{stream:032x}/000000", streams=8,
+        lines.CLIENT,
+        lines.CLIENT_FAILURES,
+        cloudwatch,
+        "lambda/fn-{number:03d}/2021/02/16/[$LATEST]{stream:032x}/000000",
+        streams=8,
     ),
 }  # fmt: skip - a table
 MIX = ("broker", "java", "broker", "json", "java", "librdkafka", "broker", "java", "json", "lambda")
@@ -221,7 +241,11 @@ def _event(at: int, number: int, *, lost: bool) -> list[str]:
     request = f"00000000-0000-4000-8000-{number:012x}"
     begin, end = f"{iso} START RequestId: {request} Version: $LATEST", f"{iso} END RequestId: {request}"
     if not lost:
-        return [begin, f"{iso} {iso}\t{request}\tINFO\torders\tEvent {number} delivered to orders-0@{number} in 4 ms", end]
+        return [
+            begin,
+            f"{iso} {iso}\t{request}\tINFO\torders\tEvent {number} delivered to orders-0@{number} in 4 ms",
+            end,
+        ]
     cause = "org.apache.kafka.common.errors.NetworkException: The server disconnected before a response was received."
     return [
         begin,

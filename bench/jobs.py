@@ -56,8 +56,19 @@ def ripgrep(bench: Bench) -> Mapping[str, Any]:
     """Count the lines that any signature's pattern matches, the way ripgrep is fastest."""
     listed = bench.work / "patterns"
     listed.write_text("\n".join(patterns()) + "\n")
-    command = [_ripgrep(), "--count", "--no-ignore", "--hidden", "--text", "--no-unicode", "--threads", str(bench.cores)]
-    told = subprocess.run([*command, "--file", listed, bench.logs], capture_output=True, text=True, check=True).stdout
+    command = [
+        _ripgrep(),
+        "--count",
+        "--no-ignore",
+        "--hidden",
+        "--text",
+        "--no-unicode",
+        "--threads",
+        str(bench.cores),
+    ]
+    told = subprocess.run(
+        [*command, "--file", str(listed), str(bench.logs)], capture_output=True, text=True, check=True
+    ).stdout
     return {"lines": sum(int(line.rpartition(":")[2]) for line in told.splitlines())}
 
 
@@ -88,7 +99,7 @@ def peer(name: str, bench: Bench) -> Mapping[str, Any]:
     """Do the full job in another engine, in a process of its own; its imports are not counted."""
     out = bench.work / name
     out.mkdir(exist_ok=True)
-    command = [sys.executable, "-m", "bench.peers", name, bench.logs, out, str(bench.cores)]
+    command = [sys.executable, "-m", "bench.peers", name, str(bench.logs), str(out), str(bench.cores)]
     told = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
     found: Mapping[str, Any] = json.loads(told)
     return found
@@ -96,7 +107,17 @@ def peer(name: str, bench: Bench) -> Mapping[str, Any]:
 
 def cold(path: Path, bench: Bench) -> Mapping[str, Any]:
     """Diagnose from nothing: a new Python, a new JVM."""
-    command = [sys.executable, "-m", "leadsman", "diagnose", "--format", "json", "--master", f"local[{bench.cores}]", path]
+    command = [
+        sys.executable,
+        "-m",
+        "leadsman",
+        "diagnose",
+        "--format",
+        "json",
+        "--master",
+        f"local[{bench.cores}]",
+        path,
+    ]
     return _verdicts(command)
 
 
@@ -106,7 +127,9 @@ def cold_stock(path: Path, bench: Bench) -> Mapping[str, Any]:
 
 
 def _verdicts(command: list[Any]) -> Mapping[str, Any]:
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env={**os.environ, "NO_COLOR": "1"})
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=ROOT, env={**os.environ, "NO_COLOR": "1"}
+    )
     if done.returncode not in (0, 1, 3):
         raise RuntimeError(f"leadsman ended with code {done.returncode}: {done.stderr[-2000:]}")
     return {"exit": done.returncode}

@@ -1,3 +1,4 @@
+# ruff: noqa: E501, ISC004 - log lines are as long as they are, and these are tables of them
 """What brokers and clients write: ordinary lines and failures, in their own words.
 
 The texts are `str.format` templates over the values that `generate.draw` makes up for every line.
@@ -157,17 +158,35 @@ CLIENT_FAILURES = (
 # The level stands for librdkafka's own (7 debug, 6 info, 4 warning, 3 error), the logger for its facility.
 LIBRDKAFKA = (
     Line(30, "7", "FETCH", RDKAFKA + "Fetch topic {topic} [{partition}] at offset {offset} (v2)"),
-    Line(20, "7", "MSGSET", RDKAFKA + "{topic} [{partition}]: MessageSet with {size} message(s) (MsgId 0, BaseSeq -1) delivered"),
+    Line(
+        20,
+        "7",
+        "MSGSET",
+        RDKAFKA + "{topic} [{partition}]: MessageSet with {size} message(s) (MsgId 0, BaseSeq -1) delivered",
+    ),
     Line(15, "7", "METADATA", "[thrd:main]: Topic #{size}/{size}: {topic} with {partition} partitions"),
-    Line(15, "7", "HEARTBEAT", '[thrd:main]: GroupCoordinator/{node}: Heartbeat for group "{group}" generation id {size}'),
+    Line(
+        15, "7", "HEARTBEAT", '[thrd:main]: GroupCoordinator/{node}: Heartbeat for group "{group}" generation id {size}'
+    ),
     Line(10, "7", "CONNECT", RDKAFKA + "Connecting to ipv4#10.2.0.{node}:9092 (sasl_ssl) with socket {partition}"),
     Line(10, "6", "REQTMOUT", RDKAFKA + "0 request(s) retried, request.timeout.ms=30000 error rate 0"),
 )
 LIBRDKAFKA_FAILURES = (
-    Line(2, "3", "FAIL", RDKAFKA + "Connect to ipv4#10.2.0.{node}:9092 failed: Connection refused (after {partition}ms in state CONNECT)"),
+    Line(
+        2,
+        "3",
+        "FAIL",
+        RDKAFKA
+        + "Connect to ipv4#10.2.0.{node}:9092 failed: Connection refused (after {partition}ms in state CONNECT)",
+    ),
     Line(2, "3", "ERROR", "[thrd:app]: 3/3 brokers are down"),
     Line(2, "4", "REQTMOUT", RDKAFKA + "{node} request(s) timed out: disconnect (after {size}ms in state UP)"),
     Line(1, "3", "ERROR", "[thrd:app]: {topic} [{partition}]: Delivery failed: Local: Message timed out"),
-    Line(1, "3", "FAIL", RDKAFKA + "SSL handshake failed: certificate unknown (after {partition}ms in state SSL_HANDSHAKE)"),
+    Line(
+        1,
+        "3",
+        "FAIL",
+        RDKAFKA + "SSL handshake failed: certificate unknown (after {partition}ms in state SSL_HANDSHAKE)",
+    ),
     Line(2, "6", "FAIL", RDKAFKA + "Disconnected (after 600{partition:03d}ms in state UP)"),
 )

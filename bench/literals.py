@@ -1,3 +1,4 @@
+# ruff: noqa: ANN401 - the standard library's parser of patterns is private and publishes no types
 """What a line must contain for a pattern to match: lets engines without such analysis skip most lines.
 
 Ripgrep, Rust's regex and Hyperscan work this out themselves. Polars and DuckDB are handed it, because a hundred
@@ -6,7 +7,7 @@ patterns with counted repetitions in one alternation bring their engines down to
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence  # noqa: TC003 - names of types at the end
 from itertools import product
 from re import _constants as ops  # type: ignore[attr-defined]
 from re import _parser  # type: ignore[attr-defined]
@@ -49,21 +50,17 @@ def _pieces(tree: Any) -> list[Texts]:
 def _texts(node: Any) -> Texts | None:
     """Return all that a node can match, where these are few."""
     kind, value = node
-    if kind is ops.LITERAL:
-        return frozenset({chr(value)})
-    if kind is ops.AT:
-        return frozenset({""})
-    if kind is ops.IN:
-        return _characters(value)
-    if kind is ops.SUBPATTERN:
-        return _whole(value[3])
-    if kind is ops.BRANCH:
-        branches = [_whole(branch) for branch in value[1]]
-        return None if None in branches else frozenset().union(*(branch for branch in branches if branch))
-    if kind is ops.MAX_REPEAT and value[:2] == (0, 1):
-        inner = _whole(value[2])
-        return None if inner is None else inner | {""}
-    return None
+    return TEXTS[kind](value) if kind in TEXTS else None
+
+
+def _branches(value: Any) -> Texts | None:
+    branches = [_whole(branch) for branch in value[1]]
+    return None if None in branches else frozenset().union(*(branch for branch in branches if branch))
+
+
+def _optional(value: Any) -> Texts | None:
+    inner = _whole(value[2]) if value[:2] == (0, 1) else None
+    return None if inner is None else inner | {""}
 
 
 def _characters(members: Sequence[Any]) -> Texts | None:
@@ -99,3 +96,13 @@ def _inner(node: Any) -> list[Texts]:
     if kind is ops.MAX_REPEAT and value[0] > 0:
         return _pieces(value[2])
     return []
+
+
+TEXTS: dict[Any, Callable[[Any], Texts | None]] = {
+    ops.LITERAL: lambda value: frozenset({chr(value)}),
+    ops.AT: lambda _: frozenset({""}),
+    ops.IN: _characters,
+    ops.SUBPATTERN: lambda value: _whole(value[3]),
+    ops.BRANCH: _branches,
+    ops.MAX_REPEAT: _optional,
+}

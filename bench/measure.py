@@ -8,7 +8,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import psutil
 
@@ -41,7 +41,10 @@ def in_turn(jobs: list[Job], runs: int, say: Callable[[str], None]) -> None:
         for job in jobs:
             gc.collect()
             _once(job)
-            say(f"{job.name} {number}/{runs}: {job.wall[-1]:.2f} s, {job.cpu[-1]:.2f} s of CPU, {job.others[-1]:.1f} cores busy elsewhere")
+            say(
+                f"{job.name} {number}/{runs}: {job.wall[-1]:.2f} s, {job.cpu[-1]:.2f} s of processor time, "
+                f"{job.others[-1]:.1f} cores busy elsewhere"
+            )
 
 
 def _once(job: Job) -> None:
@@ -96,7 +99,7 @@ class PythonMemory:
         self._done = threading.Event()
         self._watch = threading.Thread(target=self._look, daemon=True)
 
-    def __enter__(self) -> PythonMemory:
+    def __enter__(self) -> Self:
         self._watch.start()
         return self
 

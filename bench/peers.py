@@ -1,3 +1,4 @@
+# ruff: noqa: E501, PLC0415 - patterns and queries read worse in pieces; only one engine is loaded, and not by tests
 """The same full job in Polars and in DuckDB, each in its own best way. Run as a process of its own:
 
     python -m bench.peers polars LOGS OUT CORES
@@ -14,20 +15,42 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bench.literals import required
+
 from leadsman.pipeline.streams import find
 from leadsman.telemetry.source import every_signature
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 FIELDS = {
-    "level": (r"^\[[^\]]*\] (\w+) ", r"^\S+ \S+ \[[^\]]*\] (\w+) ", r'"level":"(\w+)"', r"^\S+Z \S+Z\t\S+\t(\w+)\t", r"^%(\d)\|"),
-    "logger": (r"\(([\w.$]+)\)$", r"^\S+ \S+ \[[^\]]*\] \w+ +(\S+) - ", r'"logger_name":"([^"]+)"', r"^\S+Z \S+Z\t\S+\t\w+\t(\S+)\t", r"^%\d\|[\d.]+\|(\w+)\|"),
+    "level": (
+        r"^\[[^\]]*\] (\w+) ",
+        r"^\S+ \S+ \[[^\]]*\] (\w+) ",
+        r'"level":"(\w+)"',
+        r"^\S+Z \S+Z\t\S+\t(\w+)\t",
+        r"^%(\d)\|",
+    ),
+    "logger": (
+        r"\(([\w.$]+)\)$",
+        r"^\S+ \S+ \[[^\]]*\] \w+ +(\S+) - ",
+        r'"logger_name":"([^"]+)"',
+        r"^\S+Z \S+Z\t\S+\t\w+\t(\S+)\t",
+        r"^%\d\|[\d.]+\|(\w+)\|",
+    ),
     "client_id": (r"clientId=([^,\]\s]+)", r"rdkafka#([^|]+)\|"),
     "node": (r"(?:[Nn]ode |broker=|brokerId=|broker id=|replicaId=)(-?\d+)", r":\d+/(\d+):"),
-    "topic": (r"(?:topic-partition|partition|Partition|for)[ =]([A-Za-z0-9._-]+)-\d+\b", r"\b([A-Za-z0-9._-]+) \[\d+\]"),
-    "partition": (r"(?:topic-partition|partition|Partition|for)[ =][A-Za-z0-9._-]+-(\d+)\b", r"\b[A-Za-z0-9._-]+ \[(\d+)\]"),
+    "topic": (
+        r"(?:topic-partition|partition|Partition|for)[ =]([A-Za-z0-9._-]+)-\d+\b",
+        r"\b([A-Za-z0-9._-]+) \[\d+\]",
+    ),
+    "partition": (
+        r"(?:topic-partition|partition|Partition|for)[ =][A-Za-z0-9._-]+-(\d+)\b",
+        r"\b[A-Za-z0-9._-]+ \[(\d+)\]",
+    ),
 }  # fmt: skip - one field a line
 """The first of these that matches a hit is the field."""
 
@@ -41,6 +64,19 @@ def patterns() -> list[str]:
     return [re.sub(r"\(\?P<\w+>", "(?:", signature.pattern) for _, signature, _ in every_signature()]
 
 
+ESCAPES = {"\\w": "0-9A-Za-z_", "\\d": "0-9"}
+
+
+def ascii_only(pattern: str) -> str:
+    """Return the pattern with the classes of ASCII: Unicode's make a counted repetition too large for Rust's engine."""
+    told, inside = "", False
+    for piece in re.findall(r"\\.|.", pattern):
+        inside = piece == "[" or (inside and piece != "]")
+        listed = ESCAPES.get(piece)
+        told += piece if listed is None else listed if inside else f"[{listed}]"
+    return told.replace("\\b", r"(?-u:\b)")
+
+
 def candidates() -> str:
     """Return one pattern of plain texts: no line without one of them can match a signature."""
     return "|".join(re.escape(text).replace("\\ ", " ") for text in required(patterns()))
@@ -48,14 +84,18 @@ def candidates() -> str:
 
 def files(logs: Path) -> list[str]:
     """Return all files, those of a stream one after the other, the rotated one first."""
-    return [file.path for stream in find(str(logs)).streams for file in sorted(stream.files, key=lambda file: -len(file.name))]
+    return [
+        file.path
+        for stream in find(str(logs)).streams
+        for file in sorted(stream.files, key=lambda file: -len(file.name))
+    ]
 
 
 def polars(logs: Path, out: Path) -> tuple[int, int]:
     """Do the job with Polars' streaming engine where it can, in memory where it must."""
     import polars as pl
 
-    line, singles = pl.col("line"), patterns()
+    line, singles = pl.col("line"), [ascii_only(pattern) for pattern in patterns()]
     first = line.str.slice(0, 1)
     text = (
         pl.when(first == "[").then(line.str.slice(1, 23))
@@ -101,10 +141,18 @@ def duckdb(logs: Path, out: Path) -> tuple[int, int]:
     )
     singles = patterns()
     fields = ", ".join(
-        "coalesce(" + ", ".join(f"nullif(regexp_extract(line, {_quoted(pattern)}, 1), '')" for pattern in each) + f") AS {name}"
+        "coalesce("
+        + ", ".join(f"nullif(regexp_extract(line, {_quoted(pattern)}, 1), '')" for pattern in each)
+        + f") AS {name}"
         for name, each in FIELDS.items()
     )
-    signature = "CASE " + " ".join(f"WHEN regexp_matches(line, {_quoted(pattern)}) THEN {index}" for index, pattern in enumerate(singles)) + " END"
+    signature = (
+        "CASE "
+        + " ".join(
+            f"WHEN regexp_matches(line, {_quoted(pattern)}) THEN {index}" for index, pattern in enumerate(singles)
+        )
+        + " END"
+    )
     connection.execute(f"""
         CREATE TEMP TABLE events AS
         WITH timed AS (

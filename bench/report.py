@@ -1,3 +1,4 @@
+# ruff: noqa: E501, ISC004 - rows of a table
 """Puts what was measured into words: docs/performance.md."""
 
 from __future__ import annotations
@@ -45,9 +46,12 @@ def text(measured: Sequence[Job], *, logs: Path, about: Mapping[str, str], cores
         "Written by `make bench`; every figure is from one run of it, nothing is carried over. How to repeat it: `make bench` "
         "(`python -m bench --smoke` shows in a minute that everything works).",
         _circumstances(about, size=size, cores=cores, runs=runs, jobs=measured),
-        "## Targets", "\n".join(_targets(jobs)),
-        "## Figures", "\n".join(_figures(measured, size)),
-        "## What is compared", COMPARED.strip(),
+        "## Targets",
+        "\n".join(_targets(jobs)),
+        "## Figures",
+        "\n".join(_figures(measured, size)),
+        "## What is compared",
+        COMPARED.strip(),
     ]  # fmt: skip - heading and body on one line
     return "\n\n".join(paragraphs) + "\n"
 
