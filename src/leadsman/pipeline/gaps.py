@@ -30,7 +30,10 @@ class Mark(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """Nothing was written between two lines. `at` is its end (ms since 1970), `seconds` its length."""
+    """Nothing was written between two lines. `at` is its end (ms since 1970), `seconds` its length.
+
+    The texts are the lines' beginnings as they stand there, secrets and all: they are masked when they are handed out.
+    """
 
     seconds: float
     at: int
