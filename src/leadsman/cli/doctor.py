@@ -20,14 +20,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing looked at. `missing` says what cannot be done without it, and how to get it; empty where all is well."""
+    """One thing looked at. `missing`: what cannot be done without it, and how to get it; empty where all is well."""
 
     what: str
     found: str
     missing: str = ""
 
 
-@click.command("doctor", short_help="Say what this machine can and cannot do.")
+EPILOG = """\b
+Examples:
+  leadsman doctor
+  leadsman doctor || leadsman setup     in a script: fetch what can be fetched
+"""
+
+
+@click.command("doctor", epilog=EPILOG)
 def command() -> int:
     """Look for Java, Spark, Hyperscan, Kafka's jars, network namespaces and a browser; say what each is for.
 
@@ -46,7 +53,9 @@ def command() -> int:
 def _checks() -> Iterator[Check]:
     yield _java()
     yield _package("pyspark", "Spark", "No diagnosis. pip install 'leadsman[spark]'")
-    yield _package("hyperscan", "Hyperscan", "Logs are read with RE2 or Python instead, more slowly. pip install hyperscan")
+    yield _package(
+        "hyperscan", "Hyperscan", "Logs are read with RE2 or Python instead, more slowly. pip install hyperscan"
+    )
     yield _package("isal", "ISA-L", "gzip files are read at half the speed. pip install isal")
     yield _package("confluent_kafka", "Kafka clients", "No reproduction. pip install 'leadsman[lab]'")
     yield _jars()
@@ -94,17 +103,33 @@ def _fast_start() -> Check:
         ready = jvm.usable(jvm.archive_of(java.find(), jvm.class_path(())))
     except (LeadsmanError, OSError):
         ready = False
-    return Check("Fast start", "ready") if ready else Check("Fast start", "not made", "Spark starts more slowly. leadsman setup")
+    return (
+        Check("Fast start", "ready")
+        if ready
+        else Check("Fast start", "not made", "Spark starts more slowly. leadsman setup")
+    )
 
 
 def _namespaces() -> Check:
-    probe = subprocess.run(["unshare", "-Urn", "true"], capture_output=True, check=False) if shutil.which("unshare") else None
+    probe = (
+        subprocess.run(["unshare", "-Urn", "true"], capture_output=True, check=False)
+        if shutil.which("unshare")
+        else None
+    )
     if os.geteuid() == 0 or (probe and probe.returncode == 0):
         return Check("Network namespaces", "as root" if os.geteuid() == 0 else "as this user")
-    return Check("Network namespaces", "not allowed", "Failures of the kernel cannot be reproduced. Run as root, or allow user namespaces.")
+    return Check(
+        "Network namespaces",
+        "not allowed",
+        "Failures of the kernel cannot be reproduced. Run as root, or allow user namespaces.",
+    )
 
 
 def _browser() -> Check:
     names = (os.environ.get("LEADSMAN_CHROMIUM", ""), "chromium", "chromium-browser", "google-chrome")
     path = next((found for name in names if name and (found := shutil.which(name))), None)
-    return Check("Browser", path) if path else Check("Browser", "no Chromium", "Only the tests of the report page need it.")
+    return (
+        Check("Browser", path)
+        if path
+        else Check("Browser", "no Chromium", "Only the tests of the report page need it.")
+    )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from leadsman.cli.parts import need
+from leadsman.errors import MissingPart
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,8 +21,13 @@ Examples:
 """
 
 
-@click.command("setup", epilog=EPILOG, short_help="Fetch jars and prepare the fast start.")
-@click.option("--fast-start/--no-fast-start", default=True, show_default=True, help="Make the class archive (about 150 MB) that makes Spark start twice as fast.")
+@click.command("setup", epilog=EPILOG)
+@click.option(
+    "--fast-start/--no-fast-start",
+    default=True,
+    show_default=True,
+    help="Make the class archive (about 150 MB) that makes Spark start twice as fast.",
+)
 @click.option("--again", is_flag=True, help="Make the archive even if there is one.")
 def command(*, fast_start: bool, again: bool) -> None:
     """Fetch the pinned jars, compile the Java programs, and archive the classes that a diagnosis loads.
@@ -44,8 +50,8 @@ def command(*, fast_start: bool, again: bool) -> None:
 def _compile_programs() -> None:
     try:
         need("lab", "setup")
-    except Exception:  # noqa: BLE001 - without the lab there is nothing to compile, whatever the reason
-        return
+    except MissingPart:
+        return  # without the lab there is nothing to compile
     from leadsman.lab.clients import compile_programs  # noqa: PLC0415
 
     _say(f"Java programs: {len(compile_programs())} compiled")
