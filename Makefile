@@ -44,6 +44,7 @@ lab: setup ## The long experiments: every client, five times, and the long fuzz
 	$(BIN)/pytest -m long
 
 bench: setup ## Measure against ripgrep, Polars and DuckDB; writes docs/performance.md
+	scripts/ripgrep.sh
 	$(BIN)/python -m bench
 
 lock: $(READY) ## Pin every Python package anew
