@@ -14,7 +14,8 @@ from leadsman.cli.group import COMMANDS, group
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [pytest.param(path, id=path.name) for path in sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])]
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
-CALL = re.compile(r"(?:^|`)(?:\.venv/bin/)?leadsman (?!`)([a-z-]+)([^`\n]*)", re.MULTILINE)
+CALL = re.compile(r"(?:^|`)(?:\.venv/bin/)?leadsman ([a-z][a-z-]*)([^`\n]*)", re.MULTILINE)
+FLAG = re.compile(r"(?<= )--[a-z][a-z-]*")
 
 
 @pytest.fixture
@@ -51,9 +52,7 @@ def test_every_link_leads_to_a_file(document: Path) -> None:
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_call_in_the_documents_is_one_that_exists(document: Path) -> None:
     context = group.make_context("leadsman", [], resilient_parsing=True)
-    calls = [
-        (name, set(re.findall(r"(?<= )--[a-z][a-z-]*", rest))) for name, rest in CALL.findall(document.read_text())
-    ]
+    calls = [(name, set(FLAG.findall(rest))) for name, rest in CALL.findall(document.read_text())]
     known = {
         name: {"--help", *(flag for each in command.params for flag in (*each.opts, *each.secondary_opts))}
         for name in COMMANDS
