@@ -16,7 +16,7 @@ help: ## Show what there is to make
 setup: $(READY) $(JAVA_READY) $(BROWSER_READY) ## Install all that is needed; leaves .venv/bin/leadsman
 	@echo "Ready: $(BIN)/leadsman"
 
-$(READY): requirements.lock scripts/uv.lock scripts/install.sh pyproject.toml
+$(READY): requirements.lock scripts/installer.lock scripts/install.sh pyproject.toml
 	scripts/install.sh
 	@touch $@
 

@@ -15,8 +15,15 @@ from leadsman.vocabulary import VOCABULARY
 from leadsman.words import fill, placeholders
 
 MODES = [pytest.param(mode, id=mode.name) for mode in every_mode()]
-RECORDINGS = [pytest.param(mode, folder, id=f"{mode.name}-{folder.name}") for mode in every_mode() for folder in mode.recordings()]
-BROKEN = [pytest.param(mode, folder, id=f"{mode.name}-{folder.name}") for mode in every_mode() for folder in mode.recordings() if folder.name.startswith("broken")]
+RECORDINGS = [
+    pytest.param(mode, folder, id=f"{mode.name}-{folder.name}") for mode in every_mode() for folder in mode.recordings()
+]
+BROKEN = [
+    pytest.param(mode, folder, id=f"{mode.name}-{folder.name}")
+    for mode in every_mode()
+    for folder in mode.recordings()
+    if folder.name.startswith("broken")
+]
 HEADINGS = ["What you see", "Why it happens", "How to be sure", "How to cure it", "What this page does not cover"]
 
 
@@ -44,7 +51,10 @@ def test_the_card_is_complete(mode: Mode):
     assert card.rivals
     assert card.cure
     assert len(card.story) == 5
-    assert all(link.claim and link.observed and link.contradicted and link.not_visible and link.settled_by for link in card.chain)
+    assert all(
+        link.claim and link.observed and link.contradicted and link.not_visible and link.settled_by
+        for link in card.chain
+    )
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -97,8 +97,8 @@ class Benign:
 class FailureMode:
     """The card of one failure mode: everything about it that is words or data.
 
-    `summary`, `unsettled`, `absent` and `blind` are the finding in a sentence or two: PRESENT; symptoms seen but not the
-    cause; not found; nothing in the capture could have shown it. `next` is what to do after a PRESENT finding.
+    `summary`, `unsettled`, `absent` and `blind` are the finding in a sentence or two: PRESENT; symptoms seen but not
+    the cause; not found; nothing in the capture could have shown it. `next` is what to do after a PRESENT finding.
     The last link of `chain` is the symptom. `explains` are the event names that a PRESENT finding accounts for;
     without one they are listed as unexplained. `symptom_sources` are the telemetry sources that could report the
     symptom: a capture with none of them is UNKNOWN, because no data is not good news.

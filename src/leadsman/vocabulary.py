@@ -41,6 +41,16 @@ SUBJECT_ACTIVE = "subject.active"
 SUBJECT_QUIET = "subject.quiet"
 ERROR = "error"
 
+LIFE = (
+    CLIENT_STARTED,
+    WORKER_STARTED,
+    INVOCATION_STARTED,
+    INVOCATION_ENDED,
+    BROKER_STARTED,
+    BROKER_STOPPING,
+)
+"""Names that tell of ordinary life and of no error."""
+
 VOCABULARY = {
     CONNECTION_LOST: "A request was under way on a connection that turned out to be gone.",
     CONNECTION_RESET: "The peer answered with a reset: it no longer knew the connection.",

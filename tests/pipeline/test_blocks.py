@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from leadsman.pipeline import blocks as module
-from leadsman.pipeline.blocks import BLOCK_BYTES, LONGEST_LINE_BYTES, Unreadable, blocks
+from leadsman.pipeline.blocks import BLOCK_BYTES, LONGEST_LINE_BYTES, Block, Unreadable, blocks
 
 random.seed(7)
 LINES = b"".join(b"2026-02-16 12:00:00,000 INFO x %d\n" % random.getrandbits(64) for _ in range(60_000))
@@ -52,7 +52,7 @@ def test_a_line_longer_than_a_block_stays_whole(tmp_path: Path):
     line = b"x" * (BLOCK_BYTES + 10) + b"\n"
     (tmp_path / "log").write_bytes(line + b"y\n")
 
-    assert [block.end for block in blocks(tmp_path / "log")][0] in {len(line), len(line) + 2}
+    assert next(block.end for block in blocks(tmp_path / "log")) in {len(line), len(line) + 2}
 
 
 def test_an_endless_line_comes_in_pieces(tmp_path: Path):
@@ -65,7 +65,7 @@ def test_an_endless_line_comes_in_pieces(tmp_path: Path):
 def test_a_truncated_file_is_read_up_to_its_break(tmp_path: Path):
     packed = gzip.compress(LINES)
     (tmp_path / "log.gz").write_bytes(packed[: len(packed) // 2])
-    read = []
+    read: list[Block] = []
 
     with pytest.raises(Unreadable, match="break off"):
         read.extend(blocks(tmp_path / "log.gz"))

@@ -1,5 +1,7 @@
 """Quiet gaps are found without looking at every line, and none is missed."""
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,7 +24,7 @@ def found(block: bytes, floor_ms: int) -> list[tuple[int, int]]:
 
 
 def every_gap(times: list[int], floor_ms: int) -> list[tuple[int, int]]:
-    return [(a, b) for a, b in zip(times, times[1:], strict=False) if b - a >= floor_ms]
+    return [(a, b) for a, b in pairwise(times) if b - a >= floor_ms]
 
 
 STEPS = st.lists(st.tuples(st.integers(0, 5 * SECOND), st.integers(0, 3)), min_size=1, max_size=60)

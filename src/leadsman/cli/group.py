@@ -126,10 +126,15 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as error:  # click's answer to a closed pipe is 1, which means PRESENT here
         return COULD_NOT_RUN if error.code else 0
     except Exception as error:  # noqa: BLE001 - the process's edge: a bug must not look like exit code 1, "PRESENT"
-        click.echo(f"leadsman: a fault of leadsman's own: {type(error).__name__}: {error}", err=True)
+        click.echo(f"leadsman: a fault of leadsman's own: {type(error).__name__}: {_first_line(error)}", err=True)
         click.echo(_where(error), err=True)
         return COULD_NOT_RUN
     return answer if isinstance(answer, int) else 0
+
+
+def _first_line(error: Exception) -> str:
+    """Return what matters of an error; those of Spark bring the whole stack of the JVM along."""
+    return (str(error).strip().splitlines() or [""])[0][:500]
 
 
 def _where(error: Exception) -> str:

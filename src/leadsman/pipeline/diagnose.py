@@ -5,15 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import reduce
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from leadsman import vocabulary as names
+from leadsman.capture import read_manifest
 from leadsman.errors import CaptureError
-from leadsman.model import Diagnosis, ErrorGroup, Evidence, NotUnderstood, Point, Verdict
+from leadsman.model import Point, Verdict
 from leadsman.pipeline import events as table
+from leadsman.pipeline.elsewhere import events_elsewhere, is_elsewhere
+from leadsman.pipeline.listing import listing, told_of, visible_sources
 from leadsman.pipeline.streams import Found, Stream, balanced, find
 from leadsman.pipeline.verdicts import Observation, judge, observation
 
@@ -21,9 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import tzinfo
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
     from leadsman.catalogue import Mode
+    from leadsman.model import Diagnosis, Finding
     from leadsman.pipeline.shapes import Detection
 
 HERE_BYTES = 16 << 20
@@ -35,10 +40,11 @@ ROWS_A_BATCH = 50_000
 POINTS_KEPT = 4000
 """Points that a page can draw and a reader can tell apart."""
 
-GROUPS_SHOWN = 50
-"""Kinds of errors listed for one capture."""
-
 READER_NAMES = (names.FILE_READ, names.FILE_NOT_UNDERSTOOD, names.SUBJECT_ACTIVE, names.SUBJECT_QUIET, names.SETTING)
+
+
+Answers = dict[tuple[str, str], tuple[list[Observation], list[Point]]]
+"""Observations and points by (capture, mode)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +74,7 @@ class Input:
 
 def look(paths: Sequence[str], zone: tzinfo = UTC) -> Input:
     """List what there is to read. Raises CaptureError where a path holds nothing."""
-    found = {path: find(path) for path in dict.fromkeys(paths)}
+    found = {path: Found((), ()) if is_elsewhere(path) else find(path) for path in dict.fromkeys(paths)}
     _refuse_nothing(found)
     return Input(found, zone)
 
@@ -84,24 +90,33 @@ def read_small(source: Input) -> Input:
     return replace(source, events=pa.Table.from_batches(batches, schema=table.ARROW))
 
 
-def diagnose(spark: SparkSession, source: Input, question: Question, keep: Callable[[DataFrame], None] | None = None) -> list[Diagnosis]:
+def diagnose(
+    spark: SparkSession, source: Input, question: Question, keep: Callable[[DataFrame], None] | None = None
+) -> list[Diagnosis]:
     """Return one diagnosis a path, in the order given. `keep` is handed the event table before it is let go."""
     events = _chosen(events_of(spark, source), question).persist()
     try:
         answers = _detect(events, question)
-        told = _told(events)
+        told = told_of(events)
         if keep:
             keep(events)
     finally:
         events.unpersist()
-    return [_diagnosis(path, found, question, told.get(path, []), answers) for path, found in source.found.items()]
+    return [
+        _diagnosis(path, found, told.get(path, []), _found(path, question.modes, told.get(path, []), answers))
+        for path, found in source.found.items()
+    ]
 
 
 def events_of(spark: SparkSession, source: Input) -> DataFrame:
-    """Return the event table: the events that are here, or what tasks read where the bytes are."""
-    if source.events is not None:
-        return spark.createDataFrame(source.events).coalesce(1)
-    return read_events(spark, source.streams, source.zone)
+    """Return the event table: the events that are here, and what tasks read where the bytes are."""
+    parts = [events_elsewhere(spark, path, source.zone) for path in source.found if is_elsewhere(path)]
+    if source.events is not None and (source.streams or not parts):
+        parts.append(spark.createDataFrame(source.events))
+    elif source.streams:
+        parts.append(read_events(spark, source.streams, source.zone))
+    events = reduce(lambda left, right: left.unionByName(right), parts)
+    return events.coalesce(1) if source.events is not None else events
 
 
 def read_events(spark: SparkSession, streams: Sequence[Stream], zone: tzinfo) -> DataFrame:
@@ -113,7 +128,7 @@ def read_events(spark: SparkSession, streams: Sequence[Stream], zone: tzinfo) ->
         from leadsman.pipeline.read import read  # noqa: PLC0415
 
         for batch in batches:
-            for part in batch.column("id").to_pylist():
+            for part in map(int, batch.column("id").to_numpy()):
                 for stream in parts[part]:
                     rows = list(read(stream, zone))
                     for start in range(0, len(rows), ROWS_A_BATCH):
@@ -132,7 +147,7 @@ def _cores(spark: SparkSession) -> int:
 def _refuse_nothing(found: Mapping[str, Found]) -> None:
     """Raise CaptureError for a path that holds nothing to read."""
     for path, each in found.items():
-        if not each.streams:
+        if not each.streams and not is_elsewhere(path):
             why = f" ({each.refused[0].file}: {each.refused[0].why})" if each.refused else ""
             raise CaptureError(
                 f"Nothing to read at {path}{why}. Looked for logs, settings and snapshots in any format. "
@@ -149,7 +164,7 @@ def _chosen(events: DataFrame, question: Question) -> DataFrame:
     return events
 
 
-def _detect(events: DataFrame, question: Question) -> dict[tuple[str, str], tuple[list[Observation], list[Point]]]:
+def _detect(events: DataFrame, question: Question) -> Answers:
     """Run every detector; return observations and points by (capture, mode)."""
     detections = {mode.name: mode.detect(events, **question.overrides.get(mode.name, {})) for mode in question.modes}
     try:
@@ -159,7 +174,9 @@ def _detect(events: DataFrame, question: Question) -> dict[tuple[str, str], tupl
             frame.unpersist()
 
 
-def _answers(detections: Mapping[str, Detection], *, points: bool) -> dict[tuple[str, str], tuple[list[Observation], list[Point]]]:
+def _answers(
+    detections: Mapping[str, Detection], *, points: bool
+) -> dict[tuple[str, str], tuple[list[Observation], list[Point]]]:
     answers: dict[tuple[str, str], tuple[list[Observation], list[Point]]] = {}
     for row in _collect({name: each.observations for name, each in detections.items()}):
         answers.setdefault((row["capture"], row["mode"]), ([], []))[0].append(observation(row))
@@ -167,7 +184,13 @@ def _answers(detections: Mapping[str, Detection], *, points: bool) -> dict[tuple
         for row in _collect({name: each.points.limit(POINTS_KEPT) for name, each in detections.items()}):
             if (row["capture"], row["mode"]) in answers:
                 answers[row["capture"], row["mode"]][1].append(
-                    Point(subject=row["subject"], outcome=row["outcome"], since=row["since"], at=row["at"], value=row["value"]),
+                    Point(
+                        subject=row["subject"],
+                        outcome=row["outcome"],
+                        since=row["since"],
+                        at=row["at"],
+                        value=row["value"],
+                    ),
                 )
     return answers
 
@@ -177,108 +200,31 @@ def _collect(frames: Mapping[str, DataFrame]) -> list[Any]:
     return reduce(lambda left, right: left.unionByName(right), named).collect()
 
 
-def _told(events: DataFrame) -> dict[str, list[Any]]:
-    """Return what is listed besides findings, by capture: what was read, and errors with one example a group."""
-    grouped = events.where(~F.col("name").isin(names.SUBJECT_ACTIVE, names.SUBJECT_QUIET, names.SETTING))
-    until = F.coalesce(F.try_to_timestamp(F.col("labels")["until"]), F.col("at"))
-    rows = (
-        grouped.withColumn("group", F.when(F.col("name").isin(names.FILE_READ, names.FILE_NOT_UNDERSTOOD), F.col("file"))
-                           .otherwise(F.coalesce(F.col("labels")["message"], F.col("labels")["error"], F.col("source"))))
-        .groupBy("capture", "name", "group")
-        .agg(
-            F.sum(F.when(F.col("name").isin(names.ERROR, names.FILE_READ), F.col("value")).otherwise(1.0)).alias("count"),
-            F.min("at").alias("first"),
-            F.max(until).alias("last"),
-            F.min_by(F.struct("file", "line", "at", "text", "labels"), F.struct("at", "file", "line")).alias("example"),
-        )
-        .collect()
-    )
-    spans = (
-        events.where(F.col("name") == names.SUBJECT_ACTIVE)
-        .groupBy("capture")
-        .agg(F.min("at").alias("first"), F.max(F.try_to_timestamp(F.col("labels")["until"])).alias("last"))
-        .withColumn("name", F.lit(names.SUBJECT_ACTIVE))
-        .collect()
-    )
-    told: dict[str, list[Any]] = {}
-    for row in [*rows, *spans]:
-        told.setdefault(row["capture"], []).append(row)
-    return told
-
-
-def _diagnosis(
-    path: str, found: Found, question: Question, told: Sequence[Any],
-    answers: Mapping[tuple[str, str], tuple[list[Observation], list[Point]]],
-) -> Diagnosis:
-    files = [row for row in told if row["name"] == names.FILE_READ]
-    sources = {name for row in files for name in row["example"]["labels"]["sources"].split(",") if name}
-    findings = []
-    for mode in question.modes:
+def _found(path: str, modes: Sequence[Mode], told: Sequence[Row], answers: Answers) -> list[tuple[Mode, Finding]]:
+    """Return what each mode's observations amount to, for one capture."""
+    visible = visible_sources(told)
+    judged = []
+    for mode in modes:
         seen, points = answers.get((path, mode.name), ([], []))
-        findings.append(judge(mode.name, mode.card, seen, sources=_visible(files), points=points))
-    span = next((row for row in told if row["name"] == names.SUBJECT_ACTIVE), None)
-    explained = {
-        name for mode, finding in zip(question.modes, findings, strict=True)
-        if finding.verdict is Verdict.PRESENT for name in mode.card.explains
-    }
-    benign = {each.name: each.why for mode in question.modes for each in mode.card.benign}
-    silent = explained | set(benign) | set(READER_NAMES) | QUIET_NAMES
-    return Diagnosis(
+        judged.append((mode, judge(mode.name, mode.card, seen, sources=visible, points=points)))
+    return judged
+
+
+def _diagnosis(path: str, found: Found, told: Sequence[Row], judged: Sequence[tuple[Mode, Finding]]) -> Diagnosis:
+    benign = {each.name: each.why for mode, _ in judged for each in mode.card.benign}
+    explained = {name for mode, finding in judged if finding.verdict is Verdict.PRESENT for name in mode.card.explains}
+    listed = listing(told, benign=benign, explained=explained)
+    return replace(
+        listed,
         path=path,
-        verdicts={finding.mode: finding.verdict for finding in findings},
-        findings=tuple(finding for finding in findings if finding.verdict is not Verdict.ABSENT),
-        unexplained=tuple(_groups(row for row in told if row["name"] not in silent)),
-        benign=tuple(_groups((row for row in told if row["name"] in benign), benign)),
-        since=span["first"] if span else None,
-        until=span["last"] if span else None,
-        files=len(files),
-        bytes=sum(int(row["example"]["labels"]["bytes"]) for row in files),
-        lines=int(sum(row["count"] for row in files)),
-        sources=tuple(sorted(sources)),
-        not_understood=(*found.refused, *(
-            NotUnderstood(row["example"]["file"], row["example"]["text"])
-            for row in told if row["name"] == names.FILE_NOT_UNDERSTOOD
-        )),
-        notes=tuple(_notes(files)),
-    )  # fmt: skip - the fields in the order of the report
-
-
-QUIET_NAMES = {
-    names.CLIENT_STARTED, names.INVOCATION_STARTED, names.INVOCATION_ENDED, names.BROKER_STARTED, names.BROKER_STOPPING,
-}
-"""Events that are no errors."""
-
-APPLICATION = "application"
-BROKER = "broker"
-
-
-def _visible(files: Sequence[Any]) -> set[str]:
-    """Return the sources whose own symptoms the files could show.
-
-    What a broker's log holds of client lines is the broker talking to its controller. A log with times whose writer no
-    signature names is an application's, and would show its clients' errors.
-    """
-    named = [set(row["example"]["labels"]["sources"].split(",")) - {""} for row in files]
-    of_clients = {name for names in named if BROKER not in names for name in names}
-    anonymous = any(not names and row["example"]["labels"]["timed"] == "true" for names, row in zip(named, files, strict=True))
-    return of_clients | ({APPLICATION} if anonymous else set()) | ({BROKER} if any(BROKER in names for names in named) else set())
-
-
-def _notes(files: Sequence[Any]) -> Iterator[str]:
-    guessed = sum(row["example"]["labels"]["zoned"] == "false" for row in files)
-    if guessed:
-        yield f"{guessed} of {len(files)} files carry times without a zone. Their zone is taken from --timezone, default UTC."
-
-
-def _groups(rows: Any, why: Mapping[str, str] = {}) -> list[ErrorGroup]:  # noqa: ANN401, B006 - Spark rows; never written
-    groups = [_group(row, why.get(row["name"], "")) for row in rows]
-    return sorted(groups, key=lambda group: -group.count)[:GROUPS_SHOWN]
-
-
-def _group(row: Any, why: str) -> ErrorGroup:  # noqa: ANN401 - Spark's Row has no static type
-    example = row["example"]
-    kind = example["labels"].get("kind") or row["name"]
-    evidence = Evidence(file=example["file"], line=example["line"], text=example["text"] or "", time=example["at"])
-    return ErrorGroup(
-        kind=kind, count=int(row["count"]), example=evidence, first=row["first"], last=row["last"], why=why,
+        verdicts={finding.mode: finding.verdict for _, finding in judged},
+        findings=tuple(finding for _, finding in judged if finding.verdict is not Verdict.ABSENT),
+        not_understood=(*found.refused, *listed.not_understood),
+        notes=(*_scale(path), *listed.notes),
     )
+
+
+def _scale(path: str) -> list[str]:
+    """Return what a capture's manifest says about short values that stand for long ones."""
+    manifest = read_manifest(Path(path)) if Path(path).is_dir() else None
+    return [f"Recorded by the lab: {name}: {says}." for name, says in manifest.stands_for.items()] if manifest else []

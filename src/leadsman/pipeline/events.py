@@ -31,7 +31,7 @@ class Row(NamedTuple):
 
 
 ARROW = pa.schema(
-    [
+    [  # type: ignore[arg-type]  # the stubs do not know that pairs do
         ("capture", pa.string()),
         ("at", pa.timestamp("us", tz="UTC")),
         ("subject", pa.string()),

@@ -30,7 +30,10 @@ class Mark(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """Nothing was written between two lines. `at` is its end (ms since 1970), `seconds` its length."""
+    """Nothing was written between two lines. `at` is its end (ms since 1970), `seconds` its length.
+
+    The texts are the lines' beginnings as they stand there, secrets and all: they are masked when they are handed out.
+    """
 
     seconds: float
     at: int
@@ -89,7 +92,9 @@ def previous_mark(block: bytes, limit: int, time_at: TimeAt) -> Mark | None:
     return None
 
 
-def gaps_between(block: bytes, first: Mark, last: Mark, time_at: TimeAt, *, floor_ms: int) -> Iterator[tuple[Mark, Mark]]:
+def gaps_between(
+    block: bytes, first: Mark, last: Mark, time_at: TimeAt, *, floor_ms: int
+) -> Iterator[tuple[Mark, Mark]]:
     """Yield the neighbouring lines between `first` and `last` that lie at least `floor_ms` apart, in order."""
     pending = [(first, last)]
     while pending:

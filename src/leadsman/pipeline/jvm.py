@@ -26,10 +26,22 @@ from leadsman.waiting import wait_for
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-OPENED = (
-    "java.lang java.lang.invoke java.lang.reflect java.io java.net java.nio java.util java.util.concurrent "
-    "java.util.concurrent.atomic jdk.internal.ref sun.nio.ch sun.nio.cs sun.security.action sun.util.calendar"
-).split()
+OPENED = [
+    "java.lang",
+    "java.lang.invoke",
+    "java.lang.reflect",
+    "java.io",
+    "java.net",
+    "java.nio",
+    "java.util",
+    "java.util.concurrent",
+    "java.util.concurrent.atomic",
+    "jdk.internal.ref",
+    "sun.nio.ch",
+    "sun.nio.cs",
+    "sun.security.action",
+    "sun.util.calendar",
+]
 """Packages that Spark reaches into; the list of org.apache.spark.launcher.JavaModuleOptions in 4.2.0."""
 
 FLAGS = (
@@ -110,7 +122,7 @@ def archive_of(java: Path, classes: str) -> Path:
 def usable(archive: Path) -> bool:
     """Say whether the archive is whole. A truncated one kills the JVM with SIGBUS, so its size is kept beside it."""
     try:
-        return json.loads(archive.with_suffix(".json").read_text())["bytes"] == archive.stat().st_size
+        return bool(json.loads(archive.with_suffix(".json").read_text())["bytes"] == archive.stat().st_size)
     except (OSError, ValueError, KeyError):
         return False
 
@@ -131,19 +143,39 @@ def launch(
     classes = class_path(jars)
     with tempfile.TemporaryDirectory(prefix="leadsman-jvm-") as folder:
         told = Path(folder, "gateway")
-        sharing = [f"-XX:SharedArchiveFile={archive}"] if archive else [f"-XX:ArchiveClassesAtExit={_part(dump)}"] if dump else []
+        sharing = (
+            [f"-XX:SharedArchiveFile={archive}"]
+            if archive
+            else [f"-XX:ArchiveClassesAtExit={_part(dump)}"]
+            if dump
+            else []
+        )
         settings = [word for key, value in (conf or {}).items() for word in ("--conf", f"{key}={value}")]
         command = [
-            str(java), "-cp", classes, f"-Xmx{heap_mb}m", *FLAGS, *sharing,
-            "org.apache.spark.deploy.SparkSubmit", *settings, "pyspark-shell",
+            str(java),
+            "-cp",
+            classes,
+            f"-Xmx{heap_mb}m",
+            *FLAGS,
+            *sharing,
+            "org.apache.spark.deploy.SparkSubmit",
+            *settings,
+            "pyspark-shell",
         ]  # fmt: skip - one group of words a line
         errors = log.open("wb") if log else subprocess.DEVNULL
         process = subprocess.Popen(
-            command, env=_environment(told), stdin=subprocess.PIPE, stdout=errors, stderr=errors, start_new_session=True,
+            command,
+            env=_environment(told),
+            stdin=subprocess.PIPE,
+            stdout=errors,
+            stderr=errors,
+            start_new_session=True,
         )
         wait_for(
             lambda: told.exists() or process.poll() is not None,
-            within=START, what="Spark's JVM to open its gateway", every=timedelta(milliseconds=10),
+            within=START,
+            what="Spark's JVM to open its gateway",
+            every=timedelta(milliseconds=10),
         )
         if not told.exists():
             raise SparkError(f"The JVM that Spark runs in ended with code {process.returncode} before it was ready.")

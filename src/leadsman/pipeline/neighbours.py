@@ -59,7 +59,10 @@ def _lines(path: Path, numbers: Iterable[int]) -> dict[int, str]:
             inside = [number for number in wanted if behind < number <= behind + count]
             if inside:
                 lines = data[:end].split(b"\n")
-                found |= {number: quote(lines[number - behind - 1].decode("utf-8", "replace").rstrip("\r")) for number in inside}
+                found |= {
+                    number: quote(lines[number - behind - 1].decode("utf-8", "replace").rstrip("\r"))
+                    for number in inside
+                }
             behind += count
             if behind >= wanted[-1]:
                 break

@@ -8,7 +8,7 @@ one large document) hand out their records one by one instead, and the rest is t
 from __future__ import annotations
 
 from contextlib import closing
-from itertools import chain, groupby, islice
+from itertools import accumulate, chain, islice, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,10 +16,11 @@ import numpy as np
 from leadsman.pipeline.blocks import Block, Unreadable, blocks
 from leadsman.pipeline.events import Row
 from leadsman.pipeline.gaps import Gap, LongestGaps, Mark, gaps_between, next_mark, previous_mark
-from leadsman.pipeline.record import Head, Hit, Listener, iso, quote
+from leadsman.pipeline.record import QUOTE_LENGTH, Head, Hit, Listener, iso, quote
 from leadsman.pipeline.scanner import scanner
 from leadsman.telemetry.format import NotText
 from leadsman.telemetry.recognise import recognise
+from leadsman.telemetry.source import LONGEST_MATCH
 from leadsman.vocabulary import FILE_NOT_UNDERSTOOD, FILE_READ, SUBJECT_ACTIVE, SUBJECT_QUIET
 
 if TYPE_CHECKING:
@@ -36,6 +37,12 @@ LINES_LOOKED_BACK = 400
 
 RECORDS_LOOKED_AHEAD = 200
 """Records by which it is seen whether a file runs forwards or backwards in time."""
+
+LONG_LINE = 16_384
+"""Characters. On a longer line a signature is tried only around the first thing that was found."""
+
+MANY_HITS = 40
+"""Lines with hits in one block, above which listing all newlines (50 microseconds) costs less than counting on."""
 
 NEWLINE = 10
 
@@ -62,8 +69,14 @@ class Subject:
             if after[0] - before[0] >= self.gaps.floor_ms:
                 self.gaps.add(
                     Gap(
-                        (after[0] - before[0]) / 1000, after[0], after[1], quote(after[2]), after[3],
-                        before[1], quote(before[2]), before[3],
+                        (after[0] - before[0]) / 1000,
+                        after[0],
+                        after[1],
+                        after[2][:QUOTE_LENGTH],
+                        after[3],
+                        before[1],
+                        before[2][:QUOTE_LENGTH],
+                        before[3],
                     ),
                 )  # fmt: skip - the line after, then the line before
         self.passed(*this)
@@ -83,7 +96,7 @@ def read(stream: Stream, zone: tzinfo) -> Iterator[Row]:
         if isinstance(form, str):
             yield _not_understood(stream.capture, file, form)
         elif form is not None:
-            yield from _read_file(file, form, stream, listener, subjects)
+            yield from _read_file(file, form, stream=stream, listener=listener, subjects=subjects)
     yield from listener.unknown_errors()
     for subject in subjects.values():
         yield from _activity(stream.capture, stream.files[0].name, subject)
@@ -111,8 +124,10 @@ def _sample(file: File, zone: tzinfo) -> tuple[Format | str | None, int | None]:
     return form, None if mark is None else mark.at
 
 
-def _read_file(file: File, form: Format, stream: Stream, listener: Listener, subjects: dict[str, Subject]) -> Iterator[Row]:
-    reading = FileReading(file, form, stream, listener, subjects)
+def _read_file(
+    file: File, form: Format, *, stream: Stream, listener: Listener, subjects: dict[str, Subject]
+) -> Iterator[Row]:
+    reading = FileReading(file, form, stream=stream, listener=listener, subjects=subjects)
     opened = blocks(file.path)
     trouble: str | None = None
     with closing(opened):
@@ -120,7 +135,11 @@ def _read_file(file: File, form: Format, stream: Stream, listener: Listener, sub
             yield from reading.records(opened) if form.records else reading.lines(opened)
         except (Unreadable, OSError) as error:
             trouble = str(error)
-    labels = {"bytes": str(reading.bytes), "format": ", ".join(form.names), "sources": ",".join(sorted(listener.sources))}
+    labels = {
+        "bytes": str(reading.bytes),
+        "format": ", ".join(form.names),
+        "sources": ",".join(sorted(listener.sources)),
+    }
     labels |= {"zoned": str(form.zoned).lower(), "timed": str(reading.timed).lower()}
     yield Row(stream.capture, None, stream.name, None, FILE_READ, file.name, 0, None, float(reading.line), labels)
     if trouble:
@@ -130,7 +149,9 @@ def _read_file(file: File, form: Format, stream: Stream, listener: Listener, sub
 class FileReading:
     """The reading of one file: which line it has come to, and which record that line belongs to."""
 
-    def __init__(self, file: File, form: Format, stream: Stream, listener: Listener, subjects: dict[str, Subject]) -> None:
+    def __init__(
+        self, file: File, form: Format, *, stream: Stream, listener: Listener, subjects: dict[str, Subject]
+    ) -> None:
         self.bytes = 0
         self.line = 0  # lines that lie behind
         self.timed = False  # whether any line had a time
@@ -140,6 +161,7 @@ class FileReading:
         self._listener = listener
         self._subjects = subjects
         self._head = Head(None, "", stream.name)
+        self._open_head, self._open = self._head, list[Hit]()  # the last record with hits
 
     def lines(self, opened: Iterable[Block]) -> Iterator[Row]:
         """Read whole blocks: from hit to hit, and from gap to gap."""
@@ -156,27 +178,35 @@ class FileReading:
             self.line += count
             self.bytes += len(data)
             subject.lines += count
+        for head, members in self._close():
+            yield from self._listener.hear(head, members, self._file)
         self.line += partial
         subject.lines += partial
 
     def records(self, opened: Iterable[Block]) -> Iterator[Row]:
-        """Read record by record, as the format hands them out."""
+        """Read record by record, as the format hands them out. Hits wait until their writer begins its next record."""
         _, scan = scanner()
         assert self._form.records is not None
         coming = self._form.records(self._counted(opened))
         first = list(islice(coming, RECORDS_LOOKED_AHEAD))
         falling = _falling(first)
+        waiting: dict[str, tuple[Head, list[Hit]]] = {}
         for record in chain(first, coming):
             subject = self._subject(record.subject or self._stream.name)
             subject.lines += 1
             if record.at is not None:
                 self.timed = True
                 subject.wrote(record.at, record.line, record.quote, self._file, falling=falling)
-            at = record.at if record.at is not None else subject.last and subject.last[0]
             found = {index for _, index in scan(record.text.encode())}
+            if record.head is None and subject.name in waiting:
+                yield from self._listener.hear(*waiting.pop(subject.name), self._file)
             if found:
-                hit = Hit(record.line, record.text, quote(record.quote), tuple(sorted(found)))
-                yield from self._listener.hear(Head(at, record.first_line, subject.name), [hit], self._file)
+                at = record.at if record.at is not None else subject.last and subject.last[0]
+                head = Head(at, record.first_line, subject.name)
+                hit = Hit(record.line, record.text, record.quote, 0, tuple(sorted(found)))
+                waiting.setdefault(subject.name, (head, []))[1].append(hit)
+        for head, hits in waiting.values():
+            yield from self._listener.hear(head, hits, self._file)
 
     def _counted(self, opened: Iterable[Block]) -> Iterator[bytes]:
         for block in opened:
@@ -196,25 +226,51 @@ class FileReading:
         by_line: dict[int, dict[int, int]] = {}
         for end, index in found:
             by_line.setdefault(data.rfind(b"\n", 0, end - 1) + 1, {}).setdefault(index, end)
-        counted_to, line = 0, self.line
-        hits: list[tuple[int, Hit]] = []
-        for start in sorted(by_line):
-            line += int(np.count_nonzero(newlines[counted_to:start]))
-            counted_to = start
-            hits.append((start, self._hit(data, start, line + 1, by_line[start])))
-        for (_, head), members in groupby(hits, key=lambda pair: self._head_of(data, pair[0])):
-            yield from self._listener.hear(head, [hit for _, hit in members], self._file)
+        starts = sorted(by_line)
+        lines = _lines_before(starts, newlines)
+        hits = (
+            (start, self._hit(data, start, self.line + before + 1, by_line[start]))
+            for start, before in zip(starts, lines, strict=True)
+        )
+        for head, members in self._records(data, hits):
+            yield from self._listener.hear(head, members, self._file)
+
+    def _records(self, data: bytes, hits: Iterable[tuple[int, Hit]]) -> Iterator[tuple[Head, list[Hit]]]:
+        """Group hits by the record that their lines belong to. The last stays open: it may go on in the next block."""
+        goes_on = bool(self._open) and self._open_head == self._head and self._head.at is not None
+        begun, before = -1 if goes_on else -2, -1
+        for start, hit in hits:
+            now, head = self._head_of(data, start, before, (begun, self._open_head))
+            if now != begun:
+                yield from self._close()
+                begun, self._open_head = now, head
+            before = start
+            self._open.append(hit)
+        if begun < 0:  # it came with the block before, or nobody knows where it began: it must not grow for ever
+            yield from self._close()
+
+    def _close(self) -> Iterator[tuple[Head, list[Hit]]]:
+        if self._open:
+            yield self._open_head, self._open
+        self._open = []
 
     def _hit(self, data: bytes, start: int, line: int, found: dict[int, int]) -> Hit:
         end = data.find(b"\n", start)
         end = len(data) if end < 0 else end
         text = data[start:end].decode("utf-8", "replace").rstrip("\r")
-        return Hit(line, text, quote(text, min(found.values()) - start), tuple(sorted(found)))
+        near = min(found.values()) - start
+        window = text if len(text) <= LONG_LINE else text[max(0, near - LONGEST_MATCH) : near + LONGEST_MATCH]
+        return Hit(line, window, text, near, tuple(sorted(found)))
 
-    def _head_of(self, data: bytes, start: int) -> tuple[int, Head]:
-        """Return where the record begins that the line at `start` belongs to, looking upwards from it, and its head."""
+    def _head_of(self, data: bytes, start: int, before: int, known: tuple[int, Head]) -> tuple[int, Head]:
+        """Return where the record begins that the line at `start` belongs to, looking upwards from it, and its head.
+
+        The record of the line at `before` is `known`: there the search ends.
+        """
         time_at = self._form.time_at
         for _ in range(LINES_LOOKED_BACK):
+            if start == before:
+                return known
             end = data.find(b"\n", start)
             end = len(data) if end < 0 else end
             at = time_at(data, start, end)
@@ -245,6 +301,14 @@ class FileReading:
         return mark.at, line, data[mark.start : mark.end].decode("utf-8", "replace").rstrip("\r"), self._file
 
 
+def _lines_before(starts: list[int], newlines: NDArray[np.bool_]) -> list[int]:
+    """Return how many lines end before each of these places. Few are counted one by one, many looked up at once."""
+    if len(starts) > MANY_HITS:
+        return [int(count) for count in np.searchsorted(np.flatnonzero(newlines), starts)]
+    counts = [np.count_nonzero(newlines[since:start]) for since, start in pairwise([0, *starts])]
+    return list(accumulate(map(int, counts)))
+
+
 def _falling(records: Sequence[Record]) -> bool:
     """Say whether records come newest first, as many exports do: most steps of one writer lead back in time."""
     balance, last = 0, dict[str | None, int]()
@@ -265,11 +329,20 @@ def _activity(capture: str, file: str, subject: Subject) -> Iterator[Row]:
         labels = {
             "since": iso(gap.at - round(gap.seconds * 1000)),
             "before_line": str(gap.before_line),
-            "before_text": gap.before_text,
+            "before_text": quote(gap.before_text),
             "before_file": gap.before_file,
         }
         yield Row(
-            capture, gap.at, subject.name, None, SUBJECT_QUIET, gap.file, gap.line, gap.text, gap.seconds, labels,
+            capture,
+            gap.at,
+            subject.name,
+            None,
+            SUBJECT_QUIET,
+            gap.file,
+            gap.line,
+            quote(gap.text),
+            gap.seconds,
+            labels,
         )
 
 

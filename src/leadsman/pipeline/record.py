@@ -8,27 +8,45 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from leadsman.pipeline.events import Row
 from leadsman.redaction import mask
-from leadsman.telemetry.line import error_kind, normalised
+from leadsman.telemetry.line import LONGEST, error_kind, normalised
 from leadsman.telemetry.source import every_signature
 from leadsman.vocabulary import ERROR, SETTING
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterable, Iterator
+
+    from leadsman.telemetry.source import Signature, Source
 
 QUOTE_LENGTH = 1000
 """Characters of a line that are quoted: a whole ordinary line; of a longer one the part around what was found."""
+
+DIGITS = str.maketrans("123456789", "0" * 9)
+"""Two lines that differ in digits only are one message."""
+
+MESSAGES_KEPT = 2000
+"""Lines whose kind and message are remembered: taking a line apart costs more than reading it did."""
 
 GROUPS_KEPT = 2000
 """Kinds of unknown errors that are told apart in one stream."""
 
 
 class Hit(NamedTuple):
-    """A line on which signatures were found. `text` is what they are matched on, `quote` what stands in the file."""
+    """A line on which signatures were found, the first near character `near` of `raw`.
+
+    `text` is what they are matched on, `raw` what stands in the file.
+    """
 
     line: int
     text: str
-    quote: str
+    raw: str
+    near: int
     signatures: tuple[int, ...]
+
+    @property
+    def quote(self) -> str:
+        """What is shown of the line. Made for events alone: looking for secrets takes longer than all else."""
+        return quote(self.raw, self.near)
 
 
 class Head(NamedTuple):
@@ -56,31 +74,41 @@ class Listener:
     capture: str
     sources: set[str] = field(default_factory=set)
     groups: dict[tuple[str, str], Group] = field(default_factory=dict)
+    messages: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def hear(self, head: Head, hits: Iterable[Hit], file: str) -> Iterator[Row]:
-        """Yield the record's events, each kind once (settings: one a line)."""
-        said: set[object] = set()
+        """Yield the record's events, each kind once, settings apart."""
+        signatures = every_signature()
+        said: set[str] = set()
         unknown: Hit | None = None
         for hit in hits:
             for index in hit.signatures:
-                source, signature, pattern = every_signature()[index]
-                if signature.event == ERROR:
+                event = signatures[index][1].event
+                if event == ERROR:
                     unknown = unknown or hit
-                    continue
-                key = (signature.event, hit.line) if signature.event == SETTING else signature.event
-                match = pattern.search(hit.text)
-                told = None if match is None or key in said else signature.read(match, head.text)
-                if told is None:
-                    continue
-                said.add(key)
-                if signature.names_source:
-                    self.sources.add(source.name)
-                labels, value = told
-                yield Row(
-                    self.capture, head.at, head.subject, source.name, signature.event, file, hit.line, hit.quote, value, labels,
-                )  # fmt: skip - in the order of the fields
+                elif event == SETTING or event not in said:
+                    told = self._told(signatures[index], head, hit, file)
+                    if told:
+                        said.add(event)
+                        yield from told
         if unknown is not None and not said:
             self._group(head, unknown, file)
+
+    def _told(self, known: tuple[Source, Signature, re.Pattern[str]], head: Head, hit: Hit, file: str) -> list[Row]:
+        """Return what one signature finds on a line: one event; of settings, which a JSON line holds many of, each."""
+        source, signature, pattern = known
+        if signature.event == SETTING:
+            matches: Iterable[re.Match[str]] = pattern.finditer(hit.text)
+        else:
+            first = pattern.search(hit.text)
+            matches = (first,) if first else ()
+        found = [told for match in matches if (told := signature.read(match, head.text)) is not None]
+        if not found:
+            return []
+        if signature.names_source:
+            self.sources.add(source.name)
+        said = (self.capture, head.at, head.subject, source.name, signature.event, file, hit.line, hit.quote)
+        return [Row(*said, value, labels) for labels, value in found]
 
     def unknown_errors(self) -> Iterator[Row]:
         """Yield one event a group of errors that no signature knows."""
@@ -91,8 +119,7 @@ class Listener:
             yield group.row._replace(at=group.first, value=float(group.count), labels=labels)
 
     def _group(self, head: Head, hit: Hit, file: str) -> None:
-        kind = error_kind(hit.text) if hit.text != head.text else error_kind(head.text)
-        key = (kind, normalised(hit.text))
+        kind, _ = key = self._message(hit.text[:LONGEST])
         if len(self.groups) >= GROUPS_KEPT:
             key = (kind, "")
         group = self.groups.get(key)
@@ -104,6 +131,18 @@ class Listener:
         if head.at is not None:
             group.first = head.at if group.first is None else min(group.first, head.at)
             group.last = head.at if group.last is None else max(group.last, head.at)
+
+    def _message(self, text: str) -> tuple[str, str]:
+        """Return kind and normalised message, in which no digit is left; a kind can be called Error404Exception."""
+        blank = text.translate(DIGITS)
+        key = self.messages.get(blank)
+        if key is None:
+            key = error_kind(text), normalised(text)
+            if not any(map(str.isdigit, key[0])):
+                if len(self.messages) >= MESSAGES_KEPT:
+                    self.messages.clear()
+                self.messages[blank] = key
+        return key
 
 
 def quote(line: str, near: int = 0) -> str:

@@ -78,7 +78,7 @@ def _re2(patterns: list[str]) -> Callable[[bytes], list[tuple[int, int]]]:
     options = re2.Options()
     options.max_mem = 256 << 20  # the default of 8 MiB makes RE2 fall back to a slow engine for this many patterns
     options.never_nl = False
-    return _each(re2.compile(_any(patterns).encode(), options), patterns, lambda text: re.compile(text))
+    return _each(re2.compile(_any(patterns).encode(), options), patterns, re.compile)
 
 
 def _any(patterns: list[str]) -> str:

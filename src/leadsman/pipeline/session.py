@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import re
+import socket
 import sys
 import tempfile
 import zipfile
@@ -12,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from leadsman.errors import SparkError
 
@@ -51,6 +54,12 @@ DELTA = {
 }
 
 
+CONNECT_PORT = 15002
+"""Spark Connect's default."""
+
+REACH_SECONDS = 10
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """What kind of session is asked for. `delta` loads Delta Lake; `conf` overrides everything set here."""
@@ -65,6 +74,7 @@ class Wanted:
 @contextmanager
 def session(wanted: Wanted = Wanted()) -> Iterator[SparkSession]:
     """Yield a session; end what was started for it. Raises SparkError where none can be had."""
+    logging.getLogger("SQLQueryContextLogger").disabled = True  # PySpark prints each error as JSON before raising it
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # otherwise workers take `python3` from PATH
     if wanted.remote:
         yield from _remote(wanted)
@@ -85,6 +95,7 @@ def _active() -> SparkSession | None:
 def _remote(wanted: Wanted) -> Iterator[SparkSession]:
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
+    _reach(str(wanted.remote))
     try:
         spark = SparkSession.builder.remote(str(wanted.remote)).getOrCreate()
         spark.version  # noqa: B018 - the first call is what reaches the server
@@ -98,6 +109,17 @@ def _remote(wanted: Wanted) -> Iterator[SparkSession]:
         yield spark
     finally:
         spark.stop()
+
+
+def _reach(url: str) -> None:
+    """Raise SparkError at once where nothing listens: the client itself would try on for ten minutes."""
+    parts = urlsplit(url)
+    if parts.scheme != "sc" or not parts.hostname:
+        raise SparkError(f"--remote takes a Spark Connect address such as sc://host:15002, not {url!r}.")
+    try:
+        socket.create_connection((parts.hostname, parts.port or CONNECT_PORT), REACH_SECONDS).close()
+    except OSError as error:
+        raise SparkError(f"No Spark Connect server answers at {url}: {error}. Is it running?") from error
 
 
 def _settable() -> dict[str, str]:
@@ -199,11 +221,11 @@ def packed() -> Path:
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
     target = Path(tempfile.gettempdir(), f"leadsman-{os.getuid()}-{digest}.zip")
     if not target.exists():
-        with tempfile.NamedTemporaryFile(dir=target.parent, suffix=".zip", delete=False) as part:
-            with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
-                for path in files:
-                    archive.write(path, Path("leadsman", path.relative_to(PACKAGE)))
-        Path(part.name).replace(target)
+        part = target.with_suffix(f".{os.getpid()}")
+        with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
+            for path in files:
+                archive.write(path, Path("leadsman", path.relative_to(PACKAGE)))
+        part.replace(target)
     return target
 
 
@@ -224,7 +246,9 @@ def check_executors(spark: SparkSession) -> None:
     except Exception as error:
         raise SparkError(f"The cluster's Python cannot run leadsman: {_brief(error)}") from error
     if missing:
-        raise SparkError(f"The cluster's Python lacks {', '.join(missing)}. Install it on the executors, or run locally.")
+        raise SparkError(
+            f"The cluster's Python lacks {', '.join(missing)}. Install it on the executors, or run locally."
+        )
 
 
 def _brief(error: Exception) -> str:

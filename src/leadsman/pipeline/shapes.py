@@ -26,7 +26,10 @@ POINT = ("capture", "subject", "outcome", "since", "at", "value")
 EVIDENCE_KEPT = 6
 """Lines quoted for one link of one subject: enough to believe it, few enough to read."""
 
-EARLIER = "(a, b) -> CASE WHEN a.at < b.at THEN -1 WHEN a.at > b.at THEN 1 WHEN a.line < b.line THEN -1 WHEN a.line > b.line THEN 1 ELSE 0 END"
+EARLIER = (
+    "(a, b) -> CASE WHEN a.at < b.at THEN -1 WHEN a.at > b.at THEN 1 "
+    "WHEN a.line < b.line THEN -1 WHEN a.line > b.line THEN 1 ELSE 0 END"
+)
 
 
 class Detection(NamedTuple):

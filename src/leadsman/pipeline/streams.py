@@ -63,7 +63,9 @@ def find(path: str) -> Found:
     """List the files at `path`, a file or a folder. Names are taken as they are: no character is a wildcard."""
     root = Path(path)
     if not root.exists():
-        raise CaptureError(f"No capture at {path}: there is no such file or folder. Give a capture, a folder of logs, or a log file.")
+        raise CaptureError(
+            f"No capture at {path}: there is no such file or folder. Give a capture, a folder of logs, or a log file."
+        )
     if root.is_dir() and not os.access(root, os.R_OK | os.X_OK):
         raise CaptureError(f"The folder {path} cannot be read: permission denied. Run as its owner, or copy it.")
     listed = list(_walk(root))

@@ -57,12 +57,25 @@ def observation(row: Any) -> Observation:  # noqa: ANN401 - Spark's Row has no s
         Evidence(file=each["file"], line=each["line"], text=each["text"], time=each["at"]) for each in row["evidence"]
     )
     return Observation(
-        row["subject"], row["link"], State(row["state"]) if row["state"] else None, row["since"], row["until"],
-        row["figures"], row["facts"], evidence,
+        row["subject"],
+        row["link"],
+        State(row["state"]) if row["state"] else None,
+        row["since"],
+        row["until"],
+        row["figures"],
+        row["facts"],
+        evidence,
     )  # fmt: skip - in the order of the fields
 
 
-def judge(mode: str, card: FailureMode, observations: Iterable[Observation], *, sources: Iterable[str], points: Iterable[Point] = ()) -> Finding:
+def judge(
+    mode: str,
+    card: FailureMode,
+    observations: Iterable[Observation],
+    *,
+    sources: Iterable[str],
+    points: Iterable[Point] = (),
+) -> Finding:
     """Return what the observations of one capture amount to. `sources` are the telemetry sources that it holds."""
     seen = list(observations)
     subjects = _by_subject(seen)
@@ -112,10 +125,16 @@ def _blind(mode: str, card: FailureMode) -> Finding:
     """No source of this capture could have shown the symptom: silence says nothing."""
     link = card.chain[-1]
     chain = tuple(
-        LinkFinding(link=each.id, claim=each.claim, state=State.NOT_VISIBLE, says=say(each.not_visible, {})) for each in card.chain
+        LinkFinding(link=each.id, claim=each.claim, state=State.NOT_VISIBLE, says=say(each.not_visible, {}))
+        for each in card.chain
     )
     return Finding(
-        mode=mode, verdict=Verdict.UNKNOWN, title=card.title, summary=card.blind, chain=chain, next=link.settled_by,
+        mode=mode,
+        verdict=Verdict.UNKNOWN,
+        title=card.title,
+        summary=card.blind,
+        chain=chain,
+        next=link.settled_by,
     )
 
 
@@ -159,7 +178,9 @@ def _figures(observations: Iterable[Observation]) -> dict[str, float | str]:
     return numbers
 
 
-def _link(card: FailureMode, index: int, subjects: Sequence[Mapping[str, Observation]], numbers: Mapping[str, float | str]) -> LinkFinding:
+def _link(
+    card: FailureMode, index: int, subjects: Sequence[Mapping[str, Observation]], numbers: Mapping[str, float | str]
+) -> LinkFinding:
     link = card.chain[index]
     told = [links[link.id] for links in subjects if link.id in links]
     states = {each.state for each in told}

@@ -17,8 +17,10 @@ MODE = FailureMode(
     summary=(
         "{after_gap:count} of {failures:count failure failures} follow a quiet gap of at least {limit_high:duration}.",
         (
-            "None of {shorter:count shorter gap|shorter gaps} (up to {limit_low:duration}) was followed by one: "
-            "the idle limit lies between {limit_low:duration} and {limit_high:duration}.",
+            (
+                "None of {shorter:count shorter gap|shorter gaps} (up to {limit_low:duration}) was followed by one: "
+                "the idle limit lies between {limit_low:duration} and {limit_high:duration}."
+            ),
             "No shorter gap is on record, so the limit lies at or below {limit_high:duration}.",
         ),
         "The broker is configured to drop connections after {broker_limit:duration} (connections.max.idle.ms).",
@@ -26,8 +28,8 @@ MODE = FailureMode(
         "The runtime was frozen in {frozen:count of the gaps|of the gaps}: the client could not see the close.",
     ),
     unsettled=(
-        "{failures:count request was|requests were} lost on {suffering:count worker|workers}, but this capture does not "
-        "show whether they were quiet before.",
+        "{failures:count request was|requests were} lost on {suffering:count worker|workers}, but this capture does "
+        "not show whether they were quiet before.",
     ),
     absent="No failure follows a quiet gap.",
     blind="No log of a client or of an application is in this capture: a lost request could not have been seen.",
@@ -40,17 +42,19 @@ MODE = FailureMode(
                 "{after_gap:count} of {failures:count failure|failures} came right after a gap of at least "
                 "{limit_high:duration} in the worker's own log.",
                 "{shorter:count shorter gap|shorter gaps} of up to {limit_low:duration} went unharmed.",
-                "{longer_unharmed:count longer gap|longer gaps} went unharmed as well: the close was seen in time there.",
+                "{longer_unharmed:count longer gap|longer gaps} went unharmed as well: the close was seen in time.",
                 (
-                    "{never_quiet:count worker that was|workers that were} never quiet for so long (at most "
-                    "{never_quiet_longest:duration}) did not suffer.",
+                    (
+                        "{never_quiet:count worker that was|workers that were} never quiet for so long (at most "
+                        "{never_quiet_longest:duration}) did not suffer."
+                    ),
                     "{never_quiet:count worker that was|workers that were} never quiet did not suffer.",
                 ),
             ),
             contradicted=("{while_busy:count failure|failures} came while the worker was writing: it was not idle.",),
             not_visible=(
-                "The log does not reach back far enough before the failure, or its lines carry no time: what is needed is the "
-                "worker's whole log, from at least 15 minutes before the failure on.",
+                "The log does not reach back far enough before the failure, or its lines carry no time: what is needed "
+                "is the worker's whole log, from at least 15 minutes before the failure on.",
             ),
             settled_by="leadsman diagnose FOLDER_WITH_THE_WHOLE_LOG_OF_THE_WORKER",
         ),
@@ -98,7 +102,7 @@ MODE = FailureMode(
         Rival(
             id="unreachable",
             cause="A network fault kept brokers out of reach",
-            ruled_out="No refused or timed-out connection attempt within 5 s of a failure: reconnecting worked at once.",
+            ruled_out="No refused or timed-out connection attempt near a failure: reconnecting worked at once.",
             stands="{refused:count connection attempt|connection attempts} failed near the failures.",
             not_visible="Not ruled out.",
         ),
@@ -137,7 +141,7 @@ MODE = FailureMode(
         ),
         Cure(
             title="Bound the stall",
-            why="Where the path drops in silence, the client waits for its request time-out: 30 s in Java, 60 s in librdkafka.",
+            why="Where the path drops in silence, the client waits for its time-out: 30 s in Java, 60 s in librdkafka.",
             settings="# Java\nrequest.timeout.ms=10000\n# librdkafka\nsocket.timeout.ms=10000",
         ),
     ),
@@ -149,13 +153,21 @@ MODE = FailureMode(
         ),
     ),
     symptom_sources=(
-        "java_client", "librdkafka", "kafka_python", "aiokafka", "sarama", "kafkajs", "franz_go", "serverless", "application",
+        "java_client",
+        "librdkafka",
+        "kafka_python",
+        "aiokafka",
+        "sarama",
+        "kafkajs",
+        "franz_go",
+        "serverless",
+        "application",
     ),  # fmt: skip - a list of names
     story=(
         "A worker on a serverless platform sent records to Kafka; about once a day one of them was lost.",
         "The error said that the server had disconnected before a response was received. Every broker was green.",
         "Busy services with the same client and the same brokers never saw it.",
-        "The platform reused the worker after more than ten quiet minutes; the broker had closed its connection after ten.",
+        "The platform reused the worker after more than ten quiet minutes; the broker had closed the connection.",
         "A provider that replaces a producer idle for too long ended it.",
     ),
 )

@@ -83,14 +83,12 @@ NOBODY = Prefix("plain", re.compile(rb"(?P<id>(?!))"), cut=False)
 
 def prefix_of(lines: list[bytes], time_at: Stamp) -> Prefix | None:
     """Return how the lines of this file name their writers; None where they do not, or name only one."""
-    return next((prefix for prefix in PREFIXES if _fits(prefix, lines, time_at)), None)
+    filled = [line for line in lines if line.strip()]
+    timed = [line for line in lines if time_at(line, 0, len(line)) is not None]
+    return next((prefix for prefix in PREFIXES if _fits(prefix, filled if prefix.cut else timed)), None)
 
 
-def _fits(prefix: Prefix, lines: list[bytes], time_at: Stamp) -> bool:
-    if prefix.cut:
-        lines = [line for line in lines if line.strip()]
-    else:
-        lines = [line for line in lines if time_at(line, 0, len(line)) is not None]
+def _fits(prefix: Prefix, lines: list[bytes]) -> bool:
     found = [match["id"] for line in lines if (match := prefix.pattern.match(line))]
     enough = len(found) > 1 and len(found) >= prefix.share * len(lines)
     return enough and (prefix.alone or len(set(found)) > 1)

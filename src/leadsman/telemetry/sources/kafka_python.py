@@ -11,11 +11,13 @@ NODE_2 = r"<BrokerConnection [^\n]{0,60}node_id=(?P<node>[\w-]+)"
 CONNECTIONS = (
     Signature(v.CONNECTION_RESET, r"Connection lost: (?:KafkaConnectionError: )?\[Errno (?:104|32|54)\]"),
     Signature(v.CONNECTION_RESET, r"Closing connection\. KafkaConnectionError: \[Errno (?:104|32|54)\]"),
+    Signature(v.CONNECTION_RESET, r"Abort \(KafkaConnectionError: \[Errno (?:104|32|54)\]"),
     Signature(v.CONNECTION_LOST, r"Error sending produce request to node (?P<node>[\w-]+): KafkaConnectionError"),
     Signature(v.CONNECTION_LOST, r"Error receiving (?:network|ssl) data closing socket"),
     Signature(v.CONNECTION_LOST, r"Error sending request data to <BrokerConnection node_id=(?P<node>[\w-]+)\b"),
     # Every close by the broker is logged at ERROR in these words, harm or none.
     Signature(v.CONNECTION_CLOSED, r"[^r]: socket disconnected"),
+    Signature(v.CONNECTION_CLOSED, r"Abort \(KafkaConnectionError: socket disconnected\)"),
     Signature(v.CONNECTION_CLOSED, r"Connection lost: KafkaConnectionError: socket disconnected"),
     Signature(v.CONNECTION_CLOSED, r"Closing connection\. KafkaConnectionError: socket disconnected"),
     Signature(
@@ -31,6 +33,7 @@ CONNECTIONS = (
         r"returned error (?:111|61)\.",
     ),
     Signature(v.CONNECTION_REFUSED, r"Connection failed: [^\n]{0,120}\[Errno (?:111|61)\]"),
+    Signature(v.CONNECTION_REFUSED, r"KafkaConnectionError: (?:111|61) ECONNREFUSED"),
     Signature(v.CONNECTION_REFUSED, r"Bootstrap connection to [^\n]{0,160}\[Errno (?:111|61)\]"),
     Signature(
         v.CONNECTION_SETUP_TIMED_OUT,

@@ -1,0 +1,135 @@
+"""The jobs: leadsman, ripgrep, Polars and DuckDB on the same files with the same cores."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from datetime import UTC
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench.measure import PythonMemory
+from bench.peers import patterns
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).parent.parent
+SMALL = ROOT / "src/leadsman/modes/idle_disconnect/recorded/broken-confluent-kafka"
+
+STOCK = """
+import sys
+from pyspark.sql import SparkSession
+from leadsman.cli.diagnose import command
+spark = SparkSession.builder.master("local[" + sys.argv[2] + "]").getOrCreate()
+code = command.main([sys.argv[1], "--format", "json"], standalone_mode=False)
+jvm = spark.sparkContext._gateway.proc
+spark.stop()
+jvm.stdin.close()
+jvm.wait()
+sys.exit(code)
+"""
+"""The same diagnosis in a session that Spark itself started, with its own launcher and settings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What all jobs share. `work` is a folder for what they write."""
+
+    logs: Path
+    work: Path
+    cores: int
+
+
+def parse(spark: SparkSession, bench: Bench) -> Mapping[str, Any]:
+    """Read every event, with all signatures, and count them."""
+    return {"events": _events(spark, bench).count()}
+
+
+def ripgrep(bench: Bench) -> Mapping[str, Any]:
+    """Count the lines that any signature's pattern matches, the way ripgrep is fastest."""
+    listed = bench.work / "patterns"
+    listed.write_text("\n".join(patterns()) + "\n")
+    command = [
+        _ripgrep(),
+        "--count",
+        "--no-ignore",
+        "--hidden",
+        "--text",
+        "--no-unicode",
+        "--threads",
+        str(bench.cores),
+    ]
+    told = subprocess.run(
+        [*command, "--file", str(listed), str(bench.logs)], capture_output=True, text=True, check=True
+    ).stdout
+    return {"lines": sum(int(line.rpartition(":")[2]) for line in told.splitlines())}
+
+
+def _ripgrep() -> str:
+    beside = Path(sys.executable).with_name("rg")
+    return str(beside) if beside.exists() else str(shutil.which("rg"))
+
+
+def full(spark: SparkSession, bench: Bench) -> Mapping[str, Any]:
+    """Write the event table (times, fields, quiet gaps) to Parquet; count events a minute and kind."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark's own convention; loaded when needed
+
+    target = str(bench.work / "events")
+    with PythonMemory() as memory:
+        _events(spark, bench).write.mode("overwrite").parquet(target)
+        counts = spark.read.parquet(target).groupBy(F.date_trunc("minute", "at"), "name").count()
+        counts.write.mode("overwrite").parquet(str(bench.work / "counts"))
+    return {"python_bytes": memory.peak}
+
+
+def _events(spark: SparkSession, bench: Bench) -> Any:  # noqa: ANN401 - a DataFrame
+    from leadsman.pipeline.diagnose import look, read_events  # noqa: PLC0415 - Spark is loaded when needed
+
+    return read_events(spark, look([str(bench.logs)]).streams, UTC)
+
+
+def peer(name: str, bench: Bench) -> Mapping[str, Any]:
+    """Do the full job in another engine, in a process of its own; its imports are not counted."""
+    out = bench.work / name
+    out.mkdir(exist_ok=True)
+    command = [sys.executable, "-m", "bench.peers", name, str(bench.logs), str(out), str(bench.cores)]
+    told = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    found: Mapping[str, Any] = json.loads(told)
+    return found
+
+
+def cold(path: Path, bench: Bench) -> Mapping[str, Any]:
+    """Diagnose from nothing: a new Python, a new JVM."""
+    command = [
+        sys.executable,
+        "-m",
+        "leadsman",
+        "diagnose",
+        "--format",
+        "json",
+        "--master",
+        f"local[{bench.cores}]",
+        path,
+    ]
+    return _verdicts(command)
+
+
+def cold_stock(path: Path, bench: Bench) -> Mapping[str, Any]:
+    """Do the same in Spark's own start."""
+    return _verdicts([sys.executable, "-c", STOCK, path, str(bench.cores)])
+
+
+def _verdicts(command: list[Any]) -> Mapping[str, Any]:
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=ROOT, env={**os.environ, "NO_COLOR": "1"}
+    )
+    if done.returncode not in (0, 1, 3):
+        raise RuntimeError(f"leadsman ended with code {done.returncode}: {done.stderr[-2000:]}")
+    return {"exit": done.returncode}

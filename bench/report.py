@@ -1,0 +1,119 @@
+# ruff: noqa: E501, ISC004 - rows of a table
+"""Puts what was measured into words: docs/performance.md."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from bench.measure import Job, cpu_ratio, ratios
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+QUIET_CORES = 0.2
+"""Other programs kept this many cores busy at most: then wall times mean what they say."""
+
+PACKAGES = ("pyspark", "pyarrow", "hyperscan", "polars", "duckdb", "ripgrep")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is to be reached: `least` times as fast as `rival`."""
+
+    ours: str
+    rival: str
+    least: float
+
+
+TARGETS = (
+    Target("parse: leadsman", "parse: ripgrep", 1.2),
+    Target("full: leadsman", "full: Polars", 4),
+    Target("full: leadsman", "full: DuckDB", 6),
+)
+COLD_SECONDS = 7
+PYTHON_BYTES = 1e9
+
+
+def text(measured: Sequence[Job], *, logs: Path, about: Mapping[str, str], cores: int, runs: int) -> str:
+    """Return the page."""
+    jobs = {job.name: job for job in measured}
+    size = sum(path.stat().st_size for path in logs.rglob("*") if path.is_file())
+    paragraphs = [
+        "# Performance",
+        "Written by `make bench`; every figure is from one run of it, nothing is carried over. How to repeat it: `make bench` "
+        "(`python -m bench --smoke` shows in a minute that everything works).",
+        _circumstances(about, size=size, cores=cores, runs=runs, jobs=measured),
+        "## Targets",
+        "\n".join(_targets(jobs)),
+        "## Figures",
+        "\n".join(_figures(measured, size)),
+        "## What is compared",
+        COMPARED.strip(),
+    ]  # fmt: skip - heading and body on one line
+    return "\n\n".join(paragraphs) + "\n"
+
+
+def _circumstances(about: Mapping[str, str], *, size: int, cores: int, runs: int, jobs: Sequence[Job]) -> str:
+    versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    machine = ", ".join(f"{key}: {value}" for key, value in about.items())
+    busiest = max(max(job.others) for job in jobs)
+    load = (
+        f"Other programs kept up to {busiest:.1f} cores busy meanwhile: read the ratios and the processor times, not the wall times."
+        if busiest > QUIET_CORES
+        else "The machine was quiet."
+    )
+    return (
+        f"{size / 1e9:.2f} GB of made-up Kafka logs, {cores} cores for every tool, {runs} runs of each job turn by turn "
+        f"(A B A B), medians, smallest and largest in brackets.\n\n- Machine: {machine}\n- Versions: {versions}\n- {load}"
+    )
+
+
+def _targets(jobs: Mapping[str, Job]) -> Iterator[str]:
+    yield "| target | wanted | measured | by processor time | reached |"
+    yield "|---|---|---|---|---|"
+    for target in TARGETS:
+        ours, rival = jobs[target.ours], jobs[target.rival]
+        middle, low, high = ratios(ours, rival)
+        yield (
+            f"| {target.ours} against {target.rival.split(': ')[1]} | {target.least:g} x | {middle:.1f} x ({low:.1f} to {high:.1f}) "
+            f"| {cpu_ratio(ours, rival):.1f} x | {_yes(middle >= target.least)} |"
+        )
+    cold = jobs["cold: all"].seconds
+    yield f"| a whole process, cold | {COLD_SECONDS} s | {cold:.1f} s | | {_yes(cold <= COLD_SECONDS)} |"
+    held = jobs["full: leadsman"].facts["python_bytes"]
+    yield f"| memory beside the JVM | < {PYTHON_BYTES / 1e9:g} GB | {held / 1e9:.2f} GB | | {_yes(held < PYTHON_BYTES)} |"
+
+
+def _yes(reached: bool) -> str:  # noqa: FBT001 - a cell of a table
+    return "yes" if reached else "**no**"
+
+
+def _figures(measured: Sequence[Job], size: int) -> Iterator[str]:
+    yield "| job | wall, s | processor, s | MB a processor second | busy elsewhere, cores | result |"
+    yield "|---|---|---|---|---|---|"
+    for job in measured:
+        low, high = min(job.wall), max(job.wall)
+        cpu = sorted(job.cpu)[len(job.cpu) // 2]
+        speed = "" if job.name.startswith("cold: small") else f"{size / 1e6 / cpu:.0f}"
+        facts = ", ".join(f"{key} {value:,}" for key, value in job.facts.items() if isinstance(value, int))
+        yield f"| {job.name} | {job.seconds:.2f} ({low:.2f} to {high:.2f}) | {cpu:.1f} | {speed} | {max(job.others):.1f} | {facts} |"
+
+
+COMPARED = """
+- **parse**: a warm Spark session reads every event with every signature and counts them; ripgrep counts the lines that the
+  same patterns match (`rg --count --text --no-unicode`, its fastest way). Leadsman also works out times, fields, records
+  and quiet gaps meanwhile, because its reader cannot do less; ripgrep does not.
+- **full**: the event table written as Parquet and counts a minute and kind. Polars and DuckDB (`bench/peers.py`) match the
+  same signatures, read every line's time, carry it on to stack traces, take the gap to the stream's line before, extract
+  level, logger, client, node, topic and partition from the hits, write Parquet and counts. Leadsman tells gaps from a
+  second on (the longest 200 a subject), gives line numbers, groups unknown errors and masks secrets; it does not extract
+  level and logger. Given 171 patterns in one alternation, both peers come down to less than a megabyte a second, so they
+  are handed what ripgrep works out for itself: plain texts that a line must contain (`bench/literals.py`).
+- **cold: all** is `leadsman diagnose` as a whole process, **cold: small** the same on a recorded capture, once with our own
+  JVM start and its class archive, once in a session that Spark starts itself.
+- Memory beside the JVM is the largest sum of what the Python processes hold alone (unique set size), looked at 20 times
+  a second during the full job.
+"""

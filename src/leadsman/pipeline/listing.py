@@ -1,0 +1,126 @@
+"""What a diagnosis lists besides its findings: what was read, what was not, errors that nothing explains."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+
+from leadsman import vocabulary as names
+from leadsman.model import Diagnosis, ErrorGroup, Evidence, NotUnderstood
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from pyspark.sql import DataFrame, Row
+
+GROUPS_SHOWN = 50
+"""Kinds of errors listed for one capture."""
+
+APPLICATION = "application"
+BROKER = "broker"
+
+
+def told_of(events: DataFrame) -> dict[str, list[Row]]:
+    """Return what is listed besides findings, by capture: what was read, and errors with one example a group."""
+    grouped = events.where(~F.col("name").isin(names.SUBJECT_ACTIVE, names.SUBJECT_QUIET, names.SETTING, *names.LIFE))
+    until = F.coalesce(F.try_to_timestamp(F.col("labels")["until"]), F.col("at"))
+    rows = (
+        grouped.withColumn(
+            "group",
+            F.when(F.col("name").isin(names.FILE_READ, names.FILE_NOT_UNDERSTOOD), F.col("file")).otherwise(
+                F.coalesce(F.col("labels")["message"], F.col("labels")["error"], F.col("source"))
+            ),
+        )
+        .groupBy("capture", "name", "group")
+        .agg(
+            F.sum(F.when(F.col("name").isin(names.ERROR, names.FILE_READ), F.col("value")).otherwise(1.0)).alias(
+                "count"
+            ),
+            F.min("at").alias("first"),
+            F.max(until).alias("last"),
+            F.min_by(F.struct("file", "line", "at", "text", "labels"), F.struct("at", "file", "line")).alias("example"),
+        )
+        .collect()
+    )
+    spans = (
+        events.where(F.col("name") == names.SUBJECT_ACTIVE)
+        .groupBy("capture")
+        .agg(F.min("at").alias("first"), F.max(F.try_to_timestamp(F.col("labels")["until"])).alias("last"))
+        .withColumn("name", F.lit(names.SUBJECT_ACTIVE))
+        .collect()
+    )
+    told: dict[str, list[Row]] = {}
+    for row in [*rows, *spans]:
+        told.setdefault(row["capture"], []).append(row)
+    return told
+
+
+def listing(told: Sequence[Row], *, benign: Mapping[str, str], explained: Collection[str]) -> Diagnosis:
+    """Return a diagnosis that holds only what is listed. `benign` gives the reason by event name."""
+    files = _files(told)
+    span = next((row for row in told if row["name"] == names.SUBJECT_ACTIVE), None)
+    silent = {*explained, *benign, names.FILE_READ, names.FILE_NOT_UNDERSTOOD, names.SUBJECT_ACTIVE}
+    return Diagnosis(
+        path="",
+        verdicts={},
+        unexplained=_groups((row for row in told if row["name"] not in silent), {}),
+        benign=_groups((row for row in told if row["name"] in benign), benign),
+        since=span["first"] if span else None,
+        until=span["last"] if span else None,
+        files=len(files),
+        bytes=sum(int(row["example"]["labels"]["bytes"]) for row in files),
+        lines=int(sum(row["count"] for row in files)),
+        sources=tuple(sorted({name for row in files for name in _sources(row)})),
+        not_understood=tuple(
+            NotUnderstood(row["example"]["file"], row["example"]["text"])
+            for row in told
+            if row["name"] == names.FILE_NOT_UNDERSTOOD
+        ),
+        notes=tuple(_notes(files)),
+    )
+
+
+def visible_sources(told: Sequence[Row]) -> set[str]:
+    """Return the sources whose own symptoms the files could show.
+
+    What a broker's log holds of client lines is the broker talking to its controller. A log with times whose writer no
+    signature names is an application's, and would show its clients' errors.
+    """
+    files = _files(told)
+    named = [_sources(row) for row in files]
+    seen = {name for each in named for name in ({BROKER} if BROKER in each else each)}
+    if any(not each and row["example"]["labels"]["timed"] == "true" for each, row in zip(named, files, strict=True)):
+        seen.add(APPLICATION)
+    return seen
+
+
+def _files(told: Iterable[Row]) -> list[Row]:
+    return [row for row in told if row["name"] == names.FILE_READ]
+
+
+def _sources(row: Row) -> set[str]:
+    return set(row["example"]["labels"]["sources"].split(",")) - {""}
+
+
+def _notes(files: Sequence[Row]) -> Iterator[str]:
+    guessed = sum(row["example"]["labels"]["zoned"] == "false" for row in files)
+    if guessed:
+        yield f"{guessed} of {len(files)} files carry times without a zone; --timezone says which (default UTC)."
+
+
+def _groups(rows: Iterable[Row], why: Mapping[str, str]) -> tuple[ErrorGroup, ...]:
+    groups = [_group(row, why.get(row["name"], "")) for row in rows]
+    return tuple(sorted(groups, key=lambda group: -group.count)[:GROUPS_SHOWN])
+
+
+def _group(row: Row, why: str) -> ErrorGroup:
+    example = row["example"]
+    return ErrorGroup(
+        kind=example["labels"].get("kind") or row["name"],
+        count=int(row["count"]),
+        example=Evidence(file=example["file"], line=example["line"], text=example["text"] or "", time=example["at"]),
+        first=row["first"],
+        last=row["last"],
+        why=why,
+    )
