@@ -16,7 +16,7 @@ help: ## Show what there is to make
 setup: $(READY) $(JAVA_READY) $(BROWSER_READY) ## Install all that is needed; leaves .venv/bin/leadsman
 	@echo "Ready: $(BIN)/leadsman"
 
-$(READY): requirements.lock scripts/uv.lock scripts/install.sh pyproject.toml
+$(READY): requirements.lock scripts/installer.lock scripts/install.sh pyproject.toml
 	scripts/install.sh
 	@touch $@
 
@@ -44,6 +44,7 @@ lab: setup ## The long experiments: every client, five times, and the long fuzz
 	$(BIN)/pytest -m long
 
 bench: setup ## Measure against ripgrep, Polars and DuckDB; writes docs/performance.md
+	scripts/ripgrep.sh
 	$(BIN)/python -m bench
 
 lock: $(READY) ## Pin every Python package anew

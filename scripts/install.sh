@@ -29,7 +29,7 @@ if [ ! -x .venv/bin/python ]; then
 fi
 if ! .venv/bin/uv --version >/dev/null 2>&1; then
   say "installing uv"
-  .venv/bin/pip install --quiet --disable-pip-version-check --require-hashes -r scripts/uv.lock
+  .venv/bin/pip install --quiet --disable-pip-version-check --require-hashes -r scripts/installer.lock
 fi
 
 say "installing what requirements.lock names"

@@ -35,7 +35,7 @@ def daemon(words: list[str], log: Path, *, until: str) -> Iterator[None]:
         **os.environ,
         "SPARK_HOME": str(spark_home()),
         "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_MEMORY": "600m",
     }
     environment |= {"PYSPARK_PYTHON": sys.executable, "SPARK_NO_DAEMONIZE": "1"}
     with log.open("wb") as output:
@@ -92,7 +92,7 @@ def connect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         "--conf",
         "spark.ui.enabled=false",
     ]
-    words += ["--conf", f"spark.connect.grpc.binding.port={port}", "--driver-memory", "700m", "spark-internal"]
+    words += ["--conf", f"spark.connect.grpc.binding.port={port}", "spark-internal"]
     with daemon(words, folder / "server.log", until="Spark Connect server started"):
         yield f"sc://127.0.0.1:{port}"
 

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from leadsman.capture import MANIFEST
 from leadsman.catalogue import modes_named
+from leadsman.cli.complete import mode_names
 from leadsman.cli.parts import need
 from leadsman.errors import LeadsmanError
 from leadsman.model import Diagnosis, Verdict
@@ -21,7 +23,17 @@ if TYPE_CHECKING:
 KAFKA = "4.3.1"
 
 
-@click.command("demo", short_help="Reproduce, diagnose and cure one failure: the whole way in a minute.")
+EPILOG = """\b
+Examples:
+  leadsman demo
+  leadsman demo --client java@2.7.2     the words of the original incident
+
+\b
+Exit codes: 0 it went as it should; 2 it did not.
+"""
+
+
+@click.command("demo", epilog=EPILOG)
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
@@ -32,17 +44,24 @@ KAFKA = "4.3.1"
 @click.option(
     "--client", default="confluent-kafka", show_default=True, metavar="NAME[@VERSION]", help="The client that suffers."
 )
-@click.option("--mode", default="idle_disconnect", show_default=True, help="The failure.")
+@click.option(
+    "--mode",
+    default="idle_disconnect",
+    show_default=True,
+    metavar="NAME",
+    shell_complete=mode_names,
+    help="The failure.",
+)
 def command(out: Path, client: str, mode: str) -> int:
     """Reproduce a failure on a real broker, diagnose the capture on Spark, write the page; then show the cured twin.
 
-    Exit code 0: the failure was named, and its cured twin was found healthy.
+    It goes as it should when the failure is named and its cured twin is found healthy.
     """
     need("lab", "demo")
     (chosen,) = modes_named([mode])
     from leadsman.pipeline.session import session  # noqa: PLC0415 - Spark is loaded only now
 
-    shutil.rmtree(out, ignore_errors=True)
+    _clear(out)
     _title(f"1. {chosen.card.title}: on a real broker (Kafka {KAFKA}), with {client}")
     _play(chosen, "broken", client, out)
     _title("2. The diagnosis, on Spark")
@@ -59,6 +78,13 @@ def command(out: Path, client: str, mode: str) -> int:
         )
     click.echo(f"\nBroken: {verdicts[0]}. Cured: {verdicts[1]}. The page: {out / 'report.html'}")
     return 0
+
+
+def _clear(out: Path) -> None:
+    """Remove the captures of an earlier demo, and nothing else that may lie there."""
+    for capture in (out / "broken", out / "cured"):
+        if (capture / MANIFEST).is_file():
+            shutil.rmtree(capture)
 
 
 def _play(mode: Mode, variant: str, client: str, out: Path) -> None:

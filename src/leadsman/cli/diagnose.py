@@ -10,7 +10,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import click
 
-from leadsman.catalogue import every_mode, modes_named, overrides
+from leadsman.catalogue import modes_named, overrides
+from leadsman.cli.complete import mode_names
 from leadsman.cli.parts import need
 from leadsman.cli.progress import progress
 from leadsman.errors import LeadsmanError, UsageError
@@ -26,43 +27,42 @@ if TYPE_CHECKING:
     from leadsman.pipeline.session import Wanted
 
 EPILOG = """\b
+Examples:
+  leadsman diagnose ./logs                          what broke, and why
+  leadsman diagnose ./logs --out report             also a page to send around
+  leadsman diagnose ./logs --format json | jq .     for a program
+  leadsman diagnose ./logs --since 2020-12-20T08:00:00Z --until 2020-12-20T09:00:00Z
+  leadsman diagnose ./logs --set idle_disconnect.stall_seconds=130
+  leadsman diagnose monday/ tuesday/ --out report --table delta
+  leadsman diagnose /data/logs --master spark://127.0.0.1:7077 --spark-conf spark.executor.memory=4g
+
+\b
 Exit codes:
   0  nothing found        1  a failure mode is PRESENT
   2  could not run        3  nothing PRESENT, but something UNKNOWN
 
 \b
-Examples:
-  leadsman diagnose ./logs
-  leadsman diagnose '2020/12/20/[$LATEST]8f3c' --since 2020-12-20T08:00:00Z
-  leadsman diagnose a b c --out report --table delta
-  leadsman diagnose ./logs --set idle_disconnect.stall_seconds=30
-  leadsman diagnose /data/logs --master spark://127.0.0.1:7077 --spark-conf spark.executor.memory=4g
+More: docs/findings.md (the JSON), docs/configuration.md (every setting)
 """
 
 EXIT = {Verdict.PRESENT: 1, Verdict.UNKNOWN: 3, Verdict.ABSENT: 0}
 
 
-class Moment(click.ParamType):
+class Moment(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on, and only to the type checker
     """A time in ISO 8601; without a zone it is UTC."""
 
     name = "TIME"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:  # noqa: ANN401 - click's signature
         """Return the time, or fail with an example."""
-        if isinstance(value, datetime):
-            return value
         try:
-            moment = datetime.fromisoformat(str(value))
+            moment = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
         except ValueError:
             self.fail(f"{value!r} is no ISO 8601 time such as 2020-12-20T08:14:03Z.", param, ctx)
         return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def _mode_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    return [mode.name for mode in every_mode() if mode.name.startswith(incomplete)]
-
-
-@click.command("diagnose", epilog=EPILOG, short_help="Name the root cause of what a capture or a log folder shows.")
+@click.command("diagnose", epilog=EPILOG)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option(
     "--out", type=click.Path(file_okay=False), help="Write report.html, findings.json and the event table here."
@@ -75,22 +75,12 @@ def _mode_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -
     help="Format of the event table in --out.",
 )
 @click.option(
-    "--format",
-    "form",
-    type=click.Choice(["console", "json"]),
-    default="console",
-    show_default=True,
-    help="What to print.",
+    "--format", type=click.Choice(["console", "json"]), default="console", show_default=True, help="What to print."
 )
 @click.option(
-    "--mode",
-    "modes",
-    multiple=True,
-    metavar="NAME",
-    shell_complete=_mode_names,
-    help="Only this failure mode; may be repeated.",
+    "--mode", multiple=True, metavar="NAME", shell_complete=mode_names, help="Only this failure mode; may be repeated."
 )
-@click.option("--since", type=Moment(), help="Leave out what came before.")
+@click.option("--since", type=Moment(), help="Leave out what came before; ISO 8601, UTC unless it says otherwise.")
 @click.option("--until", type=Moment(), help="Leave out what came after.")
 @click.option(
     "--timezone",
@@ -101,27 +91,26 @@ def _mode_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -
 )
 @click.option(
     "--set",
-    "settings",
     multiple=True,
     metavar="MODE.PARAMETER=VALUE",
-    help="Change a detector's threshold; may be repeated.",
+    help="Change a detector's threshold; may be repeated. `leadsman config` lists them.",
 )
 @click.option("--master", metavar="URL", help="A Spark master, such as spark://host:7077 or local[4].")
 @click.option("--remote", metavar="URL", help="A Spark Connect server, such as sc://host:15002.")
-@click.option("--spark-conf", "conf", multiple=True, metavar="K=V", help="A Spark setting; may be repeated.")
+@click.option("--spark-conf", multiple=True, metavar="K=V", help="A Spark setting; may be repeated.")
 def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it has parsed
     """Read captures, or bare folders and files of logs, and name the root cause with its evidence.
 
-    Files are recognised by content: client, broker and ZooKeeper logs in every usual layout, wrapped by Docker,
-    Kubernetes, journald, Lambda, CloudWatch, Elasticsearch or Loki; compressed or rotated.
+    Files are recognised by content, never by name: logs of clients and brokers in every usual layout, also as wrapped
+    by Docker, Kubernetes, journald, AWS Lambda, CloudWatch, Elasticsearch or Loki, compressed or rotated.
     """
     need("spark", "diagnose")
     from leadsman.pipeline.diagnose import Question, look  # noqa: PLC0415 - Spark is loaded only now
     from leadsman.pipeline.session import Wanted  # noqa: PLC0415
 
     question = Question(
-        modes=modes_named(options["modes"]),
-        overrides=overrides(dict(_pair(each, "--set") for each in options["settings"])),
+        modes=modes_named(options["mode"]),
+        overrides=overrides(dict(_pair(each, "--set") for each in options["set"])),
         since=options["since"],
         until=options["until"],
         points=options["out"] is not None,
@@ -129,12 +118,12 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it h
     wanted = Wanted(
         master=options["master"],
         remote=options["remote"],
-        conf=dict(_pair(each, "--spark-conf") for each in options["conf"]),
+        conf=dict(_pair(each, "--spark-conf") for each in options["spark_conf"]),
         delta=options["table"] == "delta" and options["out"] is not None,
     )
     source = look(options["paths"], _zone(options["timezone"]))
     diagnoses = _diagnose(source, question, wanted, out=options["out"], table=options["table"])
-    _show(diagnoses, options["form"])
+    _show(diagnoses, options["format"])
     return exit_code(diagnoses)
 
 

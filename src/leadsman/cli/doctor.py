@@ -20,14 +20,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing looked at. `missing` says what cannot be done without it, and how to get it; empty where all is well."""
+    """One thing looked at. `missing`: what cannot be done without it, and how to get it; empty where all is well."""
 
     what: str
     found: str
     missing: str = ""
 
 
-@click.command("doctor", short_help="Say what this machine can and cannot do.")
+EPILOG = """\b
+Examples:
+  leadsman doctor
+  leadsman doctor || leadsman setup     in a script: fetch what can be fetched
+"""
+
+
+@click.command("doctor", epilog=EPILOG)
 def command() -> int:
     """Look for Java, Spark, Hyperscan, Kafka's jars, network namespaces and a browser; say what each is for.
 

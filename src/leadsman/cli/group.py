@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,22 +13,22 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from leadsman import __version__
-from leadsman.cli.settings import defaults
+from leadsman.cli.settings import FILE, defaults, tables
 from leadsman.errors import LeadsmanError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 COMMANDS = {
-    "diagnose": "Name the root cause of what a capture or a log folder shows.",
-    "reproduce": "Make a failure happen on real brokers, or show that its cure holds.",
-    "demo": "Reproduce, diagnose and cure one failure: the whole way in a minute.",
-    "modes": "List the failure modes that can be told apart.",
+    "diagnose": "Name the root cause that logs show, with its evidence.",
+    "reproduce": "Make a failure happen on a real broker, or show its cure.",
     "explain": "Explain one failure mode: symptoms, cause, proof, cure.",
+    "modes": "List the failure modes that can be told apart.",
+    "demo": "Reproduce, diagnose and cure one failure in a minute.",
     "config": "Show every setting, its value and where it came from.",
     "doctor": "Say what this machine can and cannot do.",
-    "setup": "Fetch jars and prepare the fast start, so that later runs need no network.",
-    "new-mode": "Scaffold a new failure mode.",
+    "setup": "Fetch jars and prepare the fast start; later runs need no network.",
+    "new-mode": "Write the folder of a new failure mode, to be filled in.",
 }
 
 COULD_NOT_RUN = 2
@@ -36,10 +37,13 @@ INTERRUPTED = 130
 EPILOG = """\b
 Examples:
   leadsman diagnose ./logs                      what broke, and why
+  leadsman diagnose ./logs --out report         the same as a page to send around
   leadsman diagnose ./logs --format json        the same for a program
-  leadsman diagnose a/ b/ --out report          many captures, one page
   leadsman reproduce idle_disconnect            is it really that?
   leadsman explain idle_disconnect              the whole story of one mode
+
+\b
+Settings: flags, LEADSMAN_<COMMAND>_<OPTION>, leadsman.toml (see: leadsman config)
 
 \b
 Shell completion:
@@ -61,7 +65,18 @@ class Lazy(click.Group):
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = import_module(f"leadsman.cli.{cmd_name.replace('-', '_')}").command
+        command.short_help = COMMANDS[cmd_name]
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click's signature
+        """Run the command; a call whose words are off is told where to look them up."""
+        try:
+            return super().invoke(ctx)
+        except UsageError as error:
+            if "leadsman " not in str(error):
+                words = " ".join(filter(None, ("leadsman", ctx.invoked_subcommand, "--help")))
+                error.add_note(f"See: {words}")
+            raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
         """List the commands without importing any."""
@@ -78,13 +93,16 @@ class Lazy(click.Group):
     "config_file",
     type=click.Path(dir_okay=False),
     envvar="LEADSMAN_CONFIG",
-    help="Settings file; default ./leadsman.toml where there is one.",
+    help="Settings file.  [default: ./leadsman.toml, if it is there]",
 )
 @click.pass_context
 def group(ctx: click.Context, config_file: str | None) -> None:
     """Name the root cause of Kafka client incidents while every broker dashboard is green."""
+    assert isinstance(ctx.command, click.Group)
+    file = config_file or FILE
     ctx.auto_envvar_prefix = "LEADSMAN"
-    ctx.default_map = defaults(config_file)
+    ctx.default_map = defaults(tables(config_file), partial(ctx.command.get_command, ctx), file)
+    ctx.meta["leadsman.file"] = file
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -103,10 +121,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
         error.show()
         return COULD_NOT_RUN
     except LeadsmanError as error:
-        click.echo(f"leadsman: {error}", err=True)
-        if isinstance(error, UsageError):
-            click.echo("See: leadsman --help", err=True)
+        click.echo("\n".join((f"leadsman: {error}", *getattr(error, "__notes__", ()))), err=True)
         return COULD_NOT_RUN
+    except SystemExit as error:  # click's answer to a closed pipe is 1, which means PRESENT here
+        return COULD_NOT_RUN if error.code else 0
     except Exception as error:  # noqa: BLE001 - the process's edge: a bug must not look like exit code 1, "PRESENT"
         click.echo(f"leadsman: a fault of leadsman's own: {type(error).__name__}: {_first_line(error)}", err=True)
         click.echo(_where(error), err=True)

@@ -6,8 +6,14 @@ import click
 
 from leadsman.catalogue import every_mode
 
+EPILOG = """\b
+Examples:
+  leadsman modes
+  leadsman explain idle_disconnect      the whole story of one
+"""
 
-@click.command("modes", short_help="List the failure modes that can be told apart.")
+
+@click.command("modes", epilog=EPILOG)
 def command() -> None:
     """List the failure modes, each with what it does to the data."""
     width = max(len(mode.name) for mode in every_mode())

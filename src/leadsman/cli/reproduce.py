@@ -5,11 +5,12 @@ from __future__ import annotations
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from leadsman.catalogue import Mode, every_mode, modes_named
+from leadsman.cli.complete import mode_names
 from leadsman.cli.parts import need
 from leadsman.cli.progress import steps
 from leadsman.errors import UsageError
@@ -23,26 +24,21 @@ if TYPE_CHECKING:
     from leadsman.model import Diagnosis
 
 EPILOG = """\b
-Exit codes: as of `leadsman diagnose`; 2 where the experiment could not be set up.
-
-\b
 Examples:
-  leadsman reproduce idle_disconnect
+  leadsman reproduce idle_disconnect                            with confluent-kafka
   leadsman reproduce idle_disconnect --client java@2.7.2        the incident's own words
   leadsman reproduce idle_disconnect --cured                    no harm, nothing found
-  leadsman reproduce idle_disconnect --near-miss broker_restart looks alike, is something else
+  leadsman reproduce idle_disconnect --near-miss broker_restart looks alike, is not
   leadsman reproduce idle_disconnect --out capture              keep the capture
+
+\b
+Exit codes: those of the diagnosis that follows (1: the failure was named); 2 where the experiment could not run;
+with --no-diagnose 0 once it has run.
 """
 
 
-def _modes(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    return [mode.name for mode in every_mode() if mode.name.startswith(incomplete)]
-
-
-@click.command(
-    "reproduce", epilog=EPILOG, short_help="Make a failure happen on real brokers, or show that its cure holds."
-)
-@click.argument("mode", shell_complete=_modes)
+@click.command("reproduce", epilog=EPILOG)
+@click.argument("mode", shell_complete=mode_names)
 @click.option(
     "--client",
     default="confluent-kafka",
@@ -60,20 +56,8 @@ def _modes(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> lis
     help="Write the capture here; otherwise it is thrown away.",
 )
 @click.option("--keep", is_flag=True, help="Keep the brokers' own folder beside the capture.")
-@click.option(
-    "--diagnose/--no-diagnose", "diagnosed", default=True, show_default=True, help="Diagnose the capture afterwards."
-)
-def command(  # noqa: PLR0917 - click calls by name
-    mode: str,
-    client: str,
-    cured: bool,
-    near_miss: str | None,
-    variant: str | None,
-    kafka: str,
-    out: Path | None,
-    keep: bool,
-    diagnosed: bool,  # noqa: FBT001
-) -> int:
+@click.option("--diagnose/--no-diagnose", default=True, show_default=True, help="Diagnose the capture afterwards.")
+def command(mode: str, **options: Any) -> int:  # noqa: ANN401 - click hands over what it has parsed
     """Start brokers on free loopback ports, run the program that suffers, and measure the harm by what was stored.
 
     Everything is stopped and removed at the end, on failure and on Ctrl-C. Short limits stand for long ones (3 s for
@@ -81,13 +65,13 @@ def command(  # noqa: PLR0917 - click calls by name
     """
     need("lab", "reproduce")
     (chosen,) = modes_named([mode])
-    name = _variant(cured=cured, near_miss=near_miss, variant=variant)
-    if keep and out is None:
+    name = _variant(cured=options["cured"], near_miss=options["near_miss"], variant=options["variant"])
+    if options["keep"] and options["out"] is None:
         raise UsageError("--keep needs --out DIR: the brokers' folder is put beside the capture.")
-    with _folder(out) as folder:
-        outcome = play(chosen, name, client=client, kafka=kafka, out=folder, keep=keep)
+    with _folder(options["out"]) as folder:
+        outcome = play(chosen, name, client=options["client"], kafka=options["kafka"], out=folder, keep=options["keep"])
         click.echo(harm(outcome))
-        return _diagnosed(folder) if diagnosed else 0
+        return _diagnosed(folder) if options["diagnose"] else 0
 
 
 def play(mode: Mode, variant: str, *, client: str, kafka: str, out: Path, keep: bool = False) -> Outcome:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from leadsman.cli.parts import need
+from leadsman.errors import MissingPart
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,7 +21,7 @@ Examples:
 """
 
 
-@click.command("setup", epilog=EPILOG, short_help="Fetch jars and prepare the fast start.")
+@click.command("setup", epilog=EPILOG)
 @click.option(
     "--fast-start/--no-fast-start",
     default=True,
@@ -49,8 +50,8 @@ def command(*, fast_start: bool, again: bool) -> None:
 def _compile_programs() -> None:
     try:
         need("lab", "setup")
-    except Exception:  # noqa: BLE001 - without the lab there is nothing to compile, whatever the reason
-        return
+    except MissingPart:
+        return  # without the lab there is nothing to compile
     from leadsman.lab.clients import compile_programs  # noqa: PLC0415
 
     _say(f"Java programs: {len(compile_programs())} compiled")

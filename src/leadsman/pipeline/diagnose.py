@@ -16,6 +16,7 @@ from leadsman.capture import read_manifest
 from leadsman.errors import CaptureError
 from leadsman.model import Point, Verdict
 from leadsman.pipeline import events as table
+from leadsman.pipeline.elsewhere import events_elsewhere, is_elsewhere
 from leadsman.pipeline.listing import listing, told_of, visible_sources
 from leadsman.pipeline.streams import Found, Stream, balanced, find
 from leadsman.pipeline.verdicts import Observation, judge, observation
@@ -73,7 +74,7 @@ class Input:
 
 def look(paths: Sequence[str], zone: tzinfo = UTC) -> Input:
     """List what there is to read. Raises CaptureError where a path holds nothing."""
-    found = {path: find(path) for path in dict.fromkeys(paths)}
+    found = {path: Found((), ()) if is_elsewhere(path) else find(path) for path in dict.fromkeys(paths)}
     _refuse_nothing(found)
     return Input(found, zone)
 
@@ -108,10 +109,14 @@ def diagnose(
 
 
 def events_of(spark: SparkSession, source: Input) -> DataFrame:
-    """Return the event table: the events that are here, or what tasks read where the bytes are."""
-    if source.events is not None:
-        return spark.createDataFrame(source.events).coalesce(1)
-    return read_events(spark, source.streams, source.zone)
+    """Return the event table: the events that are here, and what tasks read where the bytes are."""
+    parts = [events_elsewhere(spark, path, source.zone) for path in source.found if is_elsewhere(path)]
+    if source.events is not None and (source.streams or not parts):
+        parts.append(spark.createDataFrame(source.events))
+    elif source.streams:
+        parts.append(read_events(spark, source.streams, source.zone))
+    events = reduce(lambda left, right: left.unionByName(right), parts)
+    return events.coalesce(1) if source.events is not None else events
 
 
 def read_events(spark: SparkSession, streams: Sequence[Stream], zone: tzinfo) -> DataFrame:
@@ -142,7 +147,7 @@ def _cores(spark: SparkSession) -> int:
 def _refuse_nothing(found: Mapping[str, Found]) -> None:
     """Raise CaptureError for a path that holds nothing to read."""
     for path, each in found.items():
-        if not each.streams:
+        if not each.streams and not is_elsewhere(path):
             why = f" ({each.refused[0].file}: {each.refused[0].why})" if each.refused else ""
             raise CaptureError(
                 f"Nothing to read at {path}{why}. Looked for logs, settings and snapshots in any format. "

@@ -236,7 +236,7 @@ class FileReading:
             yield from self._listener.hear(head, members, self._file)
 
     def _records(self, data: bytes, hits: Iterable[tuple[int, Hit]]) -> Iterator[tuple[Head, list[Hit]]]:
-        """Group hits by the record that their lines belong to. The last one stays open: it may go on in the next block."""
+        """Group hits by the record that their lines belong to. The last stays open: it may go on in the next block."""
         goes_on = bool(self._open) and self._open_head == self._head and self._head.at is not None
         begun, before = -1 if goes_on else -2, -1
         for start, hit in hits:
@@ -304,7 +304,7 @@ class FileReading:
 def _lines_before(starts: list[int], newlines: NDArray[np.bool_]) -> list[int]:
     """Return how many lines end before each of these places. Few are counted one by one, many looked up at once."""
     if len(starts) > MANY_HITS:
-        return np.searchsorted(np.flatnonzero(newlines), starts).tolist()
+        return [int(count) for count in np.searchsorted(np.flatnonzero(newlines), starts)]
     counts = [np.count_nonzero(newlines[since:start]) for since, start in pairwise([0, *starts])]
     return list(accumulate(map(int, counts)))
 

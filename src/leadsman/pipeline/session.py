@@ -6,6 +6,7 @@ import hashlib
 import logging
 import os
 import re
+import socket
 import sys
 import tempfile
 import zipfile
@@ -13,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from leadsman.errors import SparkError
 
@@ -52,6 +54,12 @@ DELTA = {
 }
 
 
+CONNECT_PORT = 15002
+"""Spark Connect's default."""
+
+REACH_SECONDS = 10
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """What kind of session is asked for. `delta` loads Delta Lake; `conf` overrides everything set here."""
@@ -87,6 +95,7 @@ def _active() -> SparkSession | None:
 def _remote(wanted: Wanted) -> Iterator[SparkSession]:
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
+    _reach(str(wanted.remote))
     try:
         spark = SparkSession.builder.remote(str(wanted.remote)).getOrCreate()
         spark.version  # noqa: B018 - the first call is what reaches the server
@@ -100,6 +109,17 @@ def _remote(wanted: Wanted) -> Iterator[SparkSession]:
         yield spark
     finally:
         spark.stop()
+
+
+def _reach(url: str) -> None:
+    """Raise SparkError at once where nothing listens: the client itself would try on for ten minutes."""
+    parts = urlsplit(url)
+    if parts.scheme != "sc" or not parts.hostname:
+        raise SparkError(f"--remote takes a Spark Connect address such as sc://host:15002, not {url!r}.")
+    try:
+        socket.create_connection((parts.hostname, parts.port or CONNECT_PORT), REACH_SECONDS).close()
+    except OSError as error:
+        raise SparkError(f"No Spark Connect server answers at {url}: {error}. Is it running?") from error
 
 
 def _settable() -> dict[str, str]:

@@ -1,0 +1,53 @@
+"""Calls of the command as a shell makes them: words in, exit code and output back."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from leadsman.catalogue import MODES
+from leadsman.cli.group import run
+
+RECORDED = MODES / "idle_disconnect" / "recorded"
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """What a call came to."""
+
+    code: int
+    out: str
+    err: str
+
+
+Call = Callable[..., Called]
+
+
+@pytest.fixture(autouse=True)
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder of its own, without a leadsman.toml, and no LEADSMAN_ variable."""
+    for name in [name for name in os.environ if name.startswith("LEADSMAN_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+
+
+@pytest.fixture
+def call(capfd: pytest.CaptureFixture[str]) -> Call:
+    """Run `leadsman` with these words, in this process."""
+
+    def calling(*words: object) -> Called:
+        capfd.readouterr()
+        code = run([str(word) for word in words])
+        out, err = capfd.readouterr()
+        return Called(code, out, err)
+
+    return calling
+
+
+@pytest.fixture
+def recorded() -> Callable[[str], Path]:
+    """The folder of a recorded capture."""
+    return lambda name: RECORDED / name

@@ -1,0 +1,104 @@
+"""`leadsman diagnose` on real captures: exit codes, and what is printed. In this process, on the shared session."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+from pyspark.sql import SparkSession
+
+from leadsman.catalogue import every_mode
+from leadsman.report.findings_json import schema
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+
+FAILURE = "The server disconnected before a response was received"
+
+
+@pytest.fixture
+def excerpt(recorded: Callable[[str], Path], tmp_path: Path) -> Path:
+    """One line, as somebody pastes it into a message."""
+    lines = (recorded("broken-java-2.7.2") / "clients" / "worker-3.log").read_text().splitlines()
+    path = tmp_path / "excerpt.log"
+    path.write_text(next(line for line in lines if FAILURE in line) + "\n")
+    return path
+
+
+def test_a_present_mode_is_1_and_shows_the_lines(call, recorded: Callable[[str], Path]) -> None:
+    told = call("diagnose", recorded("broken-java-2.7.2"))
+
+    assert told.code == 1
+    assert "PRESENT" in told.out
+    assert FAILURE in told.out
+    assert "clients/worker-3.log:" in told.out
+    assert told.err == ""
+
+
+def test_nothing_found_is_0(call, recorded: Callable[[str], Path]) -> None:
+    told = call("diagnose", recorded("healthy-java"))
+
+    assert told.code == 0
+    assert "ABSENT" in told.out
+
+
+def test_a_failure_alone_is_3_and_says_what_would_settle_it(call, excerpt: Path) -> None:
+    told = call("diagnose", excerpt)
+
+    assert told.code == 3
+    assert "UNKNOWN" in told.out
+    assert "leadsman diagnose " in told.out
+
+
+def test_the_worst_of_several_captures_is_the_exit_code(call, recorded: Callable[[str], Path], excerpt: Path) -> None:
+    told = call("diagnose", recorded("healthy-java"), excerpt, recorded("broken-java"), "--format", "json")
+
+    verdicts = [capture["verdicts"]["idle_disconnect"] for capture in json.loads(told.out)["captures"]]
+    assert told.code == 1
+    assert verdicts == ["ABSENT", "UNKNOWN", "PRESENT"]
+    assert list(Draft202012Validator(schema()).iter_errors(json.loads(told.out))) == []
+
+
+def test_out_holds_the_page_the_findings_and_the_events(
+    call, recorded: Callable[[str], Path], tmp_path: Path, spark: SparkSession
+) -> None:
+    told = call("diagnose", recorded("broken-java"), "--out", tmp_path / "report", "--format", "json")
+
+    written = json.loads((tmp_path / "report" / "findings.json").read_text())
+    events = spark.read.parquet(str(tmp_path / "report" / "events.parquet"))
+    assert written == json.loads(told.out)
+    assert events.where("name = 'connection.lost'").count() > 0
+    assert (tmp_path / "report" / "report.html").stat().st_size < 2_000_000
+    assert told.err.strip() == f"Report: {tmp_path / 'report' / 'report.html'}"
+
+
+def test_only_the_modes_asked_for_are_judged(call, recorded: Callable[[str], Path]) -> None:
+    (mode, *_) = every_mode()
+
+    told = call("diagnose", recorded("healthy-java"), "--mode", mode.name, "--format", "json")
+
+    assert list(json.loads(told.out)["captures"][0]["verdicts"]) == [mode.name]
+
+
+def test_a_threshold_changes_what_is_concluded(call, recorded: Callable[[str], Path]) -> None:
+    told = call("diagnose", recorded("broken-java"), "--set", "idle_disconnect.reset_seconds=0.000001")
+
+    assert told.code in {0, 3}
+
+
+def test_what_came_before_since_is_left_out(call, recorded: Callable[[str], Path]) -> None:
+    told = call("diagnose", recorded("broken-java"), "--since", "2099-01-01", "--format", "json")
+
+    assert told.code == 0
+    assert json.loads(told.out)["captures"][0]["verdicts"]["idle_disconnect"] == "ABSENT"
+
+
+def test_the_zone_of_times_without_one_can_be_named(call, recorded: Callable[[str], Path]) -> None:
+    path = recorded("broken-java") / "clients" / "worker-1.log"
+
+    utc, tokyo = (
+        json.loads(call("diagnose", path, "--timezone", zone, "--format", "json").out)["captures"][0]["from"]
+        for zone in ("UTC", "Asia/Tokyo")
+    )
+
+    assert utc[11:13] != tokyo[11:13]
