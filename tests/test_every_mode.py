@@ -10,6 +10,7 @@ import pytest
 from leadsman.catalogue import Mode, every_mode
 from leadsman.gate.program import Program, check
 from leadsman.model import State, Verdict, Words
+from leadsman.report.excerpt import excerpt
 from leadsman.telemetry.source import every_source
 from leadsman.vocabulary import VOCABULARY
 from leadsman.words import fill, placeholders
@@ -161,6 +162,14 @@ def test_a_capture_that_could_not_have_shown_the_symptom_is_unknown(mode: Mode, 
     (diagnosis,) = diagnosed([tmp_path])
 
     assert diagnosis.verdicts[mode.name] is Verdict.UNKNOWN
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("mode", MODES)
+def test_the_page_shows_the_lines_that_the_detector_quoted(mode: Mode, verdicts):
+    quoted = excerpt(verdicts[str(mode.page_recording)], mode.name)
+
+    assert mode.excerpt().splitlines() == [line.text for line in quoted]
 
 
 def _symptoms_only(mode: Mode, folder: Path, diagnosed) -> list[str]:

@@ -78,8 +78,14 @@ class Mode:
         """Return the captures that the lab recorded, in alphabetical order."""
         return sorted(path for path in (self.folder / "recorded").glob("*") if path.is_dir())
 
+    @property
+    def page_recording(self) -> Path:
+        """The recording that the page quotes: the oldest client's, whose words people search for."""
+        broken = [path for path in self.recordings() if path.name.startswith("broken")]
+        return next((path for path in broken if "@" in path.name or path.name[-1].isdigit()), broken[0])
+
     def excerpt(self) -> str:
-        """Return the real lines that the page shows: the first failure that the lab recorded."""
+        """Return the real lines that the page shows: what the detector quoted of `page_recording`."""
         path = self.folder / "recorded" / "excerpt.log"
         return path.read_text(encoding="utf-8") if path.exists() else ""
 

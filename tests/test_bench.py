@@ -1,0 +1,103 @@
+"""The benchmark measures what it says: every tool finds the same lines, and leadsman the incident among them."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from datetime import UTC
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from leadsman.pipeline.blocks import blocks
+from leadsman.pipeline.scanner import scanner
+from leadsman.pipeline.streams import find
+from leadsman.telemetry.source import every_signature
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+ROOT = Path(__file__).parent.parent
+MEGABYTES, WRITERS = 3, 10
+
+
+@pytest.fixture(scope="module")
+def on_path() -> Iterator[None]:
+    """The benchmark is no part of the installed package."""
+    sys.path.insert(0, str(ROOT))
+    yield
+    sys.path.remove(str(ROOT))
+
+
+@pytest.fixture(scope="module")
+def logs(on_path: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from bench.generate import generate  # noqa: PLC0415 - on the path only now
+
+    return generate(tmp_path_factory.mktemp("bench"), MEGABYTES, WRITERS)
+
+
+def peer(name: str, logs: Path, out: Path) -> dict[str, float]:
+    command = [sys.executable, "-m", "bench.peers", name, str(logs), str(out), "2"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    return dict(json.loads(told.stdout))
+
+
+def lines_with_hits(path: str) -> int:
+    _, scan = scanner()
+    return sum(
+        len({block.data.rfind(b"\n", 0, end - 1) for end, _ in scan(block.data[: block.end])}) for block in blocks(path)
+    )
+
+
+def test_the_same_size_gives_the_same_bytes(on_path: None, tmp_path: Path, logs: Path) -> None:
+    from bench.generate import generate  # noqa: PLC0415
+
+    again = generate(tmp_path, MEGABYTES, WRITERS)
+
+    files = {path.relative_to(logs): path.read_bytes() for path in logs.rglob("*") if path.is_file()}
+    assert files == {path.relative_to(again): path.read_bytes() for path in again.rglob("*") if path.is_file()}
+
+
+def test_ripgrep_finds_the_lines_that_the_scanner_finds(logs: Path, tmp_path: Path) -> None:
+    from bench.jobs import Bench, ripgrep  # noqa: PLC0415
+
+    counted = ripgrep(Bench(logs, tmp_path, cores=2))["lines"]
+
+    assert counted == sum(lines_with_hits(str(path)) for path in logs.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("name", ["polars", "duckdb"])
+def test_a_peer_finds_the_lines_that_the_scanner_finds(name: str, logs: Path, tmp_path: Path) -> None:
+    pytest.importorskip(name)
+
+    counted = peer(name, logs, tmp_path)["hits"]
+
+    assert counted == sum(lines_with_hits(str(path)) for path in logs.rglob("*") if path.is_file())
+
+
+def test_every_line_that_a_signature_matches_holds_a_required_text(on_path: None) -> None:
+    from bench.literals import required  # noqa: PLC0415
+
+    examples = (ROOT / "tests" / "telemetry" / "lines.txt").read_text().splitlines()
+    patterns = [pattern for _, _, pattern in every_signature()]
+    sieve = re.compile("|".join(map(re.escape, required([pattern.pattern for pattern in patterns]))))
+    matched = [line for line in examples if any(pattern.search(line) for pattern in patterns)]
+
+    assert matched
+    assert [line for line in matched if not sieve.search(line)] == []
+
+
+def test_the_generated_incident_is_found(logs: Path, verdict_of: Callable[[Path], str]) -> None:
+    assert verdict_of(logs) == "PRESENT"
+
+
+def test_all_streams_are_read_whole(logs: Path) -> None:
+    from leadsman.pipeline.read import read  # noqa: PLC0415 - numpy and Arrow, for this test alone
+
+    rows = [row for stream in find(str(logs)).streams for row in read(stream, UTC)]
+
+    lines = sum(path.read_bytes().count(b"\n") for path in logs.rglob("*") if path.is_file())
+    assert sum(row.value or 0 for row in rows if row.name == "file.read") == lines
