@@ -52,7 +52,9 @@ def test_every_part_is_python_that_knows_its_name(made: Path, part: str) -> None
     assert "$" not in text
 
 
-def test_what_to_do_next_is_said(call, tmp_path: Path) -> None:
+def test_what_to_do_next_is_said(call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("leadsman.cli.new_mode.MODES", tmp_path / "modes")
+
     told = call("new-mode", "sleepy_consumer", "--into", tmp_path / "modes")
 
     assert "leadsman.lab.record_all sleepy_consumer" in told.out
