@@ -178,8 +178,7 @@ class FileReading:
             self.line += count
             self.bytes += len(data)
             subject.lines += count
-        for head, members in self._close():
-            yield from self._listener.hear(head, members, self._file)
+        yield from self._heard()
         self.line += partial
         subject.lines += partial
 
@@ -203,7 +202,7 @@ class FileReading:
             if found:
                 at = record.at if record.at is not None else subject.last and subject.last[0]
                 head = Head(at, record.first_line, subject.name)
-                hit = Hit(record.line, record.text, record.quote, 0, tuple(sorted(found)))
+                hit = Hit(record.line, record.text, record.quote, 0, tuple(sorted(found)), 0)
                 waiting.setdefault(subject.name, (head, []))[1].append(hit)
         for head, hits in waiting.values():
             yield from self._listener.hear(head, hits, self._file)
@@ -227,58 +226,45 @@ class FileReading:
         for end, index in found:
             by_line.setdefault(data.rfind(b"\n", 0, end - 1) + 1, {}).setdefault(index, end)
         starts = sorted(by_line)
-        lines = _lines_before(starts, newlines)
-        hits = (
-            (start, self._hit(data, start, self.line + before + 1, by_line[start]))
-            for start, before in zip(starts, lines, strict=True)
-        )
-        for head, members in self._records(data, hits):
-            yield from self._listener.hear(head, members, self._file)
-
-    def _records(self, data: bytes, hits: Iterable[tuple[int, Hit]]) -> Iterator[tuple[Head, list[Hit]]]:
-        """Group hits by the record that their lines belong to. The last stays open: it may go on in the next block."""
+        lines = [self.line + 1 + before for before in _lines_before(starts, newlines)]
         goes_on = bool(self._open) and self._open_head == self._head and self._head.at is not None
-        begun, before = -1 if goes_on else -2, -1
-        for start, hit in hits:
-            now, head = self._head_of(data, start, before, (begun, self._open_head))
+        begun, last = -1 if goes_on else -2, -1
+        for start, line in zip(starts, lines, strict=True):
+            hit = _hit(data, start, line, by_line[start])
+            now, head = self._head_of(data, start, hit, last=last, known=(begun, self._open_head))
             if now != begun:
-                yield from self._close()
+                yield from self._heard()
                 begun, self._open_head = now, head
-            before = start
+            last = start
             self._open.append(hit)
         if begun < 0:  # it came with the block before, or nobody knows where it began: it must not grow for ever
-            yield from self._close()
+            yield from self._heard()
 
-    def _close(self) -> Iterator[tuple[Head, list[Hit]]]:
-        if self._open:
-            yield self._open_head, self._open
+    def _heard(self) -> Iterator[Row]:
+        """Yield the events of the record that is open, and close it. A block's last record may go on in the next."""
+        told = self._listener.hear(self._open_head, self._open, self._file)
         self._open = []
+        return told
 
-    def _hit(self, data: bytes, start: int, line: int, found: dict[int, int]) -> Hit:
-        end = data.find(b"\n", start)
-        end = len(data) if end < 0 else end
-        text = data[start:end].decode("utf-8", "replace").rstrip("\r")
-        near = min(found.values()) - start
-        window = text if len(text) <= LONG_LINE else text[max(0, near - LONGEST_MATCH) : near + LONGEST_MATCH]
-        return Hit(line, window, text, near, tuple(sorted(found)))
-
-    def _head_of(self, data: bytes, start: int, before: int, known: tuple[int, Head]) -> tuple[int, Head]:
+    def _head_of(self, data: bytes, start: int, hit: Hit, *, last: int, known: tuple[int, Head]) -> tuple[int, Head]:
         """Return where the record begins that the line at `start` belongs to, looking upwards from it, and its head.
 
-        The record of the line at `before` is `known`: there the search ends.
+        `hit` is what was found on that line. The record of the line at `last` is `known`: there the search ends.
         """
         time_at = self._form.time_at
+        at = time_at(data, start, start + hit.bytes)
+        if at is not None:
+            return start, Head(at, hit.raw, self._stream.name)
         for _ in range(LINES_LOOKED_BACK):
-            if start == before:
+            if start == 0:
+                break
+            end = start - 1
+            start = data.rfind(b"\n", 0, end) + 1
+            if start == last:
                 return known
-            end = data.find(b"\n", start)
-            end = len(data) if end < 0 else end
             at = time_at(data, start, end)
             if at is not None:
                 return start, Head(at, data[start:end].decode("utf-8", "replace"), self._stream.name)
-            if start == 0:
-                break
-            start = data.rfind(b"\n", 0, start - 1) + 1
         return -1, self._head
 
     def _silences(self, data: bytes, newlines: NDArray[np.bool_], subject: Subject) -> None:
@@ -299,6 +285,16 @@ class FileReading:
         """Return time, line number, text and file of a line."""
         line = self.line + int(np.count_nonzero(newlines[: mark.start])) + 1
         return mark.at, line, data[mark.start : mark.end].decode("utf-8", "replace").rstrip("\r"), self._file
+
+
+def _hit(data: bytes, start: int, line: int, found: dict[int, int]) -> Hit:
+    """Return what was found on the line at `start`. `found` maps signatures to where in `data` their match ends."""
+    end = data.find(b"\n", start)
+    end = len(data) if end < 0 else end
+    text = data[start:end].decode("utf-8", "replace").rstrip("\r")
+    near = min(found.values()) - start
+    window = text if len(text) <= LONG_LINE else text[max(0, near - LONGEST_MATCH) : near + LONGEST_MATCH]
+    return Hit(line, window, text, near, tuple(sorted(found)), end - start)
 
 
 def _lines_before(starts: list[int], newlines: NDArray[np.bool_]) -> list[int]:

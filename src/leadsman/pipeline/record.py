@@ -34,7 +34,7 @@ GROUPS_KEPT = 2000
 class Hit(NamedTuple):
     """A line on which signatures were found, the first near character `near` of `raw`.
 
-    `text` is what they are matched on, `raw` what stands in the file.
+    `text` is what they are matched on, `raw` what stands in the file, `bytes` of it.
     """
 
     line: int
@@ -42,6 +42,7 @@ class Hit(NamedTuple):
     raw: str
     near: int
     signatures: tuple[int, ...]
+    bytes: int
 
     @property
     def quote(self) -> str:

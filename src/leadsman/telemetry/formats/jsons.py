@@ -78,6 +78,8 @@ def at_path(record: Mapping[str, Any], path: str) -> Any:  # noqa: ANN401 - JSON
     """`host.name` as one key, or as a key within a key."""
     if path in record:
         return record[path]
+    if "." not in path:
+        return None
     inner: Any = record
     for part in path.split("."):
         if not isinstance(inner, dict) or part not in inner:
