@@ -8,7 +8,7 @@ READY := .venv/.ready
 JAVA_READY := .venv/.java-ready
 PROGRAMS_READY := .venv/.programs-ready
 
-.PHONY: help setup demo test check lab bench lock clean
+.PHONY: help setup demo test check lab bench lock docs clean
 
 help: ## Show what there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ bench: setup ## Measure against ripgrep, Polars and DuckDB; writes docs/performa
 
 lock: $(READY) ## Pin every Python package anew
 	.venv/bin/uv pip compile pyproject.toml --all-extras --group dev --group bench --generate-hashes --no-emit-index-url --no-header --python-version 3.11 -o requirements.lock
+
+docs: $(READY) ## Make the configuration reference and the picture anew
+	$(BIN)/python docs/make.py
 
 clean: ## Remove what was installed and built here; caches under ~/.cache stay
 	rm -rf .venv build dist
