@@ -90,7 +90,8 @@ def full(spark: SparkSession, bench: Bench) -> Mapping[str, Any]:
 
 
 def _events(spark: SparkSession, bench: Bench) -> Any:  # noqa: ANN401 - a DataFrame
-    from leadsman.pipeline.diagnose import look, read_events  # noqa: PLC0415 - Spark is loaded when needed
+    from leadsman.pipeline.diagnose import read_events  # noqa: PLC0415 - Spark is loaded when needed
+    from leadsman.pipeline.question import look  # noqa: PLC0415 - Spark is loaded when needed
 
     return read_events(spark, look([str(bench.logs)]).streams, UTC)
 

@@ -8,7 +8,8 @@ from pyspark.sql import SparkSession
 
 from leadsman.catalogue import every_mode
 from leadsman.model import Diagnosis
-from leadsman.pipeline.diagnose import Question, diagnose, look, read_small
+from leadsman.pipeline.diagnose import diagnose
+from leadsman.pipeline.question import Question, look, read_small
 from leadsman.pipeline.session import session
 
 Diagnose = Callable[..., list[Diagnosis]]

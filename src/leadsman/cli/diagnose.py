@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from leadsman.model import Diagnosis
-    from leadsman.pipeline.diagnose import Input, Question
+    from leadsman.pipeline.question import Input, Question
     from leadsman.pipeline.session import Wanted
 
 EPILOG = """\b
@@ -106,7 +106,7 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it h
     be a URL that Spark opens, such as s3a://bucket/logs.
     """
     need("spark", "diagnose")
-    from leadsman.pipeline.diagnose import Question, look  # noqa: PLC0415 - Spark is loaded only now
+    from leadsman.pipeline.question import Question, look  # noqa: PLC0415 - Spark is loaded only now
     from leadsman.pipeline.session import Wanted  # noqa: PLC0415
 
     question = Question(
@@ -129,13 +129,15 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it h
 
 
 def _diagnose(source: Input, question: Question, wanted: Wanted, *, out: str | None, table: str) -> list[Diagnosis]:
-    from leadsman.pipeline.diagnose import diagnose, read_small  # noqa: PLC0415
+    from leadsman.pipeline.question import read_small  # noqa: PLC0415
     from leadsman.pipeline.session import session  # noqa: PLC0415
 
     folder = _made(out) if out else None
     with ThreadPoolExecutor(1) as pool, progress("Starting Spark") as say:
         reading = pool.submit(read_small, source)
         with session(wanted) as spark:
+            from leadsman.pipeline.diagnose import diagnose  # noqa: PLC0415 - PySpark is imported while the JVM starts
+
             say("Diagnosing")
             diagnoses = diagnose(spark, reading.result(), question, keep=_keeper(folder, table) if folder else None)
         if folder:

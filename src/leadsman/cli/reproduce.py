@@ -97,7 +97,8 @@ def harm(outcome: Outcome) -> str:
 
 def diagnosis_of(spark: SparkSession, capture: Path, *, points: bool = False) -> Diagnosis:
     """Diagnose one capture for every mode."""
-    from leadsman.pipeline.diagnose import Question, diagnose, look, read_small  # noqa: PLC0415 - Spark is loaded only now
+    from leadsman.pipeline.diagnose import diagnose  # noqa: PLC0415 - Spark is loaded only now
+    from leadsman.pipeline.question import Question, look, read_small  # noqa: PLC0415 - Spark is loaded only now
 
     (diagnosis,) = diagnose(spark, read_small(look([str(capture)])), Question(modes=every_mode(), points=points))
     return diagnosis

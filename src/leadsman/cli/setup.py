@@ -73,7 +73,8 @@ def _archive(*, again: bool) -> None:
 def _diagnose_recordings() -> None:
     """Run a real diagnosis, so that the archive holds what one needs."""
     from leadsman.catalogue import every_mode  # noqa: PLC0415
-    from leadsman.pipeline.diagnose import Question, diagnose, look, read_small  # noqa: PLC0415
+    from leadsman.pipeline.diagnose import diagnose  # noqa: PLC0415
+    from leadsman.pipeline.question import Question, look, read_small  # noqa: PLC0415
     from leadsman.pipeline.session import Wanted, session  # noqa: PLC0415
 
     captures = [str(folder) for mode in every_mode() for folder in mode.recordings()]

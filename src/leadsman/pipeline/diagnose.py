@@ -2,38 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from leadsman import vocabulary as names
 from leadsman.capture import read_manifest
-from leadsman.errors import CaptureError
 from leadsman.model import Point, Verdict
 from leadsman.pipeline import events as table
 from leadsman.pipeline.elsewhere import events_elsewhere, is_elsewhere
 from leadsman.pipeline.listing import listing, told_of, visible_sources
-from leadsman.pipeline.streams import Found, Stream, balanced, find
+from leadsman.pipeline.streams import balanced
 from leadsman.pipeline.verdicts import Observation, judge, observation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import tzinfo
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame, Row, SparkSession
 
     from leadsman.catalogue import Mode
     from leadsman.model import Diagnosis, Finding
+    from leadsman.pipeline.question import Input, Question
     from leadsman.pipeline.shapes import Detection
-
-HERE_BYTES = 16 << 20
-"""Up to this much input is read in this process, which takes 0.1 s, while a worker would take 1 s to start; its events
-are one partition, so that detectors run without a single shuffle."""
+    from leadsman.pipeline.streams import Found, Stream
 
 ROWS_A_BATCH = 50_000
 
@@ -45,49 +41,6 @@ READER_NAMES = (names.FILE_READ, names.FILE_NOT_UNDERSTOOD, names.SUBJECT_ACTIVE
 
 Answers = dict[tuple[str, str], tuple[list[Observation], list[Point]]]
 """Observations and points by (capture, mode)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What is asked: which modes, with which thresholds, of which time."""
-
-    modes: Sequence[Mode]
-    overrides: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    since: datetime | None = None
-    until: datetime | None = None
-    points: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Input:
-    """What is to be diagnosed: the streams below each path, and their events where these are few enough to be here."""
-
-    found: Mapping[str, Found]
-    zone: tzinfo
-    events: pa.Table | None = None
-
-    @property
-    def streams(self) -> list[Stream]:
-        """All streams of all paths."""
-        return [stream for each in self.found.values() for stream in each.streams]
-
-
-def look(paths: Sequence[str], zone: tzinfo = UTC) -> Input:
-    """List what there is to read. Raises CaptureError where a path holds nothing."""
-    found = {path: Found((), ()) if is_elsewhere(path) else find(path) for path in dict.fromkeys(paths)}
-    _refuse_nothing(found)
-    return Input(found, zone)
-
-
-def read_small(source: Input) -> Input:
-    """Read a small input here and now, while Spark starts: a Python worker takes longer to come up than the reading."""
-    if sum(stream.bytes for stream in source.streams) > HERE_BYTES:
-        return source
-    from leadsman.pipeline.read import read  # noqa: PLC0415 - in the worker's place, at the worker's time
-
-    rows = [row for stream in source.streams for row in read(stream, source.zone)]
-    batches = [table.to_batch(rows)] if rows else []
-    return replace(source, events=pa.Table.from_batches(batches, schema=table.ARROW))
 
 
 def diagnose(
@@ -142,17 +95,6 @@ def _cores(spark: SparkSession) -> int:
         return int(spark.sparkContext.defaultParallelism)
     except Exception:  # noqa: BLE001 - Spark Connect has no context to ask; any error means that
         return int(spark.conf.get("spark.sql.leafNodeDefaultParallelism", "8") or 8)
-
-
-def _refuse_nothing(found: Mapping[str, Found]) -> None:
-    """Raise CaptureError for a path that holds nothing to read."""
-    for path, each in found.items():
-        if not each.streams and not is_elsewhere(path):
-            why = f" ({each.refused[0].file}: {each.refused[0].why})" if each.refused else ""
-            raise CaptureError(
-                f"Nothing to read at {path}{why}. Looked for logs, settings and snapshots in any format. "
-                "Give a capture, a folder of logs, or a log file.",
-            )
 
 
 def _chosen(events: DataFrame, question: Question) -> DataFrame:

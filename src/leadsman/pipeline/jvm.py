@@ -16,6 +16,7 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from datetime import timedelta
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -159,6 +160,7 @@ def _started(command: Sequence[str]) -> tuple[subprocess.Popen[bytes], int, str]
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
+        import_module("pyspark.sql")  # half a second that passes while the JVM starts
         wait_for(
             lambda: told.exists() or process.poll() is not None,
             within=START,

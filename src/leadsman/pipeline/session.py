@@ -89,7 +89,9 @@ def session(wanted: Wanted = Wanted()) -> Iterator[SparkSession]:
 
 
 def _active() -> SparkSession | None:
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - half a second that --help need not pay
+    if "pyspark.sql" not in sys.modules:
+        return None  # then there is none, and the half second of importing it passes while our JVM starts
+    from pyspark.sql import SparkSession  # noqa: PLC0415
 
     return SparkSession.getActiveSession()
 

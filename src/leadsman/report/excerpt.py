@@ -33,7 +33,8 @@ def excerpt(diagnosis: Diagnosis, mode: str) -> list[Evidence]:
 def main(name: str) -> None:
     """Diagnose the mode's recording that `page_recording` names and write the excerpt beside it."""
     from leadsman.catalogue import modes_named  # noqa: PLC0415 - this tool alone needs all of these
-    from leadsman.pipeline.diagnose import Question, diagnose, look, read_small  # noqa: PLC0415
+    from leadsman.pipeline.diagnose import diagnose  # noqa: PLC0415
+    from leadsman.pipeline.question import Question, look, read_small  # noqa: PLC0415
     from leadsman.pipeline.session import session  # noqa: PLC0415
 
     (mode,) = modes_named([name])
