@@ -6,14 +6,14 @@ SHELL := /bin/bash
 BIN := .venv/bin
 READY := .venv/.ready
 JAVA_READY := .venv/.java-ready
-BROWSER_READY := .venv/.browser-ready
+PROGRAMS_READY := .venv/.programs-ready
 
-.PHONY: help setup demo test check lab bench lock clean
+.PHONY: help setup demo test check lab bench lock docs clean
 
 help: ## Show what there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(READY) $(JAVA_READY) $(BROWSER_READY) ## Install all that is needed; leaves .venv/bin/leadsman
+setup: $(READY) $(JAVA_READY) $(PROGRAMS_READY) ## Install all that is needed; leaves .venv/bin/leadsman
 	@echo "Ready: $(BIN)/leadsman"
 
 $(READY): requirements.lock scripts/installer.lock scripts/install.sh pyproject.toml
@@ -24,8 +24,8 @@ $(JAVA_READY): $(READY) src/leadsman/jars.lock
 	$(BIN)/leadsman setup
 	@touch $@
 
-$(BROWSER_READY): $(READY) scripts/browser.sh
-	scripts/browser.sh
+$(PROGRAMS_READY): $(READY) scripts/programs.sh
+	scripts/programs.sh
 	@touch $@
 
 demo: $(READY) $(JAVA_READY) ## Reproduce idle_disconnect on a real broker, diagnose it, then show its cure
@@ -44,11 +44,13 @@ lab: setup ## The long experiments: every client, five times, and the long fuzz
 	$(BIN)/pytest -m long
 
 bench: setup ## Measure against ripgrep, Polars and DuckDB; writes docs/performance.md
-	scripts/ripgrep.sh
 	$(BIN)/python -m bench
 
 lock: $(READY) ## Pin every Python package anew
 	.venv/bin/uv pip compile pyproject.toml --all-extras --group dev --group bench --generate-hashes --no-emit-index-url --no-header --python-version 3.11 -o requirements.lock
+
+docs: $(READY) ## Make the configuration reference and the picture anew
+	$(BIN)/python docs/make.py
 
 clean: ## Remove what was installed and built here; caches under ~/.cache stay
 	rm -rf .venv build dist

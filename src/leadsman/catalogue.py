@@ -82,7 +82,9 @@ class Mode:
     def page_recording(self) -> Path:
         """The recording that the page quotes: the oldest client's, whose words people search for."""
         broken = [path for path in self.recordings() if path.name.startswith("broken")]
-        return next((path for path in broken if "@" in path.name or path.name[-1].isdigit()), broken[0])
+        if not broken:
+            raise UsageError(f"{self.name} has no recording. Make them: python -m leadsman.lab.record_all {self.name}")
+        return next((path for path in broken if path.name[-1].isdigit()), broken[0])
 
     def excerpt(self) -> str:
         """Return the real lines that the page shows: what the detector quoted of `page_recording`."""

@@ -1,15 +1,35 @@
 """`leadsman new-mode`, and what it must leave no trace of."""
 
 import ast
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from inspect import isfunction
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
+from leadsman import modes
 from leadsman.catalogue import Mode, every_mode
 from leadsman.cli.new_mode import PARTS
-from leadsman.gate.program import Program
+from leadsman.gate.program import Program, check
+from leadsman.model import State
+from leadsman.pipeline.diagnose import events_of, look, read_small
 
+Rule = Callable[..., Any]
 MODES = [pytest.param(mode, id=mode.name) for mode in every_mode()]
+
+
+@pytest.fixture
+def part(made: Path, monkeypatch: pytest.MonkeyPatch):
+    """Import a part of the new mode as the catalogue would."""
+    monkeypatch.setattr(modes, "__path__", [*modes.__path__, str(made.parent)])
+    yield lambda name: import_module(f"leadsman.modes.{made.name}{name}")
+    for name in [name for name in sys.modules if name.startswith(f"leadsman.modes.{made.name}")]:
+        del sys.modules[name]
 
 
 @pytest.fixture
@@ -32,7 +52,9 @@ def test_every_part_is_python_that_knows_its_name(made: Path, part: str) -> None
     assert "$" not in text
 
 
-def test_what_to_do_next_is_said(call, tmp_path: Path) -> None:
+def test_what_to_do_next_is_said(call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("leadsman.cli.new_mode.MODES", tmp_path / "modes")
+
     told = call("new-mode", "sleepy_consumer", "--into", tmp_path / "modes")
 
     assert "leadsman.lab.record_all sleepy_consumer" in told.out
@@ -45,6 +67,34 @@ def test_its_programs_differ_in_one_setting(made: Path) -> None:
     differing = {name for name in broken.settings if broken.settings[name].value != healthy.settings[name].value}
 
     assert differing == {"delivery.timeout.ms"}
+
+
+def test_its_card_its_rules_and_its_experiment_fit_one_another(made: Path, part) -> None:
+    rules = rules_of(part(".rules"))
+    experiment = part(".scenario").EXPERIMENT
+
+    (violation,) = check(Program.read(made / "broken.py"), rules)
+    assert check(Program.read(made / "healthy.py"), rules) == []
+    assert "delivery.timeout.ms" in violation.message
+    assert experiment.mode == made.name
+    assert {variant for variant, _ in experiment.recordings.values()} == experiment.variants.keys()
+    assert [link.id for link in part("").MODE.chain] == ["cause", "symptom"]
+
+
+@pytest.mark.spark
+def test_its_detector_answers_as_those_of_the_real_modes_do(part, spark: SparkSession, recorded) -> None:
+    real = every_mode()[0]
+    events = events_of(spark, read_small(look([str(recorded("near-miss-broker-restart-confluent-kafka"))])))
+
+    made, expected = part(".detector").detect(events), real.detect(events)
+
+    assert dict(made.observations.dtypes) == dict(expected.observations.dtypes)
+    assert dict(made.points.dtypes) == dict(expected.points.dtypes)
+    assert {row["state"] for row in made.observations.collect()} <= {*State}
+
+
+def rules_of(module: ModuleType) -> dict[str, Rule]:
+    return {name: rule for name, rule in vars(module).items() if isfunction(rule)}
 
 
 @pytest.mark.parametrize("name", ["Idle", "idle-x", "2fast", "_idle", "idle__x", "", "class", "../idle", "ídle"])
@@ -81,4 +131,4 @@ def test_nothing_of_the_scaffold_is_left_to_fill_in(mode: Mode) -> None:
         if "FILL IN" in line
     ]
 
-    assert left == []
+    assert not left, "Still the scaffold's:\n" + "\n".join(left)

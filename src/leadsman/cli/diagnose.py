@@ -102,7 +102,8 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it h
     """Read captures, or bare folders and files of logs, and name the root cause with its evidence.
 
     Files are recognised by content, never by name: logs of clients and brokers in every usual layout, also as wrapped
-    by Docker, Kubernetes, journald, AWS Lambda, CloudWatch, Elasticsearch or Loki, compressed or rotated.
+    by Docker, Kubernetes, journald, AWS Lambda, CloudWatch, Elasticsearch or Loki, compressed or rotated. A PATH can
+    be a URL that Spark opens, such as s3a://bucket/logs.
     """
     need("spark", "diagnose")
     from leadsman.pipeline.diagnose import Question, look  # noqa: PLC0415 - Spark is loaded only now

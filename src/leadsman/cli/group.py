@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import signal
 import sys
+import threading
 import traceback
 from functools import partial
 from importlib import import_module
@@ -112,24 +115,47 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return 0, 1, 2 or 3 as `leadsman diagnose --help` says, 130 after Ctrl-C."""
+    if not os.environ.get("LEADSMAN_DEBUG"):
+        logging.getLogger().addHandler(logging.NullHandler())  # py4j complains there of a connection that we closed
+    interrupts = _interrupts()
     try:
         answer: Any = group.main(args=arguments, prog_name="leadsman", standalone_mode=False)
-    except click.exceptions.Abort:
-        click.echo("leadsman: interrupted; everything that was started has been stopped.", err=True)
-        return INTERRUPTED
-    except click.ClickException as error:
-        error.show()
-        return COULD_NOT_RUN
-    except LeadsmanError as error:
-        click.echo("\n".join((f"leadsman: {error}", *getattr(error, "__notes__", ()))), err=True)
-        return COULD_NOT_RUN
     except SystemExit as error:  # click's answer to a closed pipe is 1, which means PRESENT here
         return COULD_NOT_RUN if error.code else 0
     except Exception as error:  # noqa: BLE001 - the process's edge: a bug must not look like exit code 1, "PRESENT"
-        click.echo(f"leadsman: a fault of leadsman's own: {type(error).__name__}: {_first_line(error)}", err=True)
-        click.echo(_where(error), err=True)
+        if interrupts or isinstance(error, click.exceptions.Abort):
+            click.echo("leadsman: interrupted; everything that was started has been stopped.", err=True)
+            return INTERRUPTED
+        if isinstance(error, click.ClickException):
+            error.show()
+        else:
+            click.echo(_said(error), err=True)
         return COULD_NOT_RUN
     return answer if isinstance(answer, int) else 0
+
+
+def _interrupts() -> list[int]:
+    """Note each Ctrl-C in the list returned: one that strikes in a call into the JVM comes back as another error."""
+    noted: list[int] = []
+
+    def note(number: int, _frame: object) -> None:
+        noted.append(number)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, note)
+    return noted
+
+
+def _said(error: Exception) -> str:
+    """Return what the person at the keyboard is told."""
+    match error:
+        case LeadsmanError():
+            return "\n".join((f"leadsman: {error}", *getattr(error, "__notes__", ())))
+        case OSError():
+            at = f" ({error.filename})" if error.filename else ""
+            return f"leadsman: the system refused: {error.strerror or error}{at}."
+    return f"leadsman: a fault of leadsman's own: {type(error).__name__}: {_first_line(error)}\n{_where(error)}"
 
 
 def _first_line(error: Exception) -> str:

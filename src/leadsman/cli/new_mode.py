@@ -60,11 +60,12 @@ def command(name: str, into: Path) -> None:
         _write(folder, name)
     except OSError as error:
         raise UsageError(f"Cannot write to {into}: {error.strerror}. Choose another folder with --into.") from error
-    click.echo(f"Wrote {folder}: a small mode that works. FILL IN marks what is still the example's. Next:")
-    click.echo(
-        f"  python -m leadsman.lab.record_all {name}      records broken, healthy and near miss on a real broker"
-    )
-    click.echo(f"  pytest -k {name}      says what is missing")
+    click.echo(f"Wrote {folder}: a small mode that works. FILL IN marks what is still the example's.")
+    if into == MODES:
+        click.echo("Next, record broken, healthy and near miss on a real broker, quote them, and see what is missing:")
+        click.echo(f"  python -m leadsman.lab.record_all {name}")
+        click.echo(f"  python -m leadsman.report.excerpt {name}")
+        click.echo(f"  pytest -k {name}")
 
 
 def _write(folder: Path, name: str) -> None:

@@ -135,40 +135,28 @@ def launch(
     conf: Mapping[str, str] | None = None,
     archive: Path | None = None,
     dump: Path | None = None,
-    log: Path | None = None,
 ) -> Gateway:
     """Start a JVM with Spark's gateway in it, with the class `archive`, or to make one at `dump` when it ends."""
+    sharing = [f"-XX:SharedArchiveFile={archive}"] if archive else []
     if dump:
         dump.parent.mkdir(parents=True, exist_ok=True)
-    classes = class_path(jars)
+        sharing = [f"-XX:ArchiveClassesAtExit={_part(dump)}"]
+    settings = [word for key, value in (conf or {}).items() for word in ("--conf", f"{key}={value}")]
+    machine = [str(java), "-cp", class_path(jars), f"-Xmx{heap_mb}m", *FLAGS, *sharing]
+    process, port, secret = _started([*machine, "org.apache.spark.deploy.SparkSubmit", *settings, "pyspark-shell"])
+    return Gateway(process, port, secret, dump)
+
+
+def _started(command: Sequence[str]) -> tuple[subprocess.Popen[bytes], int, str]:
+    """Start the JVM; return it once it has said where its gateway listens. Ctrl-C is not for it: it ends with us."""
     with tempfile.TemporaryDirectory(prefix="leadsman-jvm-") as folder:
         told = Path(folder, "gateway")
-        sharing = (
-            [f"-XX:SharedArchiveFile={archive}"]
-            if archive
-            else [f"-XX:ArchiveClassesAtExit={_part(dump)}"]
-            if dump
-            else []
-        )
-        settings = [word for key, value in (conf or {}).items() for word in ("--conf", f"{key}={value}")]
-        command = [
-            str(java),
-            "-cp",
-            classes,
-            f"-Xmx{heap_mb}m",
-            *FLAGS,
-            *sharing,
-            "org.apache.spark.deploy.SparkSubmit",
-            *settings,
-            "pyspark-shell",
-        ]  # fmt: skip - one group of words a line
-        errors = log.open("wb") if log else subprocess.DEVNULL
         process = subprocess.Popen(
             command,
             env=_environment(told),
             stdin=subprocess.PIPE,
-            stdout=errors,
-            stderr=errors,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
         wait_for(
@@ -179,8 +167,7 @@ def launch(
         )
         if not told.exists():
             raise SparkError(f"The JVM that Spark runs in ended with code {process.returncode} before it was ready.")
-        port, secret = _read_told(told.read_bytes())
-    return Gateway(process, port, secret, dump)
+        return process, *_read_told(told.read_bytes())
 
 
 def _environment(told: Path) -> dict[str, str]:

@@ -7,32 +7,28 @@ import hashlib
 import os
 import platform
 import re
+from collections.abc import Callable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from leadsman.jars import cache_folder
 from leadsman.telemetry.source import every_signature
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-Scan = "Callable[[bytes], list[tuple[int, int]]]"
+Scan = Callable[[bytes], list[tuple[int, int]]]
 """block -> (end of the match, index of the signature), in order of the end; an index can come more than once a line."""
 
 
 @cache
-def scanner() -> tuple[str, Callable[[bytes], list[tuple[int, int]]]]:
+def scanner() -> tuple[str, Scan]:
     """Return the fastest engine that this machine has, and its name. Made once a process."""
     patterns = [signature.pattern for _, signature, _ in every_signature()]
-    for name, make in (("hyperscan", _hyperscan), ("re2", _re2)):
-        try:
+    for name, make in ENGINES.items():
+        with contextlib.suppress(ImportError):
             return name, make(patterns)
-        except ImportError:
-            continue
-    return "re", _each(re.compile(_any(patterns)), patterns, re.compile)
+    raise AssertionError("Python's own engine is always there")
 
 
-def _hyperscan(patterns: list[str]) -> Callable[[bytes], list[tuple[int, int]]]:
+def _hyperscan(patterns: list[str]) -> Scan:
     import hyperscan  # noqa: PLC0415 - not on every machine
 
     database = _compiled(hyperscan, patterns)
@@ -72,7 +68,7 @@ def _compiled(hyperscan: Any, patterns: list[str]) -> Any:  # noqa: ANN401 - an 
     return database
 
 
-def _re2(patterns: list[str]) -> Callable[[bytes], list[tuple[int, int]]]:
+def _re2(patterns: list[str]) -> Scan:
     import re2  # noqa: PLC0415 - not on every machine
 
     options = re2.Options()
@@ -86,7 +82,7 @@ def _any(patterns: list[str]) -> str:
     return "|".join(f"(?:{pattern})" for pattern in bare)
 
 
-def _each(alternatives: Any, patterns: list[str], compiler: Any) -> Callable[[bytes], list[tuple[int, int]]]:  # noqa: ANN401 - re and re2 share a shape, not a type
+def _each(alternatives: Any, patterns: list[str], compiler: Any) -> Scan:  # noqa: ANN401 - re and re2 share a shape, not a type
     """One search over the whole block finds the lines; each pattern is then tried on those lines alone."""
     singles = [compiler(pattern) for pattern in patterns]
     as_bytes = isinstance(alternatives.pattern, bytes)
@@ -111,3 +107,11 @@ def _line_hits(alternatives: Any, singles: list[Any], text: Any, newline: Any) -
             if match := single.search(line):
                 yield start + max(1, match.end()), index
         position = stop
+
+
+def _re(patterns: list[str]) -> Scan:
+    return _each(re.compile(_any(patterns)), patterns, re.compile)
+
+
+ENGINES: dict[str, Callable[[list[str]], Scan]] = {"hyperscan": _hyperscan, "re2": _re2, "re": _re}
+"""Fastest first."""

@@ -6,9 +6,11 @@ import hashlib
 import logging
 import os
 import re
+import signal
 import socket
 import sys
 import tempfile
+import threading
 import zipfile
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -196,9 +198,19 @@ def _build(master: str, settings: Mapping[str, str]) -> SparkSession:
     builder = builder.master(master).appName("leadsman")
     for key, value in settings.items():
         builder = builder.config(key, value)
-    spark: SparkSession = builder.getOrCreate()
+    with _own_interrupt():
+        spark: SparkSession = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     return spark
+
+
+@contextmanager
+def _own_interrupt() -> Iterator[None]:
+    """Keep Ctrl-C ours: PySpark's handler calls into the JVM in the middle of another call, and fails at length."""
+    handler = signal.getsignal(signal.SIGINT)
+    yield
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, handler)
 
 
 @contextmanager

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 EVIDENCE = "struct<file:string,line:bigint,at:timestamp,text:string>"
 
@@ -38,6 +40,11 @@ class Detection(NamedTuple):
     observations: DataFrame
     points: DataFrame
     kept: tuple[DataFrame, ...] = ()
+
+
+def columns(*expressions: str) -> list[Column]:
+    """Return SQL expressions as columns, for `agg`, which takes no text."""
+    return [F.expr(expression) for expression in expressions]
 
 
 def first_lines(column: str, kept: int = EVIDENCE_KEPT) -> str:

@@ -149,7 +149,7 @@ MODE = FailureMode(
     benign=(
         Benign(
             CONNECTION_CLOSED,
-            "An idle connection was closed, and the client saw it before its next write. Nobody was harmed.",
+            "A connection ended while nothing was under way on it; the client opens another. Harmless by itself.",
         ),
     ),
     symptom_sources=(

@@ -1,0 +1,66 @@
+"""What the documents say of the command line is what it does."""
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from leadsman.catalogue import every_mode
+from leadsman.cli.config import CONFIGURED
+from leadsman.cli.group import COMMANDS, group
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [pytest.param(path, id=path.name) for path in sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])]
+LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
+CALL = re.compile(r"(?:^|`)(?:\.venv/bin/)?leadsman ([a-z][a-z-]*)([^`\n]*)", re.MULTILINE)
+FLAG = re.compile(r"(?<= )--[a-z][a-z-]*")
+
+
+@pytest.fixture
+def made() -> ModuleType:
+    """The script that makes the documents."""
+    spec = importlib.util.spec_from_file_location("make_documents", ROOT / "docs" / "make.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_configuration_reference_is_up_to_date(made: ModuleType) -> None:
+    written = (ROOT / "docs" / "configuration.md").read_text()
+
+    assert written == made.configuration(), "Make it anew: python docs/make.py configuration"
+
+
+def test_every_threshold_has_its_reason_in_the_reference(made: ModuleType) -> None:
+    text = made.configuration()
+
+    empty = [name for mode in every_mode() for name in mode.parameters if re.search(rf"{name}` \| [\d.]+ \|  \|", text)]
+    assert empty == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_link_leads_to_a_file(document: Path) -> None:
+    targets = LINK.findall(document.read_text())
+
+    assert [target for target in targets if not (document.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_call_in_the_documents_is_one_that_exists(document: Path) -> None:
+    context = group.make_context("leadsman", [], resilient_parsing=True)
+    calls = [(name, set(FLAG.findall(rest))) for name, rest in CALL.findall(document.read_text())]
+    known = {
+        name: {"--help", *(flag for each in command.params for flag in (*each.opts, *each.secondary_opts))}
+        for name in COMMANDS
+        if (command := group.get_command(context, name))
+    }
+
+    assert [(name, flags) for name, flags in calls if name not in known or not flags <= known[name]] == []
+
+
+def test_every_configurable_command_is_in_the_reference(made: ModuleType) -> None:
+    assert [name for name in CONFIGURED if f"## `leadsman {name}`" not in made.configuration()] == []
