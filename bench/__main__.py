@@ -61,11 +61,14 @@ def _warm(bench: Bench, runs: int) -> list[Job]:
             Job("full: Polars", partial(jobs.peer, "polars", bench)),
             Job("full: DuckDB", partial(jobs.peer, "duckdb", bench)),
         ]
-        for job in (*parse, full[0]):
+        scan = Job("scan alone, one core", partial(jobs.scan, bench))
+        for job in (*parse, scan, full[0]):
             job.run()
-        in_turn(parse, runs, _say)
+        in_turn([*parse, scan], runs, _say)
         in_turn(full, runs, _say)
-    return [*parse, *full]
+        memory = [Job("memory during the full job", partial(jobs.memory, spark, bench))]
+        in_turn(memory, 1, _say)
+    return [*parse, scan, *full, *memory]
 
 
 def _cold(bench: Bench, runs: int) -> list[Job]:

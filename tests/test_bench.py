@@ -24,7 +24,7 @@ ROOT = Path(__file__).parent.parent
 MEGABYTES, WRITERS = 3, 10
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", autouse=True)
 def on_path() -> Iterator[None]:
     """The benchmark is no part of the installed package."""
     sys.path.insert(0, str(ROOT))
@@ -33,7 +33,7 @@ def on_path() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def logs(on_path: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from bench.generate import generate  # noqa: PLC0415 - on the path only now
 
     return generate(tmp_path_factory.mktemp("bench"), MEGABYTES, WRITERS)
@@ -52,7 +52,7 @@ def lines_with_hits(path: str) -> int:
     )
 
 
-def test_the_same_size_gives_the_same_bytes(on_path: None, tmp_path: Path, logs: Path) -> None:
+def test_the_same_size_gives_the_same_bytes(tmp_path: Path, logs: Path) -> None:
     from bench.generate import generate  # noqa: PLC0415
 
     again = generate(tmp_path, MEGABYTES, WRITERS)
@@ -78,7 +78,7 @@ def test_a_peer_finds_the_lines_that_the_scanner_finds(name: str, logs: Path, tm
     assert counted == sum(lines_with_hits(str(path)) for path in logs.rglob("*") if path.is_file())
 
 
-def test_every_line_that_a_signature_matches_holds_a_required_text(on_path: None) -> None:
+def test_every_line_that_a_signature_matches_holds_a_required_text() -> None:
     from bench.literals import required  # noqa: PLC0415
 
     examples = (ROOT / "tests" / "telemetry" / "lines.txt").read_text().splitlines()

@@ -44,6 +44,9 @@ LONG_LINE = 16_384
 MANY_HITS = 40
 """Lines with hits in one block, above which listing all newlines (50 microseconds) costs less than counting on."""
 
+HITS_A_RECORD = 1000
+"""Lines with hits that are held until their record ends: more than any stack trace or dump has."""
+
 NEWLINE = 10
 
 
@@ -237,7 +240,7 @@ class FileReading:
                 begun, self._open_head = now, head
             last = start
             self._open.append(hit)
-        if begun < 0:  # it came with the block before, or nobody knows where it began: it must not grow for ever
+        if len(self._open) > HITS_A_RECORD:
             yield from self._heard()
 
     def _heard(self) -> Iterator[Row]:

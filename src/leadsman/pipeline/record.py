@@ -103,7 +103,9 @@ class Listener:
         else:
             first = pattern.search(hit.text)
             matches = (first,) if first else ()
-        found = [told for match in matches if (told := signature.read(match, head.text)) is not None]
+        # On a record's own first line there is nothing more to learn from that line.
+        first_line = head.text if signature.within or head.text != hit.text else ""
+        found = [told for match in matches if (told := signature.read(match, first_line)) is not None]
         if not found:
             return []
         if signature.names_source:

@@ -155,7 +155,7 @@ def _shape_of(line: bytes, shapes: tuple[Shape, ...]) -> int | None:
 
 
 def _time_at(shapes: tuple[Shape, ...]) -> Stamp:
-    by_first = tuple(tuple(shape.stamp for shape in shapes if first in shape.firsts) for first in range(256))
+    by_first: dict[int, tuple[Stamp, ...]] = {}  # filled as bytes are met: a small file meets few
     last: Stamp = shapes[0].stamp
     marked = frozenset(b"\x1b\xef\x00")
 
@@ -167,6 +167,8 @@ def _time_at(shapes: tuple[Shape, ...]) -> Stamp:
         first = block[start]
         if first in marked and (marks := MARKS.match(block, start, end)):
             return time_at(block, marks.end(), end)
+        if first not in by_first:
+            by_first[first] = tuple(shape.stamp for shape in shapes if first in shape.firsts)
         for stamp in by_first[first]:
             if stamp is not last:
                 at = stamp(block, start, end)
