@@ -105,9 +105,9 @@ def _figures(measured: Sequence[Job], size: int) -> Iterator[str]:
 
 
 MISSED = """
-- Ripgrep stops at the first match of a line and keeps nothing. Leadsman's pass over the bytes
-  (`scan alone`) is faster, but every line that becomes an event is then taken apart in Python, and searched for secrets: START, END and REPORT of every
-  serverless invocation are such lines, two thirds of the rows here out of a tenth of the bytes.
+- Ripgrep stops at the first match of a line and keeps nothing. Leadsman's pass over the bytes (`scan alone`) is faster,
+  but every line that becomes an event is then taken apart in Python, and searched for secrets: START, END and REPORT of
+  every serverless invocation are such lines, two thirds of the rows here out of a tenth of the bytes.
 - The full job adds Spark's own work for each row: out of Arrow, through the JVM without generated code, into Parquet.
 - A cold run is at least what the small capture takes, which is start-up and the planning of the detectors; a worker also
   starts a Python of its own, and writes what it read through the JVM into Spark's cache.
@@ -120,10 +120,11 @@ COMPARED = """
   same signatures, read every line's time, carry it on to stack traces, take the gap to the stream's line before, extract
   level, logger, client, node, topic and partition from the hits, write Parquet and counts. Leadsman tells gaps from a
   second on (the longest 200 a subject), gives line numbers, groups unknown errors and masks secrets; it does not extract
-  level and logger. Given 171 patterns in one alternation, both peers come down to less than a megabyte a second, so they
+  level and logger. Given all patterns in one alternation, both peers come down to less than a megabyte a second, so they
   are handed what ripgrep works out for itself: plain texts that a line must contain (`bench/literals.py`).
 - **cold: all** is `leadsman diagnose` as a whole process, **cold: small** the same on a recorded capture, once with our own
-  JVM start and its class archive, once in a session that Spark starts itself.
+  JVM start and its class archive, once in a session that Spark starts itself. The workers of a cold run end unseen, with
+  their JVM: their processor time appears as `busy elsewhere`.
 - Memory beside the JVM is the largest sum of what the Python processes hold alone (unique set size), looked at 20 times
   a second during one more full job, which is not timed.
 """
