@@ -111,3 +111,13 @@ def test_a_file_that_is_not_understood_is_said(rows, tmp_path: Path):
     (row,) = rows(tmp_path)
 
     assert row.name == names.FILE_NOT_UNDERSTOOD
+
+
+def test_invocations_are_told_once_a_stream(rows, tmp_path: Path):
+    start = "2020-12-20T08:00:{:02}.000Z START RequestId: 5b3e0c1a-0000-4000-8000-0000000000{:02} Version: $LATEST\n"
+    (tmp_path / "[$LATEST]8f3c").write_text("".join(start.format(i, i) for i in range(50)))
+
+    found = rows(tmp_path)
+
+    assert [row.line for row in found if row.name == names.INVOCATION_STARTED] == [1]
+    assert [row.labels["sources"] for row in found if row.name == names.FILE_READ] == ["serverless"]

@@ -226,7 +226,10 @@ class FileReading:
     def _hits(self, data: bytes, found: list[tuple[int, int]], newlines: NDArray[np.bool_]) -> Iterator[Row]:
         """Group what was found by line, the lines by record, and turn each record into events."""
         by_line: dict[int, dict[int, int]] = {}
+        heard_out = self._listener.heard_out
         for end, index in found:
+            if index in heard_out:
+                continue
             by_line.setdefault(data.rfind(b"\n", 0, end - 1) + 1, {}).setdefault(index, end)
         starts = sorted(by_line)
         lines = [self.line + 1 + before for before in _lines_before(starts, newlines)]

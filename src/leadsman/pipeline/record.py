@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Iterable, Iterator
 
-    from leadsman.telemetry.source import Signature, Source
 
 QUOTE_LENGTH = 1000
 """Characters of a line that are quoted: a whole ordinary line; of a longer one the part around what was found."""
@@ -76,6 +75,8 @@ class Listener:
     sources: set[str] = field(default_factory=set)
     groups: dict[tuple[str, str], Group] = field(default_factory=dict)
     messages: dict[str, tuple[str, str]] = field(default_factory=dict)
+    heard_out: set[int] = field(default_factory=set)
+    """Signatures that are told once a stream, and have been."""
 
     def hear(self, head: Head, hits: Iterable[Hit], file: str) -> Iterator[Row]:
         """Yield the record's events, each kind once, settings apart."""
@@ -88,16 +89,16 @@ class Listener:
                 if event == ERROR:
                     unknown = unknown or hit
                 elif event == SETTING or event not in said:
-                    told = self._told(signatures[index], head, hit, file)
+                    told = [] if index in self.heard_out else self._told(index, head, hit, file)
                     if told:
                         said.add(event)
                         yield from told
         if unknown is not None and not said:
             self._group(head, unknown, file)
 
-    def _told(self, known: tuple[Source, Signature, re.Pattern[str]], head: Head, hit: Hit, file: str) -> list[Row]:
+    def _told(self, index: int, head: Head, hit: Hit, file: str) -> list[Row]:
         """Return what one signature finds on a line: one event; of settings, which a JSON line holds many of, each."""
-        source, signature, pattern = known
+        source, signature, pattern = every_signature()[index]
         if signature.event == SETTING:
             matches: Iterable[re.Match[str]] = pattern.finditer(hit.text)
         else:
@@ -110,6 +111,8 @@ class Listener:
             return []
         if signature.names_source:
             self.sources.add(source.name)
+        if signature.once:
+            self.heard_out.add(index)
         said = (self.capture, head.at, head.subject, source.name, signature.event, file, hit.line, hit.quote)
         return [Row(*said, value, labels) for labels, value in found]
 

@@ -34,6 +34,7 @@ class Signature:
     `labels` are labels that every event of this signature carries.
     `within` restricts the signature to records whose first line contains one of these texts; each text brings
     the labels that it stands for.
+    `once` is for lines of ordinary life that come by the million: the first of a stream is an event, and names the source.
     `names_source` is off for wordings that other programs print as well: they do not tell who wrote the file.
     """
 
@@ -43,6 +44,7 @@ class Signature:
     labels: Mapping[str, str] = field(default_factory=dict)
     within: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     names_source: bool = True
+    once: bool = False
 
     def read(self, match: re.Match[str], head: str) -> tuple[dict[str, str], float | None] | None:
         """Labels and value of one match in a record whose first line is `head`; None where it is no event there.
