@@ -60,8 +60,12 @@ MINUTE_MS = 60_000
 
 
 def patterns() -> list[str]:
-    """Return every signature in the words of Rust's and RE2's regular expressions: a name may come only once there."""
-    return [re.sub(r"\(\?P<\w+>", "(?:", signature.pattern) for _, signature, _ in every_signature()]
+    """Return every signature in the words of Rust's and RE2's regular expressions.
+
+    A name may come only once there, and ripgrep before 14 knows no escaped quotation mark.
+    """
+    bare = (re.sub(r"\(\?P<\w+>", "(?:", signature.pattern) for _, signature, _ in every_signature())
+    return ["".join('"' if piece == '\\"' else piece for piece in re.findall(r"\\.|.", pattern)) for pattern in bare]
 
 
 ESCAPES = {"\\w": "0-9A-Za-z_", "\\d": "0-9"}

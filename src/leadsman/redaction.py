@@ -39,11 +39,24 @@ _RULES = (
     (re.compile(rf"(://[^\s:/@]*:)(?!{_NONE})[^\s/@]+(@)"), rf"\1{MASK}\2"),
 )
 
-_HINTS = re.compile(
-    r"[pP][aA][sS][sS]|[sS][eE][cC][rR][eE][tT]|[kK][eE][yY]|[cC][rR][eE][dD][eE]|[tT][oO][kK][eE][nN]|[uU]ser\.info"
-    r"|[jJ][aA][aA][sS]|[sS]tring|STRING|[bB][eE][aA][rR][eE][rR]|[bB][aA][sS][iI][cC]|[sS][iI][gG][nN][aA]|eyJ|AKIA|ASIA|://"
+_HINTS = (
+    "pass",
+    "secret",
+    "key",
+    "cred",
+    "token",
+    "user.info",
+    "jaas",
+    "string",
+    "bearer",
+    "basic",
+    "signa",
+    "eyj",
+    "akia",
+    "asia",
+    "://",
 )
-"""Most lines hold none of these. Spelled out, because a pattern that ignores case is several times slower."""
+"""Most lines hold none of these, in lower case. Looking for texts is several times faster than one pattern for all."""
 
 _PRIVATE_KEY = re.compile(r"(-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
 
@@ -63,7 +76,8 @@ def _without_key(match: re.Match[str]) -> str:
 
 
 def _line(line: str) -> str:
-    if not _HINTS.search(line):
+    lower = line.lower()
+    if not any(hint in lower for hint in _HINTS):
         return line
     for pattern, replacement in _RULES:
         line = pattern.sub(replacement, line)

@@ -34,7 +34,7 @@ class Signature:
     `labels` are labels that every event of this signature carries.
     `within` restricts the signature to records whose first line contains one of these texts; each text brings
     the labels that it stands for.
-    `once` is for lines of ordinary life that come by the million: the first of a stream is an event, and names the source.
+    `once` is for lines of ordinary life that come by the million: only the first of a stream is an event.
     `names_source` is off for wordings that other programs print as well: they do not tell who wrote the file.
     """
 
