@@ -82,6 +82,12 @@ def ripgrep(bench: Bench) -> Mapping[str, Any]:
     return {"lines": sum(int(line.rpartition(":")[2]) for line in told.splitlines())}
 
 
+def ripgrep_version() -> str:
+    """Return what ripgrep calls itself: it comes from the system, not from the lock."""
+    told = subprocess.run([_ripgrep(), "--version"], capture_output=True, text=True, check=True).stdout
+    return " ".join(told.split()[:2])
+
+
 def _ripgrep() -> str:
     beside = Path(sys.executable).with_name("rg")
     return str(beside) if beside.exists() else str(shutil.which("rg"))

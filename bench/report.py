@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+from bench.jobs import ripgrep_version
 from bench.measure import Job, cpu_ratio, ratios
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 QUIET_CORES = 0.2
 """Other programs kept this many cores busy at most: then wall times mean what they say."""
 
-PACKAGES = ("pyspark", "pyarrow", "hyperscan", "polars", "duckdb", "ripgrep")
+PACKAGES = ("pyspark", "pyarrow", "hyperscan", "polars", "duckdb")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ def text(measured: Sequence[Job], *, logs: Path, about: Mapping[str, str], cores
 
 
 def _circumstances(about: Mapping[str, str], *, size: int, cores: int, runs: int, jobs: Sequence[Job]) -> str:
-    versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    versions = ", ".join([*(f"{name} {version(name)}" for name in PACKAGES), ripgrep_version()])
     machine = ", ".join(f"{key}: {value}" for key, value in about.items())
     busiest = max(max(job.others) for job in jobs)
     load = (
@@ -106,8 +107,7 @@ def _figures(measured: Sequence[Job], size: int) -> Iterator[str]:
 
 MISSED = """
 - Ripgrep stops at the first match of a line and keeps nothing. Leadsman's pass over the bytes (`scan alone`) is faster,
-  but every line that becomes an event is then taken apart in Python, and searched for secrets: START, END and REPORT of
-  every serverless invocation are such lines, two thirds of the rows here out of a tenth of the bytes.
+  but every line that becomes an event is then taken apart in Python, and searched for secrets.
 - The full job adds Spark's own work for each row: out of Arrow, through the JVM without generated code, into Parquet.
 - A cold run is at least what the small capture takes, which is start-up and the planning of the detectors; a worker also
   starts a Python of its own, and writes what it read through the JVM into Spark's cache.
