@@ -34,12 +34,42 @@ BROKER_STOPPING = "broker.stopping"
 # What was configured.
 SETTING = "setting"
 
+# What is measured and counted.
+METRIC = "metric"
+PRODUCERS_COUNTED = "producers.counted"
+HEAP_CLASS = "heap.class"
+HEAP_SIZE = "heap.size"
+LOG_SIZE = "log.size"
+
+# How a cluster stands at one moment.
+BROKER_SEEN = "broker.seen"
+PARTITION_STATE = "partition.state"
+GROUP_STATE = "group.state"
+GROUP_LAG = "group.lag"
+
+# What was sought and could not be had.
+ITEM_MISSING = "item.missing"
+
 # What the reader itself sees in a file.
 FILE_READ = "file.read"
 FILE_NOT_UNDERSTOOD = "file.not_understood"
 SUBJECT_ACTIVE = "subject.active"
 SUBJECT_QUIET = "subject.quiet"
 ERROR = "error"
+
+STATE = (
+    METRIC,
+    PRODUCERS_COUNTED,
+    HEAP_CLASS,
+    HEAP_SIZE,
+    LOG_SIZE,
+    BROKER_SEEN,
+    PARTITION_STATE,
+    GROUP_STATE,
+    GROUP_LAG,
+    ITEM_MISSING,
+)
+"""Names that tell how things stood at one moment, and of no error by themselves."""
 
 LIFE = (
     CLIENT_STARTED,
@@ -74,6 +104,26 @@ VOCABULARY = {
     BROKER_STARTED: "A broker finished its start-up.",
     BROKER_STOPPING: "A broker began to shut down.",
     SETTING: "A setting and its value, as a log or file shows it. Labels: key, value, owner.",
+    METRIC: "A metric at one moment. Value: the number. Labels: metric (the name as exposed) and its own labels.",
+    PRODUCERS_COUNTED: (
+        "Producer ids that a broker holds for one partition, or in all. Value: how many. Labels: topic, partition, "
+        "broker, via (describe_producers, snapshot, histogram, heap_dump, metric, dump_log), single (how many sent "
+        "one batch only), oldest, newest (ISO times)."
+    ),
+    HEAP_CLASS: "The instances of one class on a heap; class `total`: of all. Value: bytes. Labels: class, instances.",
+    HEAP_SIZE: "The size of a heap. Value: bytes. Labels: kind (max, committed or used).",
+    LOG_SIZE: "A partition's log on one broker's disk. Value: bytes. Labels: topic, partition, broker, dir.",
+    BROKER_SEEN: "A broker of the cluster. Labels: id, host, port, rack, controller (true or false).",
+    PARTITION_STATE: (
+        "A partition at one moment. Labels: topic, partition, leader (`none` where there is none), replicas, isr, "
+        "epoch."
+    ),
+    GROUP_STATE: "A consumer group. Value: members. Labels: group, state, coordinator, assignor.",
+    GROUP_LAG: (
+        "A group on one partition. Value: records behind, none where nothing is committed. Labels: group, topic, "
+        "partition, committed, end, member, host, client_id, state."
+    ),
+    ITEM_MISSING: "Something that was sought and could not be had. Text: what and why. Labels: command, what.",
     FILE_READ: "One file was read. Value: lines. Labels: bytes, format, sources, until.",
     FILE_NOT_UNDERSTOOD: "A file, or a part of one, could not be read. Text: why.",
     SUBJECT_ACTIVE: "One subject's lines in one file. Value: lines. Labels: until.",

@@ -23,7 +23,8 @@ BROKER = "broker"
 
 def told_of(events: DataFrame) -> dict[str, list[Row]]:
     """Return what is listed besides findings, by capture: what was read, and errors with one example a group."""
-    grouped = events.where(~F.col("name").isin(names.SUBJECT_ACTIVE, names.SUBJECT_QUIET, names.SETTING, *names.LIFE))
+    quiet = (names.SUBJECT_ACTIVE, names.SUBJECT_QUIET, names.SETTING, *names.LIFE, *names.STATE)
+    grouped = events.where(~F.col("name").isin(*quiet))
     until = F.coalesce(F.try_to_timestamp(F.col("labels")["until"]), F.col("at"))
     rows = (
         grouped.withColumn(
