@@ -1,0 +1,63 @@
+"""What a list of producer ids amounts to, wherever it was read: one row of figures a partition.
+
+A broker keeps an id's last batch. That is enough to tell a leak from a fleet: a leaked id sent one batch and never
+another, and the times of those batches are spread over the whole past; a fleet's ids all sent lately and often.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+TENTHS = 10
+
+FEW = 10
+"""Records. Sequence numbers count an id's records in one partition, from 0; a producer made for one event sends few."""
+
+
+def summary(
+    last_sequence: NDArray[Any],
+    last_timestamp: NDArray[Any],
+    *,
+    at: int | None = None,
+    offset_delta: NDArray[Any] | None = None,
+    coordinator_epoch: NDArray[Any] | None = None,
+) -> tuple[float, dict[str, str]]:
+    """Return value and labels of `producers.counted` for one partition.
+
+    Times are milliseconds since 1970, `at` that of the census (the newest batch, where it is not known). Where
+    `offset_delta` is known, an id is `single` if its last batch was its first, otherwise if it sent one record.
+    An id with a coordinator's epoch is transactional. `arrivals` counts ids by the tenth of the time from the oldest
+    last batch to the census in which they sent it.
+    """
+    first_batch = 0 if offset_delta is None else offset_delta
+    sent = last_sequence >= 0
+    labels = {
+        "single": _count(sent & (last_sequence == first_batch)),
+        "few": _count(sent & (last_sequence < FEW)),
+    }
+    if coordinator_epoch is not None:
+        labels["transactional"] = _count(coordinator_epoch >= 0)
+    return float(len(last_sequence)), labels | _times(last_timestamp[last_timestamp >= 0], at)
+
+
+def _times(stamps: NDArray[Any], at: int | None) -> dict[str, str]:
+    if not len(stamps):
+        return {}
+    oldest, newest = int(stamps.min()), int(stamps.max())
+    until = max(newest, oldest + 1 if at is None else at)
+    tenths, _ = np.histogram(stamps, bins=TENTHS, range=(oldest, max(until, oldest + 1)))
+    return {"oldest": _iso(oldest), "newest": _iso(newest), "arrivals": ",".join(map(str, tenths))}
+
+
+def _count(chosen: NDArray[Any]) -> str:
+    return str(int(np.count_nonzero(chosen)))
+
+
+def _iso(milliseconds: int) -> str:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")
