@@ -20,10 +20,13 @@ from leadsman.waiting import wait_for
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-LAUNCHER = Path(__file__).parent / "programs" / "tied.py"
+PROGRAMS = Path(__file__).parent / "programs"
+LAUNCHER = PROGRAMS / "tied.py"
 
 KILLED_WITHIN = timedelta(seconds=30)
 """A killed process is gone at once, unless the machine is so busy that the kernel comes late to it."""
+
+LOOPBACK = "127.0.0.1"
 
 STOPPED_STATES = "Tt"
 """Letters of a stopped process in /proc/PID/stat."""
@@ -43,6 +46,30 @@ def undisturbed() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
         if held:
             raise KeyboardInterrupt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A network to run programs in: this machine's own, or that of the program `holder` and its namespaces.
+
+    `address` is where its programs are reached.
+    """
+
+    address: str = LOOPBACK
+    holder: int | None = None
+
+    @property
+    def here(self) -> bool:
+        """Whether it is this machine's own network, which needs no way into it."""
+        return self.holder is None
+
+    @property
+    def way(self) -> str:
+        """How the launcher gets there."""
+        return "here" if self.holder is None else str(self.holder)
+
+
+HERE = Place()
 
 
 @dataclass(slots=True)
@@ -65,15 +92,18 @@ class Program:
         errors: Path,
         output: Path | None = None,
         environment: Mapping[str, str] | None = None,
+        way: str = HERE.way,
     ) -> Self:
         """Start `command` in `folder`. Standard error goes to the file `errors`; so does output, or else to a pipe.
+
+        `way` is the way into the network to run it in: a `Place`'s, or one of programs/tied.py.
 
         Its own session keeps a Ctrl-C at the keyboard from reaching it: the lab stops what the lab started, in order.
         """
         path = shutil.which(command[0])
         if path is None:
             raise LabError(f"There is no program {command[0]} to start {name} with.")
-        tied = [sys.executable, "-I", "-S", str(LAUNCHER), str(os.getpid()), path, *command[1:]]
+        tied = [sys.executable, "-I", "-S", str(LAUNCHER), str(os.getpid()), way, path, *command[1:]]
         with errors.open("ab") as error_file:
             popen = subprocess.Popen(
                 tied,

@@ -1,0 +1,189 @@
+"""A cloud's network out of namespaces: who forwards what, and what a reused address does to a server that remembers."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from leadsman.errors import LabError
+from leadsman.lab.fabric import Denied, Fabric, Ways
+from leadsman.lab.process import Program
+from leadsman.waiting import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from leadsman.lab.fabric import Instance
+
+pytestmark = pytest.mark.lab
+
+SERVER, CLIENT = "10.20.4.11", "10.20.4.57"
+DEAD, NEW = "02:5a:10:00:00:0a", "02:5a:10:00:00:0b"
+PORT, BALANCED = 9042, 9094
+
+SERVE = f"""
+import selectors, socket
+ready = selectors.DefaultSelector()
+for port in ({PORT}, {BALANCED}):
+    ready.register(socket.create_server(("0.0.0.0", port)), selectors.EVENT_READ)
+print("ready", flush=True)
+while True:
+    for key, _ in ready.select():
+        connection, _ = key.fileobj.accept()
+        connection.sendall(b"hello")
+        connection.close()
+"""
+KNOCK = f"""
+import socket, sys
+try:
+    with socket.create_connection(("{SERVER}", int(sys.argv[1])), timeout=1.5) as connection:
+        print(connection.recv(5).decode())
+except TimeoutError:
+    print("silence")
+"""
+
+UNPRIVILEGED = """
+from leadsman.lab.fabric import Fabric
+with Fabric() as fabric:
+    instance = fabric.launch("a", "10.20.4.1", "02:5a:10:00:00:01")
+    print(fabric.run(instance.place.way, ["ip", "-br", "address", "show", "e0"]))
+"""
+
+
+HOLDING = """
+import sys
+from leadsman.lab.fabric import Fabric
+with Fabric() as fabric:
+    print(fabric.way, flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def fabric() -> Iterator[Fabric]:
+    with Fabric() as running:
+        yield running
+
+
+@pytest.fixture
+def server(fabric: Fabric) -> Iterator[Instance]:
+    instance = fabric.launch("server", SERVER, "02:5a:10:00:00:01")
+    command = [sys.executable, "-c", SERVE]
+    folder = fabric.log.parent
+    with Program.start("s", command, folder=folder, errors=folder / "s", way=instance.place.way) as program:
+        assert program.output.readline() == "ready\n"
+        yield instance
+
+
+def knock(fabric: Fabric, instance: Instance, port: int = PORT) -> str:
+    """What a client on that instance gets of the server."""
+    return fabric.run(instance.place.way, [sys.executable, "-c", KNOCK, str(port)]).strip()
+
+
+@pytest.mark.usefixtures("server")
+def test_instances_reach_each_other(fabric: Fabric) -> None:
+    client = fabric.launch("client", CLIENT, DEAD)
+
+    heard = knock(fabric, client)
+
+    assert heard == "hello"
+    assert not fabric.drops()
+
+
+def test_a_reused_address_is_answered_at_the_dead_instances_mac(fabric: Fabric, server: Instance) -> None:
+    first = fabric.launch("client", CLIENT, DEAD)
+    assert knock(fabric, first) == "hello"
+    fabric.terminate("client")
+    second = fabric.launch("client", CLIENT, NEW)
+
+    heard = knock(fabric, second)
+
+    assert heard == "silence"
+    assert {(drop.why, drop.mac, drop.target) for drop in fabric.drops()} == {("nobody's MAC", DEAD, CLIENT)}
+    assert DEAD in fabric.run(server.place.way, ["ip", "neighbour"])
+    assert "SYN-RECV" in fabric.run(server.place.way, ["ss", "-tan"])
+
+
+def test_forgetting_the_neighbour_heals_at_once(fabric: Fabric, server: Instance) -> None:
+    assert knock(fabric, fabric.launch("client", CLIENT, DEAD)) == "hello"
+    fabric.terminate("client")
+    second = fabric.launch("client", CLIENT, NEW)
+    fabric.run(server.place.way, ["ip", "neighbour", "delete", CLIENT, "dev", "e0"])
+
+    heard = knock(fabric, second)
+
+    assert heard == "hello"
+
+
+@pytest.mark.usefixtures("server")
+def test_a_tracked_flow_arrives_whatever_mac_it_names(fabric: Fabric) -> None:
+    fabric.change(Ways(balanced=(BALANCED,)))
+    assert knock(fabric, fabric.launch("client", CLIENT, DEAD)) == "hello"
+    fabric.terminate("client")
+    second = fabric.launch("client", CLIENT, NEW)
+
+    heard = [knock(fabric, second, port) for port in (BALANCED, PORT)]
+
+    assert heard == ["hello", "silence"]
+
+
+@pytest.mark.usefixtures("server")
+def test_what_is_denied_is_dropped_without_a_word(fabric: Fabric) -> None:
+    client = fabric.launch("client", CLIENT, DEAD)
+    fabric.change(Ways(denied=(Denied(source=CLIENT, target=SERVER, target_port=PORT),)))
+
+    heard = knock(fabric, client)
+
+    assert heard == "silence"
+    assert {drop.why for drop in fabric.drops()} == {"denied"}
+
+
+def test_nothing_is_left_of_a_fabric(fabric: Fabric) -> None:
+    instance = fabric.launch("client", CLIENT, DEAD)
+
+    fabric.terminate("client")
+
+    assert not instance.holder.running
+    assert "p-client" not in fabric.run(fabric.way, ["ip", "-br", "link"])
+
+
+def test_it_works_without_the_rights_of_root() -> None:
+    """A user namespace stands for them. CAP_SETFCAP stays, because the kernel asks it of whoever is user 0."""
+    command = ["setpriv", "--bounding-set=-all,+setfcap", "--inh-caps=-all", sys.executable, "-c", UNPRIVILEGED]
+
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    assert "10.20.4.1/24" in ran.stdout, ran.stderr
+
+
+def test_where_no_namespace_can_be_made_it_says_what_is_missing() -> None:
+    command = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", sys.executable, "-c", UNPRIVILEGED]
+
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    assert "It needs root, or user namespaces" in ran.stderr
+
+
+def test_a_command_that_fails_in_the_network_says_why(fabric: Fabric) -> None:
+    with pytest.raises(LabError, match="ip neighbour delete nonsense"):
+        fabric.run(fabric.way, ["ip", "neighbour", "delete", "nonsense"])
+
+
+def test_a_killed_lab_leaves_no_namespace() -> None:
+    with subprocess.Popen([sys.executable, "-c", HOLDING], stdin=-1, stdout=-1, text=True) as lab:
+        assert lab.stdout is not None
+        holder = int(lab.stdout.readline())
+
+        lab.kill()
+
+    wait_for(lambda: not _exists(holder), within=timedelta(seconds=10), what="the end of the holder")
+
+
+def _exists(process: int) -> bool:
+    stat = Path(f"/proc/{process}/stat")
+    return stat.exists() and stat.read_text(encoding="utf-8").rpartition(") ")[2][0] != "Z"
