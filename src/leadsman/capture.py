@@ -2,7 +2,7 @@
 
 manifest.json                 what was recorded, when, by which commands, and what could not be had
 clients/<worker>.log          one application's log, with its Kafka client's lines in it
-brokers/<id>/server.log       and server.properties
+brokers/<id>/server.log       and controller.log, state-change.log, server.properties
 kafka/topics.txt              `kafka-topics --describe`
 """
 
@@ -28,7 +28,8 @@ MANIFEST = "manifest.json"
 class Item:
     """One file of a capture: where it lies, what it is, and the command or path that it came from.
 
-    `source` is client_log, broker_log, broker_settings or topics. `note` says what was done to it, if anything.
+    `source` is client_log, broker_log, controller_log, state_change_log, broker_settings, topics and so on. `note`
+    says what was done to it, if anything.
     """
 
     file: str

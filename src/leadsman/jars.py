@@ -4,7 +4,8 @@ The lock names every jar of a set, transitive ones too, by coordinate and SHA-25
 central repository. A jar is verified before it is renamed into place, so a path that exists is a jar that is right,
 and later calls need neither a resolver nor a network.
 
-`python -m leadsman.jars lock` makes the lock anew out of RECIPES; `python -m leadsman.jars fetch [SET...]` fetches.
+`python -m leadsman.jars lock [SET...]` makes the lock, or some of its sets, anew out of RECIPES;
+`python -m leadsman.jars fetch [SET...]` fetches.
 """
 
 from __future__ import annotations
@@ -18,8 +19,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from leadsman.errors import LeadsmanError, MissingPart, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
 
 AT_ONCE = 8
 """Downloads under way together. A repository serves many small files slower one by one."""
@@ -56,18 +61,48 @@ class Jar:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How a set is made: `roots` with all that they depend on, `alone` without."""
+    """How a set is made: `roots` with what they depend on, except `without` (group:artifact); `alone` as they are."""
 
     roots: tuple[str, ...] = ()
     alone: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
 
 
 LOGGING_1 = ("org.slf4j:slf4j-reload4j:1.7.36", "ch.qos.reload4j:reload4j:1.2.25")
 """SLF4J 1.7's binding to the maintained log4j 1: every Kafka client from 2.x to 4.x speaks SLF4J 1.7."""
 
 
+OLD_LOGGING = ("org.slf4j:slf4j-log4j12", "log4j:log4j")
+"""What LOGGING_1 stands in for: two bindings on one class path, and SLF4J takes either."""
+
+
+TEST_LIBRARIES = (
+    "junit:junit",
+    "org.hamcrest:hamcrest-core",
+    "org.mockito:mockito-core",
+    "net.bytebuddy:byte-buddy",
+    "net.bytebuddy:byte-buddy-agent",
+    "org.objenesis:objenesis",
+)
+"""What an old ZooKeeper's dependencies drag along."""
+
+
 def _clients(version: str) -> Recipe:
     return Recipe((f"org.apache.kafka:kafka-clients:{version}",), LOGGING_1)
+
+
+def _streams(version: str) -> Recipe:
+    """Streams with its client. Without RocksDB: 60 MB that only a topology with a state store needs."""
+    roots = (f"org.apache.kafka:kafka-streams:{version}", f"org.apache.kafka:kafka-clients:{version}")
+    return Recipe(roots, LOGGING_1, without=(*OLD_LOGGING, "org.rocksdb:rocksdbjni"))
+
+
+def _zookeeper_era(version: str, *, scala: str = "2.13", zookeeper: str = "") -> Recipe:
+    """Broker, ZooKeeper and tools. `zookeeper` replaces the one that the broker asks for."""
+    wanted = (f"org.apache.zookeeper:zookeeper:{zookeeper}",) if zookeeper else ()
+    return Recipe(
+        (f"org.apache.kafka:kafka_{scala}:{version}", *wanted), LOGGING_1, without=(*OLD_LOGGING, *TEST_LIBRARIES)
+    )
 
 
 RECIPES = {
@@ -78,11 +113,20 @@ RECIPES = {
         ("org.apache.kafka:kafka_2.13:4.3.1", "org.apache.kafka:kafka-clients:4.3.1"),
         ("org.apache.kafka:kafka-tools:4.3.1", "org.apache.logging.log4j:log4j-slf4j-impl:2.25.4"),
     ),
+    # ZooKeeper 3.4.14, which 2.3.1 asks for, cannot read how Java 14 and newer write an address.
+    "kafka-2.3.1": _zookeeper_era("2.3.1", scala="2.12", zookeeper="3.5.9"),
+    "kafka-2.4.1": _zookeeper_era("2.4.1"),
+    "kafka-2.8.2": _zookeeper_era("2.8.2"),
     # 2.7 is the last that says "The server disconnected before a response was received."
     "clients-2.7.2": _clients("2.7.2"),
     "clients-2.8.2": _clients("2.8.2"),
     "clients-3.9.2": _clients("3.9.2"),
     "clients-4.3.1": _clients("4.3.1"),
+    # Streams died of a commit's time-out up to 2.7; since 2.8 a task has its own.
+    "streams-2.3.1": _streams("2.3.1"),
+    "streams-2.7.2": _streams("2.7.2"),
+    "streams-2.8.2": _streams("2.8.2"),
+    "streams-4.3.1": _streams("4.3.1"),
     # The smallest set that reads and writes Delta and Kafka. 4.4.1 of Delta and 4.2.0 of the token provider are not
     # in the central repository; with all dependencies there would be 41 jars, several older than Spark's own.
     "spark-4.2": Recipe(
@@ -183,17 +227,28 @@ def digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def make_lock() -> str:
-    """Return the text of a new lock: every recipe resolved, every jar fetched and hashed. Takes a minute."""
+def make_lock(names: Collection[str] = ()) -> str:
+    """Return the text of a new lock: recipes resolved, jars fetched and hashed. Takes a minute.
+
+    With `names`, those sets are made anew and all others stay as they are in the lock that ships with the package.
+    """
+    kept = lock() if names else {}
     with tempfile.TemporaryDirectory() as scratch:
-        sections = [_section(name, recipe, Path(scratch)) for name, recipe in RECIPES.items()]
+        sections = [
+            _section(name, kept[name] if name in kept and name not in names else _resolved(name, recipe, Path(scratch)))
+            for name, recipe in RECIPES.items()
+        ]
     return "# Made by `python -m leadsman.jars lock`. group:artifact:version sha256\n" + "".join(sections)
 
 
-def _section(name: str, recipe: Recipe, scratch: Path) -> str:
-    coordinates = sorted({*_with_dependencies(recipe.roots, scratch / f"{name}.env"), *recipe.alone})
-    lines = [f"{coordinate} {digest(resolve(coordinate, scratch / 'repository'))}\n" for coordinate in coordinates]
-    return f"\n[{name}]\n" + "".join(lines)
+def _section(name: str, jars: Iterable[Jar]) -> str:
+    return f"\n[{name}]\n" + "".join(f"{jar.coordinate} {jar.sha256}\n" for jar in jars)
+
+
+def _resolved(name: str, recipe: Recipe, scratch: Path) -> list[Jar]:
+    found = {*_with_dependencies(recipe.roots, scratch / f"{name}.env"), *recipe.alone}
+    wanted = sorted(coordinate for coordinate in found if coordinate.rpartition(":")[0] not in recipe.without)
+    return [Jar(coordinate, digest(resolve(coordinate, scratch / "repository"))) for coordinate in wanted]
 
 
 def _with_dependencies(roots: tuple[str, ...], environment: Path) -> list[str]:
@@ -218,15 +273,16 @@ def _coordinate_of(path: Path) -> str:
 
 
 def main(words: list[str]) -> None:
-    """Run `lock` or `fetch [SET...]`."""
+    """Run `lock [SET...]` or `fetch [SET...]`."""
     match words:
-        case ["lock"]:
-            Path(str(resources.files("leadsman").joinpath("jars.lock"))).write_text(make_lock(), encoding="utf-8")
+        case ["lock", *names]:
+            text = make_lock(names)
+            Path(str(resources.files("leadsman").joinpath("jars.lock"))).write_text(text, encoding="utf-8")
         case ["fetch", *names]:
             for name in names or lock():
                 sys.stdout.write(f"{name}: {len(fetch(name))} jars\n")
         case _:
-            raise SystemExit("Usage: python -m leadsman.jars lock | fetch [SET...]")
+            raise SystemExit("Usage: python -m leadsman.jars lock [SET...] | fetch [SET...]")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import tempfile
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,8 @@ from leadsman.lab.cluster import START_WITHIN, Cluster, Plan
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from leadsman.lab.cluster import Broker
 
 pytestmark = pytest.mark.lab
 
@@ -35,6 +36,10 @@ def brokers_left() -> list[str]:
     """Kafka programs that this process has started and that still run in a folder of the test's own."""
     children = psutil.Process().children(recursive=True)
     return [child.name() for child in children if "kafka.Kafka" in child.cmdline()]
+
+
+def controller_log(node: Broker) -> str:
+    return "".join(log.read_text() for log in node.logs if log.name == "controller.log")
 
 
 def test_a_topic_can_be_made_and_described(cluster: Cluster) -> None:
@@ -130,7 +135,7 @@ def test_an_interrupt_leaves_nothing(scratch: Path) -> None:
 
 
 def test_three_brokers_and_a_controller_of_their_own(scratch: Path) -> None:
-    plan = Plan(brokers=3, own_controller=True, per_broker={2: {"broker.rack": "b"}})
+    plan = Plan(brokers=3, per_broker={2: {"broker.rack": "b"}})
 
     with Cluster(plan) as cluster:
         cluster.create_topic("replicated", partitions=3, replicas=3)
@@ -145,6 +150,37 @@ def test_three_brokers_and_a_controller_of_their_own(scratch: Path) -> None:
     assert not list(scratch.iterdir())
 
 
-def test_an_era_that_the_lab_cannot_run_is_named() -> None:
-    with pytest.raises(LabError, match="zookeeper"), Cluster(replace(Plan(), flavour="zookeeper")):
+@pytest.mark.parametrize("kafka", ["2.3.1", "2.4.1", "2.8.2"])
+def test_brokers_of_the_zookeeper_era(scratch: Path, kafka: str) -> None:
+    plan = Plan(brokers=2, kafka=kafka, per_broker={2: {"broker.rack": "b"}})
+
+    with Cluster(plan) as cluster:
+        cluster.create_topic("replicated", assigned=[[2, 1], [1, 2]])
+        with cluster.describe_topics() as describing:
+            described = describing.output.read()
+        logs = [[log.name for log in node.logs] for node in cluster.nodes]
+        controllers = [node.id for node in cluster.brokers if "successfully elected as the controller" in controller_log(node)]
+
+    assert logs[0] == ["zookeeper.log"]
+    assert {"server.log", "state-change.log", "controller.log"} <= {*logs[1], *logs[2]}
+    assert "Partition: 0\tLeader: 2\tReplicas: 2,1\tIsr: 2,1" in described
+    assert len(controllers) == 1
+    assert not list(scratch.iterdir())
+
+
+def test_a_killed_broker_of_the_zookeeper_era_comes_back_once_its_session_has_ended(scratch: Path) -> None:
+    plan = Plan(brokers=2, kafka="2.8.2", settings={"zookeeper.session.timeout.ms": "8000"})
+
+    with Cluster(plan) as cluster:
+        broker = cluster.brokers[1]
+        with faults.down(broker, by=signal.SIGKILL):
+            pass
+        tries, running = broker.starts, broker.running
+
+    assert running
+    assert tries > 2
+
+
+def test_a_version_that_the_lab_does_not_have_is_named() -> None:
+    with pytest.raises(LabError, match=r"1\.0\.0.*2\.8\.2"), Cluster(Plan(kafka="1.0.0")):
         pass

@@ -28,6 +28,9 @@ KILLED_WITHIN = timedelta(seconds=30)
 
 LOOPBACK = "127.0.0.1"
 
+TOOL_WITHIN = timedelta(seconds=90)
+"""Format and admin tools are JVMs of their own: 1.4 s quiet, 15 s when two cores run ten of them."""
+
 STOPPED_STATES = "Tt"
 """Letters of a stopped process in /proc/PID/stat."""
 

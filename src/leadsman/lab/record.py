@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from leadsman.lab.cluster import Broker
 
 
+LOGS = {"controller.log": "controller_log", "state-change.log": "state_change_log", "zookeeper.log": "zookeeper_log"}
+"""What a node's logs are called in the manifest; every other is a broker's."""
+
+
 def neutral_names(working_folder: Path) -> dict[str, str]:
     """Return what this machine calls its folders, and what a capture calls them.
 
@@ -64,12 +68,13 @@ class Recorder:
             self.copy(worker.log, f"clients/{worker.name}.log", source="client_log", command=command)
 
     def brokers(self, brokers: Sequence[Broker]) -> None:
-        """Add every node's log and settings."""
+        """Add every node's logs and settings."""
         for broker in brokers:
-            place = f"brokers/{broker.id}"
-            self.copy(broker.log, f"{place}/server.log", source="broker_log", command="logs/server.log")
-            settings = broker.folder / "server.properties"
-            self.copy(settings, f"{place}/server.properties", source="broker_settings", command="server.properties")
+            for log in broker.logs or (broker.log,):
+                source = LOGS.get(log.name, "broker_log")
+                self.copy(log, f"{broker.place}/{log.name}", source=source, command=f"logs/{log.name}")
+            name = broker.kind.settings
+            self.copy(broker.folder / name, f"{broker.place}/{name}", source="broker_settings", command=name)
 
     def finish(
         self,

@@ -142,7 +142,7 @@ def _set(
 
 
 def _play(play: _Run, stage: Stage, settings: Mapping[str, str], notes: list[str], *, keep: bool) -> Outcome:
-    recorder = Recorder(play.out, working_folder=stage.cluster.nodes[0].folder.parent, began=play.began)
+    recorder = Recorder(play.out, working_folder=stage.cluster.folder, began=play.began)
     with ExitStack() as stack:
         with undisturbed():
             describing = stack.enter_context(stage.cluster.describe_topics())
@@ -199,5 +199,5 @@ def _outcome(play: _Run, ledger: Ledger, kept: Path | None) -> Outcome:
 
 def _keep(play: _Run, stage: Stage) -> Path:
     kept = play.out.with_name(play.out.name + ".lab")
-    shutil.copytree(stage.cluster.nodes[0].folder.parent, kept, dirs_exist_ok=True)
+    shutil.copytree(stage.cluster.folder, kept, dirs_exist_ok=True)
     return kept
