@@ -28,7 +28,7 @@ CONTROLLER_ID = 101
 """Of a controller that is a process of its own."""
 
 LOGGING = """<?xml version="1.0" encoding="UTF-8"?>
-<Configuration status="ERROR">
+<Configuration status="ERROR" shutdownHook="disable">
   <Appenders>
     <File name="server" fileName="logs/server.log"><PatternLayout pattern="[%d] %p %m (%c)%n"/></File>
     <File name="controller" fileName="logs/controller.log"><PatternLayout pattern="[%d] %p %m (%c)%n"/></File>
@@ -42,7 +42,9 @@ LOGGING = """<?xml version="1.0" encoding="UTF-8"?>
   </Loggers>
 </Configuration>
 """
-"""The three files of Kafka's own log4j2.yaml, with its levels."""
+"""The three files of Kafka's own log4j2.yaml, with its levels.
+
+log4j's shutdown hook is off: it races with the broker's, and a broker that stops in order then does not say so."""
 
 BROKER = Kind(
     main="kafka.Kafka",
