@@ -159,7 +159,9 @@ def test_brokers_of_the_zookeeper_era(scratch: Path, kafka: str) -> None:
         with cluster.describe_topics() as describing:
             described = describing.output.read()
         logs = [[log.name for log in node.logs] for node in cluster.nodes]
-        controllers = [node.id for node in cluster.brokers if "successfully elected as the controller" in controller_log(node)]
+        controllers = [
+            node.id for node in cluster.brokers if "successfully elected as the controller" in controller_log(node)
+        ]
 
     assert logs[0] == ["zookeeper.log"]
     assert {"server.log", "state-change.log", "controller.log"} <= {*logs[1], *logs[2]}
