@@ -1,6 +1,7 @@
 """What the whole test run shares: one Spark session, started as `leadsman diagnose` starts it."""
 
 from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,11 @@ from pyspark.sql import SparkSession
 from leadsman.catalogue import every_mode
 from leadsman.model import Diagnosis
 from leadsman.pipeline.diagnose import diagnose
+from leadsman.pipeline.events import Row
 from leadsman.pipeline.question import Question, look, read_small
+from leadsman.pipeline.read import read
 from leadsman.pipeline.session import session
+from leadsman.pipeline.streams import find
 
 Diagnose = Callable[..., list[Diagnosis]]
 
@@ -39,5 +43,16 @@ def verdict_of(diagnosed: Diagnose) -> Callable[[Path], str]:
     def run(path: Path) -> str:
         (diagnosis,) = diagnosed([path])
         return diagnosis.verdicts["idle_disconnect"].value
+
+    return run
+
+
+@pytest.fixture
+def rows() -> Callable[[Path], list[Row]]:
+    """Every event of every stream below a path."""
+
+    def run(path: Path) -> list[Row]:
+        told = (each for stream in find(str(path)).streams for each in read(stream, UTC))
+        return [each for each in told if isinstance(each, Row)]
 
     return run

@@ -2,25 +2,10 @@
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
-from leadsman.pipeline.events import Row
-from leadsman.pipeline.read import read
-from leadsman.pipeline.streams import find
-
 START = datetime(2026, 2, 16, 12, 0, tzinfo=UTC)
-
-
-@pytest.fixture
-def rows() -> Callable[[Path], list[Row]]:
-    """Every event of every stream below a path."""
-
-    def run(path: Path) -> list[Row]:
-        return [row for stream in find(str(path)).streams for row in read(stream, UTC)]
-
-    return run
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 COMMANDS = {
+    "collect": "Write a capture from a running system: Kafka, a JVM, metrics, logs.",
     "diagnose": "Name the root cause that logs show, with its evidence.",
     "reproduce": "Make a failure happen on a real broker, or show its cure.",
     "explain": "Explain one failure mode: symptoms, cause, proof, cure.",

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from leadsman.pipeline.shapes import Detection
     from leadsman.pipeline.streams import Found, Stream
 
-ROWS_A_BATCH = 50_000
-
 POINTS_KEPT = 4000
 """Points that a page can draw and a reader can tell apart."""
 
@@ -77,15 +75,12 @@ def read_events(spark: SparkSession, streams: Sequence[Stream], zone: tzinfo) ->
     parts = balanced(streams, max(1, _cores(spark) * 2))
 
     def read_parts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from leadsman.pipeline.events import to_batch  # noqa: PLC0415 - runs on the executor
+        from leadsman.pipeline.events import batches as gathered  # noqa: PLC0415 - runs on the executor
         from leadsman.pipeline.read import read  # noqa: PLC0415
 
         for batch in batches:
             for part in map(int, batch.column("id").to_numpy()):
-                for stream in parts[part]:
-                    rows = list(read(stream, zone))
-                    for start in range(0, len(rows), ROWS_A_BATCH):
-                        yield to_batch(rows[start : start + ROWS_A_BATCH])
+                yield from gathered(each for stream in parts[part] for each in read(stream, zone))
 
     return spark.range(0, len(parts), 1, max(1, len(parts))).mapInArrow(read_parts, table.SPARK)
 

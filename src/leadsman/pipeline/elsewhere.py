@@ -56,7 +56,7 @@ def read_file(row: dict[str, Any], *, capture: str, root: str, zone: tzinfo) -> 
     from tempfile import TemporaryDirectory  # noqa: PLC0415
     from urllib.parse import unquote  # noqa: PLC0415
 
-    from leadsman.pipeline.events import to_batch  # noqa: PLC0415
+    from leadsman.pipeline.events import batches  # noqa: PLC0415
     from leadsman.pipeline.read import read  # noqa: PLC0415
     from leadsman.pipeline.streams import MANIFEST, File, Stream, stream_of  # noqa: PLC0415
 
@@ -68,6 +68,4 @@ def read_file(row: dict[str, Any], *, capture: str, root: str, zone: tzinfo) -> 
         path = Path(folder, "file")
         path.write_bytes(row["content"])
         file = File(str(path), name, len(row["content"]), row["modificationTime"])
-        rows = list(read(Stream(capture, stream_of(name), (file,)), zone))
-    if rows:
-        yield to_batch(rows)
+        yield from batches(read(Stream(capture, stream_of(name), (file,)), zone))

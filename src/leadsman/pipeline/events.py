@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from itertools import accumulate, chain
+from dataclasses import dataclass
+from itertools import accumulate, chain, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
+
+
+ROWS_A_BATCH = 50_000
 
 
 class Row(NamedTuple):
@@ -55,6 +59,37 @@ SPARK = (
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """Many events of one name out of one file, column by column; a label is None where an event has it not."""
+
+    capture: str
+    source: str
+    name: str
+    file: str
+    at: Sequence[int | None]
+    subjects: Sequence[str | None]
+    lines: NDArray[np.int64]
+    texts: Sequence[str | None]
+    values: Sequence[float | None]
+    labels: Mapping[str, Sequence[str | None]]
+
+
+def batches(told: Iterable[Row | pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Gather rows into batches; batches that are made already pass as they are."""
+    rows: list[Row] = []
+    for each in told:
+        if not isinstance(each, Row):
+            yield each
+            continue
+        rows.append(each)
+        if len(rows) == ROWS_A_BATCH:
+            yield to_batch(rows)
+            rows = []
+    if rows:
+        yield to_batch(rows)
+
+
 def to_batch(rows: Sequence[Row]) -> pa.RecordBatch:
     """Return the rows as one Arrow batch in the table's schema.
 
@@ -71,6 +106,42 @@ def to_batch(rows: Sequence[Row]) -> pa.RecordBatch:
         _pairs(labels),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=ARROW)
+
+
+def from_columns(columns: Columns) -> pa.RecordBatch:
+    """Return the events as one Arrow batch in the table's schema."""
+    count = len(columns.lines)
+    held = [
+        _same(columns.capture, count),
+        _numbers([None if ms is None else ms * 1000 for ms in columns.at], ARROW.field("at").type),
+        _texts(columns.subjects),
+        *(_same(text, count) for text in (columns.source, columns.name, columns.file)),
+        pa.Array.from_buffers(pa.int64(), count, [None, _buffer(columns.lines)]),
+        _texts(columns.texts),
+        _numbers(columns.values, pa.float64()),
+        _label_columns(columns.labels, count),
+    ]
+    return pa.RecordBatch.from_arrays(held, schema=ARROW)
+
+
+def _same(text: str, count: int) -> pa.Array[Any]:
+    encoded = text.encode("utf-8", "replace")
+    offsets = np.arange(count + 1, dtype=np.int32) * len(encoded)
+    return pa.Array.from_buffers(pa.string(), count, [None, _buffer(offsets), pa.py_buffer(encoded * count)])
+
+
+def _label_columns(labels: Mapping[str, Sequence[str | None]], count: int) -> pa.Array[Any]:
+    """Return the column of maps: event by event, the labels that it has."""
+    if not labels:
+        return _pairs([{}] * count)
+    texts = list(chain.from_iterable(zip(*labels.values(), strict=True)))
+    keys = list(chain.from_iterable(repeat(list(labels), count)))
+    there = np.fromiter((text is not None for text in texts), np.bool_, len(texts))
+    offsets = np.concatenate(([0], np.cumsum(there.reshape(count, len(labels)).sum(axis=1)))).astype(np.int32)
+    if not there.all():
+        keys = [key for key, text in zip(keys, texts, strict=True) if text is not None]
+        texts = [text for text in texts if text is not None]
+    return _maps(offsets, keys, texts)
 
 
 def _texts(values: Sequence[str | None]) -> pa.Array[Any]:
@@ -99,8 +170,10 @@ def _buffer(array: NDArray[Any]) -> pa.Buffer:
 
 def _pairs(labels: Sequence[Mapping[str, str]]) -> pa.Array[Any]:
     offsets = np.fromiter(accumulate(map(len, labels), initial=0), np.int32, len(labels) + 1)
+    return _maps(offsets, list(chain.from_iterable(labels)), [text for pairs in labels for text in pairs.values()])
+
+
+def _maps(offsets: NDArray[np.int32], keys: Sequence[str], texts: Sequence[str | None]) -> pa.Array[Any]:
     held = pa.Array.from_buffers(pa.int32(), len(offsets), [None, _buffer(offsets)])
-    keys = list(chain.from_iterable(labels))
-    texts = [text for pairs in labels for text in pairs.values()]
     column: pa.Array[Any] = cast("Any", pa.MapArray).from_arrays(held, _texts(keys), _texts(texts))
     return column

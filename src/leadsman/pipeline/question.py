@@ -62,9 +62,8 @@ def read_small(source: Input) -> Input:
         return source
     from leadsman.pipeline.read import read  # noqa: PLC0415 - in the worker's place, at the worker's time
 
-    rows = [row for stream in source.streams for row in read(stream, source.zone)]
-    batches = [table.to_batch(rows)] if rows else []
-    return replace(source, events=pa.Table.from_batches(batches, schema=table.ARROW))
+    told = (each for stream in source.streams for each in read(stream, source.zone))
+    return replace(source, events=pa.Table.from_batches(list(table.batches(told)), schema=table.ARROW))
 
 
 def _refuse_nothing(found: Mapping[str, Found]) -> None:

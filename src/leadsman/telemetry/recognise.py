@@ -6,11 +6,14 @@ import codecs
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from leadsman.sections import is_sectioned
 from leadsman.telemetry.format import Format, NotText
 from leadsman.telemetry.formats import documents, interleaved, jsonlines, jsons, lines, properties
 from leadsman.telemetry.formats.lines import Clock
+from leadsman.telemetry.source import source_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -32,6 +35,15 @@ def recognise(head: bytes, *, zone: tzinfo, latest: datetime | None = None) -> F
     `zone` is meant by times that name none. `latest` is a time before which the file was written (when it was last
     changed; now, if not given): it settles the year of times that carry none.
     """
+    if is_sectioned(head):
+        inner = partial(_section, zone=zone, latest=latest)
+        return Format(("sections",), _no_time, zoned=True, recognise_part=inner)
+    return _section(head, zone=zone, latest=latest)
+
+
+def _section(head: bytes, *, zone: tzinfo, latest: datetime | None) -> Format | NotText:
+    if (source := source_of(head)) is not None:
+        return Format((source.title,), _no_time, zoned=True, output=source)
     if head.startswith(UTF_16):
         return _utf_16(head, zone, latest)
     text = head.lstrip(b"\x00")

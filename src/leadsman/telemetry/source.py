@@ -1,4 +1,4 @@
-"""What a telemetry source is: a name, and the signatures by which its lines are known."""
+"""What a telemetry source is: a name, and the signatures by which its lines are known, or the reading of its output."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from leadsman.telemetry import sources
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from leadsman.telemetry.reading import Reading
 
 LONGEST_MATCH = 2000
 """Characters that a match of any signature spans at most, on lines as programs write them."""
@@ -69,17 +71,22 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A program that writes telemetry. `kind` is client, broker, runtime, application or settings."""
+    """A program that writes telemetry. `kind` is client, broker, runtime, application, settings or state.
+
+    A program that logs has signatures; one whose output is a whole, which tells how things stood, has a reading.
+    """
 
     name: str
     title: str
     kind: str
-    signatures: tuple[Signature, ...]
+    signatures: tuple[Signature, ...] = ()
+    reading: Reading | None = None
 
     @property
     def reports(self) -> frozenset[str]:
         """The event names that this source can report."""
-        return frozenset(signature.event for signature in self.signatures)
+        read = self.reading.reports if self.reading else frozenset()
+        return read | {signature.event for signature in self.signatures}
 
 
 def _number(text: str | None, scale: float) -> float | None:
@@ -104,3 +111,8 @@ def every_signature() -> tuple[tuple[Source, Signature, re.Pattern[str]], ...]:
         for source in every_source()
         for signature in source.signatures
     )
+
+
+def source_of(head: bytes) -> Source | None:
+    """Return the source whose reading knows an output that begins so; None where it is no such output."""
+    return next((source for source in every_source() if source.reading and source.reading.tells(head)), None)

@@ -1,0 +1,96 @@
+"""What a reading is: the output of a program that tells how things stood at one moment, and the facts in it.
+
+A log is lines, on which signatures are tried. The output of `kafka-topics --describe` is no log: it has no times, its
+lines mean something only together, and a large cluster's has a million of them. A source with a `reading` is told by
+the first block of a file, or of a section of one, and reads all of it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from leadsman.telemetry.formats.streams import numbered_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+LINES_TO_TELL_BY = 40
+"""Lines at the beginning by which an output is told: warnings and remarks can stand above the first real one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """What is known of an output from without.
+
+    `at` is when it was made, in milliseconds since 1970 UTC; `subject` of whom; `command` by what: all three stand in
+    a section's head, and a bare file has none of them. `file` is the path below the capture, `path` where the bytes
+    are (compressed perhaps, and perhaps among other sections).
+    """
+
+    file: str
+    path: str = ""
+    at: int | None = None
+    subject: str | None = None
+    command: str = ""
+
+    def option(self, name: str) -> str | None:
+        """Return the value that the command gave for an option such as `--topic`."""
+        found = re.search(rf"(?:^|\s){re.escape(name)}[= ]'?([^\s']+)", self.command)
+        return found[1] if found else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """Events of one name, as columns of one length: of a million partitions no million objects are made.
+
+    `lines` count from 1 in the output; `texts` stand there literally. `labels` holds a column a label, None where an
+    event has it not. `at` (milliseconds since 1970 UTC) and `subjects` are those of `About` where they are None.
+    """
+
+    name: str
+    lines: Sequence[int]
+    texts: Sequence[str]
+    values: Sequence[float | None] = ()
+    labels: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
+    at: Sequence[int | None] | None = None
+    subjects: Sequence[str | None] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How one program's output is told and read.
+
+    `tells` is given the first block. `facts` is given all blocks (each ends at a newline, except the last, and
+    pieces of overlong lines) and what is known from without; it raises OSError where the output breaks off or is not
+    what it seemed. `text` is off for files that have no lines.
+    """
+
+    tells: Callable[[bytes], bool]
+    facts: Callable[[Iterable[bytes], About], Iterator[Facts]]
+    reports: frozenset[str]
+    text: bool = True
+
+
+def fact(name: str, line: int, text: str, value: float | None = None, /, **labels: str | None) -> Facts:
+    """Return a single event as facts. Labels that are None are left out."""
+    held = {key: (each,) for key, each in labels.items() if each is not None}
+    return Facts(name=name, lines=(line,), texts=(text,), values=(value,), labels=held)
+
+
+def first_lines(head: bytes, count: int = LINES_TO_TELL_BY) -> list[bytes]:
+    """Return the lines by which an output is told, without their ends; the last may be cut."""
+    return [line.removesuffix(b"\r") for line in head.split(b"\n", count)[:count]]
+
+
+def told_by(pattern: str, *, lines: int = LINES_TO_TELL_BY) -> Callable[[bytes], bool]:
+    """Return a `tells` for outputs of which one of the first lines begins so."""
+    begins = re.compile(pattern.encode())
+    return lambda head: any(begins.match(line) for line in first_lines(head, lines))
+
+
+def decoded_lines(blocks: Iterable[bytes]) -> Iterator[tuple[int, str]]:
+    """Yield every line with its number, from 1, without its end."""
+    for number, line in numbered_lines(blocks):
+        yield number, line.decode("utf-8", "replace")
