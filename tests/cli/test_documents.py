@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from types import ModuleType
 
+import click
 import pytest
 
 from leadsman.catalogue import every_mode
@@ -42,6 +43,15 @@ def test_every_threshold_has_its_reason_in_the_reference(made: ModuleType) -> No
     assert empty == []
 
 
+def flags_of(command: click.Command) -> set[str]:
+    """The flags of a command, and of the commands below it."""
+    context = click.Context(command)
+    names = command.list_commands(context) if isinstance(command, click.Group) else []
+    below = [each for name in names if (each := command.get_command(context, name))]  # type: ignore[attr-defined]
+    own = {flag for each in command.params for flag in (*each.opts, *each.secondary_opts)}
+    return {"--help", *own, *(flag for each in below for flag in flags_of(each))}
+
+
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_link_leads_to_a_file(document: Path) -> None:
     targets = LINK.findall(document.read_text())
@@ -53,11 +63,7 @@ def test_every_link_leads_to_a_file(document: Path) -> None:
 def test_every_call_in_the_documents_is_one_that_exists(document: Path) -> None:
     context = group.make_context("leadsman", [], resilient_parsing=True)
     calls = [(name, set(FLAG.findall(rest))) for name, rest in CALL.findall(document.read_text())]
-    known = {
-        name: {"--help", *(flag for each in command.params for flag in (*each.opts, *each.secondary_opts))}
-        for name in COMMANDS
-        if (command := group.get_command(context, name))
-    }
+    known = {name: flags_of(command) for name in COMMANDS if (command := group.get_command(context, name))}
 
     assert [(name, flags) for name, flags in calls if name not in known or not flags <= known[name]] == []
 
