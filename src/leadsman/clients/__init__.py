@@ -1,1 +1,58 @@
-"""Kafka clients that survive. Imports nothing else of leadsman."""
+"""Kafka clients that survive: what could be dead is replaced before it is used. Imports nothing else of leadsman.
+
+`pip install 'leadsman[clients]'` brings confluent-kafka and prometheus-client, and no Spark.
+"""
+
+from leadsman.clients.clock import Clock, SystemClock
+from leadsman.clients.errors import (
+    ClientsError,
+    ContradictsPath,
+    CreationFailed,
+    CreationTimedOut,
+    LeaseMisused,
+    MissingLibrary,
+    NoInstance,
+    NotDelivered,
+    ProviderClosed,
+    TooManyProducers,
+)
+from leadsman.clients.events import Event, Kind, Reason
+from leadsman.clients.hops import HOPS, Hop
+from leadsman.clients.kafka import kafka_producer_provider
+from leadsman.clients.lease import Lease
+from leadsman.clients.policy import Activity, Policy, Retire
+from leadsman.clients.producers import Invocation, KafkaProducers
+from leadsman.clients.provider import ExpiringProvider
+from leadsman.clients.records import Delivered, Delivery
+from leadsman.clients.tally import Stats
+
+__all__ = [
+    "HOPS",
+    "Activity",
+    "ClientsError",
+    "Clock",
+    "ContradictsPath",
+    "CreationFailed",
+    "CreationTimedOut",
+    "Delivered",
+    "Delivery",
+    "Event",
+    "ExpiringProvider",
+    "Hop",
+    "Invocation",
+    "KafkaProducers",
+    "Kind",
+    "Lease",
+    "LeaseMisused",
+    "MissingLibrary",
+    "NoInstance",
+    "NotDelivered",
+    "Policy",
+    "ProviderClosed",
+    "Reason",
+    "Retire",
+    "Stats",
+    "SystemClock",
+    "TooManyProducers",
+    "kafka_producer_provider",
+]

@@ -1,0 +1,104 @@
+"""A child process makes an instance of its own, and leaves its parent's alone."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from leadsman.clients import ExpiringProvider
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SOON = 20
+
+
+def in_child(work: Callable[[], bool]) -> bool:
+    """Fork, and return what `work` found in the child."""
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0 if work() else 1)
+    _, status = os.waitpid(pid, 0)
+    return os.waitstatus_to_exitcode(status) == 0
+
+
+def retire_in(pids: list[int]) -> Callable[[int, timedelta], None]:
+    return lambda pid, _: pids.append(pid)
+
+
+def test_a_child_gets_an_instance_of_its_own_and_closes_none_of_its_parents() -> None:
+    closed: list[int] = []
+    provider = ExpiringProvider(os.getpid, retire_in(closed))
+    parents = provider.get()
+
+    def work() -> bool:
+        own = provider.get()
+        provider.close()
+        return own == os.getpid() and closed == [own] and provider.stats.expired["forked"] == 1
+
+    assert in_child(work)
+    assert provider.get() == parents
+    assert closed == []
+
+
+def test_a_lease_that_is_held_over_a_fork_is_released_into_nothing() -> None:
+    closed: list[int] = []
+    provider = ExpiringProvider(os.getpid, retire_in(closed))
+    lease = provider.lease()
+
+    def work() -> bool:
+        lease.release()
+        return provider.get() == os.getpid() and closed == []
+
+    assert in_child(work)
+    lease.release()
+
+
+def test_a_fork_during_a_creation_leaves_the_child_free_to_create() -> None:
+    creating, goes_on = threading.Event(), threading.Event()
+
+    def create() -> int:
+        creating.set()
+        goes_on.wait(SOON)
+        return os.getpid()
+
+    provider = ExpiringProvider(create)
+    waiting = threading.Thread(target=provider.get)
+    waiting.start()
+    creating.wait(SOON)
+
+    def work() -> bool:
+        goes_on.set()
+        return provider.get(within=timedelta(seconds=SOON)) == os.getpid()
+
+    assert in_child(work)
+    goes_on.set()
+    waiting.join(SOON)
+    assert provider.get() == os.getpid()
+
+
+def test_a_closed_provider_stays_closed_in_a_child() -> None:
+    provider = ExpiringProvider(os.getpid)
+    provider.close()
+
+    def work() -> bool:
+        return "closed" in repr(provider)
+
+    assert in_child(work)
+
+
+def _pid_of(provider: ExpiringProvider[int]) -> tuple[int, int]:
+    return provider.get(), os.getpid()
+
+
+def test_a_spawned_process_takes_a_pickled_copy() -> None:
+    provider = ExpiringProvider(os.getpid)
+    provider.get()
+
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        given, there = pool.apply(_pid_of, (provider,))
+
+    assert given == there != os.getpid()

@@ -1,0 +1,175 @@
+"""Records through a provider, on a real broker."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import pytest
+
+from leadsman.clients import Hop, Kind, NotDelivered, kafka_producer_provider
+from leadsman.lab.cluster import Cluster, Plan
+from leadsman.lab.ledger import read_topic
+from leadsman.lab.network import Forwarder, Path
+from leadsman.waiting import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from leadsman.clients.testing import HandClock, Heard
+
+pytestmark = pytest.mark.lab
+
+SOON = timedelta(seconds=30)
+NOBODY = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
+
+
+@pytest.mark.parametrize("path", ["broker", "lambda"])
+@pytest.mark.parametrize("more", [{}, {"enable.idempotence": True}], ids=["plain", "idempotent"])
+def test_a_record_is_stored_with_all_that_it_has(broker, config, topic: str, *, path: str, more) -> None:
+    with kafka_producer_provider({**config, **more}, path=path) as producers:
+        stored = producers.deliver(topic, "ahoy", key="k", headers=[("h", b"1")], partition=0, within=SOON)
+
+    assert (stored.topic, stored.partition, stored.offset) == (topic, 0, 0)
+    assert read_topic(broker.bootstrap, topic) == ["ahoy"]
+
+
+@pytest.mark.parametrize("path", ["broker", "lambda"])
+def test_an_invocation_ends_when_all_that_it_sent_is_stored(broker, config, topic: str, path: str) -> None:
+    with kafka_producer_provider(config, path=path) as producers:
+        with producers.invocation(within=SOON) as sent:
+            for number in range(500):
+                sent.send(topic, str(number))
+
+        assert all(delivery.done() for delivery in sent.deliveries)
+        assert sorted(map(int, read_topic(broker.bootstrap, topic))) == list(range(500))
+
+
+def test_an_invocation_whose_records_are_not_acknowledged_raises() -> None:
+    within = timedelta(seconds=1)
+    producers = kafka_producer_provider(NOBODY, path="lambda", within=within)
+
+    with pytest.raises(NotDelivered), producers.invocation(within=within) as sent:
+        sent.send("orders", "lost")
+
+
+def test_every_record_of_a_producer_that_is_given_up_gets_its_report(heard: Heard) -> None:
+    producers = kafka_producer_provider(NOBODY, on_event=heard)
+    deliveries = [producers.send("orders", str(number)) for number in range(100)]
+
+    producers.close(within=timedelta(seconds=0.2))
+
+    reports = [delivery.exception(SOON.total_seconds()) for delivery in deliveries]
+    assert all(isinstance(report, Exception) for report in reports)
+
+
+def test_replacing_under_load_loses_and_doubles_nothing(broker, config, topic: str) -> None:
+    with kafka_producer_provider(config) as producers, ThreadPoolExecutor(4) as pool:
+
+        def send(worker: int) -> list[str]:
+            values = [f"{worker}:{number}" for number in range(2000)]
+            producers.flush([producers.send(topic, value) for value in values], within=SOON)
+            return values
+
+        running = [pool.submit(send, worker) for worker in range(4)]
+        replaced = [producers.provider.reset() for n in range(20) if producers.deliver(topic, f"9:{n}", within=SOON)]
+        sent = [future.result() for future in running]
+
+    assert replaced == [True] * 20
+    assert sorted(read_topic(broker.bootstrap, topic)) == sorted([*chain(*sent), *(f"9:{n}" for n in range(20))])
+
+
+def test_what_never_left_a_failed_producer_is_sent_by_the_next(broker, config, topic: str, heard: Heard) -> None:
+    ways = iter([NOBODY, NOBODY, *[config] * 9])
+    with kafka_producer_provider(lambda: next(ways), on_event=heard) as producers:
+        deliveries = [producers.send(topic, str(number)) for number in range(10)]
+
+        with producers.provider.lease() as line:
+            line._on_told(Fatal())  # type: ignore[attr-defined]  # as librdkafka calls it
+
+        assert [delivery.result(SOON.total_seconds()).topic for delivery in deliveries] == [topic] * 10
+    assert sorted(read_topic(broker.bootstrap, topic)) == [str(number) for number in range(10)]
+    assert heard.of(Kind.CLOSED)[0].unsent == 0
+
+
+class Fatal:
+    """An error as librdkafka reports it when an idempotent producer is fenced."""
+
+    def fatal(self) -> bool:
+        return True
+
+    def name(self) -> str:
+        return "_FENCED"
+
+    def retriable(self) -> bool:
+        return False
+
+
+def test_only_a_stored_record_counts_as_a_sign_of_life(config, topic: str, clock: HandClock) -> None:
+    limit = timedelta(seconds=100)
+    with kafka_producer_provider(config, path=Hop("broker", limit), clock=clock) as producers:
+        producers.deliver(topic, "1", within=SOON)
+        clock.pass_by(79)
+        producers.deliver(topic, "2", within=SOON)
+        clock.pass_by(79)
+        kept = producers.stats.created
+        with producers.lease():
+            clock.pass_by(2)
+        producers.deliver(topic, "3", within=SOON)
+
+        assert (kept, producers.stats.created) == (1, 2)
+
+
+def test_records_of_a_leased_producer_are_signs_of_life_too(config, topic: str, clock: HandClock) -> None:
+    told: list[object] = []
+    with kafka_producer_provider(config, path=Hop("broker", timedelta(seconds=100)), clock=clock) as producers:
+        for _ in range(3):
+            with producers.lease() as producer:
+                producer.produce(topic, b"raw", on_delivery=lambda error, _: told.append(error))
+                producer.flush(SOON.total_seconds())
+            clock.pass_by(70)
+
+        assert (producers.stats.created, told) == (1, [None, None, None])
+
+
+def test_a_child_process_delivers_with_a_producer_of_its_own(broker, config, topic: str) -> None:
+    with kafka_producer_provider(config) as producers:
+        producers.deliver(topic, "parent", within=SOON)
+        pid = os.fork()
+        if pid == 0:
+            producers.deliver(topic, "child", within=SOON)
+            os._exit(0)
+        _, status = os.waitpid(pid, 0)
+        producers.deliver(topic, "parent again", within=SOON)
+
+    assert status == 0
+    assert sorted(read_topic(broker.bootstrap, topic)) == ["child", "parent", "parent again"]
+
+
+@pytest.fixture
+def worker() -> Iterator[tuple[Cluster, Forwarder]]:
+    """A broker that drops connections after 2 s, behind a path that does not say so."""
+    with Forwarder(path=Path.SILENT) as forwarder:
+        plan = Plan(settings={"connections.max.idle.ms": "2000"}, through={1: forwarder.port})
+        with Cluster(plan) as cluster:
+            forwarder.target = ("127.0.0.1", cluster.brokers[0].ports["PROXY"])
+            cluster.create_topic("orders")
+            yield cluster, forwarder
+
+
+def test_a_silent_drop_while_idle_costs_milliseconds(worker) -> None:
+    cluster, forwarder = worker
+    hop = Hop("broker", timedelta(seconds=2))
+    with kafka_producer_provider({"bootstrap.servers": f"127.0.0.1:{forwarder.port}"}, path=hop) as producers:
+        producers.deliver("orders", "before", within=SOON)
+        wait_for(
+            lambda: (producers.stats.idle_seconds or 0) > 3, within=SOON, what="more idle time than the broker allows"
+        )
+
+        producers.deliver("orders", "after", within=timedelta(seconds=5))
+
+        assert forwarder.tally.swallowed == 0
+    assert read_topic(cluster.bootstrap, "orders") == ["before", "after"]
