@@ -283,7 +283,6 @@ def test_a_creator_that_fails_tells_everybody_who_waits_the_same_cause(clock: Ha
 
 
 def test_after_a_failure_creating_pauses_longer_each_time(clock: HandClock) -> None:
-    clock.patience = IMPATIENT
     attempts: list[float] = []
 
     def create() -> object:
@@ -323,6 +322,7 @@ def test_a_creator_that_hangs_holds_nobody_for_longer_than_it_may(maker: Maker, 
     with pytest.raises(CreationTimedOut, match="3 s"):
         provider.get()
 
+    clock.patience = SOON.total_seconds()
     goes_on.set()
 
     wait_for(lambda: maker.made and maker.made[0].closed, within=SOON, what="the late instance to be closed")
@@ -359,10 +359,11 @@ def test_retiring_may_ask_the_provider_and_may_raise(maker: Maker, clock: HandCl
 
 
 def test_retirements_that_hang_do_not_stop_later_ones(maker: Maker, clock: HandClock, heard: Heard) -> None:
-    goes_on, closed = threading.Event(), []
+    goes_on, closed, hanging = threading.Event(), [], []
 
     def retire(connection: Connection, _: timedelta) -> None:
         if connection.number < 2:
+            hanging.append(connection)
             goes_on.wait(SOON.total_seconds())
         closed.append(connection.number)
 
@@ -372,6 +373,7 @@ def test_retirements_that_hang_do_not_stop_later_ones(maker: Maker, clock: HandC
     for _ in range(2):
         use(provider)
         provider.reset()
+    wait_for(lambda: len(hanging) == 2, within=SOON, what="two retirements that hang")
     clock.pass_by(201)
     use(provider)
     provider.reset()
@@ -395,7 +397,6 @@ def test_closing_closes_what_is_held_too_and_gives_out_nothing_any_more(provide,
 
 
 def test_closing_while_creating_closes_what_comes(maker: Maker, clock: HandClock) -> None:
-    clock.patience = IMPATIENT
     creating, goes_on = threading.Event(), threading.Event()
 
     def create() -> Connection:

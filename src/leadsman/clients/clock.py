@@ -24,6 +24,9 @@ class Clock(Protocol):
     def wait(self, event: threading.Event, seconds: float) -> bool:
         """Wait until `event` is set, at most so long; return whether it is."""
 
+    def pause(self, seconds: float) -> None:
+        """Let so much time pass."""
+
 
 class SystemClock:
     """The machine's clocks.
@@ -42,6 +45,10 @@ class SystemClock:
     def wait(self, event: threading.Event, seconds: float) -> bool:
         """Wait until `event` is set, at most so long; return whether it is."""
         return event.wait(seconds)
+
+    def pause(self, seconds: float) -> None:
+        """Let so much time pass."""
+        time.sleep(seconds)
 
 
 def elapsed(then: Instant, now: Instant) -> float:

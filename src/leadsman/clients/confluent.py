@@ -98,8 +98,8 @@ class ConfluentLine:
 
     def serve(self, seconds: float) -> None:
         """Let the client tell its reports. While it is retired, that tells them all."""
-        if self._stop.wait(0):
-            self._clock.wait(threading.Event(), seconds)
+        if self._stop.is_set():
+            self._clock.pause(seconds)
         else:
             self._raw.poll(seconds)
 

@@ -20,6 +20,9 @@ T = TypeVar("T")
 HUNG_AT_ONCE = 3
 """So many creations may hang; then nobody starts another until one ends. Each holds a thread."""
 
+ROUNDING_SECONDS = 1e-6
+"""A pause that was waited out can be left with less than this by rounding; waiting so little may not move a clock."""
+
 
 class Creator(Generic[T]):
     """Who creates now, and when creating is allowed again. Its caller holds the provider's lock, but for `wait`."""
@@ -54,7 +57,8 @@ class Creator(Generic[T]):
         """Return for how many seconds nothing may be created."""
         if self._quiet_until is None:
             return 0.0
-        return max(0.0, self._quiet_seconds - elapsed(self._quiet_until, now))
+        left = self._quiet_seconds - elapsed(self._quiet_until, now)
+        return left if left > ROUNDING_SECONDS else 0.0
 
     def ended(self, creation: Creation[T], now: Instant) -> bool:
         """Note the end of a creation; return whether somebody waits for its value."""

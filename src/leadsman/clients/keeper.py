@@ -104,7 +104,7 @@ class Keeper(Generic[T]):
         pause = self._creator.pause(now)
         if pause >= left:
             raise self._creator.refusal(now)
-        self._clock.wait(threading.Event(), pause)
+        self._clock.pause(pause)
 
     def _await(self, creation: Creation[T], left: float) -> None:
         if not self._creator.wait(creation, left):

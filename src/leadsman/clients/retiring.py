@@ -85,7 +85,7 @@ class Retirer(Generic[T]):
         hung = [r for r in self._running if r.started is not None and now - r.started > limit]
         self._running.difference_update(hung)
         self._workers -= len(hung)
-        return hung
+        return sorted(hung, key=lambda retirement: retirement.generation.number)
 
     def _work(self) -> None:
         while retirement := self._next():

@@ -45,6 +45,10 @@ class HandClock:
         self.pass_by(seconds)
         return False
 
+    def pause(self, seconds: float) -> None:
+        """Let so much time pass, in no time."""
+        self.pass_by(seconds)
+
 
 @dataclass(slots=True)
 class Heard:
