@@ -16,6 +16,9 @@ from leadsman.telemetry.formats.streams import numbered_lines
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
+
 LINES_TO_TELL_BY = 40
 """Lines at the beginning by which an output is told: warnings and remarks can stand above the first real one."""
 
@@ -50,7 +53,7 @@ class Facts:
     """
 
     name: str
-    lines: Sequence[int]
+    lines: Sequence[int] | NDArray[np.int64]
     texts: Sequence[str]
     values: Sequence[float | None] = ()
     labels: Mapping[str, Sequence[str | None]] = field(default_factory=dict)

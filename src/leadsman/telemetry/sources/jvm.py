@@ -19,8 +19,9 @@ GENERATION = re.compile(
     r" (?:def new generation|tenured generation|par new generation|concurrent mark-sweep generation|PSYoungGen"
     r"|ParOldGen|PSOldGen|garbage-first heap) +total (?:reserved \d+K, committed )?(\d+)K, used (\d+)K"
 )
-Z_HEAP = re.compile(r" Z(?:Heap|Generation)? *used (\d+)M, capacity (\d+)M, max capacity (\d+)M")
-SHENANDOAH = re.compile(r" *(\d+)M max,(?: \d+M soft max,)? (\d+)M committed, (\d+)M used")
+Z_HEAP = re.compile(r" ZHeap +used (\d+[KMG]), capacity (\d+[KMG]), max capacity (\d+[KMG])")
+SHENANDOAH = re.compile(r" *(\d+[KMG]) max,(?: \d+[KMG] soft max,)? (\d+[KMG]) committed, (\d+[KMG]) used")
+UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def _facts(blocks: Iterable[bytes], about: About) -> Iterator[Facts]:  # noqa: ARG001 - a reading's signature
@@ -42,9 +43,9 @@ def _facts(blocks: Iterable[bytes], about: About) -> Iterator[Facts]:  # noqa: A
         yield fact(v.HEAP_SIZE, *last, used * 1024.0, kind="used", pid=pid)
 
 
-def _sizes(number: int, line: str, pid: str | None, **megabytes: str) -> Iterator[Facts]:
-    for kind, size in megabytes.items():
-        yield fact(v.HEAP_SIZE, number, line, float(size) * (1 << 20), kind=kind, pid=pid)
+def _sizes(number: int, line: str, pid: str | None, **sizes: str) -> Iterator[Facts]:
+    for kind, size in sizes.items():
+        yield fact(v.HEAP_SIZE, number, line, float(size[:-1]) * UNITS[size[-1]], kind=kind, pid=pid)
 
 
 def _flags(number: int, line: str, pid: str | None) -> Iterator[Facts]:
@@ -63,7 +64,7 @@ SOURCE = Source(
     "JVM flags and heap",
     "state",
     reading=Reading(
-        tells=told_by(rf"-XX:[+-]?\w+|{GENERATION.pattern}|{Z_HEAP.pattern}| Shenandoah Heap", lines=4),
+        tells=told_by(rf"-XX:[+-]?\w+|{GENERATION.pattern}|{Z_HEAP.pattern}|Shenandoah Heap", lines=4),
         facts=_facts,
         reports=frozenset({v.HEAP_SIZE, v.SETTING}),
     ),

@@ -1,4 +1,4 @@
-r"""Settings: dumps that clients and brokers print at their start, properties files, `kafka-configs --describe`.
+r"""Settings: dumps that clients and brokers print at their start, and properties files.
 
 Only settings that are times or stand in KEYS are read: none of them can be a secret.
 A properties file reaches here as lines of a dump whose first line is `<owner> properties`.
@@ -51,20 +51,5 @@ SOURCE = Source(
             v.SETTING, rf"(?:\b|{TAB})(?P<key>{SWITCHES}) = (?P<value>true|false)\b", within=OWNERS, names_source=False
         ),
         Signature(v.SETTING, rf"(?:\b|{TAB})(?P<key>acks) = (?P<value>all)\b", within=OWNERS, names_source=False),
-        Signature(
-            v.SETTING,
-            rf"(?P<key>{NAME}\.[a-z]+)=(?P<value>[^ \n]*) sensitive=false synonyms=\{{[A-Z_]*BROKER_CONFIG",
-            labels={"owner": "broker"},
-        ),
-        Signature(
-            v.SETTING,
-            rf"(?P<key>{NAME}\.[a-z]+)=(?P<value>[^ \n]*) sensitive=false synonyms=\{{DEFAULT_CONFIG",
-            labels={"owner": "broker"},
-        ),
-        Signature(
-            v.SETTING,
-            rf"(?P<key>{NAME}\.[a-z]+)=(?P<value>[^ \n]*) sensitive=false synonyms=\{{DYNAMIC_TOPIC_CONFIG",
-            labels={"owner": "topic"},
-        ),
     ),
 )

@@ -1,0 +1,49 @@
+"""What a metric says beyond its number, under whichever of the names that exporters give it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from leadsman import vocabulary as v
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from leadsman.telemetry.reading import Facts
+
+PRODUCER_IDS = "replicamanagerproduceridcount"
+"""kafka.server:type=ReplicaManager,name=ProducerIdCount, since 3.5: all partitions of one broker together."""
+
+HEAP = {
+    "jvmmemorybytesused": "used",
+    "jvmmemoryusedbytes": "used",
+    "jvmmemorybytescommitted": "committed",
+    "jvmmemorycommittedbytes": "committed",
+    "jvmmemorybytesmax": "max",
+    "jvmmemorymaxbytes": "max",
+}
+"""What the Java client library of Prometheus calls the sizes of memory areas, before and since its 1.0."""
+
+REPORTS = frozenset({v.METRIC, v.PRODUCERS_COUNTED, v.HEAP_SIZE})
+
+
+def meaning(facts: Facts) -> Iterator[Facts]:
+    """Yield what samples of one metric mean; `facts` are the samples themselves."""
+    bare = str(facts.labels["metric"][0]).replace("_", "").lower()
+    if PRODUCER_IDS in bare:
+        yield replace(facts, name=v.PRODUCERS_COUNTED, labels={"via": ["metric"] * len(facts.lines)})
+    elif bare in HEAP:
+        heap = [index for index, area in enumerate(facts.labels.get("area", ())) if area == "heap"]
+        yield replace(_chosen(facts, heap), name=v.HEAP_SIZE, labels={"kind": [HEAP[bare]] * len(heap)})
+
+
+def _chosen(facts: Facts, indices: Sequence[int]) -> Facts:
+    return replace(
+        facts,
+        lines=[facts.lines[index] for index in indices],
+        texts=[facts.texts[index] for index in indices],
+        values=[facts.values[index] for index in indices],
+        at=[facts.at[index] for index in indices] if facts.at else None,
+        subjects=[facts.subjects[index] for index in indices] if facts.subjects else None,
+    )
