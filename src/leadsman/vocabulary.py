@@ -47,6 +47,15 @@ PARTITION_STATE = "partition.state"
 GROUP_STATE = "group.state"
 GROUP_LAG = "group.lag"
 
+# How a host and its network stand at one moment.
+SOCKET_SEEN = "socket.seen"
+NEIGHBOUR_ENTRY = "neighbour.entry"
+LINK_SEEN = "link.seen"
+HANDSHAKE_PACKET = "handshake.packet"
+INSTANCE_SEEN = "instance.seen"
+LISTEN_OVERFLOW = "listen.overflow"
+TABLE_OVERFLOW = "neighbour.overflow"
+
 # What was sought and could not be had.
 ITEM_MISSING = "item.missing"
 
@@ -67,6 +76,11 @@ STATE = (
     PARTITION_STATE,
     GROUP_STATE,
     GROUP_LAG,
+    SOCKET_SEEN,
+    NEIGHBOUR_ENTRY,
+    LINK_SEEN,
+    HANDSHAKE_PACKET,
+    INSTANCE_SEEN,
     ITEM_MISSING,
 )
 """Names that tell how things stood at one moment, and of no error by themselves."""
@@ -123,6 +137,24 @@ VOCABULARY = {
         "A group on one partition. Value: records behind, none where nothing is committed. Labels: group, topic, "
         "partition, committed, end, member, host, client_id, state."
     ),
+    SOCKET_SEEN: (
+        "A TCP socket, or several between the same ends. Value: how many. Labels: state (as `ss` writes it), local, "
+        "local_port, remote, remote_port, recv_q, send_q, retransmits."
+    ),
+    NEIGHBOUR_ENTRY: (
+        "What a host believes to be the MAC of an address. Labels: address, mac (none where it was not found), state, "
+        "device, updated (seconds since the entry was made)."
+    ),
+    LINK_SEEN: "An interface of a host. Labels: device, mac, mtu, address.",
+    HANDSHAKE_PACKET: (
+        "A TCP packet that opens or refuses a connection, as a host saw it pass. Value: how many like it. Labels: "
+        "flags (S, SA, A or R), src, src_port, dst, dst_port, src_mac, dst_mac."
+    ),
+    INSTANCE_SEEN: (
+        "An instance or interface in an inventory. Labels: address, mac, launched, ended (ISO times), instance, name."
+    ),
+    LISTEN_OVERFLOW: "The kernel complained of a full queue of new connections. Labels: port.",
+    TABLE_OVERFLOW: "The kernel's neighbour table was full.",
     ITEM_MISSING: "Something that was sought and could not be had. Text: what and why. Labels: command, what.",
     FILE_READ: "One file was read. Value: lines. Labels: bytes, format, sources, until.",
     FILE_NOT_UNDERSTOOD: "A file, or a part of one, could not be read. Text: why.",

@@ -14,22 +14,17 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from importlib import metadata
-from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-import leadsman
 from leadsman import jars, java
 from leadsman.errors import LabError, ProgramDidNotAnswer
 from leadsman.lab.cluster import CLOCK
 from leadsman.lab.ledger import Told
-from leadsman.lab.process import Program
+from leadsman.lab.process import HERE, PROGRAMS, SOURCES, Place, Program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-
-PROGRAMS = Path(__file__).parent / "programs"
-SOURCES = Path(leadsman.__file__).parent.parent
-"""Put on the workers' PYTHONPATH, so that they run from a working copy as from an installed package."""
+    from pathlib import Path
 
 NEWEST_JAVA = "4.3.1"
 
@@ -38,8 +33,8 @@ ANSWER_WITHIN = timedelta(seconds=90)
 
 QUIT_WITHIN = timedelta(seconds=10)
 
-AIOKAFKA_LACKS = frozenset({"retries", "delivery.timeout.ms"})
-"""It retries until the request times out, and can be told neither."""
+AIOKAFKA_LACKS = frozenset({"retries", "delivery.timeout.ms", "socket.connection.setup.timeout.ms"})
+"""It retries until the request times out, waits as long for a connection, and can be told none of it."""
 
 Translated = tuple[dict[str, object], tuple[str, ...]]
 """A client's own settings, and those of the wanted ones that it has no name for."""
@@ -146,18 +141,28 @@ class Worker:
     program: Program
     log: Path
     told: list[Told] = field(default_factory=list)
-    _answers: queue.Queue[dict[str, object] | None] = field(default_factory=queue.Queue)
+    _answers: queue.Queue[tuple[float, dict[str, object] | None]] = field(default_factory=queue.Queue)
+    """With the moment at which each came: a play can be busy with something else then."""
     _sent: int = 0
     _sent_at: float = 0.0
 
     @classmethod
-    def start(cls, name: str, client: Client, *, topic: str, settings: Mapping[str, object], folder: Path) -> Self:
+    def start(
+        cls,
+        name: str,
+        client: Client,
+        *,
+        topic: str,
+        settings: Mapping[str, object],
+        folder: Path,
+        place: Place = HERE,
+    ) -> Self:
         """Start a program in `folder`, where its log will be. It is ready when it has answered for its first record."""
         log = folder / f"{name}.log"
         command = client.command((name, topic), settings, log)
         environment = {"PYTHONPATH": str(SOURCES), **CLOCK}
         errors = folder / f"{name}.err"
-        program = Program.start(name, command, folder=folder, errors=errors, environment=environment)
+        program = Program.start(name, command, folder=folder, errors=errors, environment=environment, way=place.way)
         worker = cls(name=name, program=program, log=log)
         threading.Thread(target=worker._listen, name=f"{name}-answers", daemon=True).start()
         return worker
@@ -166,8 +171,8 @@ class Worker:
         with suppress(ValueError, OSError):  # its output was closed under us: it was killed
             for line in self.program.output:
                 if line.startswith("{"):
-                    self._answers.put(json.loads(line))
-        self._answers.put(None)
+                    self._answers.put((time.monotonic(), json.loads(line)))
+        self._answers.put((time.monotonic(), None))
 
     def send(self) -> None:
         """Hand it its next event. Each needs an `answer` before the next is sent."""
@@ -178,10 +183,10 @@ class Worker:
     def answer(self, *, within: timedelta = ANSWER_WITHIN, first: bool = False) -> Told:
         """Wait for what became of the event, and keep it. ProgramDidNotAnswer if the program ended instead."""
         try:
-            answer = self._answers.get(timeout=within.total_seconds())
+            at, answer = self._answers.get(timeout=within.total_seconds())
         except queue.Empty:
-            answer = {"result": ""}
-        took = timedelta(seconds=time.monotonic() - self._sent_at)
+            at, answer = time.monotonic(), {"result": ""}
+        took = timedelta(seconds=at - self._sent_at)
         if answer is None:
             raise ProgramDidNotAnswer(
                 f"{self.name} ended before it answered for event {self._sent}:\n{self._last_words()}"

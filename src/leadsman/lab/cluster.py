@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Self
 
 from leadsman import jars, java
 from leadsman.errors import LabError
-from leadsman.lab import kraft, zookeeper
+from leadsman.lab import errand, kraft, zookeeper
+from leadsman.lab.ledger import read_topic
 from leadsman.lab.node import ADDRESS, CLOCK, START_WITHIN, Broker, Plan
 from leadsman.lab.process import TOOL_WITHIN, Program
 
@@ -84,16 +85,12 @@ class Cluster:
 
         `assigned` are the brokers of each partition, the preferred leader first; it goes before the two numbers.
         """
-        from confluent_kafka.admin import AdminClient  # noqa: PLC0415 (the lab's extra)
-        from confluent_kafka.cimpl import NewTopic  # noqa: PLC0415 (the same)
+        shape = {"partitions": partitions, "replicas": replicas, "assigned": [list(brokers) for brokers in assigned]}
+        errand.run(self.plan.tools, create_topic, bootstrap=self.bootstrap, name=name, **shape)
 
-        admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
-        if assigned:
-            topic = NewTopic(name, len(assigned), replica_assignment=[list(brokers) for brokers in assigned])
-        else:
-            topic = NewTopic(name, partitions, replicas)
-        made = admin.create_topics([topic], operation_timeout=30)
-        made[name].result(timeout=60)
+    def read_topic(self, name: str) -> list[str]:
+        """Return every value that a topic holds now."""
+        return errand.run(self.plan.tools, read_topic, bootstrap=self.bootstrap, topic=name)
 
     def describe_topics(self) -> Program:
         """Start `kafka-topics --describe`; its output is in the pipe."""
@@ -103,5 +100,23 @@ class Cluster:
         command = java.command(main, jars.fetch(f"kafka-{self.plan.kafka}"), heap_mb=128, options=options)
         arguments = ["--bootstrap-server", self.bootstrap, "--describe"]
         return Program.start(
-            "kafka-topics", [*command, *arguments], folder=node.folder, errors=node.folder / "tools.log"
+            "kafka-topics",
+            [*command, *arguments],
+            folder=node.folder,
+            errors=node.folder / "tools.log",
+            way=self.plan.tools.way,
         )
+
+
+def create_topic(*, bootstrap: str, name: str, partitions: int, replicas: int, assigned: list[list[int]]) -> None:
+    """Create a topic from here; see `Cluster.create_topic`."""
+    from confluent_kafka.admin import AdminClient  # noqa: PLC0415 (the lab's extra)
+    from confluent_kafka.cimpl import NewTopic  # noqa: PLC0415 (the same)
+
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    if assigned:
+        topic = NewTopic(name, len(assigned), replica_assignment=assigned)
+    else:
+        topic = NewTopic(name, partitions, replicas)
+    made = admin.create_topics([topic], operation_timeout=30)
+    made[name].result(timeout=60)

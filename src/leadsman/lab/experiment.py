@@ -14,7 +14,9 @@ from leadsman.waiting import wait_for
 if TYPE_CHECKING:
     from leadsman.lab.clients import Worker
     from leadsman.lab.cluster import Cluster
+    from leadsman.lab.fabric import Fabric, Site
     from leadsman.lab.network import Forwarder, Path
+    from leadsman.lab.record import Recorder
     from leadsman.model import Scenario
 
 Script = Callable[["Worker"], None]
@@ -30,7 +32,8 @@ class Variant:
 
     `settings` are the programs', in the names of Kafka's Java documentation; `for_client` adds to them by client name.
     `broker` adds to the scenario's broker settings. `path` is how the forwarder before the broker treats a connection
-    that the broker closed; None: no forwarder. `stands_for` is what the capture says about values that are scaled.
+    that the broker closed; None: no forwarder. `site` gives brokers and workers networks of their own. `stands_for` is
+    what the capture says about values that are scaled.
     """
 
     says: str
@@ -40,6 +43,7 @@ class Variant:
     for_client: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     broker: Mapping[str, str] = field(default_factory=dict)
     path: Path | None = None
+    site: Site | None = None
     stands_for: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -47,7 +51,8 @@ class Variant:
 class Experiment:
     """One mode's experiment: a world, and the variants by name. `broken` and `cured` are always among them.
 
-    `recordings` are the captures kept in the mode's folder: variant and client, by folder name.
+    `recordings` are the captures kept in the mode's folder: variant and client, by folder name. `assigned` are the
+    brokers of each of the topic's partitions, where it matters.
     """
 
     mode: str
@@ -55,6 +60,7 @@ class Experiment:
     variants: Mapping[str, Variant]
     recordings: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     topic: str = "orders"
+    assigned: tuple[tuple[int, ...], ...] = ()
 
     def variant(self, name: str) -> Variant:
         """Return a variant by name; LabError names those that exist."""
@@ -65,12 +71,19 @@ class Experiment:
 
 @dataclass(slots=True, kw_only=True)
 class Stage:
-    """A running cluster and its workers, and what a play may do with them."""
+    """A running cluster and its workers, and what a play may do with them.
+
+    `hire` starts one more worker by name, with settings beside the variant's; on a `fabric`, on the instance of its
+    name. `recorder` takes what the play itself records.
+    """
 
     cluster: Cluster
     forwarder: Forwarder | None
-    workers: Mapping[str, Worker]
+    workers: dict[str, Worker]
     progress: Callable[[str], None]
+    hire: Callable[[str, Mapping[str, str]], Worker]
+    recorder: Recorder
+    fabric: Fabric | None = None
     _over: threading.Event = field(default_factory=threading.Event)
 
     def quiet(self, seconds: float) -> None:

@@ -68,6 +68,19 @@ class Ways:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """Who is where when an experiment begins: address and MAC of each broker and controller by id, and of each worker.
+
+    `tools` is the instance from which the lab itself asks the cluster.
+    """
+
+    brokers: Mapping[int, tuple[str, str]]
+    workers: Mapping[str, tuple[str, str]]
+    tools: tuple[str, str]
+    ways: Ways = Ways()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Drop:
     """A frame that the switch did not deliver: why, and to which MAC and address."""
 

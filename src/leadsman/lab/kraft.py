@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING
 
 from leadsman.errors import LabError
 from leadsman.lab.node import (
-    ADDRESS,
     Broker,
     Kind,
     Plan,
-    free_ports,
     listeners_of,
     small_settings,
     written,
@@ -62,8 +60,8 @@ def lay_out(plan: Plan, folder: Path) -> tuple[Broker, ...]:
     """Lay out one broker that is its own controller, or brokers 1 to n and a controller apart."""
     apart = plan.brokers > 1
     controller = CONTROLLER_ID if apart else 1
-    ports = free_ports(2 * plan.brokers + 1)
-    voters = f"{controller}@{ADDRESS}:{ports[-1]}"
+    ports = plan.ports(2 * plan.brokers + 1)
+    voters = f"{controller}@{plan.place(controller).address}:{ports[-1]}"
     nodes = []
     for node_id in [*range(1, plan.brokers + 1), *([CONTROLLER_ID] if apart else [])]:
         listens, told = ({}, {}) if node_id == CONTROLLER_ID else listeners_of(plan, node_id, ports[2 * node_id - 2 :])
@@ -83,9 +81,9 @@ def _settings(plan: Plan, node_id: int, listens: Mapping[str, int], *, told: Map
     return {
         "process.roles": ",".join(roles),
         "node.id": str(node_id),
-        "listeners": written(listens),
+        "listeners": written(listens, plan.place(node_id).address),
         # A controller of its own advertises nothing.
-        **({"advertised.listeners": written(told)} if told else {}),
+        **({"advertised.listeners": written(told, plan.place(node_id).address)} if told else {}),
         "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,PROXY:PLAINTEXT",
         "inter.broker.listener.name": "PLAINTEXT",
         "controller.listener.names": "CONTROLLER",

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from leadsman import jars, java
 from leadsman.errors import BrokerDidNotStart, LabError
-from leadsman.lab.process import Program, undisturbed
+from leadsman.lab.process import HERE, LOOPBACK, Place, Program, undisturbed
 from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ LOWEST_PORT = 20_000
 """Ports are taken between here and the range from which the kernel numbers outgoing connections: a client that keeps
 knocking at a stopped broker's port in that range sooner or later connects to itself."""
 
-ADDRESS = "127.0.0.1"
+ADDRESS = LOOPBACK
 
 CLOCK = {"TZ": "UTC"}
 """Log lines carry no zone. All programs of the lab write UTC."""
@@ -47,7 +47,8 @@ class Plan:
     """What cluster is wanted. Brokers before 4.0 run with ZooKeeper; later ones, when several, with a controller apart.
 
     `settings` hold for every broker and controller, `per_broker` (by id, from 1) go before them. `through` names, by
-    broker id, the port of a forwarder that stands before that broker's second listener, PROXY.
+    broker id, the port of a forwarder that stands before that broker's second listener, PROXY. `places` are the
+    networks that nodes run in, by id, where that is not this machine's own; `tools` is where what asks them runs.
     """
 
     brokers: int = 1
@@ -56,7 +57,17 @@ class Plan:
     through: Mapping[int, int] = field(default_factory=dict)
     heap_mb: int = 256
     kafka: str = "4.3.1"
+    places: Mapping[int, Place] = field(default_factory=dict)
+    tools: Place = HERE
     start_within: tuple[timedelta, ...] = START_WITHIN
+
+    def place(self, node_id: int) -> Place:
+        """Return where a node runs."""
+        return self.places.get(node_id, HERE)
+
+    def ports(self, count: int) -> list[int]:
+        """Return ports to listen on. Instances with addresses of their own listen where everybody's do."""
+        return [9092, 9094] * (count // 2) + [9093] if self.places else free_ports(count)
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -108,7 +119,7 @@ class Broker:
     @property
     def bootstrap(self) -> str:
         """The address of its direct listener."""
-        return f"{ADDRESS}:{self.ports['PLAINTEXT']}"
+        return f"{self.plan.place(self.id).address}:{self.ports['PLAINTEXT']}"
 
     @property
     def log(self) -> Path:
@@ -145,7 +156,13 @@ class Broker:
         command = [*java.command(main, class_path, heap_mb=heap_mb, options=options), *arguments]
         output = self.folder / "output.log"
         return Program.start(
-            main.rpartition(".")[2], command, folder=self.folder, errors=output, output=output, environment=CLOCK
+            main.rpartition(".")[2],
+            command,
+            folder=self.folder,
+            errors=output,
+            output=output,
+            environment=CLOCK,
+            way=self.plan.place(self.id).way,
         )
 
     def launch(self) -> None:
@@ -218,9 +235,9 @@ def small_settings(brokers: int) -> dict[str, str]:
     }
 
 
-def written(ports: Mapping[str, int]) -> str:
+def written(ports: Mapping[str, int], address: str = ADDRESS) -> str:
     """Return listeners in the form of a setting."""
-    return ",".join(f"{name}://{ADDRESS}:{port}" for name, port in ports.items())
+    return ",".join(f"{name}://{address}:{port}" for name, port in ports.items())
 
 
 def listeners_of(plan: Plan, node_id: int, ports: list[int]) -> tuple[dict[str, int], dict[str, int]]:

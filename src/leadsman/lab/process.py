@@ -14,6 +14,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Self
 
+import leadsman
 from leadsman.errors import LabError
 from leadsman.waiting import wait_for
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 PROGRAMS = Path(__file__).parent / "programs"
+SOURCES = Path(leadsman.__file__).parent.parent
+"""Put on the PYTHONPATH of programs of ours, so that they run from a working copy as from an installed package."""
+
 LAUNCHER = PROGRAMS / "tied.py"
 
 KILLED_WITHIN = timedelta(seconds=30)
@@ -132,9 +136,9 @@ class Program:
         return self.popen.stdout
 
     def tell(self, line: str) -> None:
-        """Write one line to its standard input. A program that has ended is told nothing, and does not mind."""
+        """Write one line to its standard input. A program that has ended, or was killed, is told nothing."""
         assert self.popen.stdin is not None
-        with suppress(BrokenPipeError):
+        with suppress(BrokenPipeError, ValueError):
             self.popen.stdin.write(line + "\n")
             self.popen.stdin.flush()
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from leadsman.capture import Absent, Item, Manifest, write_file, write_manifest
-from leadsman.lab.clients import SOURCES
+from leadsman.capture import Absent, Item, Manifest, read_manifest, write_file, write_manifest
+from leadsman.lab.process import SOURCES
+from leadsman.sections import Section, exit_line, head_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,6 +49,7 @@ class Recorder:
     def text(self, file: str, text: str, *, source: str, command: str) -> None:
         """Add one file, secrets masked."""
         write_file(self.folder, file, text)
+        self._items = [item for item in self._items if item.file != file]
         self._items.append(Item(file=file, source=source, command=command, at=datetime.now(UTC)))
 
     def copy(self, path: Path, file: str, *, source: str, command: str) -> None:
@@ -60,6 +62,23 @@ class Recorder:
             self._absent.append(Absent(what=file, why=error.strerror or str(error)))
         else:
             self.text(file, text, source=source, command=command)
+
+    def section(self, file: str, text: str, *, source: str, command: str, subject: str) -> None:
+        """Append what one host said to a file, under a line that says when and who: the form of `leadsman collect`."""
+        head = head_line(Section(datetime.now(UTC), subject, file, command))
+        self._append(file, f"{head}{text}{exit_line(0)}", source=source, command=command)
+
+    def add(self, capture: Path) -> None:
+        """Append the files of a capture that `leadsman collect` made."""
+        manifest = read_manifest(capture)
+        for item in manifest.items if manifest else ():
+            text = (capture / item.file).read_text(encoding="utf-8", errors="surrogateescape")
+            self._append(item.file, text, source=item.source, command=item.command)
+
+    def _append(self, file: str, text: str, *, source: str, command: str) -> None:
+        path = self.folder / file
+        before = path.read_text(encoding="utf-8", errors="surrogateescape") if path.exists() else ""
+        self.text(file, before + text, source=source, command=command)
 
     def workers(self, workers: Sequence[Worker], client: Client) -> None:
         """Add every worker's log."""

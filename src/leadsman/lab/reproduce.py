@@ -14,9 +14,10 @@ from leadsman.errors import LabError
 from leadsman.lab import clients
 from leadsman.lab.cluster import ADDRESS, TOOL_WITHIN, Cluster, Plan
 from leadsman.lab.experiment import Experiment, Stage, Variant
-from leadsman.lab.ledger import Ledger, judge, read_topic
+from leadsman.lab.fabric import Fabric
+from leadsman.lab.ledger import Ledger, judge
 from leadsman.lab.network import Forwarder
-from leadsman.lab.process import undisturbed
+from leadsman.lab.process import HERE, undisturbed
 from leadsman.lab.record import Recorder
 
 if TYPE_CHECKING:
@@ -102,15 +103,30 @@ def run(
         experiment=experiment, variant=variant, client=clients.client(client), kafka=kafka, out=out, progress=progress
     )
     with ExitStack() as stack:
-        play.phase("start", f"Starting a Kafka {kafka} broker")
+        play.phase("start", f"Starting {_brokers(experiment, kafka)}")
         forwarder = None if chosen.path is None else stack.enter_context(Forwarder(path=chosen.path))
-        cluster = stack.enter_context(Cluster(_plan(experiment, chosen, kafka, forwarder)))
-        stage, settings, notes = _set(play, stack, cluster, forwarder)
+        fabric = None if chosen.site is None else stack.enter_context(Fabric(ways=chosen.site.ways))
+        cluster = stack.enter_context(Cluster(_plan(play, forwarder, fabric)))
+        stage, settings, notes = _set(play, stack, cluster, (forwarder, fabric))
         return _play(play, stage, settings, notes, keep=keep)
 
 
-def _plan(experiment: Experiment, variant: Variant, kafka: str, forwarder: Forwarder | None) -> Plan:
+def _brokers(experiment: Experiment, kafka: str) -> str:
+    count = experiment.scenario.brokers
+    return f"a Kafka {kafka} broker" if count == 1 else f"{count} Kafka {kafka} brokers"
+
+
+def _plan(play: _Run, forwarder: Forwarder | None, fabric: Fabric | None) -> Plan:
+    experiment, variant, kafka = play.experiment, play.plays, play.kafka
+    site = variant.site
+    if fabric is None or site is None:
+        places, tools = {}, HERE
+    else:
+        tools = fabric.launch("tools", *site.tools).place
+        places = {node: fabric.launch(f"broker-{node}", *where).place for node, where in site.brokers.items()}
     return Plan(
+        places=places,
+        tools=tools,
         brokers=experiment.scenario.brokers,
         settings={**experiment.scenario.broker, **variant.broker},
         through={} if forwarder is None else {1: forwarder.port},
@@ -119,30 +135,50 @@ def _plan(experiment: Experiment, variant: Variant, kafka: str, forwarder: Forwa
 
 
 def _set(
-    play: _Run, stack: ExitStack, cluster: Cluster, forwarder: Forwarder | None
+    play: _Run, stack: ExitStack, cluster: Cluster, between: tuple[Forwarder | None, Fabric | None]
 ) -> tuple[Stage, dict[str, str], list[str]]:
-    """Aim the forwarder, create the topic, start the workers."""
+    """Aim the forwarder, create the topic, start the workers. `between` is what stands between them and the brokers."""
     variant, client = play.plays, play.client
+    forwarder, fabric = between
     if forwarder is not None:
         forwarder.target = (ADDRESS, cluster.brokers[0].ports["PROXY"])
-    cluster.create_topic(play.experiment.topic)
+    cluster.create_topic(play.experiment.topic, assigned=play.experiment.assigned)
     bootstrap = cluster.bootstrap if forwarder is None else f"{ADDRESS}:{forwarder.port}"
     settings = {**variant.settings, **variant.for_client.get(client.name, {})}
-    translated, lacking = client.translate({"bootstrap.servers": bootstrap, **settings})
+    _, lacking = client.translate(settings)
     play.phase("warm_up", f"Starting {len(variant.workers)} workers with {client.label}")
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="leadsman-workers-")))
-    topic = play.experiment.topic
     workers: dict[str, Worker] = {}
-    for name in variant.workers:
+
+    def hire(name: str, more: Mapping[str, str]) -> Worker:
+        place = HERE if fabric is None else fabric.instances[name].place
+        own, _ = client.translate({"bootstrap.servers": bootstrap, **settings, **more})
         with undisturbed():
-            worker = clients.Worker.start(name, client, topic=topic, settings=translated, folder=folder)
+            worker = clients.Worker.start(
+                name, client, topic=play.experiment.topic, settings=own, folder=folder, place=place
+            )
             workers[name] = stack.enter_context(worker)
+        return worker
+
+    for name in variant.workers:
+        if fabric is not None and variant.site is not None:
+            fabric.launch(name, *variant.site.workers[name])
+        hire(name, {})
     notes = [f"{client.name} has no setting {name}; it was left out." for name in lacking]
-    return Stage(cluster=cluster, forwarder=forwarder, workers=workers, progress=play.progress), settings, notes
+    stage = Stage(
+        cluster=cluster,
+        forwarder=forwarder,
+        workers=workers,
+        progress=play.progress,
+        hire=hire,
+        recorder=Recorder(play.out, working_folder=cluster.folder, began=play.began),
+        fabric=fabric,
+    )
+    return stage, settings, notes
 
 
 def _play(play: _Run, stage: Stage, settings: Mapping[str, str], notes: list[str], *, keep: bool) -> Outcome:
-    recorder = Recorder(play.out, working_folder=stage.cluster.folder, began=play.began)
+    recorder = stage.recorder
     with ExitStack() as stack:
         with undisturbed():
             describing = stack.enter_context(stage.cluster.describe_topics())
@@ -178,7 +214,7 @@ def _call(play: _Run) -> str:
 
 def _judge(play: _Run, stage: Stage) -> Ledger:
     told = [entry for worker in stage.workers.values() for entry in worker.told]
-    return judge(told, read_topic(stage.cluster.bootstrap, play.experiment.topic))
+    return judge(told, stage.cluster.read_topic(play.experiment.topic))
 
 
 def _outcome(play: _Run, ledger: Ledger, kept: Path | None) -> Outcome:

@@ -1,0 +1,16 @@
+"""What the kernel says of its queues and tables: /var/log/kern.log, `dmesg`, `journalctl -k`."""
+
+from __future__ import annotations
+
+from leadsman import vocabulary as v
+from leadsman.telemetry.source import Signature, Source
+
+SOURCE = Source(
+    "kernel_log",
+    "Kernel log",
+    "state",
+    (
+        Signature(v.LISTEN_OVERFLOW, r"[Pp]ossible SYN flooding on port (?:[0-9a-fA-F.:\[\]]*:)?(?P<port>\d+)\."),
+        Signature(v.TABLE_OVERFLOW, r"(?P<table>arp_cache|ndisc_cache): [Nn]eighbou?r table overflow!"),
+    ),
+)
