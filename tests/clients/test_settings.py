@@ -97,4 +97,4 @@ def test_a_contradiction_is_refused_when_the_provider_is_made() -> None:
 
 def test_an_unknown_client_lists_the_known_ones() -> None:
     with pytest.raises(MissingLibrary, match="confluent-kafka"):
-        kafka_producer_provider(SERVERS, client="sarama")
+        kafka_producer_provider(SERVERS, client="sarama")  # type: ignore[call-overload]

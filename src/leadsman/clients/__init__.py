@@ -3,6 +3,8 @@
 `pip install 'leadsman[clients]'` brings confluent-kafka and prometheus-client, and no Spark.
 """
 
+from leadsman.clients.aio import AsyncKafkaProducers
+from leadsman.clients.async_provider import AsyncExpiringProvider
 from leadsman.clients.clock import Clock, SystemClock
 from leadsman.clients.errors import (
     ClientsError,
@@ -29,6 +31,8 @@ from leadsman.clients.tally import Stats
 __all__ = [
     "HOPS",
     "Activity",
+    "AsyncExpiringProvider",
+    "AsyncKafkaProducers",
     "ClientsError",
     "Clock",
     "ContradictsPath",

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from leadsman.clients.clock import elapsed
 from leadsman.clients.creation import Creation
-from leadsman.clients.errors import ClientsError, CreationFailed, CreationTimedOut
+from leadsman.clients.errors import ClientsError, CreationTimedOut
+from leadsman.clients.pauses import Pauses
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,9 +21,6 @@ T = TypeVar("T")
 HUNG_AT_ONCE = 3
 """So many creations may hang; then nobody starts another until one ends. Each holds a thread."""
 
-ROUNDING_SECONDS = 1e-6
-"""A pause that was waited out can be left with less than this by rounding; waiting so little may not move a clock."""
-
 
 class Creator(Generic[T]):
     """Who creates now, and when creating is allowed again. Its caller holds the provider's lock, but for `wait`."""
@@ -32,17 +30,14 @@ class Creator(Generic[T]):
         self._create = create
         self._policy = policy
         self._clock = clock
-        self._failures = 0
-        self._error: BaseException | None = None
-        self._quiet_until: Instant | None = None
-        self._quiet_seconds = 0.0
+        self.pauses = Pauses(name, policy)
         self._hung: set[Creation[T]] = set()
         self.current: Creation[T] | None = None
 
     def join(self, now: Instant) -> tuple[Creation[T] | None, bool]:
         """Return the creation to wait for, and whether it is new: then the caller starts it. None: a pause is on."""
         if self.current is None:
-            if self.pause(now) > 0:
+            if self.pauses.left(now) > 0:
                 return None, False
             self._refuse_if_many_hang()
             self.current = Creation(self._create, self._clock)
@@ -53,13 +48,6 @@ class Creator(Generic[T]):
             )
         return self.current, False
 
-    def pause(self, now: Instant) -> float:
-        """Return for how many seconds nothing may be created."""
-        if self._quiet_until is None:
-            return 0.0
-        left = self._quiet_seconds - elapsed(self._quiet_until, now)
-        return left if left > ROUNDING_SECONDS else 0.0
-
     def ended(self, creation: Creation[T], now: Instant) -> bool:
         """Note the end of a creation; return whether somebody waits for its value."""
         self._hung.discard(creation)
@@ -67,9 +55,9 @@ class Creator(Generic[T]):
             return False
         self.current = None
         if creation.error is not None:
-            self.failed(creation.error, now)
+            self.pauses.failed(creation.error, now)
             return False
-        self._rest(now, self._policy.create_interval.total_seconds())
+        self.pauses.worked(now)
         return True
 
     def give_up(self, creation: Creation[T], now: Instant) -> bool:
@@ -79,27 +67,8 @@ class Creator(Generic[T]):
         creation.given_up = True
         self.current = None
         self._hung.add(creation)
-        self.failed(CreationTimedOut(f"{self._name} took too long to create."), now)
+        self.pauses.failed(CreationTimedOut(f"{self._name} took too long to create."), now)
         return True
-
-    def failed(self, error: BaseException, now: Instant) -> None:
-        """Note a failure: the next creation waits, longer each time."""
-        self._failures += 1
-        self._error = error
-        self._rest(now, max(self._policy.backoff.seconds(self._failures), self._policy.create_interval.total_seconds()))
-
-    def worked(self) -> None:
-        """Note that an instance is good: the next failure is the first again."""
-        self._failures, self._error = 0, None
-
-    def refusal(self, now: Instant) -> CreationFailed:
-        """Return the error for a caller who cannot wait until the pause is over."""
-        what = (
-            f"{self._name} failed {self._failures} times in a row" if self._failures else f"{self._name} was just made"
-        )
-        error = CreationFailed(f"{what}; the next attempt is in {self.pause(now):.1f} s. Last error: {self._error!r}")
-        error.__cause__ = self._error
-        return error
 
     def wait(self, creation: Creation[T], seconds: float) -> bool:
         """Wait for a creation's end, at most so long and no longer than one may take; return whether it has ended."""
@@ -109,9 +78,6 @@ class Creator(Generic[T]):
     def overdue(self, creation: Creation[T], now: Instant) -> bool:
         """Whether a creation takes longer than it may."""
         return elapsed(creation.began, now) >= self._policy.create_within.total_seconds()
-
-    def _rest(self, now: Instant, seconds: float) -> None:
-        self._quiet_until, self._quiet_seconds = now, seconds
 
     def _refuse_if_many_hang(self) -> None:
         if len(self._hung) >= HUNG_AT_ONCE:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import logging
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypedDict, overload
 
+from leadsman.clients.aio import AsyncKafkaProducers
 from leadsman.clients.confluent import ConfluentLine
 from leadsman.clients.errors import MissingLibrary
 from leadsman.clients.hops import path as path_of
+from leadsman.clients.kafka_python import KafkaPythonLine
 from leadsman.clients.policy import Activity, Policy, Retire
 from leadsman.clients.producers import KafkaProducers
-from leadsman.clients.settings import DIALECTS, PROVIDER_SHARE, Fitted, fit
+from leadsman.clients.settings import AIOKAFKA, CONFLUENT, DIALECTS, KAFKA_PYTHON, PROVIDER_SHARE, Fitted, fit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from typing import Unpack
 
     from leadsman.clients.clock import Clock
     from leadsman.clients.events import Listener
@@ -29,19 +31,46 @@ INLINE_WITHIN = timedelta(seconds=2)
 """What replacing may cost a frozen worker's caller at most. An idle producer has nothing to flush: 5 ms."""
 
 
+class Options(TypedDict, total=False):
+    """What a provider of producers can be told; see `kafka_producer_provider`."""
+
+    path: PathLike
+    within: timedelta | None
+    max_age: timedelta | None
+    policy: Policy | None
+    name: str
+    on_event: Listener | None
+    clock: Clock | None
+
+
+@overload
+def kafka_producer_provider(
+    config: SettingsSource, *, client: Literal["aiokafka"], **options: Unpack[Options]
+) -> AsyncKafkaProducers: ...
+
+
+@overload
 def kafka_producer_provider(
     config: SettingsSource,
     *,
-    path: PathLike = "broker",
+    client: Literal["confluent-kafka", "kafka-python"] = "confluent-kafka",
+    **options: Unpack[Options],
+) -> KafkaProducers: ...
+
+
+def kafka_producer_provider(
+    config: SettingsSource,
+    *,
     client: str = "confluent-kafka",
+    path: PathLike = "broker",
     within: timedelta | None = None,
     max_age: timedelta | None = None,
     policy: Policy | None = None,
     name: str = "kafka-producer",
     on_event: Listener | None = None,
     clock: Clock | None = None,
-) -> KafkaProducers:
-    """Return producers for `config` that survive the path.
+) -> KafkaProducers | AsyncKafkaProducers:
+    """Return producers for `config` that survive the path. With aiokafka, their methods are coroutines.
 
     `config` is the client's own configuration, or a function that returns it at each creation, so that credentials are
     fresh. `path` names the hops to the brokers. `within` is how long a caller can wait for one record: a serverless
@@ -56,15 +85,14 @@ def kafka_producer_provider(
     first = fitted()
     for note in first.notes:
         LOG.warning("%s: %s", name, note)
-    return KafkaProducers(
-        fitted,
-        _maker(client, way, first, clock),
-        policy=policy or _policy(way, first, max_age),
-        name=name,
-        threaded=not way.freezes,
-        on_event=on_event,
-        clock=clock,
-    )
+    chosen = policy or _policy(way, first, max_age)
+    if client == AIOKAFKA.client:
+        return AsyncKafkaProducers(fitted, policy=chosen, name=name, on_event=on_event, clock=clock)
+    make: MakeLine = KafkaPythonLine
+    threaded = client == KAFKA_PYTHON.client or not way.freezes
+    if client == CONFLUENT.client:
+        make = partial(ConfluentLine, thread=threaded, warm_up=first.idempotent, clock=clock)
+    return KafkaProducers(fitted, make, policy=chosen, name=name, threaded=threaded, on_event=on_event, clock=clock)
 
 
 def _fitted(config: SettingsSource, client: str, way: Path, within: timedelta | None) -> Fitted:
@@ -83,12 +111,3 @@ def _policy(way: Path, fitted: Fitted, max_age: timedelta | None) -> Policy:
         retire=Retire.INLINE if way.freezes else Retire.BACKGROUND,
         retire_within=min(fitted.delivery, INLINE_WITHIN) if way.freezes else fitted.delivery,
     )
-
-
-def _maker(client: str, way: Path, fitted: Fitted, clock: Clock | None) -> MakeLine:
-    makers: dict[str, Callable[..., MakeLine]] = {"confluent-kafka": _confluent}
-    return makers[client](threaded=not way.freezes, idempotent=fitted.idempotent, clock=clock)
-
-
-def _confluent(*, threaded: bool, idempotent: bool, clock: Clock | None) -> MakeLine:
-    return partial(ConfluentLine, thread=threaded, warm_up=idempotent, clock=clock)

@@ -80,7 +80,7 @@ class Keeper(Generic[T]):
         now = self.read()
         with self.lock:
             if self.lifecycle.expire(Reason.UNUSABLE, now, generation):
-                self._creator.failed(CreationFailed(f"{self.name} #{generation.number} is not usable."), now)
+                self._creator.pauses.failed(CreationFailed(f"{self.name} #{generation.number} is not usable."), now)
             self.lifecycle.release(generation, now, active=False)
         return False
 
@@ -101,9 +101,9 @@ class Keeper(Generic[T]):
 
     def _pause(self, left: float) -> None:
         now = self.read()
-        pause = self._creator.pause(now)
+        pause = self._creator.pauses.left(now)
         if pause >= left:
-            raise self._creator.refusal(now)
+            raise self._creator.pauses.refusal(now)
         self._clock.pause(pause)
 
     def _await(self, creation: Creation[T], left: float) -> None:
@@ -131,7 +131,6 @@ class Keeper(Generic[T]):
             wanted = self._creator.ended(creation, now) and not self.closed
             if wanted:
                 self.lifecycle.admit(creation.brought(), now, seconds=seconds)
-                self._creator.worked()
         if creation.error is not None:
             self._tell([Event(kind=Kind.CREATE_FAILED, provider=self.name, says=repr(creation.error), seconds=seconds)])
         elif not wanted:

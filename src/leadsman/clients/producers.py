@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Self, TypedDict
+from typing import TYPE_CHECKING, Any, Self
 
 from leadsman.clients.clock import SystemClock, elapsed
 from leadsman.clients.errors import NoInstance, NotDelivered, ProviderClosed
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from leadsman.clients.events import Listener
     from leadsman.clients.line import Line, MakeLine
     from leadsman.clients.policy import Policy
-    from leadsman.clients.records import Headers, Report
+    from leadsman.clients.records import Headers, RecordOptions, Report
     from leadsman.clients.settings import Fitted
     from leadsman.clients.tally import Stats
 
@@ -29,15 +29,6 @@ SERVE_SECONDS = 0.05
 
 RESEND_WITHIN = timedelta(seconds=10)
 """How long a record that never left may wait for the next producer."""
-
-
-class RecordOptions(TypedDict, total=False):
-    """What a record may have besides topic and value."""
-
-    key: bytes | str | None
-    headers: Headers
-    partition: int | None
-    timestamp_ms: int | None
 
 
 class KafkaProducers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypedDict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,6 +24,15 @@ class Record:
     headers: Headers = ()
     partition: int | None = None
     timestamp_ms: int | None = None
+
+
+class RecordOptions(TypedDict, total=False):
+    """What a record may have besides topic and value."""
+
+    key: bytes | str | None
+    headers: Headers
+    partition: int | None
+    timestamp_ms: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
