@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from leadsman.catalogue import every_mode
+from leadsman.lab.cluster import Cluster, Plan
 from leadsman.model import Diagnosis
 from leadsman.pipeline.diagnose import diagnose
 from leadsman.pipeline.events import Row
@@ -56,3 +57,12 @@ def rows() -> Callable[[Path], list[Row]]:
         return [each for each in told if isinstance(each, Row)]
 
     return run
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """One broker for all tests that do not break it for good."""
+    with Cluster(
+        Plan(settings={"broker.session.timeout.ms": "2000", "broker.heartbeat.interval.ms": "500"})
+    ) as running:
+        yield running

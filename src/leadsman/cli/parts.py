@@ -6,7 +6,11 @@ from importlib.util import find_spec
 
 from leadsman.errors import MissingPart
 
-PARTS = {"spark": ("pyspark", "pyarrow", "numpy"), "lab": ("confluent_kafka", "kafka", "aiokafka")}
+PARTS = {
+    "spark": ("pyspark", "pyarrow", "numpy"),
+    "collect": ("kafka",),
+    "lab": ("confluent_kafka", "kafka", "aiokafka"),
+}
 
 
 def need(part: str, command: str) -> None:

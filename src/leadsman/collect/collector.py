@@ -41,6 +41,9 @@ class Probe:
     the command to run: its standard output is the text. Where we get it in another way, `take` yields the same text
     as the plain command, given as it is `typed`, would print, in pieces of whole lines; it raises CouldNotBeHad where
     there is no more to be had.
+    `each` is set instead where it is one thing for each of something that is only known over there, such as partitions:
+    it yields a probe for each. The plain commands then come from a `listing`: names of variables, and a command that
+    prints a line of their values for each; `typed` holds the variables.
     `again` is off for what does not change while a series is taken. `plain` files get no line above that says when
     and where: logs say so themselves. `saves` is for what is no text: it writes a file of its own, which nobody can
     mask.
@@ -51,6 +54,8 @@ class Probe:
     argv: Sequence[str] = ()
     typed: str = ""
     take: Callable[[], Iterable[str]] | None = None
+    each: Callable[[], Iterable[Probe]] | None = None
+    listing: tuple[str, str] | None = None
     saves: Callable[[Path], None] | None = None
     again: bool = True
     plain: bool = False

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from leadsman.redaction import mask
 from leadsman.sections import Section, exit_line, head_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from leadsman.collect.collector import Probe
 
@@ -58,7 +59,7 @@ class Folder:
         at = self.now()
         target = self.path / PurePosixPath(probe.file)
         target.parent.mkdir(parents=True, exist_ok=True)
-        why = self._save(probe, target) if probe.saves else self._write(probe, target, at)
+        why = self._had(probe, target, at)
         if why is None:
             self.items[probe.file] = Item(file=probe.file, source=probe.source, command=mask(probe.command), at=at)
         else:
@@ -84,6 +85,25 @@ class Folder:
                 notes=(*(before.notes if before else ()), *self.notes),
             ),
         )
+
+    def _had(self, probe: Probe, target: Path, at: datetime) -> str | None:
+        if probe.saves:
+            return self._save(probe, target)
+        return self._each(probe, target) if probe.each else self._write(probe, target, at)
+
+    def _each(self, probe: Probe, target: Path) -> str | None:
+        """Take a probe for each of what there is; return the first reason why one could not be had."""
+        assert probe.each is not None
+        missing: list[str] = []
+        try:
+            for single in probe.each():
+                why = self._write(single, target, self.now())
+                missing += [why] if why is not None else []
+        except CouldNotBeHad as error:
+            missing.append(str(error))
+            self._write(replace(probe, take=partial(_fail, error)), target, self.now())
+        more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
+        return f"{missing[0]}{more}" if missing else None
 
     def _write(self, probe: Probe, target: Path, at: datetime) -> str | None:
         """Append a section. Its lines reach the disk in pieces of whole lines, masked: none is ever there unmasked."""
@@ -119,6 +139,11 @@ class Folder:
             return str(error)
         self.notes.append(f"{probe.file} is not text: what secrets are in it could not be masked.")
         return None
+
+
+def _fail(error: CouldNotBeHad) -> Iterator[str]:
+    raise error
+    yield ""
 
 
 def _lines(probe: Probe) -> Iterable[str]:

@@ -28,5 +28,12 @@ item() {{
 def script(title: str, probes: Iterable[Probe], subject: str = "") -> str:
     """Return a shell script whose output is a capture. `subject` is whom it is of; the host where it is empty."""
     whom = shlex.quote(subject) if subject else '"$(hostname)"'
-    calls = [f"item {shlex.quote(probe.file)} {shlex.quote(probe.command)}" for probe in probes]
-    return HEAD.format(title=title, subject=whom) + "\n".join(calls) + "\n"
+    return HEAD.format(title=title, subject=whom) + "\n".join(map(_call, probes)) + "\n"
+
+
+def _call(probe: Probe) -> str:
+    if probe.listing is None:
+        return f"item {shlex.quote(probe.file)} {shlex.quote(probe.command)}"
+    names, listing = probe.listing
+    within = probe.command.replace("\\", "\\\\").replace('"', '\\"').replace("`", "\\`")
+    return f'{listing} | while read -r {names}; do item {shlex.quote(probe.file)} "{within}" < /dev/null; done'
