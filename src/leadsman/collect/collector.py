@@ -47,6 +47,7 @@ class Probe:
     `again` is off for what does not change while a series is taken. `plain` files get no line above that says when
     and where: logs say so themselves. `saves` is for what is no text: it writes a file of its own, which nobody can
     mask.
+    `subject` is whom it is of, where that is not the host on which it is asked. `note` is for the manifest.
     """
 
     file: str
@@ -60,6 +61,8 @@ class Probe:
     again: bool = True
     plain: bool = False
     within: timedelta = COMMAND_WITHIN
+    subject: str = ""
+    note: str = ""
 
     @property
     def command(self) -> str:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 PIECE_LINES = 2000
 """Lines that are masked and written together."""
 
+PRIVATE_KEY = "PRIVATE KEY-----"
+
 
 @dataclass(slots=True, kw_only=True)
 class Folder:
@@ -61,7 +63,9 @@ class Folder:
         target.parent.mkdir(parents=True, exist_ok=True)
         why = self._had(probe, target, at)
         if why is None:
-            self.items[probe.file] = Item(file=probe.file, source=probe.source, command=mask(probe.command), at=at)
+            self.items[probe.file] = Item(
+                file=probe.file, source=probe.source, command=mask(probe.command), at=at, note=probe.note
+            )
         else:
             self.absent[probe.file] = Absent(what=probe.file, why=mask(why))
         return why
@@ -97,7 +101,8 @@ class Folder:
         missing: list[str] = []
         try:
             for single in probe.each():
-                why = self._write(single, target, self.now())
+                same = single.file == probe.file
+                why = self._write(single, target, self.now()) if same else self.take(single)
                 missing += [why] if why is not None else []
         except CouldNotBeHad as error:
             missing.append(str(error))
@@ -110,20 +115,22 @@ class Folder:
         why: str | None = None
         with target.open("a", encoding="utf-8", errors="surrogateescape") as file:
             if not probe.plain:
-                section = Section(at, self.subject, probe.file, probe.command)
-                file.write(mask(head_line(section)))
+                file.write(self._head(probe, at))
             try:
                 for piece in _pieces(_lines(probe)):
                     file.write(mask(piece))
             except CouldNotBeHad as error:
                 why = str(error)
             if why is not None and probe.plain:
-                file.write(mask(head_line(Section(at, self.subject, probe.file, probe.command))))
+                file.write(self._head(probe, at))
             if why is not None:
                 file.write(mask(_one_line(why)))
             if why is not None or not probe.plain:
                 file.write(exit_line(0 if why is None else 1))
         return why
+
+    def _head(self, probe: Probe, at: datetime) -> str:
+        return mask(head_line(Section(at, probe.subject or self.subject, probe.file, probe.command)))
 
     def _save(self, probe: Probe, target: Path) -> str | None:
         assert probe.saves is not None
@@ -132,10 +139,8 @@ class Folder:
         except CouldNotBeHad as error:
             with suppress(OSError):
                 target.unlink()
-            section = Section(self.now(), self.subject, probe.file, probe.command)
-            target.with_name(target.name + ".missing").write_text(
-                mask(head_line(section) + _one_line(str(error)) + exit_line(1)), encoding="utf-8"
-            )
+            text = self._head(probe, self.now()) + mask(_one_line(str(error))) + exit_line(1)
+            target.with_name(target.name + ".missing").write_text(text, encoding="utf-8")
             return str(error)
         self.notes.append(f"{probe.file} is not text: what secrets are in it could not be masked.")
         return None
@@ -153,10 +158,12 @@ def _lines(probe: Probe) -> Iterable[str]:
 def _pieces(lines: Iterable[str]) -> Iterable[str]:
     """Gather lines; the last one gets an end where it has none, or the next section would continue it."""
     held: list[str] = []
+    within_key = False  # a key's lines are masked together or not at all
     try:
         for line in lines:
             held.append(line)
-            if len(held) == PIECE_LINES:
+            within_key ^= PRIVATE_KEY in line and line.count(PRIVATE_KEY) % 2 == 1
+            if len(held) >= PIECE_LINES and not within_key:
                 yield "".join(held)
                 held = []
     except CouldNotBeHad:

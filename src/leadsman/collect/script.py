@@ -17,7 +17,7 @@ HEAD = """\
 #   sh collect.sh > capture.txt; leadsman diagnose capture.txt
 # Look through capture.txt for secrets first: leadsman masks what it shows, but this script masks nothing.
 item() {{
-  printf '### leadsman %s %s %s $ %s\\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" {subject} "$1" "$2"
+  printf '### leadsman %s %s %s $ %s\\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" {subject} "$(printf %s "$1" | tr ' ' _)" "$2"
   sh -c "$2" 2>&1
   code=$?
   printf '\\n### leadsman exit %s\\n' "$code"
@@ -36,4 +36,5 @@ def _call(probe: Probe) -> str:
         return f"item {shlex.quote(probe.file)} {shlex.quote(probe.command)}"
     names, listing = probe.listing
     within = probe.command.replace("\\", "\\\\").replace('"', '\\"').replace("`", "\\`")
-    return f'{listing} | while read -r {names}; do item {shlex.quote(probe.file)} "{within}" < /dev/null; done'
+    file = f'"{probe.file}"' if "$" in probe.file else shlex.quote(probe.file)
+    return f'{listing} | while read -r {names}; do item {file} "{within}" < /dev/null; done'

@@ -51,12 +51,14 @@ class OutputReading:
 
     def _counted(self, opened: Iterable[Block]) -> Iterator[bytes]:
         assert self._source.reading is not None
+        data = b"\n"
         for block in opened:
             data = block.data[: block.end]
             self.bytes += len(data)
             if self._source.reading.text:
-                self.line += data.count(b"\n") + (not data.endswith(b"\n"))
+                self.line += data.count(b"\n")
             yield data
+        self.line += self._source.reading.text and not data.endswith(b"\n")
 
     def _rows(self, facts: Facts) -> Iterator[Row]:
         about = self._about

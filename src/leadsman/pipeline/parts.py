@@ -115,11 +115,13 @@ class PartsReading:
         )
 
     def _counted(self, opened: Iterable[Block]) -> Iterator[bytes]:
+        data = b"\n"
         for block in opened:
             data = block.data[: block.end]
             self.bytes += len(data)
-            self.line += data.count(b"\n") + (not data.endswith(b"\n"))
+            self.line += data.count(b"\n")
             yield data
+        self.line += not data.endswith(b"\n")
 
 
 class _LastLine:

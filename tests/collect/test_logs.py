@@ -1,0 +1,83 @@
+"""`collect logs`: copies without secrets, whole lines, the end of what is large."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+from leadsman.capture import read_manifest
+from leadsman.cli.collect import command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from leadsman.pipeline.events import Row
+
+LINE = "2026-11-21 12:00:00,{:03d} INFO orders: [Producer clientId=p] password=hunter2 number {}\n"
+
+
+def collected(*words: str) -> int:
+    answer = CliRunner().invoke(command, ["logs", *words], standalone_mode=False)
+    assert answer.exception is None, answer.output
+    return int(answer.return_value or 0)
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    folder = tmp_path / "var log"
+    (folder / "old").mkdir(parents=True)
+    (folder / "worker.log").write_text("".join(LINE.format(number % 1000, number) for number in range(20_000)))
+    (folder / "old" / "worker.log").write_bytes(gzip.compress(LINE.format(0, "old").encode()))
+    return folder
+
+
+def copied(capture: Path, logs: Path, name: str) -> Path:
+    return capture / "logs" / str(logs).lstrip("/").replace(" ", "_") / name
+
+
+def test_files_are_copied_without_their_secrets(logs: Path, tmp_path: Path) -> None:
+    code = collected(str(logs), "--out", str(tmp_path / "c"))
+
+    assert code == 0
+    assert copied(tmp_path / "c", logs, "worker.log").read_text().count("password=[hidden]") == 20_000
+    assert copied(tmp_path / "c", logs, "old/worker.log").read_text() == LINE.format(0, "old").replace(
+        "hunter2", "[hidden]"
+    )
+
+
+def test_of_a_large_file_the_end_is_kept_in_whole_lines(logs: Path, tmp_path: Path) -> None:
+    collected(str(logs / "worker.log"), "--most-mb", "1", "--out", str(tmp_path / "c"))
+
+    lines = copied(tmp_path / "c", logs, "worker.log").read_text().splitlines()
+    manifest = read_manifest(tmp_path / "c")
+    assert lines[-1].endswith("number 19999")
+    assert all(line.startswith("2026") for line in lines)
+    assert len(lines) < 20_000
+    assert manifest is not None
+    assert [item.note for item in manifest.items if item.note] == ["its last 1 MiB"]
+
+
+def test_a_path_that_is_not_there_is_noted(rows: Callable[[Path], list[Row]], tmp_path: Path) -> None:
+    code = collected(str(tmp_path / "no.log"), "--out", str(tmp_path / "c"))
+
+    (missing,) = [row for row in rows(tmp_path / "c") if row.name == "item.missing"]
+    assert code == 2
+    assert str(missing.text) == f"There is no {tmp_path / 'no.log'}"
+
+
+def test_the_printed_commands_give_the_same_lines(
+    logs: Path, rows: Callable[[Path], list[Row]], tmp_path: Path
+) -> None:
+    script = CliRunner().invoke(command, ["logs", str(logs / "worker.log"), "--print-commands"]).output
+
+    pasted = subprocess.run(["sh"], input=script, capture_output=True, text=True, check=True).stdout
+    (tmp_path / "pasted.txt").write_text(pasted)
+
+    (active,) = [row for row in rows(tmp_path / "pasted.txt") if row.name == "subject.active"]
+    assert active.value == 20_001  # the blank line before the exit code is one
+    assert str(active.subject).endswith("worker.log")

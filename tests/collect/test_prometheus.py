@@ -1,0 +1,130 @@
+"""`collect prometheus` against a server of our own that answers as an exporter and as Prometheus do."""
+
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from click.testing import CliRunner
+
+from leadsman.cli.collect import command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from leadsman.pipeline.events import Row
+
+SCRAPE = "# TYPE kafka_server_replicamanager_produceridcount gauge\nkafka_server_replicamanager_produceridcount 42.0\n"
+
+
+class Answers(BaseHTTPRequestHandler):
+    """An exporter below /metrics, a Prometheus below /api, and a door that only one login opens."""
+
+    asked: list[str] = []  # noqa: RUF012 - one server a test
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        path = urlsplit(self.path).path
+        if path == "/guarded/metrics" and self.headers["Authorization"] != "Basic bWU6aHVudGVyMg==":
+            self.send_error(401, "Unauthorized")
+        elif path.endswith("/metrics"):
+            self._say(SCRAPE)
+        else:
+            (start,) = parse_qs(urlsplit(self.path).query)["start"]
+            series = {"metric": {"__name__": "up", "instance": "b-1:7071"}, "values": [[int(start), "1"]]}
+            self._say(json.dumps({"status": "success", "data": {"resultType": "matrix", "result": [series]}}))
+
+    def _say(self, text: str) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    Answers.asked = []
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        yield f"127.0.0.1:{running.server_port}"
+        running.shutdown()
+
+
+def collected(*words: str) -> int:
+    answer = CliRunner().invoke(command, ["prometheus", *words], standalone_mode=False)
+    assert answer.exception is None, answer.output
+    return int(answer.return_value or 0)
+
+
+def test_a_scrape_is_of_whom_was_scraped(server: str, rows: Callable[[Path], list[Row]], tmp_path: Path) -> None:
+    collected(f"http://{server}/metrics", "--out", str(tmp_path / "c"))
+
+    (counted,) = [row for row in rows(tmp_path / "c") if row.name == "producers.counted"]
+
+    assert (counted.value, counted.subject, counted.labels["via"]) == (42.0, server, "metric")
+    assert counted.at is not None
+
+
+def test_a_series_of_scrapes_has_a_time_each(server: str, rows: Callable[[Path], list[Row]], tmp_path: Path) -> None:
+    collected(f"http://{server}/metrics", "--out", str(tmp_path / "c"), "--repeat", "200ms", "--for", "900ms")
+
+    times = [row.at for row in rows(tmp_path / "c") if row.name == "producers.counted"]
+
+    assert len(times) >= 3
+    assert times == sorted(set(times))
+
+
+def test_a_server_is_asked_for_what_matters(server: str, rows: Callable[[Path], list[Row]], tmp_path: Path) -> None:
+    code = collected(server, "--last", "10m", "--out", str(tmp_path / "c"))
+
+    assert code == 0
+    assert any("produceridcount" in path for path in Answers.asked)
+    assert {(row.subject, row.labels["metric"]) for row in rows(tmp_path / "c") if row.name == "metric"} == {
+        ("b-1:7071", "up")
+    }
+
+
+def test_a_login_in_the_url_opens_the_door_and_is_not_kept(server: str, tmp_path: Path) -> None:
+    code = collected(f"http://me:hunter2@{server}/guarded/metrics", "--out", str(tmp_path / "c"))
+
+    assert code == 0
+    assert [path for path in (tmp_path / "c").rglob("*.*") if "hunter2" in path.read_text()] == []
+
+
+def test_a_header_is_sent_and_not_kept(server: str, tmp_path: Path) -> None:
+    header = "Authorization: Basic bWU6aHVudGVyMg=="
+
+    code = collected(f"http://{server}/guarded/metrics", "--header", header, "--out", str(tmp_path / "c"))
+
+    assert code == 0
+    assert [path for path in (tmp_path / "c").rglob("*.*") if "bWU6aHVudGVyMg" in path.read_text()] == []
+
+
+def test_a_refusal_is_the_reason_that_is_noted(server: str, rows: Callable[[Path], list[Row]], tmp_path: Path) -> None:
+    code = collected(f"http://{server}/guarded/metrics", "--out", str(tmp_path / "c"))
+
+    (missing,) = [row for row in rows(tmp_path / "c") if row.name == "item.missing"]
+    assert code == 2
+    assert str(missing.text).startswith("HTTP 401 Unauthorized")
+
+
+def test_nobody_at_home_is_noted(rows: Callable[[Path], list[Row]], tmp_path: Path) -> None:
+    collected("http://127.0.0.1:1/metrics", "--out", str(tmp_path / "c"))
+
+    (missing,) = [row for row in rows(tmp_path / "c") if row.name == "item.missing"]
+
+    assert str(missing.text) == "127.0.0.1_1 does not answer: [Errno 111] Connection refused"
+
+
+@pytest.mark.parametrize("url", ["ftp://host/x", "file:///etc/passwd", "http://"])
+def test_what_is_no_url_is_bad_usage(url: str) -> None:
+    answer = CliRunner().invoke(command, ["prometheus", url], standalone_mode=False)
+
+    assert "is no HTTP URL" in str(answer.exception)
