@@ -209,6 +209,15 @@ class NotUnderstood:
     why: str
 
 
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Something that was sought when the capture was made and could not be had: the command, and why."""
+
+    what: str
+    why: str
+    command: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
     """Everything that was concluded about one capture. `bytes` are uncompressed."""
@@ -225,6 +234,7 @@ class Diagnosis:
     lines: int = 0
     sources: tuple[str, ...] = ()
     not_understood: tuple[NotUnderstood, ...] = ()
+    missing: tuple[Missing, ...] = ()
     notes: tuple[str, ...] = ()
 
 

@@ -12,6 +12,7 @@ from leadsman.model import (
     Evidence,
     Finding,
     LinkFinding,
+    Missing,
     NotUnderstood,
     Point,
     RivalFinding,
@@ -224,6 +225,7 @@ def present() -> Diagnosis:
         lines=118_204,
         sources=("AWS Lambda log streams", "Java client 2.7", "librdkafka"),
         not_understood=(NotUnderstood("core.1189", "binary: 4,096 bytes hold 3,911 that are no text"),),
+        missing=(Missing("jvm/4711/heap.txt", "There is no process 4711 here", "jcmd 4711 GC.heap_info"),),
         notes=("Times in services/*.log carry no zone; UTC was assumed (--timezone changes it).",),
     )
 
@@ -301,5 +303,6 @@ def hostile(present: Diagnosis) -> Diagnosis:
         benign=(group,),
         sources=(HOSTILE,),
         not_understood=(NotUnderstood("name-\udce9\n" + HOSTILE, HOSTILE),),
+        missing=(Missing(HOSTILE, HOSTILE, HOSTILE),),
         notes=(HOSTILE,),
     )

@@ -10,7 +10,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from leadsman.model import NotUnderstood
+from leadsman.model import Missing, NotUnderstood
 from leadsman.report.console import show
 
 ESCAPE = "\x1b"
@@ -131,6 +131,16 @@ def test_a_clean_capture_takes_few_lines(absent):
 
     assert "2 failure modes: 2 ABSENT" in lines[3]
     assert len(lines) < 12
+
+
+def test_what_could_not_be_had_is_named_with_the_reason(absent):
+    missing = tuple(Missing(f"jvm/{n}/heap.txt", "It is another user's", "jcmd") for n in range(7))
+
+    text = shown(replace(absent, missing=missing))
+
+    assert "Could not be had: 7 items" in text
+    assert "jvm/0/heap.txt: It is another user's" in text
+    assert "2 more" in text
 
 
 def test_files_that_were_not_understood_are_counted_and_the_first_are_named(absent):

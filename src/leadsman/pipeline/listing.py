@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from leadsman import vocabulary as names
-from leadsman.model import Diagnosis, ErrorGroup, Evidence, NotUnderstood
+from leadsman.model import Diagnosis, ErrorGroup, Evidence, Missing, NotUnderstood
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -17,21 +17,29 @@ if TYPE_CHECKING:
 GROUPS_SHOWN = 50
 """Kinds of errors listed for one capture."""
 
+NOT_LISTED = {names.SUBJECT_ACTIVE, names.SUBJECT_QUIET, names.SETTING, *names.LIFE, *names.STATE} - {
+    names.ITEM_MISSING
+}
+"""Names of ordinary life and of how things stood: they are no errors."""
+
+GROUP = f"""
+    CASE WHEN name IN ('{names.FILE_READ}', '{names.FILE_NOT_UNDERSTOOD}') THEN file
+         WHEN name = '{names.ITEM_MISSING}' THEN concat_ws(' ', labels['what'], text)
+         ELSE coalesce(labels['message'], labels['error'], source) END
+"""
+
 APPLICATION = "application"
 BROKER = "broker"
 
 
 def told_of(events: DataFrame) -> dict[str, list[Row]]:
     """Return what is listed besides findings, by capture: what was read, and errors with one example a group."""
-    quiet = (names.SUBJECT_ACTIVE, names.SUBJECT_QUIET, names.SETTING, *names.LIFE, *names.STATE)
-    grouped = events.where(~F.col("name").isin(*quiet))
+    grouped = events.where(~F.col("name").isin(*NOT_LISTED))
     until = F.coalesce(F.try_to_timestamp(F.col("labels")["until"]), F.col("at"))
     rows = (
         grouped.withColumn(
             "group",
-            F.when(F.col("name").isin(names.FILE_READ, names.FILE_NOT_UNDERSTOOD), F.col("file")).otherwise(
-                F.coalesce(F.col("labels")["message"], F.col("labels")["error"], F.col("source"))
-            ),
+            F.expr(GROUP),
         )
         .groupBy("capture", "name", "group")
         .agg(
@@ -45,9 +53,9 @@ def told_of(events: DataFrame) -> dict[str, list[Row]]:
         .collect()
     )
     spans = (
-        events.where(F.col("name") == names.SUBJECT_ACTIVE)
+        events.where(F.col("name").isin(names.SUBJECT_ACTIVE, *names.STATE))
         .groupBy("capture")
-        .agg(F.min("at").alias("first"), F.max(F.try_to_timestamp(F.col("labels")["until"])).alias("last"))
+        .agg(F.min("at").alias("first"), F.max(until).alias("last"))
         .withColumn("name", F.lit(names.SUBJECT_ACTIVE))
         .collect()
     )
@@ -61,7 +69,7 @@ def listing(told: Sequence[Row], *, benign: Mapping[str, str], explained: Collec
     """Return a diagnosis that holds only what is listed. `benign` gives the reason by event name."""
     files = _files(told)
     span = next((row for row in told if row["name"] == names.SUBJECT_ACTIVE), None)
-    silent = {*explained, *benign, names.FILE_READ, names.FILE_NOT_UNDERSTOOD, names.SUBJECT_ACTIVE}
+    silent = {*explained, *benign, names.FILE_READ, names.FILE_NOT_UNDERSTOOD, names.SUBJECT_ACTIVE, names.ITEM_MISSING}
     return Diagnosis(
         path="",
         verdicts={},
@@ -75,9 +83,9 @@ def listing(told: Sequence[Row], *, benign: Mapping[str, str], explained: Collec
         sources=tuple(sorted({name for row in files for name in _sources(row)})),
         not_understood=tuple(
             NotUnderstood(row["example"]["file"], row["example"]["text"])
-            for row in told
-            if row["name"] == names.FILE_NOT_UNDERSTOOD
+            for row in _named(told, names.FILE_NOT_UNDERSTOOD)
         ),
+        missing=tuple(sorted(map(_missing, _named(told, names.ITEM_MISSING)), key=lambda each: (each.what, each.why))),
         notes=tuple(_notes(files)),
     )
 
@@ -96,8 +104,18 @@ def visible_sources(told: Sequence[Row]) -> set[str]:
     return seen
 
 
+def _named(told: Iterable[Row], name: str) -> list[Row]:
+    return [row for row in told if row["name"] == name]
+
+
 def _files(told: Iterable[Row]) -> list[Row]:
-    return [row for row in told if row["name"] == names.FILE_READ]
+    return _named(told, names.FILE_READ)
+
+
+def _missing(row: Row) -> Missing:
+    example = row["example"]
+    labels = example["labels"]
+    return Missing(labels.get("what") or example["file"], example["text"] or "", labels.get("command") or "")
 
 
 def _sources(row: Row) -> set[str]:

@@ -189,5 +189,11 @@ def _unread(screen: Screen, diagnosis: Diagnosis) -> None:
     for part in parts[:FILES_NAMED]:
         screen.item(screen.marks.dot, f"{part.file}: {part.why}", indent=2)
     _left_out(screen, parts, FILES_NAMED, "more|more")
+    if diagnosis.missing:
+        screen.blank()
+        screen.say(("Could not be had: ", "bold"), count(len(diagnosis.missing), "item|items"))
+    for item in diagnosis.missing[:FILES_NAMED]:
+        screen.item(screen.marks.dot, f"{item.what}: {item.why}", indent=2)
+    _left_out(screen, diagnosis.missing, FILES_NAMED, "more|more")
     for note in diagnosis.notes:
         screen.say(("Note: ", "bold"), note)

@@ -56,6 +56,10 @@ def _capture(diagnosis: Diagnosis) -> Json:
         "lines": diagnosis.lines,
         "sources": list(diagnosis.sources),
         "not_understood": [{"file": whole(part.file), "why": whole(part.why)} for part in diagnosis.not_understood],
+        "missing": [
+            {"what": whole(item.what), "why": whole(item.why), "command": whole(item.command)}
+            for item in diagnosis.missing
+        ],
         "notes": _plain(diagnosis.notes),
         "verdicts": {mode: str(verdict) for mode, verdict in diagnosis.verdicts.items()},
         "findings": [_finding(finding) for finding in diagnosis.findings],

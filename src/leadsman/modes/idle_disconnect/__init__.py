@@ -56,7 +56,7 @@ MODE = FailureMode(
                 "The log does not reach back far enough before the failure, or its lines carry no time: what is needed "
                 "is the worker's whole log, from at least 15 minutes before the failure on.",
             ),
-            settled_by="leadsman diagnose FOLDER_WITH_THE_WHOLE_LOG_OF_THE_WORKER",
+            settled_by="leadsman collect logs WORKER_LOG_WITH_ITS_ROTATED_FILES",
         ),
         Link(
             id="severed",
@@ -72,7 +72,7 @@ MODE = FailureMode(
                 "No line tells what became of the connection. Log the client at INFO through one failure (Java: "
                 "org.apache.kafka.clients; librdkafka: log.connection.close=true).",
             ),
-            settled_by="leadsman diagnose FOLDER_WITH_THE_CLIENTS_LOG_AT_INFO",
+            settled_by="leadsman collect logs CLIENT_LOG_AT_INFO",
         ),
         Link(
             id="failed",
@@ -84,7 +84,7 @@ MODE = FailureMode(
             ),
             contradicted=("No use failed.",),
             not_visible=("No client or application log shows what became of the next use.",),
-            settled_by="leadsman diagnose FOLDER_WITH_THE_LOGS_OF_THE_WORKERS",
+            settled_by="leadsman collect logs LOGS_OF_ALL_WORKERS",
         ),
     ),
     rivals=(
