@@ -49,3 +49,12 @@ def test_the_output_of_the_script_is_a_capture(rows, tmp_path: Path) -> None:
     assert missing.subject == "broker-1"
     assert missing.labels == {"command": "no-such-program-at-all -x", "what": "b.txt", "exit": "127"}
     assert missing.text == (tmp_path / "pasted.txt").read_text().splitlines()[missing.line - 1]
+
+
+def test_why_a_command_failed_is_no_error_of_the_systems(folder: Folder, rows) -> None:
+    folder.take(Probe(file="a.txt", source="words", argv=("sh", "-c", "echo 'KafkaTimeoutError: no' >&2; exit 1")))
+
+    told = [row.name for row in rows(folder.path)]
+
+    assert "item.missing" in told
+    assert "error" not in told

@@ -69,7 +69,8 @@ class PartsReading:
         listener = Listener(self._listener.capture)
         reading = self._reading(part, form, first, listener)
         yield from reading.all(Block(data, len(data)) for data in whole)
-        yield from listener.unknown_errors()
+        if not part.exit:  # why a command failed is told by what is missing, and is no error of the system's
+            yield from listener.unknown_errors()
         self._listener.sources.update(_visible(listener.sources, timed=reading.timed))
 
     def _reading(self, part: Part, form: Format, first: bytes, listener: Listener) -> FileReading | OutputReading:
