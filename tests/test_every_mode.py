@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections.abc import Iterator
+from datetime import UTC
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,13 @@ import pytest
 from leadsman.catalogue import Mode, every_mode
 from leadsman.gate.program import Program, check
 from leadsman.model import State, Verdict, Words
+from leadsman.pipeline.events import Row
+from leadsman.pipeline.listing import APPLICATION, BROKER
+from leadsman.pipeline.read import read
+from leadsman.pipeline.streams import find
 from leadsman.report.excerpt import excerpt
 from leadsman.telemetry.source import every_source
-from leadsman.vocabulary import VOCABULARY
+from leadsman.vocabulary import FILE_READ, VOCABULARY
 from leadsman.words import fill, placeholders
 
 MODES = [pytest.param(mode, id=mode.name) for mode in every_mode()]
@@ -157,7 +162,7 @@ def test_a_failure_with_nothing_before_it_is_unknown(mode: Mode, folder: Path, d
 @pytest.mark.parametrize("mode", MODES)
 def test_a_capture_that_could_not_have_shown_the_symptom_is_unknown(mode: Mode, diagnosed, tmp_path: Path):
     broken = next(folder for folder in mode.recordings() if folder.name.startswith("broken"))
-    shutil.copytree(broken / "brokers", tmp_path / "brokers")
+    _copy_what_shows_no_symptom(mode, broken, tmp_path)
 
     (diagnosis,) = diagnosed([tmp_path])
 
@@ -170,6 +175,19 @@ def test_the_page_shows_the_lines_that_the_detector_quoted(mode: Mode, verdicts)
     quoted = excerpt(verdicts[str(mode.page_recording)], mode.name)
 
     assert mode.excerpt().splitlines() == [line.text for line in quoted]
+
+
+def _copy_what_shows_no_symptom(mode: Mode, capture: Path, to: Path) -> None:
+    """Copy the files of a capture that no source could have written which reports the mode's symptom."""
+    rows = [row for stream in find(str(capture)).streams for row in read(stream, UTC)]
+    read_files = [row for row in rows if isinstance(row, Row) and row.name == FILE_READ]
+    named = {row.file: set(row.labels["sources"].split(",")) - {""} or {APPLICATION} for row in read_files}
+    seen = {file: {BROKER} if BROKER in sources else sources for file, sources in named.items()}
+    blind = [file for file, sources in seen.items() if not sources & set(mode.card.symptom_sources)]
+    assert blind, f"every file of {capture} could have shown the symptom"
+    for file in blind:
+        (to / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(capture / file, to / file)
 
 
 def _symptoms_only(mode: Mode, folder: Path, diagnosed) -> list[str]:

@@ -140,6 +140,8 @@ RECIPES = {
             "org.apache.commons:commons-pool2:2.13.1",
         ),
     ),
+    # What brokers in production are scraped through. Newer than 1.0.1 is not in the central repository as one jar.
+    "metrics": Recipe((), ("io.prometheus.jmx:jmx_prometheus_javaagent:1.0.1",)),
     # Eclipse's compiler: one jar that compiles Java on a runtime without javac. Newer than 3.40 need Java 21.
     "ecj": Recipe((), ("org.eclipse.jdt:ecj:3.40.0",)),
 }

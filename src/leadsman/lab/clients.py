@@ -141,6 +141,8 @@ class Worker:
     program: Program
     log: Path
     told: list[Told] = field(default_factory=list)
+    most_held: int = 1
+    """The most producers that it has held at one time."""
     _answers: queue.Queue[tuple[float, dict[str, object] | None]] = field(default_factory=queue.Queue)
     """With the moment at which each came: a play can be busy with something else then."""
     _sent: int = 0
@@ -156,14 +158,21 @@ class Worker:
         settings: Mapping[str, object],
         folder: Path,
         place: Place = HERE,
+        hold: str = "1",
     ) -> Self:
-        """Start a program in `folder`, where its log will be. It is ready when it has answered for its first record."""
+        """Start a program in `folder`, where its log will be. It is ready when it has answered for its first record.
+
+        `hold`: how many producers it holds; `record` for a new one a record.
+        """
         log = folder / f"{name}.log"
-        command = client.command((name, topic), settings, log)
+        own = {
+            key: value.replace("{worker}", name) if isinstance(value, str) else value for key, value in settings.items()
+        }
+        command = client.command((name, topic, hold), own, log)
         environment = {"PYTHONPATH": str(SOURCES), **CLOCK}
         errors = folder / f"{name}.err"
         program = Program.start(name, command, folder=folder, errors=errors, environment=environment, way=place.way)
-        worker = cls(name=name, program=program, log=log)
+        worker = cls(name=name, program=program, log=log, most_held=_held(hold))
         threading.Thread(target=worker._listen, name=f"{name}-answers", daemon=True).start()
         return worker
 
@@ -174,11 +183,16 @@ class Worker:
                     self._answers.put((time.monotonic(), json.loads(line)))
         self._answers.put((time.monotonic(), None))
 
-    def send(self) -> None:
-        """Hand it its next event. Each needs an `answer` before the next is sent."""
+    def hold(self, how: str) -> None:
+        """Have it hold so many producers from now on; `record` for a new one a record."""
+        self.most_held = max(self.most_held, _held(how))
+        self.program.tell(f"hold {how}")
+
+    def send(self, *, size: int = 0) -> None:
+        """Hand it its next event, its value padded to `size`. Each needs an `answer` before the next is sent."""
         self._sent += 1
         self._sent_at = time.monotonic()
-        self.program.tell(f"send {self._sent}")
+        self.program.tell(f"send {self._sent} {size}")
 
     def answer(self, *, within: timedelta = ANSWER_WITHIN, first: bool = False) -> Told:
         """Wait for what became of the event, and keep it. ProgramDidNotAnswer if the program ended instead."""
@@ -199,9 +213,9 @@ class Worker:
         places = (self.log.with_suffix(".err"), self.log)
         return "\n".join(path.read_text(errors="replace")[-1500:] for path in places if path.exists())
 
-    def deliver(self) -> Told:
+    def deliver(self, *, size: int = 0) -> Told:
         """Send, and wait for the answer."""
-        self.send()
+        self.send(size=size)
         return self.answer()
 
     def quit(self) -> None:
@@ -215,3 +229,7 @@ class Worker:
 
     def __exit__(self, *_: object) -> None:
         self.program.kill()
+
+
+def _held(how: str) -> int:
+    return 1 if how == "record" else int(how)

@@ -12,7 +12,8 @@ from leadsman import jars, java
 from leadsman.errors import LabError
 from leadsman.lab import errand, kraft, zookeeper
 from leadsman.lab.ledger import read_topic
-from leadsman.lab.node import ADDRESS, CLOCK, START_WITHIN, Broker, Plan
+from leadsman.lab.node import CLOCK, START_WITHIN, Broker, Plan
+from leadsman.lab.ports import ADDRESS
 from leadsman.lab.process import TOOL_WITHIN, Program
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from leadsman.lab.fabric import Fabric, Site
     from leadsman.lab.network import Forwarder, Path
     from leadsman.lab.record import Recorder
-    from leadsman.model import Scenario
+    from leadsman.lab.watch import Watch
+    from leadsman.model import Harm, Scenario
 
 Script = Callable[["Worker"], None]
 """What one worker does, in a thread of its own."""
@@ -31,9 +32,11 @@ class Variant:
     """One way to play an experiment: broken, cured, or a near miss.
 
     `settings` are the programs', in the names of Kafka's Java documentation; `for_client` adds to them by client name.
-    `broker` adds to the scenario's broker settings. `path` is how the forwarder before the broker treats a connection
-    that the broker closed; None: no forwarder. `site` gives brokers and workers networks of their own. `stands_for` is
-    what the capture says about values that are scaled.
+    In a value, {worker} is the worker's name. `hold`: how many producers a worker holds, by its name, if not one;
+    `record` for a new one a record. `broker` adds to the scenario's broker settings. `heap_mb` and `jvm` are for the
+    brokers' Java. `watched`: they have a metrics agent and a log of their garbage collector. `path` is how the
+    forwarder before the broker treats a connection that the broker closed; None: no forwarder. `site` gives brokers
+    and workers networks of their own. `stands_for` is what the capture says about values that are scaled.
     """
 
     says: str
@@ -41,10 +44,19 @@ class Variant:
     workers: tuple[str, ...]
     settings: Mapping[str, str]
     for_client: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    hold: Mapping[str, str] = field(default_factory=dict)
     broker: Mapping[str, str] = field(default_factory=dict)
+    heap_mb: int = 256
+    jvm: tuple[str, ...] = ()
+    watched: bool = False
     path: Path | None = None
     site: Site | None = None
     stands_for: Mapping[str, str] = field(default_factory=dict)
+
+
+def nothing(_: Stage) -> Mapping[Harm, int]:
+    """Find no harm beside that of the records."""
+    return {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +64,8 @@ class Experiment:
     """One mode's experiment: a world, and the variants by name. `broken` and `cured` are always among them.
 
     `recordings` are the captures kept in the mode's folder: variant and client, by folder name. `assigned` are the
-    brokers of each of the topic's partitions, where it matters.
+    brokers of each of the topic's partitions, where it matters. `oracle` measures harm that is not in the records, when
+    the workers are gone. It reads no log and no file of the capture.
     """
 
     mode: str
@@ -61,6 +74,7 @@ class Experiment:
     recordings: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     topic: str = "orders"
     assigned: tuple[tuple[int, ...], ...] = ()
+    oracle: Callable[[Stage], Mapping[Harm, int]] = nothing
 
     def variant(self, name: str) -> Variant:
         """Return a variant by name; LabError names those that exist."""
@@ -83,12 +97,18 @@ class Stage:
     progress: Callable[[str], None]
     hire: Callable[[str, Mapping[str, str]], Worker]
     recorder: Recorder
+    watch: Watch
     fabric: Fabric | None = None
     _over: threading.Event = field(default_factory=threading.Event)
 
     def quiet(self, seconds: float) -> None:
         """Let a worker do nothing for so long: the wait is the experiment. It ends early when that is over."""
         self._over.wait(seconds)
+
+    def dismiss(self) -> None:
+        """Let every worker end in order."""
+        for worker in self.workers.values():
+            worker.quit()
 
     def warm_up(self, records: int = 2) -> None:
         """Have every worker deliver its first records, all side by side, so that its start is behind it."""

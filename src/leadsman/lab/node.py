@@ -5,35 +5,29 @@ Every node runs with relative paths, so that nothing of this machine stands in i
 
 from __future__ import annotations
 
-import random
 import shutil
 import signal
-import socket
-from contextlib import ExitStack, closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leadsman import jars, java
-from leadsman.errors import BrokerDidNotStart, LabError
-from leadsman.lab.process import HERE, LOOPBACK, Place, Program, undisturbed
+from leadsman.errors import BrokerDidNotStart
+from leadsman.lab import metrics
+from leadsman.lab.ports import ADDRESS, free_ports
+from leadsman.lab.process import HERE, Place, Program, undisturbed
 from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 START_WITHIN = (timedelta(seconds=30), timedelta(seconds=90))
 """Deadline of the first and of the second try. A quiet start takes 3 s, a busy one 15 s; 1 of 13 hung for ever."""
 
 STOP_WITHIN = timedelta(seconds=20)
 """An orderly stop takes 0.6 s quiet, several seconds when busy; afterwards the broker is killed."""
-
-LOWEST_PORT = 20_000
-"""Ports are taken between here and the range from which the kernel numbers outgoing connections: a client that keeps
-knocking at a stopped broker's port in that range sooner or later connects to itself."""
-
-ADDRESS = LOOPBACK
 
 CLOCK = {"TZ": "UTC"}
 """Log lines carry no zone. All programs of the lab write UTC."""
@@ -49,6 +43,8 @@ class Plan:
     `settings` hold for every broker and controller, `per_broker` (by id, from 1) go before them. `through` names, by
     broker id, the port of a forwarder that stands before that broker's second listener, PROXY. `places` are the
     networks that nodes run in, by id, where that is not this machine's own; `tools` is where what asks them runs.
+    `jvm` are options of each broker's Java. `watched`: brokers have a metrics agent and a log of their garbage
+    collector.
     """
 
     brokers: int = 1
@@ -56,6 +52,8 @@ class Plan:
     per_broker: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
     through: Mapping[int, int] = field(default_factory=dict)
     heap_mb: int = 256
+    jvm: tuple[str, ...] = ()
+    watched: bool = False
     kafka: str = "4.3.1"
     places: Mapping[int, Place] = field(default_factory=dict)
     tools: Place = HERE
@@ -114,6 +112,8 @@ class Broker:
     program: Program | None = None
     starts: int = 0
     """Starts tried so far: more than one means that a start hung, or that a fault stopped the broker."""
+    metrics_port: int | None = None
+    """Where its metrics agent answers."""
     _read_from: int = 0
 
     @property
@@ -148,10 +148,12 @@ class Broker:
         (self.folder / self.kind.logging_file).write_text(self.kind.logging, encoding="utf-8")
         lines = [f"{key}={value}\n" for key, value in self.settings.items()]
         (self.folder / self.kind.settings).write_text("".join(lines), encoding="utf-8")
+        if self.plan.watched and "PLAINTEXT" in self.ports:
+            self.metrics_port = metrics.prepare(self.folder)
 
-    def java(self, main: str, *arguments: str, heap_mb: int = 128) -> Program:
+    def java(self, main: str, *arguments: str, heap_mb: int = 128, jvm: tuple[str, ...] = ()) -> Program:
         """Start one of Kafka's own programs in this node's folder; what it prints goes to output.log there."""
-        options = ["-Dkafka.logs.dir=logs", self.kind.logging_option]
+        options = ["-Dkafka.logs.dir=logs", self.kind.logging_option, *jvm]
         class_path = jars.fetch(f"kafka-{self.plan.kafka}")
         command = [*java.command(main, class_path, heap_mb=heap_mb, options=options), *arguments]
         output = self.folder / "output.log"
@@ -170,7 +172,14 @@ class Broker:
         self._read_from = self.log.stat().st_size if self.log.exists() else 0
         self.starts += 1
         with undisturbed():
-            self.program = self.java(self.kind.main, self.kind.settings, heap_mb=self.plan.heap_mb)
+            self.program = self.java(self.kind.main, self.kind.settings, heap_mb=self.plan.heap_mb, jvm=self._jvm())
+
+    def _jvm(self) -> tuple[str, ...]:
+        """Return the options that only a broker's Java gets, and no tool's."""
+        if "PLAINTEXT" not in self.ports:
+            return ()
+        watched = () if self.metrics_port is None else metrics.options(self.metrics_port)
+        return (*self.plan.jvm, *watched)
 
     def start(self) -> None:
         """Start it and wait until it serves; once more if it hangs or dies on the way."""
@@ -244,19 +253,3 @@ def listeners_of(plan: Plan, node_id: int, ports: list[int]) -> tuple[dict[str, 
     """Take a broker's listeners from `ports`: what it listens on, and what clients are told."""
     listens = {"PLAINTEXT": ports[0], **({"PROXY": ports[1]} if node_id in plan.through else {})}
     return listens, listens | ({"PROXY": plan.through[node_id]} if node_id in plan.through else {})
-
-
-def free_ports(count: int) -> list[int]:
-    """Return ports that nobody listens on now. All are held while the next is sought, so none comes twice."""
-    lowest_outgoing = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text(encoding="ascii").split()[0])
-    candidates = random.sample(range(LOWEST_PORT, max(lowest_outgoing, LOWEST_PORT + 5000)), 50 * count)
-    found: list[int] = []
-    with ExitStack() as held:
-        for port in candidates:
-            sock = held.enter_context(closing(socket.socket()))
-            with suppress(OSError):
-                sock.bind((ADDRESS, port))
-                found.append(port)
-            if len(found) == count:
-                return found
-    raise LabError(f"No {count} free ports on {ADDRESS} between {LOWEST_PORT} and {lowest_outgoing}.")

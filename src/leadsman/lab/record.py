@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from leadsman.capture import Absent, Item, Manifest, read_manifest, write_file, write_manifest
+from leadsman.lab import metrics
 from leadsman.lab.process import SOURCES
 from leadsman.sections import Section, exit_line, head_line
 
@@ -94,6 +96,22 @@ class Recorder:
                 self.copy(log, f"{broker.place}/{log.name}", source=source, command=f"logs/{log.name}")
             name = broker.kind.settings
             self.copy(broker.folder / name, f"{broker.place}/{name}", source="broker_settings", command=name)
+
+    def collectors(self, brokers: Sequence[Broker]) -> None:
+        """Add the logs of the garbage collectors that brokers have."""
+        for broker in brokers:
+            if broker.metrics_port is not None:
+                place = f"jvm/broker-{broker.id}/gc.log"
+                self.copy(broker.folder / metrics.GC_LOG, place, source="gc_log", command="-Xlog:gc*")
+
+    def snapshots(self, brokers: Sequence[Broker], topic: str) -> None:
+        """Add the snapshots of producer state that stopped brokers left in the topic's folders."""
+        for broker in brokers:
+            for path in sorted((broker.folder / "data").glob(f"{topic}-*/*.snapshot")):
+                file = f"data/broker-{broker.id}/{path.parent.name}/{path.name}"
+                (self.folder / file).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, self.folder / file)
+                self._items.append(Item(file=file, source="snapshot", command=f"cp {file}", at=datetime.now(UTC)))
 
     def finish(
         self,

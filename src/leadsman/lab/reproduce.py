@@ -19,6 +19,7 @@ from leadsman.lab.ledger import Ledger, judge
 from leadsman.lab.network import Forwarder
 from leadsman.lab.process import HERE, undisturbed
 from leadsman.lab.record import Recorder
+from leadsman.lab.watch import Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -34,7 +35,8 @@ def in_silence(_: str) -> None:
 class Outcome:
     """What came of one run.
 
-    `harm` counts records by kind of harm; `lasted` is seconds by phase; `kept` is a copy of the lab's own folder.
+    `harm` counts by kind of harm, of records and of brokers; `lasted` is seconds by phase; `kept` is a copy of the
+    lab's own folder.
     """
 
     mode: str
@@ -51,8 +53,8 @@ class Outcome:
 
     @property
     def harmed(self) -> bool:
-        """Whether any record was lost, duplicated, delayed or stalled."""
-        return not self.ledger.harmless
+        """Whether anything was harmed."""
+        return any(self.harm.values())
 
 
 @dataclass(slots=True, kw_only=True)
@@ -130,6 +132,9 @@ def _plan(play: _Run, forwarder: Forwarder | None, fabric: Fabric | None) -> Pla
         brokers=experiment.scenario.brokers,
         settings={**experiment.scenario.broker, **variant.broker},
         through={} if forwarder is None else {1: forwarder.port},
+        heap_mb=variant.heap_mb,
+        jvm=variant.jvm,
+        watched=variant.watched,
         kafka=kafka,
     )
 
@@ -155,7 +160,13 @@ def _set(
         own, _ = client.translate({"bootstrap.servers": bootstrap, **settings, **more})
         with undisturbed():
             worker = clients.Worker.start(
-                name, client, topic=play.experiment.topic, settings=own, folder=folder, place=place
+                name,
+                client,
+                topic=play.experiment.topic,
+                settings=own,
+                folder=folder,
+                place=place,
+                hold=variant.hold.get(name, "1"),
             )
             workers[name] = stack.enter_context(worker)
         return worker
@@ -165,13 +176,15 @@ def _set(
             fabric.launch(name, *variant.site.workers[name])
         hire(name, {})
     notes = [f"{client.name} has no setting {name}; it was left out." for name in lacking]
+    recorder = Recorder(play.out, working_folder=cluster.folder, began=play.began)
     stage = Stage(
         cluster=cluster,
         forwarder=forwarder,
         workers=workers,
         progress=play.progress,
         hire=hire,
-        recorder=Recorder(play.out, working_folder=cluster.folder, began=play.began),
+        recorder=recorder,
+        watch=Watch(cluster, topic=play.experiment.topic, recorder=recorder),
         fabric=fabric,
     )
     return stage, settings, notes
@@ -186,14 +199,19 @@ def _play(play: _Run, stage: Stage, settings: Mapping[str, str], notes: list[str
         play.phase("incident", play.plays.says)
         play.plays.play(stage)
         play.phase("record", "Recording the capture and reading the topic back")
-        for worker in stage.workers.values():
-            worker.quit()
+        stage.dismiss()
         described = describing.output.read()
         describing.ended(within=TOOL_WITHIN)
+    harm = {kind.value: count for kind, count in play.experiment.oracle(stage).items()}
     ledger = _judge(play, stage)
     recorder.workers(tuple(stage.workers.values()), play.client)
     recorder.brokers(stage.cluster.nodes)
     recorder.text("kafka/topics.txt", described, source="topics", command="kafka-topics --describe")
+    if play.plays.watched:
+        recorder.collectors(stage.cluster.brokers)
+        for broker in stage.cluster.brokers:
+            broker.stop()
+        recorder.snapshots(stage.cluster.brokers, play.experiment.topic)
     recorder.finish(
         ran=_call(play),
         versions={"kafka": play.kafka, play.client.library: play.client.version},
@@ -201,7 +219,7 @@ def _play(play: _Run, stage: Stage, settings: Mapping[str, str], notes: list[str
         settings=settings,
         notes=notes,
     )
-    return _outcome(play, ledger, _keep(play, stage) if keep else None)
+    return _outcome(play, ledger, {**ledger.harm, **harm}, _keep(play, stage) if keep else None)
 
 
 def _call(play: _Run) -> str:
@@ -217,14 +235,14 @@ def _judge(play: _Run, stage: Stage) -> Ledger:
     return judge(told, stage.cluster.read_topic(play.experiment.topic))
 
 
-def _outcome(play: _Run, ledger: Ledger, kept: Path | None) -> Outcome:
+def _outcome(play: _Run, ledger: Ledger, harm: Mapping[str, int], kept: Path | None) -> Outcome:
     return Outcome(
         mode=play.experiment.mode,
         variant=play.variant,
         client=play.client.label,
         kafka=play.kafka,
         capture=play.out,
-        harm=ledger.harm,
+        harm=harm,
         ledger=ledger,
         began=play.began,
         ended=datetime.now(UTC),

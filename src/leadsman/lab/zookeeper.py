@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leadsman.lab.node import (
-    ADDRESS,
     Broker,
     Kind,
     Plan,
-    free_ports,
     listeners_of,
     small_settings,
     written,
 )
+from leadsman.lab.ports import ADDRESS, free_ports
 
 if TYPE_CHECKING:
     from pathlib import Path

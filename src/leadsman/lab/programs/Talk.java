@@ -1,5 +1,7 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Properties;
 import java.util.concurrent.ExecutionException;
 import org.apache.kafka.clients.producer.KafkaProducer;
@@ -9,39 +11,95 @@ import org.apache.kafka.clients.producer.RecordMetadata;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** A small service with the Java client. Arguments: worker, topic, settings as name=value. Talks as talking.py says. */
+/** A small service with the Java client. Arguments: worker, topic, hold, settings as name=value. As talking.py says. */
 public final class Talk {
     private static final Logger LOG = LoggerFactory.getLogger("com.example.orders.OrderHandler");
 
-    public static void main(String[] arguments) throws Exception {
-        String worker = arguments[0];
-        String topic = arguments[1];
-        Properties settings = new Properties();
+    private final String worker;
+    private final String topic;
+    private final Properties settings = new Properties();
+    private final List<Producer<String, String>> held = new ArrayList<>();
+    private int used;
+
+    private Talk(String worker, String topic) {
+        this.worker = worker;
+        this.topic = topic;
         String strings = "org.apache.kafka.common.serialization.StringSerializer";
         settings.put("key.serializer", strings);
         settings.put("value.serializer", strings);
-        for (int i = 2; i < arguments.length; i++) {
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        Talk talk = new Talk(arguments[0], arguments[1]);
+        for (int i = 3; i < arguments.length; i++) {
             int equals = arguments[i].indexOf('=');
-            settings.put(arguments[i].substring(0, equals), arguments[i].substring(equals + 1));
+            talk.settings.put(arguments[i].substring(0, equals), arguments[i].substring(equals + 1));
         }
-        try (Producer<String, String> producer = new KafkaProducer<>(settings)) {
-            BufferedReader commands = new BufferedReader(new InputStreamReader(System.in));
-            String line;
-            while ((line = commands.readLine()) != null && !line.equals("quit")) {
-                handle(producer, topic, worker, line.substring("send ".length()));
+        talk.hold(arguments[2]);
+        BufferedReader commands = new BufferedReader(new InputStreamReader(System.in));
+        String line;
+        while ((line = commands.readLine()) != null && !line.equals("quit")) {
+            String[] words = line.split(" ");
+            if (words[0].equals("hold")) {
+                talk.hold(words[1]);
+            } else {
+                talk.handle(words[1], words.length > 2 ? Integer.parseInt(words[2]) : 0);
             }
-            LOG.info("Shutting down");
+        }
+        LOG.info("Shutting down");
+        talk.close();
+    }
+
+    private void hold(String how) {
+        close();
+        for (int i = how.equals("record") ? 0 : Integer.parseInt(how); i > 0; i--) {
+            held.add(made());
         }
     }
 
-    private static void handle(Producer<String, String> producer, String topic, String worker, String event) {
+    private Producer<String, String> made() {
+        Producer<String, String> producer = new KafkaProducer<>(settings);
+        if (settings.containsKey("transactional.id")) {
+            producer.initTransactions();
+        }
+        return producer;
+    }
+
+    private void close() {
+        held.forEach(Producer::close);
+        held.clear();
+    }
+
+    private RecordMetadata deliver(String value) throws Exception {
+        if (!held.isEmpty()) {
+            return deliver(held.get(used++ % held.size()), value);
+        }
+        try (Producer<String, String> producer = made()) {
+            return deliver(producer, value);
+        }
+    }
+
+    private RecordMetadata deliver(Producer<String, String> producer, String value) throws Exception {
+        boolean transactional = settings.containsKey("transactional.id");
+        if (transactional) {
+            producer.beginTransaction();
+        }
+        RecordMetadata sent = producer.send(new ProducerRecord<>(topic, value)).get();
+        if (transactional) {
+            producer.commitTransaction();
+        }
+        return sent;
+    }
+
+    private void handle(String event, int size) {
         LOG.info("Handling event {}", event);
         String value = worker + ":" + event;
         long began = System.nanoTime();
         String result = "ok";
         long offset = -1;
         try {
-            RecordMetadata sent = producer.send(new ProducerRecord<>(topic, value)).get();
+            String padded = size > value.length() ? String.format("%-" + size + "s", value) : value;
+            RecordMetadata sent = deliver(padded);
             offset = sent.offset();
             LOG.info("Event {} delivered to {}@{} in {} ms", event, topic + "-" + sent.partition(), offset, since(began));
         } catch (Exception error) {

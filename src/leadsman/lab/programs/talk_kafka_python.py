@@ -7,28 +7,42 @@ import sys
 import kafka
 from kafka import KafkaProducer
 
-from leadsman.lab.programs.talking import ANSWER_SECONDS, Delivery, NotDelivered, say_settings, start, talk
+from leadsman.lab.programs.talking import ANSWER_SECONDS, Call, Delivery, NotDelivered, say_settings, start, talk
 
 TOLD = ("acks", "retries", "connections_max_idle_ms", "request_timeout_ms", "delivery_timeout_ms", "enable_idempotence")
 """Settings that are logged also where they are defaults."""
 
 
-def main() -> None:
-    """Make one producer for the life of the process, and talk."""
-    call = start(sys.argv[1:])
-    producer = KafkaProducer(**call.settings)
-    known = {name: producer.config[name] for name in (*TOLD, *call.settings)}
-    say_settings(f"kafka-python {kafka.__version__}", {name.replace("_", "."): value for name, value in known.items()})
+class Sender:
+    """One producer, which says its settings when it is made."""
 
-    def deliver(value: str) -> Delivery:
+    def __init__(self, call: Call) -> None:
+        self._topic = call.topic
+        self._producer = KafkaProducer(**call.settings)
+        config = self._producer.config
+        known = {name.replace("_", "."): config[name] for name in (*TOLD, *call.settings)}
+        say_settings(f"kafka-python {kafka.__version__}", known)
+
+    def deliver(self, value: str) -> Delivery:
+        """Send one record and wait for its answer."""
         try:
-            sent = producer.send(call.topic, value.encode()).get(timeout=ANSWER_SECONDS)
+            sent = self._producer.send(self._topic, value.encode()).get(timeout=ANSWER_SECONDS)
         except Exception as error:
             raise NotDelivered(repr(error)) from error
         return Delivery(sent.partition, sent.offset)
 
-    talk(call, deliver)
-    producer.close(timeout=5)
+    def breathe(self) -> None:
+        """Nothing to serve: it has a thread of its own."""
+
+    def close(self) -> None:
+        """Let go of it."""
+        self._producer.close(timeout=5)
+
+
+def main() -> None:
+    """Talk."""
+    call = start(sys.argv[1:])
+    talk(call, lambda: Sender(call))
 
 
 if __name__ == "__main__":

@@ -26,6 +26,18 @@ SOURCE = Source(
             r"Failed (?:re-)?authentication with [^\n]{0,80}/(?P<address>[^ \n]+) \(",
         ),
         Signature(
+            v.PRODUCERS_COUNTED,
+            r"\[ProducerStateManager partition=(?P<topic>[\w.-]+)-(?P<partition>\d+)\] Wrote producer snapshot "
+            r"at offset (?P<offset>\d+) with (?P<value>\d+) producer ids\b",
+            labels={"via": "broker_log"},
+        ),
+        # The request log, at DEBUG: the only place in which a broker says who asks for ids.
+        Signature(
+            v.PRODUCER_ID_TAKEN,
+            r'"clientId":"(?P<client_id>[^"\n]{1,200})","requestApiKeyName":"INIT_PRODUCER_ID"[^\n]{0,900}'
+            r'"connection":"[^"\n]{1,60}-(?P<host>[^"\n-]{1,60}):\d+-',
+        ),
+        Signature(
             v.CONNECTION_LOST,
             r"java\.io\.IOException: Connection to (?P<node>[^ \n]+) was disconnected before the response was read",
             labels={"api": "FETCH"},

@@ -112,6 +112,7 @@ GROUPS = (
 
 STARTS = (
     Signature(v.CLIENT_STARTED, r"(?P<client>Producer|Consumer|AdminClient|Streams)Config values:"),
+    Signature(v.PRODUCER_ID_TAKEN, r"ProducerId set to (?P<id>\d+) with epoch (?P<epoch>\d+)\b"),
     # Brokers print their version in the same words.
     Signature(v.CLIENT_STARTED, r"Kafka version ?: (?P<version>\d+\.\d+\.\d+)\b", names_source=False),
 )

@@ -6,13 +6,13 @@ The output does not say of which partition: the command does, which stands above
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from leadsman import vocabulary as v
 from leadsman.telemetry.bulk import NEWLINE
+from leadsman.telemetry.census import summary
 from leadsman.telemetry.reading import About, Facts, Reading, fact, told_by
 from leadsman.telemetry.source import Source
 
@@ -23,17 +23,16 @@ if TYPE_CHECKING:
 
 LAST_COLUMN = b"CurrentTransactionStartOffset"
 WIDTH = 6
-EPOCH, SEQUENCE, TIMESTAMP = 1, 3, 4
+NEEDED = [2, 3, 4]
 """Columns: id, epoch, coordinator's epoch, last sequence, last timestamp, offset of the open transaction or None."""
 
 NO_NUMBER = re.compile(rb"[^0-9\s\-]")
 
 
 def _facts(blocks: Iterable[bytes], about: About) -> Iterator[Facts]:
-    """Count whole blocks: of ten million ids no ten million objects are made."""
-    heading, above, count, single, text = 0, 0, 0, 0, ""
-    oldest: list[int] = []
-    newest: list[int] = []
+    """Read whole blocks: of ten million ids no ten million objects are made."""
+    heading, above, text = 0, 0, ""
+    tables: list[NDArray[np.int64]] = []
     for block in blocks:
         start = 0
         if not heading and (at := block.find(LAST_COLUMN)) >= 0:
@@ -41,27 +40,14 @@ def _facts(blocks: Iterable[bytes], about: About) -> Iterator[Facts]:
             heading = above + block.count(b"\n", 0, at) + 1
             text = block[block.rfind(b"\n", 0, at) + 1 : start].decode("utf-8", "replace").rstrip("\r\n")
         if heading:
-            table = _table(block[start:])
-            count += len(table)
-            single += int(np.count_nonzero((table[:, SEQUENCE] == 0) & (table[:, EPOCH] == 0)))
-            times = table[:, TIMESTAMP][table[:, TIMESTAMP] >= 0]
-            oldest += [int(times.min())] if len(times) else []
-            newest += [int(times.max())] if len(times) else []
+            tables.append(_table(block[start:])[:, NEEDED])
         above += int(np.count_nonzero(np.frombuffer(block, np.uint8) == NEWLINE))
     if heading:
-        yield fact(
-            v.PRODUCERS_COUNTED,
-            heading,
-            text,
-            float(count),
-            via="describe_producers",
-            topic=about.option("--topic"),
-            partition=about.option("--partition"),
-            broker=about.option("--broker-id"),
-            single=str(single),
-            oldest=_iso(min(oldest, default=None)),
-            newest=_iso(max(newest, default=None)),
-        )
+        coordinator, sequence, timestamp = np.concatenate(tables).T
+        value, labels = summary(sequence, timestamp, at=about.at, coordinator_epoch=coordinator)
+        labels |= {"via": "describe_producers"}
+        labels |= {name: told for name in ("topic", "partition") if (told := about.option(f"--{name}"))}
+        yield fact(v.PRODUCERS_COUNTED, heading, text, value, broker=about.option("--broker-id"), **labels)
 
 
 def _table(block: bytes) -> NDArray[np.int64]:
@@ -71,10 +57,6 @@ def _table(block: bytes) -> NDArray[np.int64]:
         digits = digits[: digits.rfind(b"\n", 0, strange.start()) + 1]
     numbers = np.fromstring(digits.decode("ascii"), np.int64, sep=" ") if digits.strip() else np.empty(0, np.int64)
     return numbers[: len(numbers) // WIDTH * WIDTH].reshape(-1, WIDTH)
-
-
-def _iso(ms: int | None) -> str | None:
-    return None if ms is None else datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
 
 
 SOURCE = Source(
