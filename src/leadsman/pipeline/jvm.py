@@ -106,10 +106,16 @@ def spark_home() -> Path:
     return Path(spec.origin).parent
 
 
+LEFT_OUT = ("spark-mllib_",)
+"""Jars of Spark that we start without: the one of MLlib registers two functions in each session by Scala's reflection,
+a second of each start."""
+
+
 def class_path(jars: Sequence[Path]) -> str:
     """Return Spark's class path: each jar by name and in order, because an archive fits one class path only."""
     home = spark_home()
-    return os.pathsep.join([f"{home}/conf/", *map(str, sorted((home / "jars").glob("*.jar"))), *map(str, sorted(jars))])
+    own = sorted(jar for jar in (home / "jars").glob("*.jar") if not jar.name.startswith(LEFT_OUT))
+    return os.pathsep.join([f"{home}/conf/", *map(str, own), *map(str, sorted(jars))])
 
 
 def archive_of(java: Path, classes: str) -> Path:

@@ -153,7 +153,14 @@ def _local(wanted: Wanted) -> Iterator[SparkSession]:
         yield spark
     finally:
         spark.stop()
+        _let_go(spark)
         stop()
+
+
+def _let_go(spark: SparkSession) -> None:
+    """Tell py4j that its JVM is about to end: to let go of objects there it would call it still, and log an error."""
+    gateway: Any = spark.sparkContext._gateway  # noqa: SLF001 - PySpark gives no other way to it
+    gateway._gateway_client.is_connected = False  # noqa: SLF001 - nor py4j
 
 
 def _own_jvm(master: str, settings: Mapping[str, str], wanted: Wanted) -> tuple[SparkSession, Callable[[], object]]:

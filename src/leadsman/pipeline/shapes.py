@@ -1,9 +1,9 @@
 """Small Spark pieces that detectors are made of: events in, observations out.
 
 An observation says what the telemetry shows of one link of a causal chain, for one subject (`*`: for the whole
-capture). Every detector returns a frame with the columns of `OBSERVATION`. The pieces are SQL expressions as text:
-one expression is one call into the JVM, where the same of Column objects is dozens, and planning is what a diagnosis
-of a small capture spends its time on.
+capture). Every detector returns a frame with the columns of `OBSERVATION`. The pieces are SQL as text, and many steps
+make one statement (`table`): a call into the JVM for each step, or for each Column, is what a diagnosis of a small
+capture would spend its time on.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import Column, DataFrame
 
@@ -40,6 +40,37 @@ class Detection(NamedTuple):
     observations: DataFrame
     points: DataFrame
     kept: tuple[DataFrame, ...] = ()
+
+
+def table(frames: Mapping[str, DataFrame], steps: Mapping[str, str]) -> DataFrame:
+    """Return the last of several named queries; each can read the frames and the queries before it, by name.
+
+    Planned at once: 35 steps planned one by one took 2.0 s cold, the same in three statements 0.8 s. A query that is
+    read twice is computed twice; persist it as a frame of its own.
+    """
+    *earlier, (_, last) = steps.items()
+    named = ",\n".join(f"{name} AS (\n{query}\n)" for name, query in earlier)
+    shown = ", ".join(f"{name} AS (SELECT * FROM {{{name}}})" for name in frames)
+    first = next(iter(frames.values()))
+    return first.sparkSession.sql(f"WITH {shown}{f', {_literal(named)}' if named else ''}\n{_literal(last)}", **frames)
+
+
+def settled(frame: DataFrame) -> DataFrame:
+    """Return a small frame computed, its plan cut off: it is read several times, and plans are copied where they are.
+
+    Three statements on top of persisted frames took 9 s to plan that took 0.4 s on top of settled ones.
+    """
+    return frame.localCheckpoint()
+
+
+def _literal(query: str) -> str:
+    """Return the query with its braces doubled: in PySpark's `sql` a single one begins a frame's name."""
+    return query.replace("{", "{{").replace("}", "}}")
+
+
+def quoted(*texts: str) -> str:
+    """Return texts as SQL literals, for `IN (...)`."""
+    return ", ".join("'" + text.replace("'", "''") + "'" for text in texts)
 
 
 def columns(*expressions: str) -> list[Column]:

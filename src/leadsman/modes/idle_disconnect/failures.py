@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
-
 from leadsman import vocabulary as names
-from leadsman.pipeline.shapes import columns
+from leadsman.pipeline.shapes import quoted
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from collections.abc import Mapping
 
 SEVERED = (names.CONNECTION_LOST, names.CONNECTION_RESET, names.REQUEST_TIMED_OUT)
 FAILED = (names.RECORD_FAILED, names.RECORD_EXPIRED)
@@ -24,7 +22,7 @@ OF_BROKER = f"coalesce(name = '{names.FILE_READ}' AND array_contains(split(label
 NETWORK = "NETWORK_EXCEPTION|REQUEST_TIMED_OUT|RequestTimedOut|TRANSPORT|transport|[Dd]isconnect|ConnectionError"
 """What a retry or a failed record must have failed with: one after NOT_LEADER is another story."""
 
-LOST_UNDER_WAY = f"name IN {SEVERED} AND coalesce(labels['api'], '') <> 'FETCH'"
+LOST_UNDER_WAY = f"name IN ({quoted(*SEVERED)}) AND coalesce(labels['api'], '') <> 'FETCH'"
 """A consumer's fetch is asked for again: nothing is lost with it."""
 
 GAVE_UP = (
@@ -37,107 +35,124 @@ IS_SEVERED = f"(({LOST_UNDER_WAY}) OR ({GAVE_UP}))"
 FROZEN = "(?:REPORT|END) RequestId|platform[.](?:report|runtimeDone)"
 """The last line before a gap in which AWS Lambda froze the runtime."""
 
+IS_IDLE_LIMIT = f"name = '{names.SETTING}' AND labels['key'] = 'connections.max.idle.ms'"
+LIMIT = "try_cast(labels['value'] AS DOUBLE) / 1000"
+BY_BROKER = "coalesce(labels['owner'], '') = 'broker'"
 
-def failures_of(
-    events: DataFrame, captures: DataFrame, *, apart: float, reset: float, stall: float, near: float, history: float
-) -> DataFrame:
-    """Return one row a failure of a subject. All distances are seconds, as `detect` explains them."""
-    harmed = _harmed(events, reset=reset, stall=stall, near=near)
-    return _judged(_episodes(harmed, apart=apart, reset=reset, stall=stall), captures, history=history)
+EVERY_SECOND = "PARTITION BY capture, subject ORDER BY second"
+LINE = "struct(file, line, at, text)"
+TIMED_OUT = f"name = '{names.REQUEST_TIMED_OUT}'"
+LONGEST_FIRST = "(a, b) -> CASE WHEN a.value > b.value THEN -1 WHEN a.value < b.value THEN 1 ELSE 0 END"
 
 
-def _harmed(events: DataFrame, *, reset: float, stall: float, near: float) -> DataFrame:
+def failures_of(*, apart: float, reset: float, stall: float, near: float, history: float) -> Mapping[str, str]:
+    """Return the steps from `events` to one row a failure. All distances are seconds, as `detect` explains them."""
+    return {
+        **_harmed(reset=reset, stall=stall, near=near),
+        **_episodes(apart=apart, reset=reset, stall=stall),
+        "captures": CAPTURES,
+        "failures": _judged(history=history),
+    }
+
+
+def _harmed(*, reset: float, stall: float, near: float) -> Mapping[str, str]:
     """Return the lines that tell of harm, each with the quiet gap before it and with what else broke around it."""
-    of_subject = "PARTITION BY capture, subject ORDER BY second RANGE BETWEEN"
-    nearby = f"{near}D PRECEDING AND {near}D FOLLOWING"
-    gap = f"CASE WHEN name = '{names.SUBJECT_QUIET}' THEN struct(value, file, line, at, text, labels) END"
-    shown = (
-        events.where(F.col("name").isin(*SEVERED, *FAILED, names.PRODUCE_RETRIED, *AROUND))
-        .where("subject IS NOT NULL")
-        .selectExpr("*", "coalesce(CAST(at AS DOUBLE), 0D) AS second", f"{gap} AS gap")
-        .selectExpr(
-            "*",
-            f"collect_list(gap) OVER ({of_subject} {stall + reset}D PRECEDING AND 0.001D FOLLOWING) AS gaps_before",
-            f"count_if(name IN {UNREACHABLE}) OVER ({of_subject} {nearby}) AS refused",
-            f"count_if(name = '{names.AUTHENTICATION_FAILED}') OVER ({of_subject} {nearby}) AS denied",
-            f"min(IF(name = '{names.SUBJECT_ACTIVE}', at, NULL)) OVER (PARTITION BY capture, subject) AS first_seen",
-            f"max({OF_BROKER}) OVER (PARTITION BY capture, subject) AS is_broker",
-        )
-    )
-    return shown.where(f"NOT is_broker AND ({IS_SEVERED} OR name IN {FAILED})").withColumn(
-        "severed", F.expr(IS_SEVERED)
-    )
+    nearby = f"{EVERY_SECOND} RANGE BETWEEN {near}D PRECEDING AND {near}D FOLLOWING"
+    before = f"{EVERY_SECOND} RANGE BETWEEN {stall + reset}D PRECEDING AND 0.001D FOLLOWING"
+    return {
+        "shown": f"""
+            SELECT *, coalesce(CAST(at AS DOUBLE), 0D) AS second,
+                CASE WHEN name = '{names.SUBJECT_QUIET}' THEN struct(value, file, line, at, text, labels) END AS gap
+            FROM events
+            WHERE subject IS NOT NULL AND name IN ({quoted(*SEVERED, *FAILED, names.PRODUCE_RETRIED, *AROUND)})
+        """,
+        "around": f"""
+            SELECT *, collect_list(gap) OVER ({before}) AS gaps_before,
+                count_if(name IN ({quoted(*UNREACHABLE)})) OVER ({nearby}) AS refused,
+                count_if(name = '{names.AUTHENTICATION_FAILED}') OVER ({nearby}) AS denied,
+                min(IF(name = '{names.SUBJECT_ACTIVE}', at, NULL)) OVER (PARTITION BY capture, subject) AS first_seen,
+                max({OF_BROKER}) OVER (PARTITION BY capture, subject) AS is_broker
+            FROM shown
+        """,
+        "harmed": f"""
+            SELECT *, {IS_SEVERED} AS severed FROM around
+            WHERE NOT is_broker AND ({IS_SEVERED} OR name IN ({quoted(*FAILED)}))
+        """,
+    }
 
 
-def captures_of(events: DataFrame) -> DataFrame:
-    """Return one row a capture: what was configured, and when brokers came and went."""
-    is_idle = f"name = '{names.SETTING}' AND labels['key'] = 'connections.max.idle.ms'"
-    number = "try_cast(labels['value'] AS DOUBLE) / 1000"
-    by_broker = "coalesce(labels['owner'], '') = 'broker'"
-    return events.groupBy("capture").agg(
-        F.expr(f"min(CASE WHEN {is_idle} AND {by_broker} THEN {number} END) AS broker_limit"),
-        F.expr(f"min(CASE WHEN {is_idle} AND NOT {by_broker} AND {number} > 0 THEN {number} END) AS client_limit"),
-        F.expr(f"collect_set(CASE WHEN name IN {BROKER_LIFE} THEN at END) AS broker_life"),
-        F.expr(f"coalesce(sum(IF({OF_BROKER}, value, 0)), 0) AS broker_lines"),
-        F.expr(f"count_if(name = '{names.CONNECTION_CLOSED}') AS closed"),
-    )
+CAPTURES = f"""
+    SELECT capture,
+        min(CASE WHEN {IS_IDLE_LIMIT} AND {BY_BROKER} THEN {LIMIT} END) AS broker_limit,
+        min(CASE WHEN {IS_IDLE_LIMIT} AND NOT {BY_BROKER} AND {LIMIT} > 0 THEN {LIMIT} END) AS client_limit,
+        collect_set(CASE WHEN name IN ({quoted(*BROKER_LIFE)}) THEN at END) AS broker_life,
+        coalesce(sum(IF({OF_BROKER}, value, 0)), 0) AS broker_lines,
+        count_if(name = '{names.CONNECTION_CLOSED}') AS closed
+    FROM events GROUP BY capture
+"""
+"""One row a capture: what was configured, and when brokers came and went."""
 
 
-def _episodes(harmed: DataFrame, *, apart: float, reset: float, stall: float) -> DataFrame:
+def _episodes(*, apart: float, reset: float, stall: float) -> Mapping[str, str]:
     """Return one row a failure: its lines, when its request was sent, and the quiet gap that ended then."""
-    of_subject = "PARTITION BY capture, subject ORDER BY second, line"
-    line = "struct(file, line, at, text)"
-    timed_out = f"name = '{names.REQUEST_TIMED_OUT}'"
-    told = (
-        harmed.selectExpr("*", f"second - lag(second) OVER ({of_subject}) < {apart}D AS goes_on")
-        .selectExpr("*", f"count_if(NOT coalesce(goes_on, false)) OVER ({of_subject}) AS episode")
-        .groupBy("capture", "subject", "episode")
-        .agg(
-            *columns(
-                "min(at) AS failed_at",
-                "max(at) AS failed_until",
-                "min(first_seen) AS first_seen",
-                "min(second) AS second",
-                "min_by(gaps_before, second) AS gaps",
-                f"max(IF({timed_out}, value, NULL)) AS in_flight",
-                f"collect_set(CASE WHEN severed THEN {line} END) AS severed_lines",
-                f"collect_set({line}) AS told_lines",
-                "max(severed) AS severed",
-                f"max({timed_out}) AS timed_out",
-                f"max(name = '{names.CONNECTION_RESET}') AS reset",
-                f"max(name = '{names.PRODUCE_RETRIED}') AS retried",
-                f"max(name IN {FAILED}) AS lost",
-                "max(refused) AS refused",
-                "max(denied) AS denied",
-                "max(labels['client_id']) AS client_id",
-            ),
-        )
-        .where("severed")
-    )
     silence = f"get(filter(gaps, g -> abs(CAST(g.at AS DOUBLE) - second) < 0.002D AND g.value <= {stall}D), 0).value"
-    longest_first = "(a, b) -> CASE WHEN a.value > b.value THEN -1 WHEN a.value < b.value THEN 1 ELSE 0 END"
     ended_then = f"g -> CAST(g.at AS DOUBLE) BETWEEN sent - {reset}D AND sent + 0.1D"
-    return told.selectExpr("*", f"second - IF(timed_out, coalesce(in_flight, {silence}, 0D), 0D) AS sent").selectExpr(
-        *(column for column in told.columns if column not in {"gaps", "second", "severed"}),
-        f"coalesce(get(array_sort(filter(gaps, {ended_then}), {longest_first}), 0), "
-        f"IF(timed_out, get(array_sort(gaps, {longest_first}), 0), NULL)) AS gap",
-    )
+    return {
+        "spaced": f"""
+            SELECT *, second - lag(second) OVER ({EVERY_SECOND}, line) < {apart}D AS goes_on FROM harmed
+        """,
+        "numbered": f"""
+            SELECT *, count_if(NOT coalesce(goes_on, false)) OVER ({EVERY_SECOND}, line) AS episode FROM spaced
+        """,
+        "episodes": f"""
+            SELECT capture, subject, episode,
+                min(at) AS failed_at,
+                max(at) AS failed_until,
+                min(first_seen) AS first_seen,
+                min(second) AS second,
+                min_by(gaps_before, second) AS gaps,
+                max(IF({TIMED_OUT}, value, NULL)) AS in_flight,
+                collect_set(CASE WHEN severed THEN {LINE} END) AS severed_lines,
+                collect_set({LINE}) AS told_lines,
+                max({TIMED_OUT}) AS timed_out,
+                max(name = '{names.CONNECTION_RESET}') AS reset,
+                max(name = '{names.PRODUCE_RETRIED}') AS retried,
+                max(name IN ({quoted(*FAILED)})) AS lost,
+                max(refused) AS refused,
+                max(denied) AS denied,
+                max(labels['client_id']) AS client_id
+            FROM numbered GROUP BY capture, subject, episode HAVING max(severed)
+        """,
+        "requests": f"""
+            SELECT *, second - IF(timed_out, coalesce(in_flight, {silence}, 0D), 0D) AS sent FROM episodes
+        """,
+        "placed": f"""
+            SELECT * EXCEPT (gaps, second, in_flight),
+                coalesce(
+                    get(array_sort(filter(gaps, {ended_then}), {LONGEST_FIRST}), 0),
+                    IF(timed_out, get(array_sort(gaps, {LONGEST_FIRST}), 0), NULL)
+                ) AS gap
+            FROM requests
+        """,
+    }
 
 
-def _judged(told: DataFrame, captures: DataFrame, *, history: float) -> DataFrame:
+def _judged(*, history: float) -> str:
     """Say of each failure whether it was quiet before, and whether something else broke as well."""
     since = "to_timestamp(gap.labels['since'])"
     seen_before = "CAST(failed_at AS DOUBLE) - CAST(first_seen AS DOUBLE)"
     restarted = (
         f"exists(broker_life, t -> t BETWEEN coalesce({since}, failed_at) AND failed_until + INTERVAL 5 SECONDS)"
     )
-    return told.join(captures.select("capture", "broker_life"), "capture").selectExpr(
-        *told.columns,
-        f"{since} AS gap_since",
-        "gap.value AS quiet_seconds",
-        f"coalesce(gap.labels['before_text'] RLIKE '{FROZEN}', false) AS frozen",
-        f"CASE WHEN gap IS NOT NULL THEN 'observed' WHEN {seen_before} >= {history}D THEN 'contradicted' "
-        "ELSE 'not visible' END AS quiet",
-        f"{restarted} AS restarted",
-        f"refused > 0 OR denied > 0 OR {restarted} AS other_cause",
-    )
+    return f"""
+        SELECT placed.*,
+            {since} AS gap_since,
+            gap.value AS quiet_seconds,
+            coalesce(gap.labels['before_text'] RLIKE '{FROZEN}', false) AS frozen,
+            CASE WHEN gap IS NOT NULL THEN 'observed'
+                WHEN {seen_before} >= {history}D THEN 'contradicted'
+                ELSE 'not visible' END AS quiet,
+            {restarted} AS restarted,
+            refused > 0 OR denied > 0 OR {restarted} AS other_cause
+        FROM placed JOIN captures USING (capture)
+    """
