@@ -254,9 +254,11 @@ def _links() -> Mapping[str, str]:
         "each": EACH,
         "linked": _of_subjects(),
         "held": _of_captures(),
-        "observations": f"SELECT {', '.join(OBSERVATION)} FROM linked UNION ALL SELECT {', '.join(OBSERVATION)} FROM held",
+        "observations": f"SELECT {COLUMNS} FROM linked UNION ALL SELECT {COLUMNS} FROM held",
     }
 
+
+COLUMNS = ", ".join(OBSERVATION)
 
 EDGES = """CASE WHEN gap IS NULL THEN array() ELSE array(
             struct(gap.labels['before_file'] AS file, CAST(gap.labels['before_line'] AS BIGINT) AS line,
