@@ -13,8 +13,7 @@ from leadsman.telemetry.source import every_signature
 from leadsman.vocabulary import ERROR, SETTING
 
 if TYPE_CHECKING:
-    import re
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
 
 QUOTE_LENGTH = 1000
@@ -77,6 +76,8 @@ class Listener:
     messages: dict[str, tuple[str, str]] = field(default_factory=dict)
     heard_out: set[int] = field(default_factory=set)
     """Signatures that are told once a stream, and have been."""
+    settings: dict[tuple[str, frozenset[tuple[str, str]]], str] = field(default_factory=dict)
+    """What each setting was told to be last, by subject and labels."""
 
     def hear(self, head: Head, hits: Iterable[Hit], file: str) -> Iterator[Row]:
         """Yield the record's events, each kind once, settings apart."""
@@ -99,13 +100,10 @@ class Listener:
     def _told(self, index: int, head: Head, hit: Hit, file: str) -> list[Row]:
         """Return what one signature finds on a line: one event; of settings, which a JSON line holds many of, each."""
         source, signature, pattern = every_signature()[index]
-        if signature.event == SETTING:
-            matches: Iterable[re.Match[str]] = pattern.finditer(hit.text)
-        else:
-            first = pattern.search(hit.text)
-            matches = (first,) if first else ()
         # On a record's own first line there is nothing more to learn from that line.
         first_line = head.text if signature.within or head.text != hit.text else ""
+        is_setting = signature.event == SETTING
+        matches = pattern.finditer(hit.text) if is_setting else filter(None, [pattern.search(hit.text)])
         found = [told for match in matches if (told := signature.read(match, first_line)) is not None]
         if not found:
             return []
@@ -113,8 +111,19 @@ class Listener:
             self.sources.add(source.name)
         if signature.once:
             self.heard_out.add(index)
+        if is_setting:
+            found = [told for told in found if self._is_news(head.subject, told[0])]
         said = (self.capture, head.at, head.subject, source.name, signature.event, file, hit.line, hit.quote)
         return [Row(*said, value, labels) for labels, value in found]
+
+    def _is_news(self, subject: str, labels: Mapping[str, str]) -> bool:
+        """Say whether a setting is new or has changed: clients print all of theirs whenever one is created."""
+        whose = subject, frozenset(pair for pair in labels.items() if pair[0] != "value")
+        value = labels.get("value", "")
+        if self.settings.get(whose) == value:
+            return False
+        self.settings[whose] = value
+        return True
 
     def unknown_errors(self) -> Iterator[Row]:
         """Yield one event a group of errors that no signature knows."""
