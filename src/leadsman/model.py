@@ -109,7 +109,8 @@ class FailureMode:
     the cause; not found; nothing in the capture could have shown it. `next` is what to do after a PRESENT finding.
     The last link of `chain` is the symptom. `explains` are the event names that a PRESENT finding accounts for;
     without one they are listed as unexplained. `symptom_sources` are the telemetry sources that could report the
-    symptom: a capture with none of them is UNKNOWN, because no data is not good news.
+    symptom: a capture with none of them is UNKNOWN, because no data is not good news. `signs` are event names without
+    any of which the detector has nothing to say of any subject, so that it need not run; without one it always runs.
     """
 
     title: str
@@ -125,6 +126,7 @@ class FailureMode:
     explains: tuple[str, ...]
     benign: tuple[Benign, ...] = ()
     symptom_sources: tuple[str, ...] = ()
+    signs: tuple[str, ...] = ()
     story: tuple[str, ...] = ()
 
 

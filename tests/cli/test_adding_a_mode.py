@@ -72,3 +72,23 @@ def test_every_sentence_of_a_finding_finds_its_figures(mode: Mode, spark: SparkS
     assert finding.points
     assert [link.link for link in finding.chain if not link.says] == []
     assert [rival.cause for rival in finding.rivals if not (rival.ruled_out_by or rival.says)] == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_detector_has_nothing_to_say_of_anybody_without_its_signs(
+    spark: SparkSession, mode: Mode, broken: str
+) -> None:
+    signs = mode.card.signs or ("no such event",)
+    events = events_of(spark, read_small(look([broken])))
+
+    without = mode.detect(events.where(~events["name"].isin(*signs)))
+
+    said = without.observations.where(f"subject <> '{EVERY_SUBJECT}'").count()
+    assert said == 0 or not mode.card.signs, mode.name
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_signs_are_events_that_a_broken_recording_holds(spark: SparkSession, mode: Mode, broken: str) -> None:
+    held = {row["name"] for row in events_of(spark, read_small(look([broken]))).select("name").distinct().collect()}
+
+    assert not mode.card.signs or held & set(mode.card.signs), mode.name

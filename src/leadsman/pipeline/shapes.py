@@ -35,7 +35,10 @@ EARLIER = (
 
 
 class Detection(NamedTuple):
-    """What a detector hands on: observations of the chain's links, points for the page, and frames to let go of."""
+    """What a detector hands on: observations of the chain's links, points for the page, and frames to let go of.
+
+    Settled frames belong to the last: Spark Connect drops them with the last reference that Python holds.
+    """
 
     observations: DataFrame
     points: DataFrame

@@ -163,6 +163,7 @@ MODE = FailureMode(
         "serverless",
         "application",
     ),  # fmt: skip - a list of names
+    signs=(CONNECTION_LOST, CONNECTION_RESET, REQUEST_TIMED_OUT, PRODUCE_RETRIED, RECORD_FAILED),
     story=(
         "A worker on a serverless platform sent records to Kafka; about once a day one of them was lost.",
         "The error said that the server had disconnected before a response was received. Every broker was green.",

@@ -62,7 +62,7 @@ def detect(
         _limits(contrast=least_contrast, hop=shortest_hop_seconds),
     ):
         found[list(steps)[-1]] = settled(table(found, steps))
-    return Detection(table(found, _links()), table(found, {"points": POINTS}))
+    return Detection(table(found, _links()), table(found, {"points": POINTS}), tuple(found.values())[1:])
 
 
 QUIET = f"name = '{names.SUBJECT_QUIET}'"
