@@ -29,7 +29,9 @@ if [ ! -x .venv/bin/python ]; then
 fi
 if ! .venv/bin/uv --version >/dev/null 2>&1; then
   say "installing uv"
-  .venv/bin/pip install --quiet --disable-pip-version-check --require-hashes -r scripts/installer.lock
+  # A .venv that uv made has no pip.
+  .venv/bin/python -m pip --version >/dev/null 2>&1 || .venv/bin/python -m ensurepip >/dev/null
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r scripts/installer.lock
 fi
 
 say "installing what requirements.lock names"
