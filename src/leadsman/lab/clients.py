@@ -33,8 +33,11 @@ ANSWER_WITHIN = timedelta(seconds=90)
 
 QUIT_WITHIN = timedelta(seconds=10)
 
-AIOKAFKA_LACKS = frozenset({"retries", "delivery.timeout.ms", "socket.connection.setup.timeout.ms"})
-"""It retries until the request times out, waits as long for a connection, and can be told none of it."""
+SETUP = frozenset({"socket.connection.setup.timeout.ms", "socket.connection.setup.timeout.max.ms"})
+AIOKAFKA_LACKS = frozenset({"retries", "delivery.timeout.ms", "max.block.ms"}) | SETUP
+"""It retries until the request times out, waits as long for a connection, and can be told none of it.
+
+kafka-python cannot be told how long to wait for a connection either."""
 
 Translated = tuple[dict[str, object], tuple[str, ...]]
 """A client's own settings, and those of the wanted ones that it has no name for."""
@@ -128,7 +131,7 @@ def _typed(value: str) -> object:
 
 PYTHON_CLIENTS: Mapping[str, tuple[str, Callable[[Mapping[str, str]], Translated]]] = {
     "confluent-kafka": ("talk_confluent", _with_dots),
-    "kafka-python": ("talk_kafka_python", _with_underscores),
+    "kafka-python": ("talk_kafka_python", lambda settings: _with_underscores(settings, SETUP)),
     "aiokafka": ("talk_aiokafka", lambda settings: _with_underscores(settings, AIOKAFKA_LACKS)),
 }
 

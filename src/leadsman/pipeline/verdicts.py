@@ -193,7 +193,7 @@ def _link(
 def _spread(of_subjects: Sequence[Sequence[Evidence]]) -> tuple[Evidence, ...]:
     """Return a few lines of each subject rather than many of one, in the order of time."""
     share = max(2, EVIDENCE_KEPT // max(1, len(of_subjects)))
-    chosen = [line for lines in of_subjects for line in lines[:share]][:EVIDENCE_KEPT]
+    chosen = list(dict.fromkeys(line for lines in of_subjects for line in lines[:share]))[:EVIDENCE_KEPT]
     return tuple(sorted(chosen, key=lambda each: (each.time is None, each.time or 0, each.file, each.line)))
 
 
