@@ -47,7 +47,7 @@ def test_a_failure_alone_is_3_and_says_what_would_settle_it(call, excerpt: Path)
 
     assert told.code == 3
     assert "UNKNOWN" in told.out
-    assert "leadsman diagnose " in told.out
+    assert "leadsman collect logs " in told.out
 
 
 def test_the_worst_of_several_captures_is_the_exit_code(call, recorded: Callable[[str], Path], excerpt: Path) -> None:

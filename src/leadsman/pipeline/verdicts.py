@@ -122,19 +122,13 @@ def _standing(card: FailureMode, observations: Sequence[Observation]) -> list[st
 
 
 def _blind(mode: str, card: FailureMode) -> Finding:
-    """No source of this capture could have shown the symptom: silence says nothing."""
-    link = card.chain[-1]
-    chain = tuple(
-        LinkFinding(link=each.id, claim=each.claim, state=State.NOT_VISIBLE, says=say(each.not_visible, {}))
-        for each in card.chain
-    )
+    """No source of this capture could have shown the symptom: silence says nothing, and no link was looked at."""
     return Finding(
         mode=mode,
         verdict=Verdict.UNKNOWN,
         title=card.title,
         summary=card.blind,
-        chain=chain,
-        next=link.settled_by,
+        next=card.chain[-1].settled_by,
     )
 
 
