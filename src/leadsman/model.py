@@ -102,6 +102,19 @@ class Benign:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """A panel of a dashboard, drawn from a capture: a detector's points with its id as their outcome.
+
+    `had`: it is on every team's dashboard already. `unit` is a form of `words`: count, bytes, percent.
+    """
+
+    id: str
+    title: str
+    unit: str = "count"
+    had: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FailureMode:
     """The card of one failure mode: everything about it that is words or data.
 
@@ -111,6 +124,7 @@ class FailureMode:
     without one they are listed as unexplained. `symptom_sources` are the telemetry sources that could report the
     symptom: a capture with none of them is UNKNOWN, because no data is not good news. `signs` are event names without
     any of which the detector has nothing to say of any subject, so that it need not run; without one it always runs.
+    `panels` are drawn on the page, as values over time: those that were green, and those that would have told.
     """
 
     title: str
@@ -128,6 +142,7 @@ class FailureMode:
     symptom_sources: tuple[str, ...] = ()
     signs: tuple[str, ...] = ()
     story: tuple[str, ...] = ()
+    panels: tuple[Panel, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,7 +185,8 @@ class RivalFinding:
 class Point:
     """One point of an exhibit: something that happened to a subject, and how it ended.
 
-    `since` to `at` is a quiet gap or another span; `outcome` is a word of the mode ("failed", "unharmed").
+    `since` to `at` is a quiet gap or another span; `outcome` is a word of the mode ("failed", "unharmed"). With the id
+    of a panel as its outcome it is a measured value: the panel's, of this subject, at that time.
     """
 
     subject: str
@@ -197,6 +213,7 @@ class Finding:
     cure: tuple[Cure, ...] = ()
     next: str = ""
     points: tuple[Point, ...] = ()
+    panels: tuple[Panel, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

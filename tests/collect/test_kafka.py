@@ -36,6 +36,9 @@ TOOLS = {
 OURS_ALONE = {"epoch", "version", "broker"}
 """Labels that the tools do not print: the leader's epoch, a broker's version, of whom producers were asked."""
 
+OF_THE_MOMENT = {"arrivals"}
+"""Labels that differ with the time of asking: arrivals are by tenths of the time until then."""
+
 Said = tuple[str, str, float | None]
 
 
@@ -46,9 +49,10 @@ def collected(*words: str) -> int:
 
 
 def said(rows: list[Row], *names: str) -> set[Said]:
-    """What the events say, whoever printed them."""
+    """What the events say, whoever printed them and whenever."""
+    apart = OURS_ALONE | OF_THE_MOMENT
     return {
-        (row.name, str(sorted((key, text) for key, text in row.labels.items() if key not in OURS_ALONE)), row.value)
+        (row.name, str(sorted((key, text) for key, text in row.labels.items() if key not in apart)), row.value)
         for row in rows
         if row.name in names
     }

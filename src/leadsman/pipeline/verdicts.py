@@ -160,6 +160,7 @@ def _finding(
         cure=card.cure,
         next=unsettled[0].settled_by if unsettled else card.next,
         points=points,
+        panels=card.panels,
     )
 
 

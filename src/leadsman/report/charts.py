@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, NullLocator
 
 from leadsman.report.exhibits import is_trouble
+from leadsman.report.panels import written
 from leadsman.report.svg import COLOURS, dressed
 from leadsman.report.visible import visible
 from leadsman.words import DAY, MINUTE, duration
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.text import Annotation
 
     from leadsman.report.exhibits import Gaps, Lane, Span, Timeline
+    from leadsman.report.panels import Drawn, Line
 
 SETTINGS: dict[Any, Any] = {
     "svg.fonttype": "none",  # text stays text: it can be searched, and takes the page's font
@@ -73,6 +75,12 @@ STEPS = (
     365 * DAY,
 )
 MOST_TICKS = 8
+PANEL_WIDTH, PANEL_HEIGHT, PANEL_TICKS = 4.4, 1.7, 4
+"""Two panels stand beside each other on the page."""
+
+FEW_VALUES = 40
+"""Up to so many values of a line are marked: they show how often was looked."""
+
 MANY = 150
 """Beyond so many harmless gaps their marks are small, not to become one blot."""
 
@@ -107,8 +115,36 @@ def gaps_svg(gaps: Gaps, *, prefix: str, title: str, description: str) -> str:
         return dressed(_svg(figure), prefix=prefix, title=title, description=description)
 
 
-def _canvas(height: float, *, bottom: float) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(WIDTH, height), facecolor="none")
+def panel_svg(drawn: Drawn, *, prefix: str, title: str, description: str) -> str:
+    """Draw a panel as a dashboard has it: its lines over time, from zero."""
+    with mpl.rc_context(SETTINGS):
+        figure, axes = _canvas(PANEL_HEIGHT, bottom=0.4, width=PANEL_WIDTH)
+        times = [time.timestamp() for line in drawn.lines for time, _ in line.values]
+        for value in (0.0, drawn.top):
+            axes.axhline(value, color=COLOURS["grid"], linewidth=0.8, zorder=1)
+            said = written(value, drawn.panel.unit)
+            axes.text(0, value + 0.03 * drawn.top, said, transform=axes.get_yaxis_transform(), fontsize=8, zorder=5)
+        for line in drawn.lines:
+            _draw_values(axes, line, colour="calm" if drawn.panel.had else "bad")
+        axes.set_ylim(-0.06 * drawn.top, 1.22 * drawn.top)
+        _time_axis(axes, min(times), max(times), most=PANEL_TICKS)
+        return dressed(_svg(figure), prefix=prefix, title=title, description=description)
+
+
+def _draw_values(axes: Axes, line: Line, *, colour: str) -> None:
+    axes.plot(
+        [time.timestamp() for time, _ in line.values],
+        [value for _, value in line.values],
+        color=COLOURS[colour],
+        linewidth=1.8,
+        marker="o" if len(line.values) <= FEW_VALUES else "",
+        markersize=3.5,
+        zorder=3,
+    )
+
+
+def _canvas(height: float, *, bottom: float, width: float = WIDTH) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(width, height), facecolor="none")
     axes = figure.add_axes((0.012, bottom / height, 0.976, 1 - (bottom + 0.04) / height), facecolor="none")
     for side in ("top", "left", "right"):
         axes.spines[side].set_visible(False)
@@ -143,8 +179,8 @@ def _bars(axes: Axes, spans: Sequence[Span], y: int, look: tuple[str, float]) ->
     axes.plot(xs, [y] * len(xs), color=COLOURS[colour], linewidth=width, solid_capstyle="butt", zorder=3)
 
 
-def _time_axis(axes: Axes, since: float, until: float) -> None:
-    step = next((step for step in STEPS if (until - since) / step <= MOST_TICKS), STEPS[-1])
+def _time_axis(axes: Axes, since: float, until: float, *, most: int = MOST_TICKS) -> None:
+    step = next((step for step in STEPS if (until - since) / step <= most), STEPS[-1])
     margin = max((until - since) * 0.012, 0.5)
     ticks = [n * step for n in range(ceil(since / step), floor((until - 4 * margin) / step) + 1)]
     with_room = [tick for tick in ticks if tick - since > 3 * margin]  # further left a date would be cut

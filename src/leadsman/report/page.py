@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from leadsman.errors import MissingPart
-from leadsman.report import exhibits, outline
+from leadsman.report import exhibits, outline, panels
 from leadsman.report.findings_json import iso
 from leadsman.report.visible import visible
 from leadsman.words import clock, count, duration, moment, size, span
@@ -115,6 +115,7 @@ def _rendered(diagnoses: Sequence[Diagnosis], detail: Detail) -> str:
             drawn=with_points[: detail.charts],
             timeline=lambda finding, prefix: timeline(finding, detail, prefix),
             gaps=lambda finding, prefix: gaps(finding, detail, prefix),
+            panels_of=lambda finding, prefix: panels_of(finding, detail, prefix),
         )
     )
 
@@ -130,7 +131,7 @@ def content_policy() -> str:
 
 def timeline(finding: Finding, detail: Detail, prefix: str) -> Exhibit | None:
     """Draw when the subjects of a finding were active, quiet and in trouble."""
-    chosen = exhibits.timeline(finding.points, detail.subjects)
+    chosen = exhibits.timeline(panels.happened(finding), detail.subjects)
     if chosen is None:
         return None
     from leadsman.report import charts  # noqa: PLC0415 - matplotlib is slow to import and only a page needs it
@@ -146,7 +147,7 @@ def timeline(finding: Finding, detail: Detail, prefix: str) -> Exhibit | None:
 
 def gaps(finding: Finding, detail: Detail, prefix: str) -> Exhibit | None:
     """Draw quiet gaps against how they ended, with the inferred limit."""
-    chosen = exhibits.gaps(finding.points, finding.figures, detail.marks_of_a_chart)
+    chosen = exhibits.gaps(panels.happened(finding), finding.figures, detail.marks_of_a_chart)
     if chosen is None:
         return None
     from leadsman.report import charts  # noqa: PLC0415 - matplotlib is slow to import and only a page needs it
@@ -156,6 +157,21 @@ def gaps(finding: Finding, detail: Detail, prefix: str) -> Exhibit | None:
         chosen, prefix=prefix, title=f"Quiet gaps and outcomes of {finding.mode}", description=caption
     )
     return Exhibit(svg, caption, chosen.left_out)
+
+
+def panels_of(finding: Finding, detail: Detail, prefix: str) -> list[tuple[panels.Drawn, Exhibit]]:
+    """Draw the panels that the capture holds values of."""
+    chosen = panels.drawn(finding, detail.subjects)
+    if not chosen:
+        return []
+    from leadsman.report import charts  # noqa: PLC0415 - matplotlib is slow to import and only a page needs it
+
+    shown = []
+    for number, each in enumerate(chosen, start=1):
+        caption = panels.caption(each)
+        svg = charts.panel_svg(each, prefix=f"{prefix}{number}", title=each.panel.title, description=caption)
+        shown.append((each, Exhibit(svg, caption, each.left_out)))
+    return shown
 
 
 def _gaps_caption(chosen: exhibits.Gaps) -> str:
@@ -195,7 +211,7 @@ def _environment() -> Environment:
     environment.filters.update(clock=clock, count=count, duration=duration, iso=iso, moment=moment, size=size)
     environment.filters.update(one_line=visible)
     environment.globals.update(
-        outline=outline, exhibits=exhibits, span=span, lines_open=LINES_OPEN, trouble=exhibits.is_trouble
+        outline=outline, exhibits=exhibits, panels=panels, span=span, lines_open=LINES_OPEN, trouble=exhibits.is_trouble
     )
     return environment
 

@@ -1,7 +1,8 @@
 """Brokers that keep the id of every producer there ever was, until they run out of memory."""
 
 from leadsman.model import Cure, FailureMode, Harm, Link, Rival
-from leadsman.vocabulary import MEMORY_EXHAUSTED
+from leadsman.modes.producer_id_leak.panels import PANELS
+from leadsman.vocabulary import HEAP_CLASS, MEMORY_EXHAUSTED, METRIC, PRODUCERS_COUNTED
 
 MODE = FailureMode(
     title="Brokers fill up with the ids of producers that are gone",
@@ -182,6 +183,8 @@ MODE = FailureMode(
         "prometheus_text",
         "snapshot",
     ),
+    panels=PANELS,
+    signs=(HEAP_CLASS, MEMORY_EXHAUSTED, METRIC, PRODUCERS_COUNTED),
     story=(
         "Over weeks the heaps of a cluster's brokers grew, with every panel of its dashboard green.",
         "In one weekend all of them ran out of memory. A restart did not help: they were full again within minutes.",

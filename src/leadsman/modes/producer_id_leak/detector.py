@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from leadsman.modes.producer_id_leak.counts import TENTHS, topics_of
 from leadsman.modes.producer_id_leak.eras import JAVA_BYTES
 from leadsman.modes.producer_id_leak.heaps import captures_of, heaps_of
+from leadsman.modes.producer_id_leak.values import points_of
 from leadsman.pipeline.shapes import EVIDENCE, Detection, columns, first_lines, map_of, observations
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def detect(
     unexplained = _unexplained(heaps, topics, least=least_ids, half=least_half)
     return Detection(
         observations(_of_topics(topics), _of_heaps(unexplained), _of_captures(pooled, unexplained)),
-        _no_points(events),
+        points_of(events),
         (topics, heaps),
     )
 
@@ -320,9 +321,3 @@ def _of_captures(pooled: DataFrame, unexplained: DataFrame) -> DataFrame:
             f"inline(array({rows}))",
         )
     )
-
-
-def _no_points(events: DataFrame) -> DataFrame:
-    return events.limit(0).selectExpr(
-        "capture", "subject", "name AS outcome", "at AS since", "at", "value"
-    )  # fmt: skip - the columns of a point
