@@ -21,7 +21,7 @@ is taken. A plain string must fit."""
 
 
 class Harm(StrEnum):
-    """What a failure does, to records or to brokers. The lab measures exactly these."""
+    """What a failure does, to records, programs or brokers. The lab measures exactly these."""
 
     LOST = "lost"
     DUPLICATED = "duplicated"
@@ -31,6 +31,8 @@ class Harm(StrEnum):
     """Things that brokers go on holding for clients that are gone."""
     CRASHED = "crashed"
     """Brokers that died of it."""
+    DIED = "died"
+    """Consumers that ended by themselves and that nobody started again."""
 
 
 OF_RECORDS = (Harm.LOST, Harm.DUPLICATED, Harm.DELAYED, Harm.STALLED)

@@ -18,7 +18,11 @@ RECORD_EXPIRED = "record.expired"
 NOT_LEADER = "partition.not_leader"
 LEADER_NOT_AVAILABLE = "partition.leader_not_available"
 COORDINATOR_LOST = "coordinator.lost"
+COORDINATOR_FOUND = "coordinator.found"
 COMMIT_FAILED = "commit.failed"
+COMMIT_TIMED_OUT = "commit.timed_out"
+CONSUMER_JOINED = "consumer.joined"
+CONSUMER_ENDED = "consumer.ended"
 
 # What the client's process says about itself.
 CLIENT_STARTED = "client.started"
@@ -31,6 +35,17 @@ INVOCATION_TIMED_OUT = "invocation.timed_out"
 BROKER_STARTED = "broker.started"
 BROKER_STOPPING = "broker.stopping"
 PRODUCER_ID_TAKEN = "producer_id.taken"
+BROKER_FENCED = "broker.fenced"
+BROKER_UNFENCED = "broker.unfenced"
+SESSION_EXPIRED = "session.expired"
+LEADERS_MOVED = "leaders.moved"
+PREFERRED_ELECTION = "leaders.preferred"
+CONTROLLER_ELECTED = "controller.elected"
+ISR_SHRUNK = "isr.shrunk"
+
+# What hosts and clouds say.
+HOST_MAINTENANCE = "host.maintenance"
+CLOCK_JUMPED = "clock.jumped"
 
 # What was configured.
 SETTING = "setting"
@@ -101,6 +116,11 @@ LIFE = (
     BROKER_STARTED,
     BROKER_STOPPING,
     PRODUCER_ID_TAKEN,
+    BROKER_UNFENCED,
+    COORDINATOR_FOUND,
+    CONSUMER_JOINED,
+    CONTROLLER_ELECTED,
+    PREFERRED_ELECTION,
 )
 """Names that tell of ordinary life and of no error."""
 
@@ -118,7 +138,11 @@ VOCABULARY = {
     NOT_LEADER: "A broker said that it does not lead the partition.",
     LEADER_NOT_AVAILABLE: "A partition had no leader when it was asked for.",
     COORDINATOR_LOST: "A consumer lost the coordinator of its group.",
+    COORDINATOR_FOUND: "A consumer was told which broker coordinates its group. Labels: coordinator.",
     COMMIT_FAILED: "A consumer could not commit its offsets.",
+    COMMIT_TIMED_OUT: "A consumer gave a commit up: nobody took it in time. Value: its patience in seconds.",
+    CONSUMER_JOINED: "A consumer became a member of its group. Labels: generation.",
+    CONSUMER_ENDED: "A consumer, or a thread of Kafka Streams, ended. Labels: thread, how (thread, all, closed).",
     CLIENT_STARTED: "A Kafka client was created.",
     WORKER_STARTED: "A serverless worker's process was created: a cold start.",
     INVOCATION_STARTED: "A serverless worker was handed an event.",
@@ -133,6 +157,18 @@ VOCABULARY = {
     ),
     MEMORY_EXHAUSTED: "A Java runtime ran out of memory. Labels: reason.",
     HEAP_DUMPED: "A Java runtime wrote its heap to a file. Labels: dump.",
+    BROKER_FENCED: "The controller took a broker for dead: it had not heard of it for too long. Labels: node.",
+    BROKER_UNFENCED: "The controller took a broker in. Labels: node.",
+    SESSION_EXPIRED: "ZooKeeper gave a session up. Value: its length in seconds.",
+    LEADERS_MOVED: "The controller gave partitions other leaders. Value: how many.",
+    PREFERRED_ELECTION: "Partitions are led by their preferred replica again.",
+    CONTROLLER_ELECTED: "A node became the controller. Labels: node.",
+    ISR_SHRUNK: "A replica fell behind and was left out. Labels: topic, partition, isr.",
+    HOST_MAINTENANCE: (
+        "A cloud moved, stopped or restarted a host. Labels: host, provider, action (migrate, terminate, restart, "
+        "error, notice)."
+    ),
+    CLOCK_JUMPED: "A host's clock leapt: it had been stopped. Value: seconds.",
     SETTING: "A setting and its value, as a log or file shows it. Labels: key, value, owner.",
     METRIC: "A metric at one moment. Value: the number. Labels: metric (the name as exposed) and its own labels.",
     PRODUCERS_COUNTED: (

@@ -192,7 +192,7 @@ def test_the_page_is_written_as_utf_8_even_where_a_name_is_no_text(hostile, tmp_
 
 def test_a_light_installation_is_told_what_to_install(present, monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    module._environment.cache_clear()
+    module.environment.cache_clear()
 
     with pytest.raises(MissingPart, match=r"pip install 'leadsman\[spark\]'"):
         render([present])

@@ -17,7 +17,7 @@ from leadsman.lab.ports import ADDRESS
 from leadsman.lab.process import TOOL_WITHIN, Program
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 __all__ = ["ADDRESS", "CLOCK", "START_WITHIN", "TOOL_WITHIN", "Broker", "Cluster", "Plan", "versions"]
 
@@ -80,13 +80,20 @@ class Cluster:
         self._stack.close()
 
     def create_topic(
-        self, name: str, *, partitions: int = 1, replicas: int = 1, assigned: Sequence[Sequence[int]] = ()
+        self,
+        name: str,
+        *,
+        partitions: int = 1,
+        replicas: int = 1,
+        assigned: Sequence[Sequence[int]] = (),
+        config: Mapping[str, str] | None = None,
     ) -> None:
         """Create a topic and return when every broker can be asked for it.
 
         `assigned` are the brokers of each partition, the preferred leader first; it goes before the two numbers.
         """
         shape = {"partitions": partitions, "replicas": replicas, "assigned": [list(brokers) for brokers in assigned]}
+        shape["config"] = dict(config or {})
         errand.run(self.plan.tools, create_topic, bootstrap=self.bootstrap, name=name, **shape)
 
     def read_topic(self, name: str) -> list[str]:
@@ -109,15 +116,23 @@ class Cluster:
         )
 
 
-def create_topic(*, bootstrap: str, name: str, partitions: int, replicas: int, assigned: list[list[int]]) -> None:
+def create_topic(
+    *,
+    bootstrap: str,
+    name: str,
+    partitions: int,
+    replicas: int,
+    assigned: list[list[int]],
+    config: dict[str, str],
+) -> None:
     """Create a topic from here; see `Cluster.create_topic`."""
     from confluent_kafka.admin import AdminClient  # noqa: PLC0415 (the lab's extra)
     from confluent_kafka.cimpl import NewTopic  # noqa: PLC0415 (the same)
 
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     if assigned:
-        topic = NewTopic(name, len(assigned), replica_assignment=assigned)
+        topic = NewTopic(name, len(assigned), replica_assignment=assigned, config=config)
     else:
-        topic = NewTopic(name, partitions, replicas)
+        topic = NewTopic(name, partitions, replicas, config=config)
     made = admin.create_topics([topic], operation_timeout=30)
     made[name].result(timeout=60)

@@ -5,18 +5,22 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from leadsman.errors import LabError
+from leadsman.lab.process import undisturbed
 from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
     from leadsman.lab.clients import Worker
     from leadsman.lab.cluster import Cluster
     from leadsman.lab.fabric import Fabric, Site
+    from leadsman.lab.groups import Placed
     from leadsman.lab.network import Forwarder, Path
+    from leadsman.lab.process import Program
     from leadsman.lab.record import Recorder
+    from leadsman.lab.services import Running, Service
     from leadsman.lab.watch import Watch
     from leadsman.model import Harm, Scenario
 
@@ -25,6 +29,10 @@ Script = Callable[["Worker"], None]
 
 PLAY_WITHIN = timedelta(minutes=10)
 """An experiment that takes longer hangs: no gap in one is longer than a minute."""
+
+
+CATCH_UP_SECONDS = 5.0
+"""A service that is alive needs under a second for what is left when its source ends, on a busy machine some."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,13 +44,15 @@ class Variant:
     `record` for a new one a record. `broker` adds to the scenario's broker settings. `heap_mb` and `jvm` are for the
     brokers' Java. `watched`: they have a metrics agent and a log of their garbage collector. `path` is how the
     forwarder before the broker treats a connection that the broker closed; None: no forwarder. `site` gives brokers
-    and workers networks of their own. `stands_for` is what the capture says about values that are scaled.
+    and workers networks of their own. `stands_for` is what the capture says about values that are scaled. `services`
+    process what a source sends at a steady rate; `settings` are theirs too; with `one_process` they share a program
+    and a log. `replicas` and `topic_config` are the topic's.
     """
 
     says: str
     play: Callable[[Stage], None]
-    workers: tuple[str, ...]
-    settings: Mapping[str, str]
+    workers: tuple[str, ...] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
     for_client: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     hold: Mapping[str, str] = field(default_factory=dict)
     broker: Mapping[str, str] = field(default_factory=dict)
@@ -52,6 +62,10 @@ class Variant:
     path: Path | None = None
     site: Site | None = None
     stands_for: Mapping[str, str] = field(default_factory=dict)
+    services: tuple[Service, ...] = ()
+    replicas: int = 1
+    topic_config: Mapping[str, str] = field(default_factory=dict)
+    one_process: bool = False
 
 
 def nothing(_: Stage) -> Mapping[Harm, int]:
@@ -63,18 +77,21 @@ def nothing(_: Stage) -> Mapping[Harm, int]:
 class Experiment:
     """One mode's experiment: a world, and the variants by name. `broken` and `cured` are always among them.
 
-    `recordings` are the captures kept in the mode's folder: variant and client, by folder name. `assigned` are the
-    brokers of each of the topic's partitions, where it matters. `oracle` measures harm that is not in the records, when
-    the workers are gone. It reads no log and no file of the capture.
+    `recordings` are the captures kept in the mode's folder: variant and client, by folder name; a third word is the
+    version of the brokers. `assigned` are the brokers of each of the topic's partitions, where it matters, or there are
+    so many `partitions`. `oracle` measures harm that is not in the records that workers sent, when all programs have
+    ended. It reads no log and no file of the capture. `client` is who suffers unless another is asked for.
     """
 
     mode: str
     scenario: Scenario
     variants: Mapping[str, Variant]
-    recordings: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    recordings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     topic: str = "orders"
     assigned: tuple[tuple[int, ...], ...] = ()
     oracle: Callable[[Stage], Mapping[Harm, int]] = nothing
+    partitions: int = 1
+    client: str = "confluent-kafka"
 
     def variant(self, name: str) -> Variant:
         """Return a variant by name; LabError names those that exist."""
@@ -99,24 +116,47 @@ class Stage:
     recorder: Recorder
     watch: Watch
     fabric: Fabric | None = None
+    services: Mapping[str, Running] = field(default_factory=dict)
+    source: Running | None = None
+    placed: Placed | None = None
+    """The groups of the services, and the broker that coordinates them all: a fault there strikes every one."""
+    looks: list[tuple[datetime, Program]] = field(default_factory=list)
+    marks: dict[str, datetime] = field(default_factory=dict)
+    """When what happened, by the lab's own clock: a play notes what its oracle needs."""
     _over: threading.Event = field(default_factory=threading.Event)
 
     def quiet(self, seconds: float) -> None:
         """Let a worker do nothing for so long: the wait is the experiment. It ends early when that is over."""
         self._over.wait(seconds)
 
-    def dismiss(self) -> None:
-        """Let every worker end in order."""
-        for worker in self.workers.values():
-            worker.quit()
+    def look(self) -> None:
+        """Have `kafka-topics --describe` look at the cluster now; the capture will hold what it saw."""
+        with undisturbed():
+            self.looks.append((datetime.now(UTC), self.cluster.describe_topics()))
+
+    def mark(self, what: str) -> None:
+        """Note that something happens now."""
+        self.marks[what] = datetime.now(UTC)
 
     def warm_up(self, records: int = 2) -> None:
         """Have every worker deliver its first records, all side by side, so that its start is behind it."""
+        for service in self.services.values():
+            service.wait_until_processing()
         for _ in range(records):
             for worker in self.workers.values():
                 worker.send()
             for worker in self.workers.values():
                 worker.answer(first=True)
+
+    def dismiss(self) -> None:
+        """Let every program end in order: the source first, so that services have a moment for its last records."""
+        for worker in self.workers.values():
+            worker.quit()
+        if self.source is not None:
+            self.source.quit()
+            self.quiet(CATCH_UP_SECONDS)
+        for service in self.services.values():
+            service.quit()
 
     def together(
         self,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from leadsman.lab.clients import Client, Worker
     from leadsman.lab.cluster import Broker
+    from leadsman.lab.services import Running
 
 
 LOGS = {"controller.log": "controller_log", "state-change.log": "state_change_log", "zookeeper.log": "zookeeper_log"}
@@ -87,6 +88,12 @@ class Recorder:
         for worker in workers:
             command = f"{client.label} producer of {worker.name}"
             self.copy(worker.log, f"clients/{worker.name}.log", source="client_log", command=command)
+
+    def services(self, services: Sequence[Running]) -> None:
+        """Add the log of every service."""
+        for service in services:
+            command = f"java@{service.version} service {service.name}"
+            self.copy(service.log, f"clients/{service.name}.log", source="client_log", command=command)
 
     def brokers(self, brokers: Sequence[Broker]) -> None:
         """Add every node's logs and settings."""

@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from leadsman.lab.reproduce import Outcome, run
+from leadsman.lab.reproduce import NEWEST_KAFKA, Outcome, run
 from leadsman.lab.trim import trim
 
 if TYPE_CHECKING:
@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 
 def record(experiment: Experiment, name: str, folder: Path) -> Outcome:
     """Make one recording in `folder`."""
-    variant, client = experiment.recordings[name]
+    variant, client, *kafka = experiment.recordings[name]
     with tempfile.TemporaryDirectory(prefix=".record-", dir=folder.parent) as scratch:
-        outcome = run(experiment, out=Path(scratch) / name, variant=variant, client=client)
+        outcome = run(
+            experiment, out=Path(scratch) / name, variant=variant, client=client, kafka=(kafka or [NEWEST_KAFKA])[0]
+        )
         trim(outcome.capture)
         shutil.rmtree(folder / name, ignore_errors=True)
         outcome.capture.rename(folder / name)

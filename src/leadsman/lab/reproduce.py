@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,16 +15,25 @@ from leadsman.lab import clients
 from leadsman.lab.cluster import ADDRESS, TOOL_WITHIN, Cluster, Plan
 from leadsman.lab.experiment import Experiment, Stage, Variant
 from leadsman.lab.fabric import Fabric
+from leadsman.lab.groups import place
 from leadsman.lab.ledger import Ledger, judge
 from leadsman.lab.network import Forwarder
 from leadsman.lab.process import HERE, undisturbed
 from leadsman.lab.record import Recorder
+from leadsman.lab.services import Home
+from leadsman.lab.services import harm as harm_of
 from leadsman.lab.watch import Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from leadsman.lab.clients import Client, Worker
+    from leadsman.lab.process import Program
+    from leadsman.lab.services import Running, Service
+    from leadsman.model import Harm
+
+
+NEWEST_KAFKA = "4.3.1"
 
 
 def in_silence(_: str) -> None:
@@ -35,8 +44,8 @@ def in_silence(_: str) -> None:
 class Outcome:
     """What came of one run.
 
-    `harm` counts by kind of harm, of records and of brokers; `lasted` is seconds by phase; `kept` is a copy of the
-    lab's own folder.
+    `harm` counts by kind of harm, of records, programs and brokers; `lasted` is seconds by phase; `kept` is a copy of
+    the lab's own folder.
     """
 
     mode: str
@@ -50,6 +59,11 @@ class Outcome:
     ended: datetime
     lasted: Mapping[str, float]
     kept: Path | None = None
+    services: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    """The last that each service said of itself."""
+    marks: Mapping[str, datetime] = field(default_factory=dict)
+    offered: int = 0
+    """Records that services should have processed."""
 
     @property
     def harmed(self) -> bool:
@@ -86,9 +100,9 @@ def run(
     experiment: Experiment,
     *,
     out: Path,
-    client: str = "confluent-kafka",
+    client: str = "",
     variant: str = "broken",
-    kafka: str = "4.3.1",
+    kafka: str = NEWEST_KAFKA,
     keep: bool = False,
     progress: Callable[[str], None] = in_silence,
 ) -> Outcome:
@@ -102,7 +116,12 @@ def run(
         raise LabError(f"{out} is not empty. Name a new folder, or remove it.")
     chosen = experiment.variant(variant)
     play = _Run(
-        experiment=experiment, variant=variant, client=clients.client(client), kafka=kafka, out=out, progress=progress
+        experiment=experiment,
+        variant=variant,
+        client=clients.client(client or experiment.client),
+        kafka=kafka,
+        out=out,
+        progress=progress,
     )
     with ExitStack() as stack:
         play.phase("start", f"Starting {_brokers(experiment, kafka)}")
@@ -147,7 +166,13 @@ def _set(
     forwarder, fabric = between
     if forwarder is not None:
         forwarder.target = (ADDRESS, cluster.brokers[0].ports["PROXY"])
-    cluster.create_topic(play.experiment.topic, assigned=play.experiment.assigned)
+    cluster.create_topic(
+        play.experiment.topic,
+        partitions=play.experiment.partitions,
+        replicas=variant.replicas,
+        assigned=play.experiment.assigned,
+        config=variant.topic_config,
+    )
     bootstrap = cluster.bootstrap if forwarder is None else f"{ADDRESS}:{forwarder.port}"
     settings = {**variant.settings, **variant.for_client.get(client.name, {})}
     _, lacking = client.translate(settings)
@@ -187,23 +212,47 @@ def _set(
         watch=Watch(cluster, topic=play.experiment.topic, recorder=recorder),
         fabric=fabric,
     )
+    if variant.services:
+        _serve(play, stage, stack, folder)
     return stage, settings, notes
+
+
+def _serve(play: _Run, stage: Stage, stack: ExitStack, folder: Path) -> None:
+    """Start the source and the services, each in a process of its own, with groups that are coordinated alike."""
+    home = Home(bootstrap=stage.cluster.bootstrap, topic=play.experiment.topic, folder=folder)
+    prepared = place(stage.cluster, [wanted.name for wanted in play.plays.services])
+    with undisturbed():
+        stage.source = stack.enter_context(home.source({"enable.idempotence": "true"}))
+    services: dict[str, Running] = {}
+    all_wanted = tuple(_with(wanted, play.plays.settings) for wanted in play.plays.services)
+    for together in [all_wanted] if play.plays.one_process else [(wanted,) for wanted in all_wanted]:
+        version = together[0].client or play.client.version
+        with undisturbed():
+            for running in home.start(together, version=version, groups=prepared.groups):
+                services[running.name] = stack.enter_context(running)
+    stage.services, stage.placed = services, prepared
+
+
+def _with(wanted: Service, settings: Mapping[str, str]) -> Service:
+    return replace(wanted, settings={**settings, **wanted.settings})
 
 
 def _play(play: _Run, stage: Stage, settings: Mapping[str, str], notes: list[str], *, keep: bool) -> Outcome:
     recorder = stage.recorder
-    with ExitStack() as stack:
-        with undisturbed():
-            describing = stack.enter_context(stage.cluster.describe_topics())
+    try:
+        stage.look()
         stage.warm_up()
         play.phase("incident", play.plays.says)
         play.plays.play(stage)
         play.phase("record", "Recording the capture and reading the topic back")
         stage.dismiss()
-        described = describing.output.read()
-        describing.ended(within=TOOL_WITHIN)
-    harm = {kind.value: count for kind, count in play.experiment.oracle(stage).items()}
+        described = "".join(_seen(at, program) for at, program in stage.looks)
+    finally:
+        for _, program in stage.looks:
+            program.kill()
     ledger = _judge(play, stage)
+    harm = {**ledger.harm, **{kind.value: count for kind, count in _harm(play, stage).items()}}
+    recorder.services(tuple(stage.services.values()))
     recorder.workers(tuple(stage.workers.values()), play.client)
     recorder.brokers(stage.cluster.nodes)
     recorder.text("kafka/topics.txt", described, source="topics", command="kafka-topics --describe")
@@ -219,7 +268,20 @@ def _play(play: _Run, stage: Stage, settings: Mapping[str, str], notes: list[str
         settings=settings,
         notes=notes,
     )
-    return _outcome(play, ledger, {**ledger.harm, **harm}, _keep(play, stage) if keep else None)
+    return replace(
+        _outcome(play, ledger, harm, _keep(play, stage) if keep else None),
+        services={name: dict(service.last) for name, service in stage.services.items()},
+        marks=dict(stage.marks),
+        offered=0 if stage.source is None else stage.source.said("acknowledged"),
+    )
+
+
+def _seen(at: datetime, describing: Program) -> str:
+    """Return what kafka-topics printed, in the form that collectors give to a command's output."""
+    text = describing.output.read()
+    code = describing.ended(within=TOOL_WITHIN)
+    when = at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return f"### leadsman {when} lab kafka/topics.txt $ kafka-topics --describe\n{text}\n### leadsman exit {code}\n"
 
 
 def _call(play: _Run) -> str:
@@ -233,6 +295,12 @@ def _call(play: _Run) -> str:
 def _judge(play: _Run, stage: Stage) -> Ledger:
     told = [entry for worker in stage.workers.values() for entry in worker.told]
     return judge(told, stage.cluster.read_topic(play.experiment.topic))
+
+
+def _harm(play: _Run, stage: Stage) -> Mapping[Harm, int]:
+    """Return what harm there is beside that of the workers' records."""
+    of_services = {} if stage.source is None else harm_of(stage.source, tuple(stage.services.values()))
+    return {**of_services, **play.experiment.oracle(stage)}
 
 
 def _outcome(play: _Run, ledger: Ledger, harm: Mapping[str, int], kept: Path | None) -> Outcome:

@@ -92,19 +92,19 @@ def timeline_svg(timeline: Timeline, *, prefix: str, title: str, description: st
     """Draw one lane for each subject: active stretches, quiet gaps, and where trouble struck."""
     rows = len(timeline.lanes)
     with mpl.rc_context(SETTINGS):
-        figure, axes = _canvas(0.42 * rows + 0.5, bottom=0.4)
+        figure, axes = canvas(0.42 * rows + 0.5, bottom=0.4)
         for row, lane in enumerate(timeline.lanes):
             _draw_lane(axes, lane, rows - 1 - row)
         axes.set_ylim(-0.6, rows - 0.25)
         _time_axis(axes, timeline.since.timestamp(), timeline.until.timestamp())
-        return dressed(_svg(figure), prefix=prefix, title=title, description=description)
+        return dressed(drawing(figure), prefix=prefix, title=title, description=description)
 
 
 def gaps_svg(gaps: Gaps, *, prefix: str, title: str, description: str) -> str:
     """Draw the length of each gap on a log axis against how it ended, with the limit between the two."""
     head = len(gaps.hops) + (1 if gaps.limit_high or gaps.limit_low else 0)
     with mpl.rc_context(SETTINGS):
-        figure, axes = _canvas(1.75 + 0.19 * head, bottom=0.5)
+        figure, axes = canvas(1.75 + 0.19 * head, bottom=0.5)
         top = 2.1 + 0.32 * head
         _draw_limit(axes, gaps, top)
         for row, hop in enumerate(gaps.hops):
@@ -112,13 +112,13 @@ def gaps_svg(gaps: Gaps, *, prefix: str, title: str, description: str) -> str:
         _draw_outcomes(axes, gaps)
         axes.set_ylim(-0.15, top)
         _gap_axis(axes, gaps)
-        return dressed(_svg(figure), prefix=prefix, title=title, description=description)
+        return dressed(drawing(figure), prefix=prefix, title=title, description=description)
 
 
 def panel_svg(drawn: Drawn, *, prefix: str, title: str, description: str) -> str:
     """Draw a panel as a dashboard has it: its lines over time, from zero."""
     with mpl.rc_context(SETTINGS):
-        figure, axes = _canvas(PANEL_HEIGHT, bottom=0.4, width=PANEL_WIDTH)
+        figure, axes = canvas(PANEL_HEIGHT, bottom=0.4, width=PANEL_WIDTH)
         times = [time.timestamp() for line in drawn.lines for time, _ in line.values]
         for value in (0.0, drawn.top):
             axes.axhline(value, color=COLOURS["grid"], linewidth=0.8, zorder=1)
@@ -128,7 +128,7 @@ def panel_svg(drawn: Drawn, *, prefix: str, title: str, description: str) -> str
             _draw_values(axes, line, colour="calm" if drawn.panel.had else "bad")
         axes.set_ylim(-0.06 * drawn.top, 1.22 * drawn.top)
         _time_axis(axes, min(times), max(times), most=PANEL_TICKS)
-        return dressed(_svg(figure), prefix=prefix, title=title, description=description)
+        return dressed(drawing(figure), prefix=prefix, title=title, description=description)
 
 
 def _draw_values(axes: Axes, line: Line, *, colour: str) -> None:
@@ -143,7 +143,8 @@ def _draw_values(axes: Axes, line: Line, *, colour: str) -> None:
     )
 
 
-def _canvas(height: float, *, bottom: float, width: float = WIDTH) -> tuple[Figure, Axes]:
+def canvas(height: float, *, bottom: float, width: float = WIDTH) -> tuple[Figure, Axes]:
+    """Return an empty drawing so many inches high, with room at the bottom for an axis."""
     figure = Figure(figsize=(width, height), facecolor="none")
     axes = figure.add_axes((0.012, bottom / height, 0.976, 1 - (bottom + 0.04) / height), facecolor="none")
     for side in ("top", "left", "right"):
@@ -269,7 +270,8 @@ def _range(gaps: Gaps) -> tuple[float, float]:
     return min(marks) / 1.6, max(marks) * 1.6
 
 
-def _svg(figure: Figure) -> bytes:
+def drawing(figure: Figure) -> bytes:
+    """Return a figure as SVG, still in stand-in colours."""
     out = BytesIO()
     with warnings.catch_warnings():
         # The browser has its own fonts; that matplotlib's lacks a glyph of somebody's worker name matters to nobody.

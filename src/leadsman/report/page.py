@@ -101,7 +101,7 @@ def _rendered(diagnoses: Sequence[Diagnosis], detail: Detail) -> str:
         if finding.points
     ]
     return (
-        _environment()
+        environment()
         .get_template("page.html.j2")
         .render(
             diagnoses=diagnoses[:MOST_LISTED],
@@ -109,8 +109,8 @@ def _rendered(diagnoses: Sequence[Diagnosis], detail: Detail) -> str:
             shown={number + 1: diagnosis for number, diagnosis in shown},
             detail=detail,
             shortened=detail is not FULL,
-            css=_text("page.css"),
-            script=_text("copy.js"),
+            css=template_text("page.css"),
+            script=template_text("copy.js"),
             policy=content_policy(),
             drawn=with_points[: detail.charts],
             timeline=lambda finding, prefix: timeline(finding, detail, prefix),
@@ -122,7 +122,7 @@ def _rendered(diagnoses: Sequence[Diagnosis], detail: Detail) -> str:
 
 def content_policy() -> str:
     """Forbid everything but the page's own style and its one script."""
-    digest = b64encode(sha256(_text("copy.js").encode()).digest()).decode()
+    digest = b64encode(sha256(template_text("copy.js").encode()).digest()).decode()
     return (
         f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
@@ -187,7 +187,8 @@ def _gaps_caption(chosen: exhibits.Gaps) -> str:
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
+    """Return where templates come from; what they show cannot act."""
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - not in the light installation
         from markupsafe import Markup  # noqa: PLC0415 - comes with jinja2
@@ -216,5 +217,6 @@ def _environment() -> Environment:
     return environment
 
 
-def _text(name: str) -> str:
+def template_text(name: str) -> str:
+    """Return a file beside the templates."""
     return (files("leadsman.report") / "templates" / name).read_text(encoding="utf-8")

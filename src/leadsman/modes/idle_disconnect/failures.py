@@ -22,7 +22,12 @@ OF_BROKER = f"coalesce(name = '{names.FILE_READ}' AND array_contains(split(label
 NETWORK = "NETWORK_EXCEPTION|REQUEST_TIMED_OUT|RequestTimedOut|TRANSPORT|transport|[Dd]isconnect|ConnectionError"
 """What a retry or a failed record must have failed with: one after NOT_LEADER is another story."""
 
-LOST_UNDER_WAY = f"name IN ({quoted(*SEVERED)}) AND coalesce(labels['api'], '') <> 'FETCH'"
+OF_CONSUMER = "coalesce(text LIKE '%[Consumer clientId=%', false)"
+"""A consumer asks all the time, also where its log is silent: its connections are never idle."""
+
+LOST_UNDER_WAY = (
+    f"name IN ({quoted(*SEVERED)}) AND coalesce(labels['api'], '') <> 'FETCH' AND NOT {OF_CONSUMER}"
+)
 """A consumer's fetch is asked for again: nothing is lost with it."""
 
 GAVE_UP = (

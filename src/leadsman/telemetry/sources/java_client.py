@@ -100,9 +100,35 @@ GROUPS = (
     ),
     Signature(v.COMMIT_FAILED, rf"Offset commit failed on partition {PARTITION} at offset \d+: "),
     Signature(
-        v.COMMIT_FAILED,
-        r"Timeout of (?P<value>\d+)ms expired before successfully committing offsets",
+        v.COMMIT_TIMED_OUT,
+        r"Timeout of (?P<value>\d+)ms expired before successfully committing (?:the current consumed )?offsets",
         scale=0.001,
+    ),
+    Signature(
+        v.COMMIT_TIMED_OUT,
+        r"Task (?P<task>[0-9_]{1,20}) did not make progress within (?P<value>\d+) ms",
+        scale=0.001,
+        labels={"setting": "task.timeout.ms"},
+    ),
+    Signature(
+        v.COORDINATOR_FOUND, r"Discovered group coordinator (?P<address>[^ \n]+) \(id: (?P<coordinator>\d+) rack: "
+    ),
+    Signature(
+        v.CONSUMER_JOINED,
+        r"Successfully joined group with generation (?:Generation\{generationId=)?(?P<generation>\d+)\b",
+    ),
+    Signature(
+        v.CONSUMER_ENDED,
+        r"stream-thread \[(?P<thread>[^\]\n]+)\] State transition from [A-Z_]{1,40} to DEAD\b",
+        labels={"how": "thread"},
+    ),
+    Signature(
+        v.CONSUMER_ENDED,
+        r"stream-client \[(?P<thread>[^\]\n]+)\] All stream threads have died",
+        labels={"how": "all"},
+    ),
+    Signature(
+        v.CONSUMER_ENDED, r"App info kafka\.consumer for (?P<thread>[^ \n]+) unregistered", labels={"how": "closed"}
     ),
     Signature(v.COMMIT_FAILED, r"errors?\.CommitFailedException|consumer\.CommitFailedException"),
     Signature(v.COMMIT_FAILED, r"(?:Asynchronous|Synchronous) auto-commit of offsets"),

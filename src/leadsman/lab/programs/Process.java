@@ -1,0 +1,189 @@
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.BitSet;
+import java.util.Collections;
+import java.util.List;
+import java.util.Properties;
+import java.util.concurrent.atomic.AtomicLong;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.common.serialization.Serdes;
+import org.apache.kafka.streams.KafkaStreams;
+import org.apache.kafka.streams.StreamsBuilder;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A service that processes records, the usual way: Streams, or a loop of poll and commitSync that lets exceptions out.
+ *
+ * Arguments: name, topic, kind (streams or consumer), supervised (true or false), then settings as name=value; after
+ * "--" the next service of the same process. A value is "number:milliseconds of sending:"; one that holds "poison" makes
+ * a service fail by itself. Twice a second each prints what it has done as one line of JSON; "quit" on standard input
+ * ends all. Supervised, a service starts anew when it died.
+ */
+public final class Process {
+    private static final long LATE_AFTER_MS = 1500;
+    private static final Logger LOG = LoggerFactory.getLogger("com.acme.Process");
+    private static volatile boolean over = false;
+
+    private final String name;
+    private final String topic;
+    private final boolean streams;
+    private final boolean supervised;
+    private final Properties settings = new Properties();
+    private final BitSet seen = new BitSet();
+    private final AtomicLong twice = new AtomicLong();
+    private final AtomicLong late = new AtomicLong();
+    private final AtomicLong deaths = new AtomicLong();
+    private volatile long slowest = 0;
+    private volatile long latest = 0;
+    private volatile String state = "STARTING";
+
+    private Process(List<String> words) {
+        name = words.get(0);
+        topic = words.get(1);
+        streams = words.get(2).equals("streams");
+        supervised = Boolean.parseBoolean(words.get(3));
+        for (String word : words.subList(4, words.size())) {
+            int at = word.indexOf('=');
+            settings.put(word.substring(0, at), word.substring(at + 1));
+        }
+    }
+
+    public static void main(String[] words) throws Exception {
+        List<Process> services = new ArrayList<>();
+        List<String> rest = Arrays.asList(words);
+        for (int end = rest.indexOf("--"); end >= 0; end = rest.indexOf("--")) {
+            services.add(new Process(rest.subList(0, end)));
+            rest = rest.subList(end + 1, rest.size());
+        }
+        services.add(new Process(rest));
+        for (Process service : services) {
+            start(service::run, service.name);
+        }
+        start(() -> report(services), "reporter");
+        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (String line = in.readLine(); line != null && !line.equals("quit"); line = in.readLine()) {
+            // told nothing else
+        }
+        over = true;
+        services.forEach(Process::say);
+        Runtime.getRuntime().halt(0);
+    }
+
+    private static void start(Runnable work, String name) {
+        Thread thread = new Thread(work, name);
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    private void run() {
+        do {
+            try {
+                if (streams) {
+                    streams();
+                } else {
+                    consume();
+                }
+            } catch (RuntimeException error) {
+                LOG.error("Exception in thread \"" + name + "\"", error);
+            }
+            if (over) {
+                return;
+            }
+            deaths.incrementAndGet();
+            state = "DEAD";
+        } while (supervised);
+    }
+
+    private void streams() {
+        settings.putIfAbsent("default.key.serde", Serdes.ByteArraySerde.class.getName());
+        settings.putIfAbsent("default.value.serde", Serdes.ByteArraySerde.class.getName());
+        StreamsBuilder builder = new StreamsBuilder();
+        builder.<byte[], byte[]>stream(topic).foreach((key, value) -> process(value));
+        KafkaStreams streams = new KafkaStreams(builder.build(), settings);
+        Object ended = new Object();
+        boolean[] dead = {false};
+        streams.setStateListener((now, before) -> {
+            LOG.info("The application went from {} to {}", before, now);
+            state = now.name();
+            synchronized (ended) {
+                dead[0] = now.name().equals("ERROR") || now.name().equals("NOT_RUNNING");
+                ended.notifyAll();
+            }
+        });
+        streams.start();
+        synchronized (ended) {
+            while (!dead[0]) {
+                try {
+                    ended.wait();
+                } catch (InterruptedException error) {
+                    return;
+                }
+            }
+        }
+        streams.close(Duration.ofSeconds(5));
+    }
+
+    private void consume() {
+        String bytes = "org.apache.kafka.common.serialization.ByteArrayDeserializer";
+        settings.putIfAbsent("key.deserializer", bytes);
+        settings.putIfAbsent("value.deserializer", bytes);
+        try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(settings)) {
+            consumer.subscribe(Collections.singletonList(topic));
+            state = "RUNNING";
+            while (!over) {
+                ConsumerRecords<byte[], byte[]> records = consumer.poll(Duration.ofMillis(200));
+                for (ConsumerRecord<byte[], byte[]> record : records) {
+                    process(record.value());
+                }
+                consumer.commitSync();
+            }
+        }
+    }
+
+    private void process(byte[] value) {
+        String text = new String(value, StandardCharsets.UTF_8);
+        if (text.contains("poison")) {
+            throw new IllegalStateException("An order without an amount: " + text);
+        }
+        String[] parts = text.split(":");
+        int number = Integer.parseInt(parts[0]);
+        long took = System.currentTimeMillis() - Long.parseLong(parts[1]);
+        synchronized (seen) {
+            if (seen.get(number)) {
+                twice.incrementAndGet();
+            } else if (took > LATE_AFTER_MS) {
+                late.incrementAndGet();
+            }
+            seen.set(number);
+            slowest = Math.max(slowest, took);
+            latest = System.currentTimeMillis();
+        }
+    }
+
+    private static void report(List<Process> services) {
+        while (!over) {
+            services.forEach(Process::say);
+            try {
+                Thread.sleep(500);
+            } catch (InterruptedException error) {
+                return;
+            }
+        }
+    }
+
+    private void say() {
+        synchronized (seen) {
+            System.out.println("{\"name\": \"" + name + "\", \"state\": \"" + state + "\", \"processed\": "
+                + seen.cardinality() + ", \"twice\": " + twice + ", \"late\": " + late + ", \"deaths\": " + deaths
+                + ", \"slowest_ms\": " + slowest + ", \"latest_ms\": " + latest + "}");
+            System.out.flush();
+        }
+    }
+}

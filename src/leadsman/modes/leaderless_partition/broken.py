@@ -1,0 +1,31 @@
+"""Suffers `leaderless_partition`: a consumer that gives a commit the default's patience, and lets its failure out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafka import KafkaConsumer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SETTINGS = {
+    "enable.auto.commit": "false",
+    "default.api.timeout.ms": "60000",
+}
+"""A minute: the default of every client since 2.0, and shorter than many a cluster takes to settle."""
+
+
+def serve(bootstrap: str, process: Callable[[bytes], None]) -> None:
+    """Process records for ever; the first commit that fails ends it, and nobody starts it again."""
+    consumer = KafkaConsumer(
+        "orders",
+        bootstrap_servers=bootstrap,
+        group_id="billing",
+        enable_auto_commit=SETTINGS["enable.auto.commit"] == "true",
+    )
+    while True:
+        for records in consumer.poll(500).values():
+            for record in records:
+                process(record.value)
+        consumer.commit(timeout_ms=int(SETTINGS["default.api.timeout.ms"]))
