@@ -25,9 +25,7 @@ NETWORK = "NETWORK_EXCEPTION|REQUEST_TIMED_OUT|RequestTimedOut|TRANSPORT|transpo
 OF_CONSUMER = "coalesce(text LIKE '%[Consumer clientId=%', false)"
 """A consumer asks all the time, also where its log is silent: its connections are never idle."""
 
-LOST_UNDER_WAY = (
-    f"name IN ({quoted(*SEVERED)}) AND coalesce(labels['api'], '') <> 'FETCH' AND NOT {OF_CONSUMER}"
-)
+LOST_UNDER_WAY = f"name IN ({quoted(*SEVERED)}) AND coalesce(labels['api'], '') <> 'FETCH' AND NOT {OF_CONSUMER}"
 """A consumer's fetch is asked for again: nothing is lost with it."""
 
 GAVE_UP = (
