@@ -79,12 +79,15 @@ def _falling_on(partition: int, name: str, *, of: int) -> str:
 
 
 def coordinator_partition(group: str, partitions: int) -> int:
-    """Return the partition of the offsets topic whose leader coordinates a group: Java's hash of its name."""
+    """Return the partition of the offsets topic whose leader coordinates a group: Java's hash of its name.
+
+    The one number whose absolute value Java cannot hold counts as 0 (`Utils.abs`).
+    """
     code = 0
     for letter in group:
         code = (31 * code + ord(letter)) & 0xFFFFFFFF
     signed = code - (1 << 32) if code & 0x80000000 else code
-    return abs(signed) % partitions
+    return abs(signed) % (1 << 31) % partitions
 
 
 def leaders(cluster: Cluster, topic: str) -> dict[int, int]:

@@ -29,7 +29,7 @@ MODE = FailureMode(
             "The cluster took {settling:duration} to settle; a commit had patience for {patience:duration}.",
             "A commit had patience for {patience:duration}.",
         ),
-        "{healed:count consumer|consumers} healed by itself, at most {healed_after:duration} after the loss.",
+        "{healed:count consumer|consumers} healed without help, at most {healed_after:duration} after the loss.",
         "The clients that died are of version {dead_version}.",
     ),
     unsettled=(
@@ -48,6 +48,8 @@ MODE = FailureMode(
                 "The controller took it for dead only then, and gave {moved:count partition|partitions} other leaders.",
                 "Its session with ZooKeeper was {session:duration} long.",
                 "From the first failure to working leaders it took {settling:duration}.",
+                "A request waited {frozen:duration} on a connection that stayed open: the broker was frozen, not gone.",
+                "A host's clock leapt by {jumped:duration}: it had been stopped.",
                 "A cloud's maintenance of a host ({action}) lies near.",
             ),
             contradicted=("No broker was missing when the commit timed out: the log tells of none.",),
@@ -160,6 +162,7 @@ MODE = FailureMode(
         ),
     ),
     symptom_sources=("java_client", "librdkafka", "kafka_python", "aiokafka", "sarama", "kafkajs", "franz_go"),
+    signs=(COMMIT_TIMED_OUT,),
     story=(
         "A cloud moved the host of a broker to another machine while it ran; for minutes the broker answered nobody.",
         "Its partitions had no working leader, though every tool went on naming one.",

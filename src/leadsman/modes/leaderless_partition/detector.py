@@ -11,10 +11,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leadsman.modes.leaderless_partition.consumers import consumers_of
-from leadsman.modes.leaderless_partition.leaders import captures_of, leaders_of
-from leadsman.pipeline.shapes import EVIDENCE, Detection, columns, first_lines, map_of, observations
+from leadsman.modes.leaderless_partition.leaders import CHANGES, LEADERS_OF, LED, captures_of
+from leadsman.pipeline.shapes import EVIDENCE, OBSERVATION, Detection, first_lines, map_of, settled, table
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import DataFrame
 
 
@@ -35,90 +37,81 @@ def detect(
     fenced_seconds: a broker that the controller gives up this soon after a commit timed out was missing already.
     maintenance_seconds: a host's maintenance this near to the loss of a broker may be its cause.
     """
-    consumers = consumers_of(events, near=near_seconds).persist()
-    captures = captures_of(events, consumers, near=maintenance_seconds)
-    judged = _judged(
-        consumers, captures, least=least_leaderless_seconds, history=history_seconds, late=fenced_seconds
-    ).persist()
-    pooled = _pooled(judged)
-    points = leaders_of(events).unionByName(_lives(judged))
-    return Detection(observations(_of_subjects(judged), _of_captures(pooled)), points, (consumers, judged))
+    found = {"events": events}
+    for steps in (
+        consumers_of(near=near_seconds),
+        {
+            **captures_of(near=maintenance_seconds),
+            "judged": _judged(least=least_leaderless_seconds, history=history_seconds, late=fenced_seconds),
+        },
+    ):
+        found[list(steps)[-1]] = settled(table(found, steps))
+    points = {"led": LED, "changes": CHANGES, "leaders": LEADERS_OF, "lives": LIVES, "points": POINTS}
+    return Detection(table(found, _links()), table(found, points), tuple(found.values())[1:])
 
 
-def _judged(consumers: DataFrame, captures: DataFrame, *, least: float, history: float, late: float) -> DataFrame:
+def _judged(*, least: float, history: float, late: float) -> str:
     """Say of each consumer what became of it, and whether a leader was missing before."""
     lasted = "CAST(coalesce(settled_at, least(trouble_until, timed_out_at)) AS DOUBLE) - CAST(trouble_at AS DOUBLE)"
-    before = "trouble_at <= timed_out_at"
     given_up = (
         "exists(fenced_lines, f -> CAST(f.at AS DOUBLE) - CAST(timed_out_at AS DOUBLE) "
         f"BETWEEN -coalesce(patience, 0D) AND {late}D)"
     )
     seen = "CAST(timed_out_at AS DOUBLE) - CAST(first_seen AS DOUBLE)"
-    return (
-        consumers.join(captures, "capture")
-        .selectExpr("*", f"{lasted} AS leaderless_seconds")
-        .selectExpr(
-            "*",
-            f"CASE WHEN {given_up} OR ({before} AND leaderless_seconds >= {least}D) THEN 'observed' "
-            f"WHEN trouble_at IS NULL AND coalesce({seen} < {history}D, true) THEN 'not visible' "
-            "ELSE 'contradicted' END AS leaderless",
-            "CASE WHEN died THEN 'observed' ELSE 'contradicted' END AS died_state",
-        )
-        .selectExpr(
-            "*",
-            "CASE WHEN timed_out_at IS NULL THEN 'contradicted' WHEN leaderless <> 'observed' THEN 'not visible' "
-            "ELSE 'observed' END AS gave_up",
-        )
-    )
+    leaderless = f"""
+        CASE WHEN {given_up} OR (trouble_at <= timed_out_at AND {lasted} >= {least}D) THEN 'observed'
+            WHEN trouble_at IS NULL AND coalesce({seen} < {history}D, true) THEN 'not visible'
+            ELSE 'contradicted' END
+    """
+    return f"""
+        SELECT *, {lasted} AS leaderless_seconds, {leaderless} AS leaderless,
+            IF(died, 'observed', 'contradicted') AS died_state,
+            CASE WHEN timed_out_at IS NULL THEN 'contradicted'
+                WHEN {leaderless} <> 'observed' THEN 'not visible'
+                ELSE 'observed' END AS gave_up
+        FROM consumers JOIN captures USING (capture)
+    """
 
 
-def _pooled(judged: DataFrame) -> DataFrame:
-    """Return one row a capture: how long it took to settle, and what became of whom."""
-    dead = "died AND leaderless <> 'contradicted'"
-    return judged.groupBy("capture").agg(
-        *columns(
-            "max(lost_broker) AS broker",
-            "max(settling_seconds) AS settling",
-            "max(fenced) AS fenced",
-            "max(moved) AS moved",
-            "max(session) AS session",
-            "max(maintenance) AS maintenance",
-            "max(action) AS action",
-            "max(elsewhere) AS elsewhere",
-            "max(refilled) AS refilled",
-            "max(broker_lines) AS broker_lines",
-            "max(stopping) AS stopping",
-            "max(unreplicated) AS unreplicated",
-            "max(patience_set) AS patience_set",
-            "count(*) AS consumers",
-            f"count_if({dead}) AS dead",
-            f"sum(IF({dead}, threads, 0)) AS dead_threads",
-            "count_if(healed_at IS NOT NULL AND NOT died) AS healed",
-            "max(IF(NOT died, CAST(healed_at AS DOUBLE) - CAST(trouble_at AS DOUBLE), NULL)) AS healed_after",
-            "count_if(stuck) AS stuck",
-            f"min(IF({dead}, patience, NULL)) AS patience",
-            f"max(IF({dead}, version, NULL)) AS dead_version",
-            "max(IF(healed_at IS NOT NULL AND NOT died, version, NULL)) AS healed_version",
-            "max(IF(healed_at IS NOT NULL AND NOT died, own_patience, NULL)) AS healed_patience",
-            f"max(IF({dead} AND streams, 1, 0)) AS streams",
-            f"count_if({dead} AND rebalances > 5) AS storm",
-            "count_if(timed_out_at IS NOT NULL AND leaderless = 'contradicted') AS without_loss",
-            "min(trouble_at) AS since",
-            "max(coalesce(settled_at, trouble_until)) AS until",
-        )
-    )
-
-
-ALWAYS = (
-    "consumers",
-    "dead",
-    "patience",
+DEAD = "died AND leaderless <> 'contradicted'"
+HEALED = "healed_at IS NOT NULL AND NOT died"
+OF_THE_CAPTURE = (
+    "settling_seconds AS settling",
+    "unanswered",
+    "fenced",
+    "moved",
+    "session",
+    "maintenance",
+    "action",
+    "jumped",
+    "refilled",
     "broker_lines",
-    "without_loss",
-    "storm",
-    "settling",
-    "broker",
-)
+    "stopping",
+    "unreplicated",
+)  # fmt: skip - a list of names
+
+POOLED = f"""
+    SELECT capture,
+        {", ".join(f"max({name.split()[0]}) AS {name.split()[-1]}" for name in OF_THE_CAPTURE)},
+        max(lost_broker) AS broker,
+        count(*) AS consumers,
+        count_if({DEAD}) AS dead,
+        sum(IF({DEAD}, threads, 0)) AS dead_threads,
+        count_if({HEALED}) AS healed,
+        max(IF({HEALED}, CAST(healed_at AS DOUBLE) - CAST(trouble_at AS DOUBLE), NULL)) AS healed_after,
+        count_if(stuck) AS stuck,
+        min(IF({DEAD}, patience, NULL)) AS patience,
+        max(IF({DEAD}, version, NULL)) AS dead_version,
+        max(IF({HEALED}, own_patience, NULL)) AS healed_patience,
+        count_if({DEAD} AND rebalances > 5) AS storm,
+        count_if(timed_out_at IS NOT NULL AND leaderless = 'contradicted') AS without_loss,
+        min(trouble_at) AS since,
+        max(coalesce(settled_at, trouble_until)) AS until
+    FROM judged GROUP BY capture
+"""
+"""One row a capture: how long it took to settle, and what became of whom."""
+
+ALWAYS = ("consumers", "dead", "patience", "broker_lines", "without_loss", "storm", "settling", "broker")
 WHERE_ANY = (
     "dead_threads",
     "fenced",
@@ -129,15 +122,30 @@ WHERE_ANY = (
     "healed_patience",
     "stuck",
     "maintenance",
+    "jumped",
     "stopping",
     "unreplicated",
-    "elsewhere",
     "refilled",
-    "streams",
+    "frozen",
 )  # fmt: skip - a list of names
+"""Figures that are left out where they are 0, and the sentences about them with them."""
+
+SILENT_SECONDS = 2
+"""A request that waited so long was on a connection that stayed open: a killed broker's are reset at once."""
 
 
-def _of_subjects(judged: DataFrame) -> DataFrame:
+def _links() -> Mapping[str, str]:
+    """Return the steps to the observations: of each link of each consumer, of the capture, of each rival."""
+    columns = ", ".join(OBSERVATION)
+    return {
+        "pooled": POOLED,
+        "linked": _of_subjects(),
+        "held": _of_captures(),
+        "observations": f"SELECT {columns} FROM linked UNION ALL SELECT {columns} FROM held",
+    }
+
+
+def _of_subjects() -> str:
     """Leaderless, gave up, died: one row each for every consumer that a commit failed on."""
     links = (
         (
@@ -155,17 +163,16 @@ def _of_subjects(judged: DataFrame) -> DataFrame:
         f"{first_lines(lines)} AS evidence)"
         for link, state, since, until, lines in links
     )
-    figures = map_of(("patience", "leaderless_seconds", "threads"), "double")
-    return judged.where("timed_out_at IS NOT NULL").selectExpr(
-        "capture",
-        "subject",
-        f"{figures} AS figures",
-        f"{map_of(('version',), 'string')} AS facts",
-        f"inline(array({rows}))",
-    )
+    return f"""
+        SELECT capture, subject,
+            {map_of(("patience", "leaderless_seconds", "threads"), "double")} AS figures,
+            {map_of(("version",), "string")} AS facts,
+            inline(array({rows}))
+        FROM judged WHERE timed_out_at IS NOT NULL
+    """
 
 
-def _of_captures(pooled: DataFrame) -> DataFrame:
+def _of_captures() -> str:
     """Return each rival: `observed` where it stands, `contradicted` where it is ruled out."""
     states = {
         "settling": "'observed'",
@@ -177,32 +184,30 @@ def _of_captures(pooled: DataFrame) -> DataFrame:
         "rival.not_enough_replicas": "IF(unreplicated > 0, 'observed', 'contradicted')",
     }
     rows = ", ".join(f"struct('{link}' AS link, {state} AS state)" for link, state in states.items())
-    return pooled.selectExpr(
-        "capture",
-        "'*' AS subject",
-        f"{map_of(ALWAYS, 'double', where_any=WHERE_ANY)} AS figures",
-        f"{map_of(('dead_version', 'healed_version', 'action'), 'string')} AS facts",
-        "since",
-        "until",
-        f"CAST(array() AS array<{EVIDENCE}>) AS evidence",
-        f"inline(array({rows}))",
-    )
+    return f"""
+        SELECT capture, '*' AS subject, since, until,
+            {map_of(ALWAYS, "double", where_any=WHERE_ANY)} AS figures,
+            {map_of(("dead_version", "action"), "string")} AS facts,
+            CAST(array() AS array<{EVIDENCE}>) AS evidence,
+            inline(array({rows}))
+        FROM (SELECT *, IF(unanswered >= {SILENT_SECONDS}, unanswered, 0) AS frozen FROM pooled)
+    """
 
 
-def _lives(judged: DataFrame) -> DataFrame:
-    """Return what the page draws of each consumer: its span, its stall, and its end."""
-    stall = (
-        "struct('stalled' AS outcome, trouble_at AS since, coalesce(IF(died, died_at, NULL), healed_at, settled_at, "
-        "trouble_until) AS at, leaderless_seconds AS value)"
-    )
-    end = "struct('died' AS outcome, CAST(NULL AS TIMESTAMP) AS since, died_at AS at, CAST(NULL AS DOUBLE) AS value)"
-    parts = ", ".join(
-        (
-            "struct('active' AS outcome, first_seen AS since, last_seen AS at, CAST(NULL AS DOUBLE) AS value)",
-            f"IF(trouble_at IS NULL, NULL, {stall})",
-            f"IF(NOT died, NULL, {end})",
-        )
-    )
-    return judged.where("first_seen IS NOT NULL").selectExpr(
-        "capture", "subject", f"inline(filter(array({parts}), part -> part IS NOT NULL))"
-    )
+LIVES = """
+    SELECT capture, subject, inline(filter(array(
+        struct('active' AS outcome, first_seen AS since, last_seen AS at, CAST(NULL AS DOUBLE) AS value),
+        IF(trouble_at IS NULL, NULL, struct('stalled' AS outcome, trouble_at AS since,
+            coalesce(IF(died, died_at, NULL), healed_at, settled_at, trouble_until) AS at,
+            leaderless_seconds AS value)),
+        IF(NOT died, NULL, struct('died' AS outcome, CAST(NULL AS TIMESTAMP) AS since, died_at AS at,
+            CAST(NULL AS DOUBLE) AS value))
+    ), part -> part IS NOT NULL))
+    FROM judged WHERE first_seen IS NOT NULL
+"""
+"""What the page draws of each consumer: its span, its stall, and its end."""
+
+POINTS = """
+    SELECT capture, subject, outcome, since, at, value FROM leaders
+    UNION ALL SELECT capture, subject, outcome, since, at, value FROM lives
+"""

@@ -1,0 +1,34 @@
+"""Services that process a topic: who coordinates them, and what harm is said of them."""
+
+import pytest
+
+from leadsman.errors import LabError
+from leadsman.lab.groups import coordinator_partition
+from leadsman.lab.services import Running, class_path, harm, versions
+from leadsman.model import Harm
+
+
+# The hashes are what Java's String.hashCode documents: s[0]*31^(n-1) + ...; the second is its smallest number.
+@pytest.mark.parametrize(("group", "partition"), [("abc", 96354 % 50), ("polygenelubricants", 0), ("", 0)])
+def test_a_group_falls_on_the_partition_that_java_finds_for_it(group, partition):
+    found = coordinator_partition(group, 50)
+
+    assert found == partition
+
+
+def test_records_that_a_service_has_not_processed_are_stalled():
+    source = _running("source", acknowledged=10)
+    services = [_running("billing", processed=7, state="DEAD"), _running("audit", processed=10, twice=2, late=3)]
+
+    found = harm(source, services)
+
+    assert found == {Harm.DUPLICATED: 2, Harm.DELAYED: 3, Harm.STALLED: 3, Harm.DIED: 1}
+
+
+def test_a_version_without_streams_is_named_with_those_that_there_are():
+    with pytest.raises(LabError, match=rf"no Streams 0\.1.*{versions()[0]}"):
+        class_path("0.1")
+
+
+def _running(name, **said):
+    return Running(name=name, program=None, log=None, last=said)
