@@ -1,9 +1,12 @@
 """Services that process a topic: who coordinates them, and what harm is said of them."""
 
+from functools import partial
+
 import pytest
 
 from leadsman.errors import LabError
 from leadsman.lab.groups import coordinator_partition
+from leadsman.lab.process import Program
 from leadsman.lab.services import Running, class_path, harm, versions
 from leadsman.model import Harm
 
@@ -16,11 +19,14 @@ def test_a_group_falls_on_the_partition_that_java_finds_for_it(group, partition)
     assert found == partition
 
 
-def test_records_that_a_service_has_not_processed_are_stalled():
-    source = _running("source", acknowledged=10)
-    services = [_running("billing", processed=7, state="DEAD"), _running("audit", processed=10, twice=2, late=3)]
+def test_records_that_a_service_has_not_processed_are_stalled(tmp_path):
+    program = Program.start("source", ["true"], folder=tmp_path, errors=tmp_path / "errors")
+    said = partial(Running, program=program, log=tmp_path / "errors")
+    source = said(name="source", last={"acknowledged": 10})
+    dead = said(name="billing", last={"processed": 7, "state": "DEAD"})
+    alive = said(name="audit", last={"processed": 10, "twice": 2, "late": 3})
 
-    found = harm(source, services)
+    found = harm(source, [dead, alive])
 
     assert found == {Harm.DUPLICATED: 2, Harm.DELAYED: 3, Harm.STALLED: 3, Harm.DIED: 1}
 
@@ -28,7 +34,3 @@ def test_records_that_a_service_has_not_processed_are_stalled():
 def test_a_version_without_streams_is_named_with_those_that_there_are():
     with pytest.raises(LabError, match=rf"no Streams 0\.1.*{versions()[0]}"):
         class_path("0.1")
-
-
-def _running(name, **said):
-    return Running(name=name, program=None, log=None, last=said)
