@@ -137,6 +137,19 @@ def duckdb(logs: Path, out: Path) -> tuple[int, int]:
 
     connection = engine.connect(config={"threads": int(os.environ["BENCH_CORES"])})
     connection.execute("SET enable_progress_bar = false")
+    connection.execute(duckdb_query(logs))
+    connection.execute(f"COPY events TO {_quoted(str(out / 'events.parquet'))} (FORMAT parquet, COMPRESSION zstd)")
+    connection.execute(f"""
+        COPY (SELECT moment // {MINUTE_MS} AS minute, signature, count(*) AS lines FROM events GROUP BY ALL)
+        TO {_quoted(str(out / "counts.parquet"))} (FORMAT parquet)
+    """)
+    ((events,),) = connection.execute("SELECT count(*) FROM events").fetchall()
+    ((counts,),) = connection.execute(f"SELECT count(*) FROM {_quoted(str(out / 'counts.parquet'))}").fetchall()
+    return events, counts
+
+
+def duckdb_query(logs: Path) -> str:
+    """Return the job as one query into the table `events`."""
     # A bracket is a wildcard to DuckDB: [$LATEST] has to be spelled out.
     listed = ", ".join(_quoted(name.replace("[", "[[]")) for name in files(logs))
     source = (
@@ -157,7 +170,7 @@ def duckdb(logs: Path, out: Path) -> tuple[int, int]:
         )
         + " END"
     )
-    connection.execute(f"""
+    return f"""
         CREATE TEMP TABLE events AS
         WITH timed AS (
             SELECT regexp_replace(filename, '[.]1$', '') AS stream, row_number() OVER () AS number,
@@ -178,15 +191,7 @@ def duckdb(logs: Path, out: Path) -> tuple[int, int]:
             FROM timed
         )
         SELECT stream, moment, moment - before AS gap, line, {fields}, {signature} AS signature FROM filled WHERE line IS NOT NULL AND signature IS NOT NULL
-    """)
-    connection.execute(f"COPY events TO {_quoted(str(out / 'events.parquet'))} (FORMAT parquet, COMPRESSION zstd)")
-    connection.execute(f"""
-        COPY (SELECT moment // {MINUTE_MS} AS minute, signature, count(*) AS lines FROM events GROUP BY ALL)
-        TO {_quoted(str(out / "counts.parquet"))} (FORMAT parquet)
-    """)
-    ((events,),) = connection.execute("SELECT count(*) FROM events").fetchall()
-    ((counts,),) = connection.execute(f"SELECT count(*) FROM {_quoted(str(out / 'counts.parquet'))}").fetchall()
-    return events, counts
+    """
 
 
 def _quoted(text: str) -> str:

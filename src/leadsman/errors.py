@@ -6,6 +6,7 @@ LeadsmanError                    what went wrong, where, and what to do next
 │   └── UnknownMode              no folder of that name under modes/
 ├── CaptureError                 nothing to diagnose
 ├── MissingPart                  an optional part of the installation is not there
+├── TemplateError                a sentence of a card or a page asks for a figure that is not there
 ├── SparkError                   no Spark session could be had
 └── LabError                     an experiment could not be set up
     ├── BrokerDidNotStart
@@ -37,6 +38,10 @@ class CaptureError(LeadsmanError):
 
 class MissingPart(LeadsmanError):
     """An optional part of the installation is not there."""
+
+
+class TemplateError(LeadsmanError):
+    """A template asks for a figure that is not there, or for one in a form that it cannot take."""
 
 
 class SparkError(LeadsmanError):

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from string import Formatter
 from typing import TYPE_CHECKING, Any
 
-from leadsman.errors import LeadsmanError
+from leadsman.errors import TemplateError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -34,10 +34,6 @@ KILOBYTE = 1_000
 
 # Where rounding would show one digit more than the form has room for ("1000 ms", "10.0 s", "1000.0 kB").
 FULL_SECOND, TEN_SECONDS, FULL_UNIT = 0.9995, 9.95, 999.95
-
-
-class TemplateError(LeadsmanError):
-    """A template asks for a figure that is not there, or for one in a form that it cannot take."""
 
 
 def fill(template: str, figures: Mapping[str, Figure]) -> str:

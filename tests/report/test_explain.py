@@ -6,9 +6,9 @@ from importlib.resources import files
 import pytest
 from rich.console import Console
 
+from leadsman.errors import TemplateError
 from leadsman.model import Benign, Cure, FailureMode, Harm, Link, Rival
 from leadsman.report.explain import SECTIONS, explain, explanation, fenced, sections
-from leadsman.words import TemplateError
 
 LINK = Link(id="quiet", claim="It was quiet.", observed="", contradicted="", not_visible="", settled_by="")
 RIVAL = Rival(id="restart", cause="A broker restarted", ruled_out="", stands="", not_visible="")

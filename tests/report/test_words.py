@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leadsman.words import TemplateError, duration, fill, placeholders, size, span
+from leadsman.errors import TemplateError
+from leadsman.words import duration, fill, placeholders, size, span
 
 MORNING = datetime(2020, 12, 20, 8, 14, 3, tzinfo=UTC)
 

@@ -89,6 +89,8 @@ def first_lines(column: str, kept: int = EVIDENCE_KEPT) -> str:
 def map_of(columns: Sequence[str], kind: str, *, where_any: Sequence[str] = ()) -> str:
     """Return the expression for a map from column name to value; nulls are left out, and zeroes of `where_any`."""
     values = {name: name for name in columns} | {name: f"nullif({name}, 0)" for name in where_any}
+    if not values:
+        return f"CAST(map() AS map<string,{kind}>)"
     pairs = ", ".join(f"struct('{name}' AS key, CAST({value} AS {kind}) AS value)" for name, value in values.items())
     return f"map_from_entries(filter(array({pairs}), pair -> pair.value IS NOT NULL))"
 

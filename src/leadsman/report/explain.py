@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.markdown import Markdown
 
+from leadsman.errors import TemplateError
 from leadsman.report.visible import encodable, visible
-from leadsman.words import TemplateError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
