@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from leadsman.model import FailureMode
+    from leadsman.remedies.remedy import Remedy
 
     Detector = Callable[..., Any]
 
@@ -73,6 +74,14 @@ class Mode:
     def scenario(self) -> ModuleType:
         """How the lab reproduces the mode. Needs the lab."""
         return self._part(".scenario")
+
+    @cached_property
+    def remedies(self) -> dict[str, Remedy]:
+        """How a running system is cured of it, by the name of the command; none where the mode brings none."""
+        if not (self.folder / "remedy.py").exists():
+            return {}
+        found: dict[str, Remedy] = self._part(".remedy").REMEDIES
+        return found
 
     def recordings(self) -> list[Path]:
         """Return the captures that the lab recorded, in alphabetical order."""

@@ -26,6 +26,7 @@ COMMANDS = {
     "collect": "Write a capture from a running system: Kafka, a JVM, metrics, logs.",
     "diagnose": "Name the root cause that logs show, with its evidence.",
     "reproduce": "Make a failure happen on a real broker, or show its cure.",
+    "remedy": "Cure a running system: shown first, then asked, then verified.",
     "explain": "Explain one failure mode: symptoms, cause, proof, cure.",
     "modes": "List the failure modes that can be told apart.",
     "demo": "Reproduce, diagnose and cure one failure in a minute.",

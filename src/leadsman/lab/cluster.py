@@ -5,6 +5,8 @@ from __future__ import annotations
 import tempfile
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -15,9 +17,15 @@ from leadsman.lab.ledger import read_topic
 from leadsman.lab.node import CLOCK, START_WITHIN, Broker, Plan
 from leadsman.lab.ports import ADDRESS
 from leadsman.lab.process import TOOL_WITHIN, Program
+from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from confluent_kafka.admin import AdminClient
+    from confluent_kafka.cimpl import NewTopic
+
+CREATED_WITHIN = timedelta(seconds=60)
 
 __all__ = ["ADDRESS", "CLOCK", "START_WITHIN", "TOOL_WITHIN", "Broker", "Cluster", "Plan", "versions"]
 
@@ -134,5 +142,20 @@ def create_topic(
         topic = NewTopic(name, len(assigned), replica_assignment=assigned, config=config)
     else:
         topic = NewTopic(name, partitions, replicas, config=config)
-    made = admin.create_topics([topic], operation_timeout=30)
-    made[name].result(timeout=60)
+    wait_for(partial(_created, admin, topic), within=CREATED_WITHIN, what=f"the topic {name}", error=LabError)
+
+
+def _created(admin: AdminClient, topic: NewTopic) -> bool:
+    """Try once. A request that goes out while an old cluster still elects its controller is never answered."""
+    from confluent_kafka import KafkaError, KafkaException  # noqa: PLC0415 (the lab's extra)
+
+    made = admin.create_topics([topic], operation_timeout=10, request_timeout=15)
+    try:
+        made[topic.topic].result()
+    except KafkaException as error:
+        if error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
+            return True
+        if error.args[0].retriable() or error.args[0].code() == KafkaError._TIMED_OUT:  # noqa: SLF001 - so it is named
+            return False
+        raise
+    return True

@@ -65,6 +65,11 @@ def _told(pid: int, words: tuple[str, ...], *, within: timedelta) -> Iterator[st
     return output((_jcmd(pid), str(pid), *words), within=within)
 
 
+def histogram(pid: int) -> Iterator[str]:
+    """Return the class histogram of what lives on a JVM's heap. It collects its whole heap first, a pause."""
+    return _told(pid, ("GC.class_histogram",), within=HISTOGRAM_WITHIN)
+
+
 def _refuse_others(pid: int) -> None:
     """Make sure that it is a JVM: jcmd begins with a SIGQUIT, of which any other program dies."""
     try:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import re
-import shlex
-import tempfile
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from leadsman.collect.collector import Collector, Probe
-from leadsman.collect.kafka import client_properties, cluster, groups, topics
-from leadsman.collect.kafka.connection import Cluster
-from leadsman.errors import UsageError
+from leadsman.collect.kafka import cluster, groups, topics
+from leadsman.collect.kafka.opening import address, opened, options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+    from leadsman.collect.kafka.connection import Cluster
 
 PRODUCERS = "kafka/producers.txt"
 EACH_PARTITION = """awk '{for (i = 1; i < NF; i++) if ($i == "Partition:") print $(i - 1), $(i + 1)}'"""
@@ -29,33 +28,9 @@ def probes(
     *, bootstrap: str, command_config: Path | None, topic: tuple[str, ...], tool_suffix: str
 ) -> Iterator[Iterable[Probe]]:
     """Yield what is asked of the cluster; the connection is made by the first of them and closed here."""
-    servers = bootstrap or _given(command_config).get("bootstrap.servers", "")
-    if not servers:
-        raise UsageError("Where is the cluster? Give --bootstrap HOST:PORT, or bootstrap.servers in --command-config.")
-    tool = partial(_tool, servers, command_config, tool_suffix)
-    with tempfile.TemporaryDirectory(prefix="leadsman-") as scratch:
-        asked = Cluster(
-            lambda: {
-                **client_properties.settings(_given(command_config), Path(scratch)),
-                "bootstrap_servers": servers.split(","),
-            }
-        )
-        try:
-            yield _probes(asked, tool, topic)
-        finally:
-            asked.close()
-
-
-def _given(command_config: Path | None) -> dict[str, str]:
-    """Read the properties when they are needed: where commands are only printed, the file lies elsewhere."""
-    return client_properties.read(command_config) if command_config else {}
-
-
-def _tool(servers: str, command_config: Path | None, suffix: str, *words: str) -> str:
-    """Return the call of one of Kafka's own tools."""
-    name, *rest = words
-    config = ["--command-config", str(command_config)] if command_config else []
-    return f"{name}{suffix} " + shlex.join(["--bootstrap-server", servers, *config, *rest])
+    where = address(bootstrap, command_config, tool_suffix)
+    with opened(where) as asked:
+        yield _probes(asked, where.tool, topic)
 
 
 def _probes(asked: Cluster, tool: Callable[..., str], wanted: tuple[str, ...]) -> Iterator[Probe]:
@@ -137,12 +112,7 @@ COLLECTOR = Collector(
         "log directories. One question at a time, in batches of bounded size."
     ),
     parameters=(
-        click.Option(["--bootstrap"], metavar="HOST:PORT,...", default="", help="Where to ask first."),
-        click.Option(
-            ["--command-config"],
-            type=click.Path(dir_okay=False, path_type=Path),
-            help="A Java client's properties with SASL and TLS settings, as Kafka's own tools take them.",
-        ),
+        *options(),
         click.Option(["--topic"], multiple=True, metavar="NAME", help="Only this topic; may be repeated."),
         click.Option(
             ["--tool-suffix"],

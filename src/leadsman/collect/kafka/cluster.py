@@ -19,7 +19,7 @@ BROKERS_AT_ONCE = 10
 
 def brokers(cluster: Cluster) -> Iterator[str]:
     """Yield a line a broker, like kafka-broker-api-versions, with its version and who is the controller (ZooKeeper)."""
-    described = cluster.ask(lambda admin: admin.describe_cluster())
+    described = cluster.described()
     quorum = _has_quorum(cluster)
     for broker in sorted(described["brokers"], key=lambda each: int(each["broker_id"])):
         node = broker["broker_id"]
@@ -51,7 +51,7 @@ def _version(cluster: Cluster, node: int) -> list[str]:
 
 def quorum(cluster: Cluster) -> Iterator[str]:
     """Yield what kafka-metadata-quorum says of the controllers, and the cluster's id."""
-    described = cluster.ask(lambda admin: admin.describe_cluster())
+    described = cluster.described()
     yield f"ClusterId:              {described['cluster_id']}\n"
     told = cluster.ask(lambda admin: admin.describe_metadata_quorum())
     partition = told["topics"][0]["partitions"][0]
@@ -67,7 +67,7 @@ def broker_configs(cluster: Cluster) -> Iterator[str]:
     """Yield every broker's settings with where they come from, like kafka-configs --describe --all."""
     from kafka.admin import ConfigResource  # noqa: PLC0415 - loaded only where it is used
 
-    nodes = sorted(int(each["broker_id"]) for each in cluster.ask(lambda admin: admin.describe_cluster())["brokers"])
+    nodes = cluster.brokers()
     for some in batches(nodes, BROKERS_AT_ONCE):
         wanted = [ConfigResource("broker", str(node)) for node in some]
         found = cluster.ask(_all_settings, wanted)
@@ -98,7 +98,7 @@ def _plain(value: str | None) -> str:
 
 def log_dirs(cluster: Cluster) -> Iterator[str]:
     """Yield the sizes of all partitions on all brokers' disks, like kafka-log-dirs: one line of JSON a broker."""
-    nodes = sorted(int(each["broker_id"]) for each in cluster.ask(lambda admin: admin.describe_cluster())["brokers"])
+    nodes = cluster.brokers()
     yield "Querying brokers for log directories information\n"
     told = []
     for node in nodes:

@@ -39,8 +39,16 @@ class Cluster:
 
         try:
             return question(self._connected(), *words)
-        except (KafkaError, OSError, ValueError, TimeoutError) as error:
+        except (KafkaError, OSError, ValueError, LookupError, TimeoutError) as error:
             raise CouldNotBeHad(_said(error)) from error
+
+    def described(self) -> dict[str, Any]:
+        """Return the cluster's `brokers` (broker_id, host, port, rack), `controller_id` and `cluster_id`."""
+        return self.ask(_described)
+
+    def brokers(self) -> list[int]:
+        """Return the ids of all brokers."""
+        return sorted(int(each["broker_id"]) for each in self.described()["brokers"])
 
     def _connected(self) -> Any:  # noqa: ANN401 - the library has no types
         from kafka.admin import KafkaAdminClient  # noqa: PLC0415
@@ -69,6 +77,18 @@ class Cluster:
             with suppress(Exception):  # what is wrong with it now is of no interest to anybody
                 self._admin.close()
             self._admin = None
+
+
+def _described(admin: Any) -> dict[str, Any]:  # noqa: ANN401 - the library has no types
+    """Ask for the cluster. kafka-python 3.0 trips over brokers 2.8 to 3.6, whose answer has no type of endpoint.
+
+    Those are asked in the way in which it asks older ones.
+    """
+    try:
+        return dict(admin.describe_cluster())
+    except KeyError:
+        told = admin._manager.run(admin._get_cluster_metadata, [])  # noqa: SLF001 - see above: there is no other way
+        return {**told, "brokers": [{**each, "broker_id": each["node_id"]} for each in told["brokers"]]}
 
 
 def _said(error: Exception) -> str:

@@ -40,7 +40,7 @@ class Group:
 
 def groups(cluster: Cluster) -> list[Group]:
     """Return all groups, coordinator by coordinator."""
-    brokers = cluster.ask(lambda admin: admin.describe_cluster())["brokers"]
+    brokers = cluster.described()["brokers"]
     found: list[Group] = []
     for broker in sorted(brokers, key=lambda each: int(each["broker_id"])):
         node, address = int(broker["broker_id"]), f"{broker['host']}:{broker['port']}"
@@ -82,7 +82,7 @@ def states(cluster: Cluster) -> Iterator[str]:
 def lags(cluster: Cluster) -> Iterator[str]:
     """Yield a table a group with its lag by partition, like kafka-consumer-groups --describe --all-groups."""
     for group in groups(cluster):
-        committed = cluster.ask(lambda admin, name: admin.list_group_offsets({name: None}), group.name)[group.name]
+        committed = committed_by(cluster, group)
         ends = _ends(cluster, sorted(committed))
         yield from _inactive(group)
         owners = dict(_owners(group))
@@ -98,6 +98,12 @@ def lags(cluster: Cluster) -> Iterator[str]:
         ]
         if rows:
             yield from _table(LAG, rows)
+
+
+def committed_by(cluster: Cluster, group: Group) -> dict[Any, Any]:
+    """Return what a group has committed, by partition."""
+    found: dict[Any, Any] = cluster.ask(lambda admin, name: admin.list_group_offsets({name: None}), group.name)
+    return dict(found[group.name])
 
 
 def _ends(cluster: Cluster, partitions: list[Any]) -> dict[Any, int]:

@@ -98,7 +98,13 @@ def _partition_line(topic: str, told: dict[str, Any]) -> str:
 
 
 def producers(cluster: Cluster, wanted: Sequence[str]) -> Iterator[tuple[Partition, int, Iterator[str]]]:
-    """Yield each partition, its leader, and what kafka-transactions describe-producers prints of it.
+    """Yield each partition, its leader, and what kafka-transactions describe-producers prints of it."""
+    for partition, leader, told in held(cluster, wanted):
+        yield partition, leader, _table(told)
+
+
+def held(cluster: Cluster, wanted: Sequence[str]) -> Iterator[tuple[Partition, int, Any]]:
+    """Yield each partition, its leader, and the producers that this one holds; a text says why they are not known.
 
     Partitions are asked together, leader by leader, and fewer at once where they hold many ids.
     """
@@ -107,18 +113,17 @@ def producers(cluster: Cluster, wanted: Sequence[str]) -> Iterator[tuple[Partiti
         for each in _in_order(topic):
             by_leader.setdefault(int(each["leader_id"]), []).append((str(topic["name"]), int(each["partition_index"])))
     for partition in by_leader.pop(NO_LEADER, []):
-        yield partition, NO_LEADER, _table("The partition has no leader")
+        yield partition, NO_LEADER, "The partition has no leader"
     for leader in sorted(by_leader):
         yield from ((partition, leader, told) for partition, told in _of_leader(cluster, by_leader[leader]))
 
 
-def _of_leader(cluster: Cluster, partitions: list[Partition]) -> Iterator[tuple[Partition, Iterator[str]]]:
+def _of_leader(cluster: Cluster, partitions: list[Partition]) -> Iterator[tuple[Partition, Any]]:
     size, at = PARTITIONS_AT_ONCE, 0
     while at < len(partitions):
         some = partitions[at : at + size]
         found = _asked(cluster, some)
-        for each in some:
-            yield each, _table(found[each])
+        yield from ((each, found[each]) for each in some)
         at += len(some)
         most = max((len(told) for told in found.values() if not isinstance(told, str)), default=0)
         size = max(1, min(PARTITIONS_AT_ONCE, IDS_AT_ONCE // max(1, most)))

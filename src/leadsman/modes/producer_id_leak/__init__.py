@@ -32,7 +32,7 @@ MODE = FailureMode(
         "Nothing in this capture tells what brokers hold: no count of producer ids, no class histogram, no metrics, no "
         "broker log."
     ),
-    next="leadsman explain producer_id_leak",
+    next="leadsman remedy producer_id_leak --bootstrap HOST:9092",
     chain=(
         Link(
             id="one_shot",

@@ -1,0 +1,1 @@
+"""Changes to a running system: shown first, then asked, then done, then verified."""
