@@ -40,7 +40,8 @@ def old() -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def between() -> Iterator[Cluster]:
-    with Cluster(Plan(kafka="2.8.2")) as running:
+    # Brokers hold what they deleted for another minute: its files, and its producers.
+    with Cluster(Plan(kafka="2.8.2", settings={"file.delete.delay.ms": "1000"})) as running:
         yield running
 
 
