@@ -103,6 +103,15 @@ class Benign:
     why: str
 
 
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """What a mode's matrix shows: its heading, and what its rows and columns are, as words for one of each."""
+
+    title: str
+    row: str
+    column: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
     """A panel of a dashboard, drawn from a capture: a detector's points with its id as their outcome.
@@ -127,6 +136,7 @@ class FailureMode:
     symptom: a capture with none of them is UNKNOWN, because no data is not good news. `signs` are event names without
     any of which the detector has nothing to say of any subject, so that it need not run; without one it always runs.
     `panels` are drawn on the page, as values over time: those that were green, and those that would have told.
+    `matrix` says what the cells are that the detector returns, where it returns any.
     """
 
     title: str
@@ -143,6 +153,7 @@ class FailureMode:
     benign: tuple[Benign, ...] = ()
     symptom_sources: tuple[str, ...] = ()
     signs: tuple[str, ...] = ()
+    matrix: Axes | None = None
     story: tuple[str, ...] = ()
     panels: tuple[Panel, ...] = ()
 
@@ -199,6 +210,33 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """What is between one row and one column of a matrix, and the line that shows it.
+
+    `outcome` is a word of the mode; `trouble` says whether it is the mode's harm. A pair without a cell is one of which
+    the capture holds no data.
+    """
+
+    row: str
+    column: str
+    outcome: str
+    trouble: bool
+    says: str = ""
+    file: str = ""
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matrix:
+    """Who stands how to whom. Of large ones the rows and columns with most trouble are kept; the counts are of all."""
+
+    axes: Axes
+    cells: tuple[Cell, ...]
+    rows: int
+    columns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """What one detector concluded about one capture."""
 
@@ -216,6 +254,7 @@ class Finding:
     next: str = ""
     points: tuple[Point, ...] = ()
     panels: tuple[Panel, ...] = ()
+    matrix: Matrix | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

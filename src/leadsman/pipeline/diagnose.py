@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from leadsman import vocabulary as names
 from leadsman.capture import read_manifest
-from leadsman.model import Point, Verdict
+from leadsman.model import Matrix, Point, Verdict
 from leadsman.pipeline import events as table
 from leadsman.pipeline.elsewhere import events_elsewhere, is_elsewhere
 from leadsman.pipeline.listing import listing, told_of, visible_sources
 from leadsman.pipeline.streams import balanced
-from leadsman.pipeline.verdicts import Observation, judge, observation
+from leadsman.pipeline.verdicts import Observation, cell, judge, observation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
 
     from leadsman.catalogue import Mode
-    from leadsman.model import Diagnosis, Finding
+    from leadsman.model import Cell, Diagnosis, Finding
     from leadsman.pipeline.question import Input, Question
     from leadsman.pipeline.shapes import Detection
     from leadsman.pipeline.streams import Found, Stream
@@ -37,8 +37,17 @@ POINTS_KEPT = 4000
 READER_NAMES = (names.FILE_READ, names.FILE_NOT_UNDERSTOOD, names.SUBJECT_ACTIVE, names.SUBJECT_QUIET, names.SETTING)
 
 
-Answers = dict[tuple[str, str], tuple[list[Observation], list[Point]]]
-"""Observations and points by (capture, mode)."""
+class Answer(NamedTuple):
+    """What one detector says of one capture. Of a matrix: its cells, how many rows it has in all, and columns."""
+
+    observations: list[Observation]
+    points: list[Point]
+    cells: list[Cell]
+    extent: list[tuple[int, int]]
+
+
+Answers = dict[tuple[str, str], Answer]
+"""By (capture, mode)."""
 
 
 def diagnose(
@@ -127,16 +136,16 @@ def _detect(events: DataFrame, question: Question) -> Answers:
             frame.unpersist()
 
 
-def _answers(
-    detections: Mapping[str, Detection], *, points: bool
-) -> dict[tuple[str, str], tuple[list[Observation], list[Point]]]:
-    answers: dict[tuple[str, str], tuple[list[Observation], list[Point]]] = {}
+def _answers(detections: Mapping[str, Detection], *, points: bool) -> Answers:
+    answers: Answers = {}
     for row in _collect({name: each.observations for name, each in detections.items()}):
-        answers.setdefault((row["capture"], row["mode"]), ([], []))[0].append(observation(row))
+        key = (row["capture"], row["mode"])
+        answers.setdefault(key, Answer([], [], [], [])).observations.append(observation(row))
+    _add_cells(answers, detections)
     if points and answers:
         for row in _collect({name: each.points.limit(POINTS_KEPT) for name, each in detections.items()}):
             if (row["capture"], row["mode"]) in answers:
-                answers[row["capture"], row["mode"]][1].append(
+                answers[row["capture"], row["mode"]].points.append(
                     Point(
                         subject=row["subject"],
                         outcome=row["outcome"],
@@ -146,6 +155,16 @@ def _answers(
                     ),
                 )
     return answers
+
+
+def _add_cells(answers: Answers, detections: Mapping[str, Detection]) -> None:
+    """Add the matrices of the modes that have something to say and have one."""
+    told = {mode for _, mode in answers}
+    frames = {name: each.cells for name, each in detections.items() if each.cells is not None and name in told}
+    for row in sorted(_collect(frames), key=lambda row: (row["row_place"], row["column_place"])) if frames else ():
+        if answer := answers.get((row["capture"], row["mode"])):
+            answer.cells.append(cell(row))
+            answer.extent[:] = [(row["rows"], row["columns"])]
 
 
 def _collect(frames: Mapping[str, DataFrame]) -> list[Any]:
@@ -158,9 +177,17 @@ def _found(path: str, modes: Sequence[Mode], told: Sequence[Row], answers: Answe
     visible = visible_sources(told)
     judged = []
     for mode in modes:
-        seen, points = answers.get((path, mode.name), ([], []))
-        judged.append((mode, judge(mode.name, mode.card, seen, sources=visible, points=points)))
+        answer = answers.get((path, mode.name), Answer([], [], [], []))
+        finding = judge(mode.name, mode.card, answer.observations, sources=visible, points=answer.points)
+        judged.append((mode, replace(finding, matrix=_matrix(mode, answer))))
     return judged
+
+
+def _matrix(mode: Mode, answer: Answer) -> Matrix | None:
+    if mode.card.matrix is None or not answer.cells:
+        return None
+    ((rows, columns),) = answer.extent
+    return Matrix(axes=mode.card.matrix, cells=tuple(answer.cells), rows=rows, columns=columns)
 
 
 def _diagnosis(path: str, found: Found, told: Sequence[Row], judged: Sequence[tuple[Mode, Finding]]) -> Diagnosis:

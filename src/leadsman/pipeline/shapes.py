@@ -25,6 +25,12 @@ OBSERVATION = ("capture", "subject", "link", "state", "since", "until", "figures
 POINT = ("capture", "subject", "outcome", "since", "at", "value")
 """string, string, string, timestamp, timestamp, double"""
 
+CELL = ("capture", "row", "column", "outcome", "trouble", "says", "file", "line")
+"""string, string, string, string, boolean, string, string, bigint"""
+
+ROWS_KEPT, COLUMNS_KEPT = 60, 30
+"""Rows and columns of a matrix that one can still read; those with trouble come first."""
+
 EVIDENCE_KEPT = 6
 """Lines quoted for one link of one subject: enough to believe it, few enough to read."""
 
@@ -37,12 +43,14 @@ EARLIER = (
 class Detection(NamedTuple):
     """What a detector hands on: observations of the chain's links, points for the page, and frames to let go of.
 
+    `cells` are those of the mode's matrix, where it has one (`matrix`).
     Settled frames belong to the last: Spark Connect drops them with the last reference that Python holds.
     """
 
     observations: DataFrame
     points: DataFrame
     kept: tuple[DataFrame, ...] = ()
+    cells: DataFrame | None = None
 
 
 def table(frames: Mapping[str, DataFrame], steps: Mapping[str, str]) -> DataFrame:
@@ -93,6 +101,17 @@ def map_of(columns: Sequence[str], kind: str, *, where_any: Sequence[str] = ()) 
         return f"CAST(map() AS map<string,{kind}>)"
     pairs = ", ".join(f"struct('{name}' AS key, CAST({value} AS {kind}) AS value)" for name, value in values.items())
     return f"map_from_entries(filter(array({pairs}), pair -> pair.value IS NOT NULL))"
+
+
+def matrix(cells: DataFrame) -> DataFrame:
+    """Return the cells with the columns of `CELL` that there is room for, and how many rows and columns there are."""
+    trouble = "sum(CAST(trouble AS INT)) OVER (PARTITION BY capture, {0}) AS {0}_trouble"
+    place = "dense_rank() OVER (PARTITION BY capture ORDER BY {0}_trouble DESC, {0}) AS {0}_place"
+    counted = cells.selectExpr(*CELL, trouble.format("row"), trouble.format("column"))
+    placed = counted.selectExpr("*", place.format("row"), place.format("column"))
+    totals = [f"max({each}_place) OVER (PARTITION BY capture) AS {each}s" for each in ("row", "column")]
+    room = f"row_place <= {ROWS_KEPT} AND column_place <= {COLUMNS_KEPT}"
+    return placed.selectExpr("*", *totals).where(room).select(*CELL, "rows", "columns", "row_place", "column_place")
 
 
 def observations(*frames: DataFrame) -> DataFrame:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from leadsman.model import (
     EVERY_SUBJECT,
+    Cell,
     Evidence,
     FailureMode,
     Finding,
@@ -66,6 +67,19 @@ def observation(row: Any) -> Observation:  # noqa: ANN401 - Spark's Row has no s
         row["facts"],
         evidence,
     )  # fmt: skip - in the order of the fields
+
+
+def cell(row: Any) -> Cell:  # noqa: ANN401 - Spark's Row has no static type
+    """Return a Spark row as a cell of a matrix."""
+    return Cell(
+        row=row["row"],
+        column=row["column"],
+        outcome=row["outcome"],
+        trouble=row["trouble"],
+        says=row["says"] or "",
+        file=row["file"] or "",
+        line=row["line"] or 0,
+    )
 
 
 def judge(

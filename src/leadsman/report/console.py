@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from leadsman.model import State, Verdict
+from leadsman.report.grid import NO_DATA, grid, tally
 from leadsman.report.outline import (
     about,
     group_amount,
@@ -23,11 +24,14 @@ from leadsman.words import clock, count, span
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from leadsman.model import Cure, Diagnosis, ErrorGroup, Evidence, Finding, LinkFinding, RivalFinding
+    from leadsman.model import Cure, Diagnosis, ErrorGroup, Evidence, Finding, LinkFinding, Matrix, RivalFinding
 
 ROWS_OF_A_QUOTE = (5, 1)
 """Two lines are quoted for each link, the first on up to five rows: at 80 columns the message of a Java line begins on
 the third. The page and the JSON hold every line."""
+
+CELLS_SHOWN = (8, 4)
+"""Rows and columns of a matrix that a terminal has room for."""
 
 SUBJECTS_NAMED = 4
 GROUPS_SHOWN = 10
@@ -67,6 +71,7 @@ def _finding(screen: Screen, finding: Finding) -> None:
     for label, names in subject_rows(finding, SUBJECTS_NAMED):
         screen.say((f"{label}: ", "dim"), names, indent=2)
     _chain(screen, finding)
+    _matrix(screen, finding.matrix)
     _rivals(screen, finding.rivals)
     _cure(screen, finding.cure)
     _next(screen, finding)
@@ -118,6 +123,20 @@ def _where(evidence: Evidence) -> str:
 def _left_out(screen: Screen, things: Sequence[object], shown: int, nouns: str) -> None:
     if len(things) > shown:
         screen.say((f"{screen.marks.ellipsis} {count(len(things) - shown, nouns)}", "dim"), indent=7)
+
+
+def _matrix(screen: Screen, matrix: Matrix | None) -> None:
+    if matrix is None:
+        return
+    chosen = grid(matrix, *CELLS_SHOWN)
+    _heading(screen, matrix.axes.title, tally(matrix))
+    styled = [
+        [(cell.outcome, "red" if cell.trouble else "") if cell else NO_DATA for cell in row] for row in chosen.cells
+    ]
+    rows = [(name, *cells) for name, cells in zip(chosen.rows, styled, strict=True)]
+    screen.grid((matrix.axes.row, *chosen.columns), rows, indent=5)
+    if chosen.left_out:
+        screen.say((f"{screen.marks.ellipsis} {chosen.left_out}", "dim"), indent=5)
 
 
 def _rivals(screen: Screen, rivals: Sequence[RivalFinding]) -> None:

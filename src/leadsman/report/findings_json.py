@@ -17,7 +17,7 @@ from leadsman.report.visible import whole
 from leadsman.words import in_utc
 
 if TYPE_CHECKING:
-    from leadsman.model import Cure, Diagnosis, ErrorGroup, Evidence, Finding, LinkFinding, RivalFinding
+    from leadsman.model import Cure, Diagnosis, ErrorGroup, Evidence, Finding, LinkFinding, Matrix, RivalFinding
 
 SCHEMA = "leadsman.findings/1"
 
@@ -82,6 +82,31 @@ def _finding(finding: Finding) -> Json:
         "rivals": [_rival(rival) for rival in finding.rivals],
         "cure": [_cure(cure) for cure in finding.cure],
         "next": whole(finding.next),
+        "matrix": _matrix(finding.matrix),
+    }
+
+
+def _matrix(matrix: Matrix | None) -> Json | None:
+    if matrix is None:
+        return None
+    return {
+        "title": matrix.axes.title,
+        "row": matrix.axes.row,
+        "column": matrix.axes.column,
+        "rows": matrix.rows,
+        "columns": matrix.columns,
+        "cells": [
+            {
+                "row": whole(cell.row),
+                "column": whole(cell.column),
+                "outcome": whole(cell.outcome),
+                "trouble": cell.trouble,
+                "says": whole(cell.says),
+                "file": whole(cell.file),
+                "line": cell.line,
+            }
+            for cell in matrix.cells
+        ],
     }
 
 

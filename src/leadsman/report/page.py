@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from base64 import b64encode
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from leadsman.errors import MissingPart
-from leadsman.report import exhibits, outline, panels
+from leadsman.report import exhibits, grid, outline, panels
 from leadsman.report.findings_json import iso
 from leadsman.report.visible import visible
 from leadsman.words import clock, count, duration, moment, size, span
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from jinja2 import Environment
@@ -98,7 +98,7 @@ def _rendered(diagnoses: Sequence[Diagnosis], detail: Detail) -> str:
         f"c{number + 1}f{place}"
         for number, diagnosis in shown
         for place, finding in enumerate(diagnosis.findings, start=1)
-        if finding.points
+        if finding.points or finding.matrix
     ]
     return (
         environment()
@@ -113,9 +113,7 @@ def _rendered(diagnoses: Sequence[Diagnosis], detail: Detail) -> str:
             script=template_text("copy.js"),
             policy=content_policy(),
             drawn=with_points[: detail.charts],
-            timeline=lambda finding, prefix: timeline(finding, detail, prefix),
-            gaps=lambda finding, prefix: gaps(finding, detail, prefix),
-            panels_of=lambda finding, prefix: panels_of(finding, detail, prefix),
+            draw={name: partial(exhibit, detail=detail) for name, exhibit in EXHIBITS.items()},
         )
     )
 
@@ -129,7 +127,7 @@ def content_policy() -> str:
     )
 
 
-def timeline(finding: Finding, detail: Detail, prefix: str) -> Exhibit | None:
+def timeline(finding: Finding, prefix: str, *, detail: Detail) -> Exhibit | None:
     """Draw when the subjects of a finding were active, quiet and in trouble."""
     chosen = exhibits.timeline(panels.happened(finding), detail.subjects)
     if chosen is None:
@@ -145,7 +143,7 @@ def timeline(finding: Finding, detail: Detail, prefix: str) -> Exhibit | None:
     return Exhibit(svg, caption, chosen.left_out)
 
 
-def gaps(finding: Finding, detail: Detail, prefix: str) -> Exhibit | None:
+def gaps(finding: Finding, prefix: str, *, detail: Detail) -> Exhibit | None:
     """Draw quiet gaps against how they ended, with the inferred limit."""
     chosen = exhibits.gaps(panels.happened(finding), finding.figures, detail.marks_of_a_chart)
     if chosen is None:
@@ -159,7 +157,7 @@ def gaps(finding: Finding, detail: Detail, prefix: str) -> Exhibit | None:
     return Exhibit(svg, caption, chosen.left_out)
 
 
-def panels_of(finding: Finding, detail: Detail, prefix: str) -> list[tuple[panels.Drawn, Exhibit]]:
+def panels_of(finding: Finding, prefix: str, *, detail: Detail) -> list[tuple[panels.Drawn, Exhibit]]:
     """Draw the panels that the capture holds values of."""
     chosen = panels.drawn(finding, detail.subjects)
     if not chosen:
@@ -172,6 +170,27 @@ def panels_of(finding: Finding, detail: Detail, prefix: str) -> list[tuple[panel
         svg = charts.panel_svg(each, prefix=f"{prefix}{number}", title=each.panel.title, description=caption)
         shown.append((each, Exhibit(svg, caption, each.left_out)))
     return shown
+
+
+def matrix(finding: Finding, prefix: str, *, detail: Detail) -> Exhibit | None:
+    """Draw who stands how to whom."""
+    if finding.matrix is None:
+        return None
+    from leadsman.report import grid_chart  # noqa: PLC0415 - matplotlib is slow to import and only a page needs it
+
+    chosen = grid.grid(finding.matrix, detail.subjects, detail.subjects)
+    caption = f"Of all pairs with data: {grid.tally(finding.matrix)}."
+    svg = grid_chart.matrix_svg(chosen, prefix=prefix, title=finding.matrix.axes.title, description=caption)
+    return Exhibit(svg, f"{caption} Not drawn: {chosen.left_out}." if chosen.left_out else caption, 0)
+
+
+EXHIBITS: Mapping[str, Callable[..., Any]] = {
+    "timeline": timeline,
+    "gaps": gaps,
+    "panels": panels_of,
+    "matrix": matrix,
+}
+"""What a page can draw of a finding; each is None, or empty, where the finding holds nothing of the kind."""
 
 
 def _gaps_caption(chosen: exhibits.Gaps) -> str:
@@ -212,7 +231,13 @@ def environment() -> Environment:
     environment.filters.update(clock=clock, count=count, duration=duration, iso=iso, moment=moment, size=size)
     environment.filters.update(one_line=visible)
     environment.globals.update(
-        outline=outline, exhibits=exhibits, panels=panels, span=span, lines_open=LINES_OPEN, trouble=exhibits.is_trouble
+        outline=outline,
+        exhibits=exhibits,
+        grid=grid,
+        panels=panels,
+        span=span,
+        lines_open=LINES_OPEN,
+        trouble=exhibits.is_trouble,
     )
     return environment
 

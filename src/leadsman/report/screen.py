@@ -15,6 +15,8 @@ from rich.text import Text
 from leadsman.report.visible import encodable, visible
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Console
 
 Part = str | tuple[str, str]
@@ -78,6 +80,15 @@ class Screen:
         row.add_column()
         row.add_row(self.text(mark), self.text(*parts))
         self.console.print(Padding(row, (0, 0, 0, indent), expand=False), highlight=False)
+
+    def grid(self, head: Sequence[Part], rows: Sequence[Sequence[Part]], *, indent: int) -> None:
+        """Print cells below heads; what does not fit into the width is folded."""
+        table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+        for name in head:
+            table.add_column(self.text(name), overflow="fold")
+        for row in rows:
+            table.add_row(*map(self.text, row))
+        self.console.print(Padding(table, (0, 0, 0, indent), expand=False), highlight=False)
 
     def verbatim(self, line: str, *, indent: int, style: str = "") -> None:
         """Print one line that somebody will copy: never wrapped, never cut."""

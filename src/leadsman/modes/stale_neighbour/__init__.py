@@ -1,6 +1,6 @@
 """A host that answers to the MAC of a dead instance, whose address another one has now."""
 
-from leadsman.model import Cure, FailureMode, Harm, Link, Rival
+from leadsman.model import Axes, Cure, FailureMode, Harm, Link, Rival
 from leadsman.vocabulary import (
     CONNECTION_SETUP_TIMED_OUT,
     HANDSHAKE_PACKET,
@@ -193,6 +193,7 @@ MODE = FailureMode(
         "sockets",
         "packets",
     ),  # fmt: skip - a list of names
+    matrix=Axes("Who reaches whom", row="client", column="server"),
     story=(
         "Instances of an autoscaled service could not reach some brokers, at random, until they were replaced.",
         "The clients said that records had expired. The brokers logged nothing, and others reached the same brokers.",

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leadsman.modes.stale_neighbour.knocks import pairs_of
+from leadsman.modes.stale_neighbour.matrix import matrix_of
 from leadsman.modes.stale_neighbour.pairs import NO_LINES, judged_of, logs_of
 from leadsman.pipeline.shapes import EVIDENCE, Detection, columns, first_lines, map_of, observations, settled
 
@@ -24,11 +25,11 @@ def detect(events: DataFrame, *, nearby_seconds: float = 20.0) -> Detection:
     """
     logs = logs_of(events)
     seen = settled(pairs_of(events))
-    judged = judged_of(events, seen, near=nearby_seconds, logs=logs)
+    judged = judged_of(events, seen.where("stuck"), near=nearby_seconds, logs=logs)
     pairs = settled(judged.selectExpr("*", *_STATES).selectExpr("*", *_RANKED))
     alone = settled(logs.join(pairs.select("capture").distinct(), "capture", "leftanti"))
     links = observations(_of_pairs(pairs), _of_logs(alone), _of_captures(pairs, alone))
-    return Detection(links, _points(pairs, alone), (seen, pairs, alone))
+    return Detection(links, _points(pairs, alone), (seen, pairs, alone), matrix_of(events, seen, pairs))
 
 
 _STATES = (
@@ -168,7 +169,10 @@ def _of_captures(pairs: DataFrame, alone: DataFrame) -> DataFrame:
         )
     )
     joined = counted.join(logged, "capture", "full").selectExpr(
-        "*", "coalesce(pair_timeouts, log_timeouts) AS timeouts", "coalesce(first, log_since) AS since"
+        "*",
+        f"IF(told IS NULL, log_timeouts, {_summed('timeouts')}) AS timeouts",
+        f"IF(told IS NULL, NULL, {_summed('expired')}) AS expired",
+        "coalesce(first, log_since) AS since",
     )
     rows = ", ".join(f"struct('rival.{name}' AS link, {state} AS state)" for name, state in _RIVALS.items())
     figures = map_of(ALWAYS, "double", where_any=WHERE_ANY)
@@ -185,12 +189,16 @@ def _of_captures(pairs: DataFrame, alone: DataFrame) -> DataFrame:
     )
 
 
+def _summed(figure: str) -> str:
+    """Return the sum over logs: one log tells of several pairs and counts once."""
+    return f"aggregate(told, 0L, (sum, log) -> sum + log.{figure})"
+
+
 _COUNTED = (
     "count(*) AS pairs",
     "count(DISTINCT client) AS clients_hit",
     "count(DISTINCT server) AS servers_hit",
-    "sum(timeouts) AS pair_timeouts",
-    "sum(expired) AS expired",
+    "array_distinct(flatten(collect_list(told))) AS told",
     "max(others_reach) AS others_reach",
     "max(reaches) AS reaches",
     "sum(both_ends) AS both_ends",

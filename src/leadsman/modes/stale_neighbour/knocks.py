@@ -22,7 +22,10 @@ STUCK = "coalesce(CAST(labels['retransmits'] AS INT), 1) > 0"
 
 
 def pairs_of(events: DataFrame) -> DataFrame:
-    """Return one row a client and server port between which no connection comes about, with what shows it."""
+    """Return one row a client and server port between which no connection comes about, with what shows it.
+
+    It is either `stuck`, or refused with a reset.
+    """
     packet = f"name = '{names.HANDSHAKE_PACKET}'"
     socket = f"name = '{names.SOCKET_SEEN}' AND labels['state'] IN {OPENING} AND {STUCK}"
     from_client = "labels['state'] = 'SYN-SENT' OR labels['flags'] IN ('S', 'A')"
@@ -42,9 +45,13 @@ def pairs_of(events: DataFrame) -> DataFrame:
         )
         .groupBy("capture", "client", "client_port", "server", "port")
         .agg(*columns(*_ATTEMPT))
-        .where("syn_sent OR syn_recv OR (syns > 1 AND acks = 0) OR (syn_acks > 1 AND acks = 0)")
+        .selectExpr("*", f"{_STUCK} AS stuck")
+        .where("stuck OR (syns > 0 AND resets > 0 AND acks = 0)")
     )
-    return attempts.groupBy("capture", "client", "server", "port").agg(*columns(*_PAIR))
+    return attempts.groupBy("capture", "client", "server", "port", "stuck").agg(*columns(*_PAIR))
+
+
+_STUCK = "(syn_sent OR syn_recv OR (syns > 1 AND acks = 0) OR (syn_acks > 1 AND acks = 0))"
 
 
 def _lines(kind: str) -> str:

@@ -145,15 +145,17 @@ def _compared(near: float) -> tuple[str, ...]:
 
 
 def _with_logs(judged: DataFrame, logs: DataFrame) -> DataFrame:
-    """Add what the clients' own logs say of it."""
+    """Add what the clients' own logs say of it: those that name no server, or one of that port."""
     keys = ("capture", "client", "server", "port")
     of_pairs = (
         judged.selectExpr(*keys, "explode(clients) AS worker")
         .join(logs, ["capture", "worker"])
+        .where("servers IS NULL OR endswith(servers, concat(':', port))")
         .groupBy(*keys)
         .agg(
             *columns(
-                "flatten(collect_list(lines)) AS log_lines", "sum(timeouts) AS timeouts", "sum(expired) AS expired"
+                "flatten(collect_list(lines)) AS log_lines",
+                "collect_set(struct(subject AS log, timeouts, expired)) AS told",
             )
         )
     )
@@ -164,17 +166,19 @@ def logs_of(events: DataFrame) -> DataFrame:
     """Return of each log what it says of connections that did not come about, and of records given up for it."""
     timed_out = f"name = '{names.CONNECTION_SETUP_TIMED_OUT}'"
     expired = f"name IN ('{names.RECORD_EXPIRED}', '{names.RECORD_FAILED}')"
+    servers = f"name = '{names.SETTING}' AND labels['key'] = 'bootstrap.servers'"
     return (
-        events.where(f"{timed_out} OR {expired}")
+        events.where(f"{timed_out} OR {expired} OR ({servers})")
         .selectExpr("*", f"{WORKER} AS worker")
         .groupBy("capture", "subject", "worker")
         .agg(
             *columns(
-                f"array_sort(collect_set({LINE})) AS lines",
+                f"array_sort(collect_set(CASE WHEN {timed_out} OR {expired} THEN {LINE} END)) AS lines",
+                f"max(CASE WHEN {servers} THEN labels['value'] END) AS servers",
                 f"count_if({timed_out}) AS timeouts",
                 f"count_if({expired}) AS expired",
-                "min(at) AS since",
-                "max(at) AS until",
+                f"min(at) FILTER (WHERE {timed_out} OR {expired}) AS since",
+                f"max(at) FILTER (WHERE {timed_out} OR {expired}) AS until",
             ),
         )
         .where("timeouts > 0")

@@ -50,6 +50,14 @@ SOURCE = Source(
         Signature(
             v.SETTING, rf"(?:\b|{TAB})(?P<key>{SWITCHES}) = (?P<value>true|false)\b", within=OWNERS, names_source=False
         ),
+        # The first of them is enough to tell of which port the client is.
+        Signature(
+            v.SETTING,
+            rf"(?:\b|{TAB})(?P<key>bootstrap\.servers) = \[?"
+            r"(?P<value>[\w.-]{1,253}:\d{1,5}|\[[0-9a-fA-F:]{2,45}\]:\d{1,5})\b",
+            within=OWNERS,
+            names_source=False,
+        ),
         Signature(v.SETTING, rf"(?:\b|{TAB})(?P<key>acks) = (?P<value>all)\b", within=OWNERS, names_source=False),
     ),
 )
