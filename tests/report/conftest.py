@@ -6,12 +6,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from leadsman.model import (
+    Axes,
+    Cell,
     Cure,
     Diagnosis,
     ErrorGroup,
     Evidence,
     Finding,
     LinkFinding,
+    Matrix,
     Missing,
     NotUnderstood,
     Point,
@@ -230,6 +233,32 @@ def present() -> Diagnosis:
     )
 
 
+def met(row: str, column: str, outcome: str = "established", *, says: str = "") -> Cell:
+    return Cell(
+        row=row, column=column, outcome=outcome, trouble=outcome != "established", says=says, file="ss.txt", line=7
+    )
+
+
+@pytest.fixture
+def matrix() -> Matrix:
+    """Two clients and three servers, of which one pair was never seen."""
+    wrong = "broker-1 has 02:5a:10:00:00:0a for 10.20.4.57; it is 02:5a:10:00:00:0b."
+    cells = (
+        met("worker-3 (10.20.4.57)", "broker-1 (10.20.4.11):9092", "SYN_SENT and SYN_RECV", says=wrong),
+        met("worker-3 (10.20.4.57)", "broker-3 (10.20.4.13):9092", "refused"),
+        met("worker-3 (10.20.4.57)", "broker-2 (10.20.4.12):9092"),
+        met("worker-2 (10.20.4.23)", "broker-1 (10.20.4.11):9092"),
+        met("worker-2 (10.20.4.23)", "broker-2 (10.20.4.12):9092"),
+    )
+    return Matrix(axes=Axes("Who reaches whom", row="client", column="server"), cells=cells, rows=2, columns=3)
+
+
+@pytest.fixture
+def reach(present: Diagnosis, matrix: Matrix) -> Diagnosis:
+    """A diagnosis with a matrix and without points."""
+    return replace(present, findings=(replace(present.findings[0], matrix=matrix, points=()),))
+
+
 @pytest.fixture
 def unknown() -> Diagnosis:
     unseen = LinkFinding(
@@ -291,6 +320,8 @@ def hostile(present: Diagnosis) -> Diagnosis:
         rivals=(RivalFinding(cause=HOSTILE, ruled_out_by=HOSTILE, says=HOSTILE),),
         cure=(Cure(HOSTILE, HOSTILE, HOSTILE),),
         next=HOSTILE,
+        matrix=Matrix(axes=Axes(HOSTILE, row=HOSTILE, column=HOSTILE), rows=9, columns=1, cells=(
+            Cell(row=HOSTILE, column=HOSTILE, outcome=HOSTILE, trouble=True, says=HOSTILE, file=HOSTILE, line=1),)),
         points=(Point(subject=HOSTILE, outcome=HOSTILE, at=at(2), since=at(1), value=3600.0),
                 Point(subject="$x^{2$ and $y \u4e2d", outcome="failed", at=at(2), since=at(1), value=3600.0)),
     )  # fmt: skip

@@ -25,7 +25,7 @@ def test_the_schema_is_itself_a_valid_schema():
     Draft202012Validator.check_schema(schema())
 
 
-@pytest.mark.parametrize("name", ["present", "unknown", "absent", "hostile"])
+@pytest.mark.parametrize("name", ["present", "unknown", "absent", "hostile", "reach"])
 def test_what_is_printed_keeps_the_contract(name, contract, request):
     diagnosis = request.getfixturevalue(name)
 

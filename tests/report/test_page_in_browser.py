@@ -88,7 +88,7 @@ def open_page(browser, tmp_path, request):
 
 
 @pytest.mark.parametrize(
-    "names", [("present",), ("unknown",), ("absent",), ("present", "unknown", "absent", "hostile")]
+    "names", [("present",), ("unknown",), ("absent",), ("reach",), ("present", "unknown", "absent", "hostile")]
 )
 def test_the_page_opens_without_a_complaint_and_asks_for_nothing(names, open_page):
     opened = open_page(*names)
@@ -132,6 +132,20 @@ def test_both_charts_are_drawn_within_their_frames(scheme, open_page):
     assert opened.tab.evaluate(DRAWN_OUTSIDE) == 0
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_matrix_is_drawn_within_its_frame_and_repeated_as_a_table(scheme, open_page):
+    opened = open_page("reach", scheme=scheme)
+    section = opened.tab.get_by_role("region", name="Who reaches whom", exact=True)
+
+    opened.tab.get_by_text("The same as a table").click()
+
+    rows = opened.tab.get_by_role("region", name="Who reaches whom, as a table").get_by_role("row")
+    assert section.get_by_role("img").count() == 1
+    assert opened.tab.evaluate(DRAWN_OUTSIDE) == 0
+    assert rows.count() == 3
+    assert "no data" in rows.nth(2).inner_text()
+
+
 def test_charts_follow_the_colour_scheme(open_page):
     colour = "getComputedStyle(document.querySelector('.chart svg text')).fill"
 
@@ -143,14 +157,14 @@ def test_charts_follow_the_colour_scheme(open_page):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["present", "unknown", "absent"])
+@pytest.mark.parametrize("name", ["present", "unknown", "absent", "reach"])
 def test_text_stands_out_from_its_ground(scheme, name, open_page):
     opened = open_page(name, scheme=scheme)
 
     assert opened.tab.evaluate(CONTRASTS) == []
 
 
-@pytest.mark.parametrize("name", ["present", "unknown", "absent", "hostile"])
+@pytest.mark.parametrize("name", ["present", "unknown", "absent", "hostile", "reach"])
 @pytest.mark.parametrize("width", [320, 400])
 def test_a_narrow_window_scrolls_in_one_direction_only(name, width, open_page):
     opened = open_page(name, width=width)

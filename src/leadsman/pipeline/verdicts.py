@@ -159,7 +159,8 @@ def _finding(
     numbers = _figures(seen)
     chain = tuple(_link(card, index, [subjects[name] for name in chosen], numbers) for index in range(len(card.chain)))
     affected = [each for name in chosen for each in subjects[name].values()]
-    unsettled = [link for link, told in zip(card.chain, chain, strict=True) if told.state is State.NOT_VISIBLE]
+    unseen = [link for link, told in zip(card.chain, chain, strict=True) if told.state is State.NOT_VISIBLE]
+    unsettled = sorted(unseen, key=lambda link: not link.required)  # what the verdict waits for comes first
     return Finding(
         mode=mode,
         verdict=verdict,

@@ -179,8 +179,8 @@ def matrix(finding: Finding, prefix: str, *, detail: Detail) -> Exhibit | None:
     from leadsman.report import grid_chart  # noqa: PLC0415 - matplotlib is slow to import and only a page needs it
 
     chosen = grid.grid(finding.matrix, detail.subjects, detail.subjects)
-    caption = f"Of all pairs with data: {grid.tally(finding.matrix)}."
-    svg = grid_chart.matrix_svg(chosen, prefix=prefix, title=finding.matrix.axes.title, description=caption)
+    caption = visible(f"Of all pairs with data: {grid.tally(finding.matrix)}.")
+    svg = grid_chart.matrix_svg(chosen, prefix=prefix, title=visible(finding.matrix.axes.title), description=caption)
     return Exhibit(svg, f"{caption} Not drawn: {chosen.left_out}." if chosen.left_out else caption, 0)
 
 

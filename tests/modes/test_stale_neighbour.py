@@ -1,0 +1,146 @@
+"""What the recordings do not hold: plain commands pasted by hand, the client's side, IPv6, a service that refuses."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from leadsman.model import Diagnosis, Finding, Verdict
+
+pytestmark = pytest.mark.spark
+
+DEAD, NEW, BROKER = "02:5a:10:00:00:0a", "02:5a:10:00:00:0b", "02:5a:10:00:00:01"
+HEAD = "State    Recv-Q Send-Q Local Address:Port Peer Address:Port Process\n"
+AT_BROKER = (
+    HEAD + "LISTEN   0      50           0.0.0.0:9092       0.0.0.0:*\n"
+    "SYN-RECV 0      0         10.20.4.11:9092    10.20.4.57:43736 timer:(on,1.584ms,3)\n"
+    "ESTAB    0      0         10.20.4.11:9092    10.20.4.23:55944\n"
+)
+AT_CLIENT = HEAD + "SYN-SENT 0      1         10.20.4.57:43736   10.20.4.11:9092 timer:(on,936ms,3)\n"
+AT_CLIENT_REFUSED = (
+    "10:00:01.000000 02:5a:10:00:00:0b > 02:5a:10:00:00:03, ethertype IPv4 (0x0800), length 74: "
+    "10.20.4.57.43800 > 10.20.4.13.9092: Flags [S], seq 1, win 64240, length 0\n"
+    "10:00:01.000100 02:5a:10:00:00:03 > 02:5a:10:00:00:0b, ethertype IPv4 (0x0800), length 54: "
+    "10.20.4.13.9092 > 10.20.4.57.43800: Flags [R.], seq 0, ack 2, win 0, length 0\n"
+)
+
+
+def neighbours(address: str, mac: str) -> str:
+    return f"{address} dev eth0 lladdr {mac}  ref 1 used 2/0/2probes 4 REACHABLE \n"
+
+
+def link(address: str, mac: str) -> str:
+    family = "inet6" if ":" in address else "inet"
+    return (
+        "2: eth0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc noqueue state UP group default qlen 1000\n"
+        f"    link/ether {mac} brd ff:ff:ff:ff:ff:ff\n"
+        f"    {family} {address}/24 scope global eth0\n       valid_lft forever preferred_lft forever\n"
+    )
+
+
+@pytest.fixture
+def found(diagnosed: Callable[..., list[Diagnosis]], tmp_path: Path) -> Callable[[Mapping[str, str]], Finding | None]:
+    """The finding on files given by name, or None where the mode is absent."""
+
+    def run(files: Mapping[str, str]) -> Finding | None:
+        for name, text in files.items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(text)
+        (diagnosis,) = diagnosed([tmp_path])
+        return next((each for each in diagnosis.findings if each.mode == "stale_neighbour"), None)
+
+    return run
+
+
+def outcomes(finding: Finding | None) -> dict[str, str]:
+    assert finding is not None
+    assert finding.matrix is not None
+    return {f"{cell.row.split(' ')[0]} {cell.column.split(' ')[0]}": cell.outcome for cell in finding.matrix.cells}
+
+
+def test_the_output_of_three_plain_commands_is_enough(found):
+    finding = found(
+        {
+            "broker-1/ss.txt": AT_BROKER,
+            "broker-1/neigh.txt": neighbours("10.20.4.57", DEAD),
+            "worker-3/address.txt": link("10.20.4.57", NEW),
+        }
+    )
+
+    assert finding.verdict is Verdict.PRESENT
+    assert (finding.figures["believed"], finding.figures["actual"]) == (DEAD, NEW)
+
+
+def test_sockets_of_both_ends_without_a_mac_are_unknown_and_name_the_command_that_settles_it(found):
+    finding = found({"broker-1/ss.txt": AT_BROKER, "worker-3/ss.txt": AT_CLIENT})
+
+    assert finding.verdict is Verdict.UNKNOWN
+    assert finding.next.startswith("leadsman collect host")
+
+
+def test_an_entry_that_is_right_is_no_stale_neighbour(found):
+    finding = found(
+        {
+            "broker-1/ss.txt": AT_BROKER,
+            "broker-1/neigh.txt": neighbours("10.20.4.57", NEW),
+            "worker-3/address.txt": link("10.20.4.57", NEW),
+        }
+    )
+
+    assert finding is None
+
+
+def test_an_entry_that_is_wrong_and_of_which_nobody_has_need_is_no_incident(found):
+    finding = found(
+        {
+            "broker-1/ss.txt": HEAD + "ESTAB 0 0 10.20.4.11:9092 10.20.4.23:55944\n",
+            "broker-1/neigh.txt": neighbours("10.20.4.57", DEAD),
+            "worker-3/address.txt": link("10.20.4.57", NEW),
+        }
+    )
+
+    assert finding is None
+
+
+def test_a_client_that_has_the_wrong_mac_of_the_broker_is_found_though_the_broker_hears_nothing(found):
+    finding = found(
+        {
+            "worker-3/ss.txt": AT_CLIENT,
+            "worker-3/neigh.txt": neighbours("10.20.4.11", DEAD),
+            "broker-1/address.txt": link("10.20.4.11", BROKER),
+            "broker-1/ss.txt": HEAD + "ESTAB 0 0 10.20.4.11:9092 10.20.4.23:55944\n",
+        }
+    )
+
+    assert finding.verdict is Verdict.PRESENT
+    assert (finding.figures["about"], finding.figures["actual"]) == ("10.20.4.11", BROKER)
+
+
+def test_neighbours_of_ipv6_are_compared_like_those_of_ipv4(found):
+    finding = found(
+        {
+            "broker-1/ss.txt": HEAD + "SYN-RECV 0 0 [fd00::b:1]:9092 [fd00::57]:43736 timer:(on,1.584ms,3)\n",
+            "broker-1/neigh.txt": neighbours("fd00::57", DEAD),
+            "worker-3/address.txt": link("fd00::57", NEW),
+        }
+    )
+
+    assert finding.verdict is Verdict.PRESENT
+    assert finding.figures["about"] == "fd00::57"
+
+
+def test_the_matrix_tells_established_opening_and_refused_apart_and_names_no_other_pair(found):
+    finding = found(
+        {"broker-1/ss.txt": AT_BROKER, "worker-3/ss.txt": AT_CLIENT, "worker-3/packets.txt": AT_CLIENT_REFUSED}
+    )
+
+    assert sorted(outcomes(finding).values()) == ["SYN_SENT and SYN_RECV", "established", "refused"]
+    assert finding.matrix.rows == 2
+    assert [cell.trouble for cell in finding.matrix.cells].count(True) == 1
+
+
+@pytest.mark.parametrize(("files", "outcome"), [(AT_BROKER, "SYN_RECV"), (AT_CLIENT, "SYN_SENT")])
+def test_of_a_pair_that_was_looked_at_from_one_end_that_end_is_told(files, outcome, found):
+    finding = found({"host/ss.txt": files})
+
+    assert outcomes(finding)[next(iter(outcomes(finding)))] == outcome

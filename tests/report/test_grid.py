@@ -1,0 +1,78 @@
+"""A matrix where there is little room: what is shown, and what is said of the rest."""
+
+import io
+import re
+from dataclasses import replace
+from itertools import product
+
+import pytest
+from rich.console import Console
+
+from leadsman.model import Cell
+from leadsman.report.console import show
+from leadsman.report.grid import NO_DATA, grid, tally
+from leadsman.report.grid_chart import matrix_svg
+from leadsman.report.svg import COLOURS
+
+WORDS = {"prefix": "m1", "title": "Who reaches whom", "description": "Description"}
+
+
+def printed(diagnosis, width=120):
+    out = io.StringIO()
+    show([diagnosis], Console(file=out, width=width, highlight=False))
+    return out.getvalue()
+
+
+@pytest.fixture
+def large(matrix):
+    names = product(range(60), range(30))
+    cells = [
+        Cell(row=f"c{r}", column=f"s{c}", outcome="SYN_SENT" if r == c else "established", trouble=r == c)
+        for r, c in names
+    ]
+    return replace(matrix, cells=tuple(cells), rows=10_000, columns=100)
+
+
+def test_columns_with_trouble_come_first_and_a_pair_without_data_stays_empty(matrix):
+    chosen = grid(matrix, 10, 10)
+
+    assert [head[:8] for head in chosen.columns] == ["broker-1", "broker-3", "broker-2"]
+    assert chosen.cells[1][1] is None
+    assert chosen.left_out == ""
+
+
+def test_what_there_is_no_room_for_is_counted(large):
+    chosen = grid(large, 8, 4)
+
+    assert (len(chosen.rows), len(chosen.columns)) == (8, 4)
+    assert chosen.left_out == "9,992 more clients and 96 more servers"
+
+
+def test_outcomes_are_counted_trouble_first(matrix):
+    said = tally(matrix)
+
+    assert said == "1 SYN_SENT and SYN_RECV, 1 refused, 3 established"
+
+
+def test_the_console_shows_the_matrix_between_the_chain_and_the_rivals(reach):
+    text = printed(reach)
+
+    places = [text.index(part) for part in ("Why", "Who reaches whom", "What else it could be")]
+    assert places == sorted(places)
+    assert re.search(rf"worker-2 \(10\.20\.4\.23\) +established +{NO_DATA} +established", text)
+
+
+def test_the_console_folds_a_matrix_into_a_narrow_terminal(reach):
+    lines = printed(reach, width=60).splitlines()
+
+    first = next(n for n, line in enumerate(lines) if "Who reaches whom" in line)
+    assert max(map(len, lines[first : first + 12])) <= 60
+
+
+@pytest.mark.parametrize("which", ["matrix", "large"])
+def test_a_drawing_of_a_matrix_takes_its_colours_from_the_page_and_names_itself(which, request):
+    drawing = matrix_svg(grid(request.getfixturevalue(which), 24, 24), **WORDS)
+
+    assert set(re.findall(r"#[0-9a-f]{6}\b", drawing)) == set()
+    assert set(re.findall(r"var\(--([a-z-]+)\)", drawing)) <= set(COLOURS)
+    assert 'role="img"' in drawing
