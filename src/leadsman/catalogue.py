@@ -71,6 +71,11 @@ class Mode:
         }
 
     @cached_property
+    def host(self) -> ModuleType | None:
+        """What it says of a host's settings (`SETTINGS`, `check`), where it has anything to say."""
+        return self._part(".host") if (self.folder / "host.py").exists() else None
+
+    @cached_property
     def scenario(self) -> ModuleType:
         """How the lab reproduces the mode. Needs the lab."""
         return self._part(".scenario")

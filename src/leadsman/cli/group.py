@@ -27,6 +27,7 @@ COMMANDS = {
     "diagnose": "Name the root cause that logs show, with its evidence.",
     "reproduce": "Make a failure happen on a real broker, or show its cure.",
     "remedy": "Cure a running system: shown first, then asked, then verified.",
+    "check": "Say what would go wrong, before it ships.",
     "explain": "Explain one failure mode: symptoms, cause, proof, cure.",
     "modes": "List the failure modes that can be told apart.",
     "demo": "Reproduce, diagnose and cure one failure in a minute.",

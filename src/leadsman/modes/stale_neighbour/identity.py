@@ -61,7 +61,10 @@ _SAID = (
     f"collect_set(CASE WHEN {LINK} OR {SOCKET} THEN subject END) AS hosts",
     f"collect_set(CASE WHEN {SOCKET} THEN at END) AS looked_at",
     f"count_if({SOCKET}) > 0 AS listed",
-    f"max_by(labels['mac'], coalesce(at, TIMESTAMP '1970-01-01')) FILTER (WHERE {LINK} AND labels['mac'] IS NOT NULL) AS link_mac",
+    (
+        "max_by(labels['mac'], coalesce(at, TIMESTAMP '1970-01-01')) "
+        f"FILTER (WHERE {LINK} AND labels['mac'] IS NOT NULL) AS link_mac"
+    ),
     f"collect_set(CASE WHEN {LINK} AND labels['mac'] IS NOT NULL THEN {LINE} END) AS link_lines",
     f"max(CASE WHEN {PACKET} THEN labels['src_mac'] END) AS packet_mac",
     (

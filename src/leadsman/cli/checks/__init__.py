@@ -1,0 +1,1 @@
+"""The checks of `leadsman check`, one file each, found on disk."""
