@@ -8,15 +8,15 @@ READY := .venv/.ready
 JAVA_READY := .venv/.java-ready
 PROGRAMS_READY := .venv/.programs-ready
 
-.PHONY: help setup demo test check lab bench lock docs clean
+.PHONY: help setup demo demo-accounts test check lab bench lock docs clean
 
 help: ## Show what there is to make
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) $(JAVA_READY) $(PROGRAMS_READY) ## Install all that is needed; leaves .venv/bin/leadsman
 	@echo "Ready: $(BIN)/leadsman"
 
-$(READY): requirements.lock scripts/installer.lock scripts/install.sh pyproject.toml
+$(READY): requirements.lock scripts/installer.lock scripts/install.sh pyproject.toml reference/account_linking/pyproject.toml
 	scripts/install.sh
 	@touch $@
 
@@ -31,6 +31,9 @@ $(PROGRAMS_READY): $(READY) scripts/programs.sh
 demo: $(READY) $(JAVA_READY) ## Reproduce idle_disconnect on a real broker, diagnose it, then show its cure
 	$(BIN)/leadsman demo
 
+demo-accounts: $(READY) $(JAVA_READY) ## Run the account-linking application on one machine: a day of webhooks in a minute
+	$(BIN)/python -m account_linking.demo $(ARGS)
+
 check: $(READY) ## Lint, types, import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -39,15 +42,17 @@ check: $(READY) ## Lint, types, import contracts
 
 test: setup check ## Every check and every test
 	$(BIN)/pytest -m "not long"
+	$(BIN)/pytest -m "not long" reference/account_linking/tests
 
 lab: setup ## The long experiments: every client, five times, and the long fuzz
 	$(BIN)/pytest -m long
+	$(BIN)/pytest -m long reference/account_linking/tests
 
 bench: setup ## Measure against ripgrep, Polars and DuckDB; writes docs/performance.md
 	$(BIN)/python -m bench
 
 lock: $(READY) ## Pin every Python package anew
-	.venv/bin/uv pip compile pyproject.toml --all-extras --group dev --group bench --generate-hashes --no-emit-index-url --no-header --python-version 3.11 -o requirements.lock
+	.venv/bin/uv pip compile pyproject.toml reference/account_linking/pyproject.toml --all-extras --group dev --group bench --generate-hashes --no-emit-index-url --no-emit-package leadsman --no-emit-package account-linking --no-header --python-version 3.11 -o requirements.lock
 
 docs: $(READY) ## Make the configuration reference and the picture anew
 	$(BIN)/python docs/make.py

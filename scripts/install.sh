@@ -37,4 +37,4 @@ fi
 say "installing what requirements.lock names"
 # --inexact: uv and pip themselves stay.
 .venv/bin/uv pip install --quiet --python .venv --require-hashes -r requirements.lock
-.venv/bin/uv pip install --quiet --python .venv --no-deps --no-build-isolation --editable .
+.venv/bin/uv pip install --quiet --python .venv --no-deps --no-build-isolation --editable . --editable reference/account_linking

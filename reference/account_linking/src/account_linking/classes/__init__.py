@@ -1,0 +1,1 @@
+"""Tables of words and codes that say what a transaction is. Data, versioned together."""

@@ -1,0 +1,17 @@
+"""Finds the providers on disk. Nothing registers itself."""
+
+from __future__ import annotations
+
+import pkgutil
+from functools import cache
+from importlib import import_module
+
+from account_linking.providers.model import Provider  # noqa: TC001 - callers take it from here
+
+
+@cache
+def every_provider() -> dict[str, Provider]:
+    """Return all providers by name: each folder below this one has a PROVIDER."""
+    names = sorted(found.name for found in pkgutil.iter_modules(__path__) if found.ispkg)
+    providers = [import_module(f"{__name__}.{name}").PROVIDER for name in names]
+    return {provider.name: provider for provider in providers}

@@ -1,0 +1,51 @@
+"""A transaction in the manner of FDX, and what it is in the generic schema. An id is unique within its account."""
+
+from pathlib import Path
+
+from account_linking.providers.model import Translation
+
+SCHEMA = """
+transactionId string, accountId string, referenceTransactionId string, amount decimal(38,10), currency string,
+debitCreditMemo string, status string, transactionTimestamp string, postedTimestamp string, description string,
+payee string, category string, subCategory string, checkNumber string
+"""
+
+COLUMNS = {
+    "provider_transaction_id": "t.transactionId",
+    "provider_account_id": "t.accountId",
+    "amount": "case t.debitCreditMemo when 'DEBIT' then -t.amount when 'CREDIT' then t.amount end",
+    "status": "case when t.status in ('POSTED', 'PENDING') then t.status when t.status in ('AUTHORIZATION', 'MEMO') "
+    "then 'PENDING' else 'UNKNOWN' end",
+    "raw_status": "t.status",
+    "currency": "t.currency",
+    "posted_date": "if(t.status = 'POSTED', try_cast(t.postedTimestamp as date), null)",
+    "transaction_date": "try_cast(coalesce(t.transactionTimestamp, t.postedTimestamp) as date)",
+    "description_raw": "t.description",
+    "description_clean": "coalesce(t.payee, t.description)",
+    "counterparty_name": "t.payee",
+    "mcc": "t.subCategory",
+    "check_number": "t.checkNumber",
+    "pending_of": "t.referenceTransactionId",
+    "category_system": "'fdx'",
+    "category_version": "'1'",
+    "category_primary": "t.category",
+}
+
+ACCOUNT_SCHEMA = "accountId string, accountType string, nickname string"
+
+ACCOUNT_COLUMNS = {
+    "provider_account_id": "t.accountId",
+    "kind": "case t.accountType "
+    "when 'SAVINGS' then 'savings' when 'CHECKING' then 'checking' when 'CREDITCARD' then 'credit' "
+    "when 'LOAN' then 'loan' when 'BROKERAGEPRODUCT' then 'investment' else 'other' end",
+    "raw_kind": "t.accountType",
+    "name": "t.nickname",
+}
+
+TRANSLATION = Translation(
+    schema=SCHEMA,
+    columns=COLUMNS,
+    account_schema=ACCOUNT_SCHEMA,
+    account_columns=ACCOUNT_COLUMNS,
+    maps=Path(__file__).parent / "classes.csv",
+)

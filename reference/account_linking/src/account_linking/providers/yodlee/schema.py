@@ -1,0 +1,60 @@
+"""Yodlee's transaction, and what it is in the generic schema. Amounts are absolute, with a direction beside them.
+
+Categories are keyed by their type and, in detail, by subtype: names of categories differ from customer to customer.
+"""
+
+from pathlib import Path
+
+from account_linking.providers.model import Translation
+
+SCHEMA = """
+id bigint, CONTAINER string, accountId bigint, amount struct<amount: decimal(38,10), currency: string>,
+baseType string, status string, isDeleted boolean, date string, transactionDate string, postDate string,
+description struct<original: string, consumer: string, simple: string>,
+merchant struct<id: string, name: string>, category string, categoryType string, subType string,
+sourceMerchantCategoryCode string, checkNumber string
+"""
+
+SIGNED = "case t.baseType when 'DEBIT' then -t.amount.amount when 'CREDIT' then t.amount.amount end"
+
+COLUMNS = {
+    # An id is unique only together with its container.
+    "provider_transaction_id": "concat_ws(':', t.CONTAINER, cast(t.id as string))",
+    "provider_account_id": "cast(t.accountId as string)",
+    "amount": SIGNED,
+    "status": "case when t.status in ('POSTED', 'CLEARED') then 'POSTED' when t.status in ('PENDING', 'SCHEDULED') then t.status "
+    "when t.status = 'FAILED' then 'CANCELLED' else 'UNKNOWN' end",
+    "raw_status": "t.status",
+    "currency": "t.amount.currency",
+    "posted_date": "if(t.status in ('POSTED', 'CLEARED'), try_cast(coalesce(t.postDate, t.date) as date), null)",
+    "transaction_date": "try_cast(coalesce(t.transactionDate, t.date) as date)",
+    "description_raw": "t.description.original",
+    "description_clean": "coalesce(t.description.simple, t.description.consumer, t.merchant.name, t.description.original)",
+    "counterparty_name": "t.merchant.name",
+    "counterparty_id": "t.merchant.id",
+    "counterparty_type": "if(t.merchant is null, null, 'merchant')",
+    "mcc": "t.sourceMerchantCategoryCode",
+    "check_number": "t.checkNumber",
+    "category_system": "'yodlee'",
+    "category_version": "'1'",
+    "category_primary": "t.categoryType",
+    "category_detailed": "t.subType",
+}
+
+ACCOUNT_SCHEMA = "id bigint, CONTAINER string, accountType string, accountName string"
+
+ACCOUNT_COLUMNS = {
+    "provider_account_id": "cast(t.id as string)",
+    "kind": "case when t.CONTAINER = 'bank' and t.accountType = 'SAVINGS' then 'savings' when t.CONTAINER = 'bank' then 'checking' "
+    "when t.CONTAINER = 'creditCard' then 'credit' when t.CONTAINER in ('loan', 'investment') then t.CONTAINER else 'other' end",
+    "raw_kind": "concat_ws('/', t.CONTAINER, t.accountType)",
+    "name": "t.accountName",
+}
+
+TRANSLATION = Translation(
+    schema=SCHEMA,
+    columns=COLUMNS,
+    account_schema=ACCOUNT_SCHEMA,
+    account_columns=ACCOUNT_COLUMNS,
+    maps=Path(__file__).parent / "classes.csv",
+)

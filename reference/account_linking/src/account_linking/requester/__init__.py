@@ -1,0 +1,1 @@
+"""The serverless worker: fetches one element, publishes it, waits for the acknowledgements, then moves the cursor."""

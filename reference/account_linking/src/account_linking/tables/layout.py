@@ -1,0 +1,160 @@
+"""Where the tables are, and what they hold. A column is named here once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+KEY: Final = ("provider", "provider_account_id", "provider_transaction_id")
+"""What makes a transaction one. An id alone is not unique with every provider."""
+
+CONTENT: Final = {
+    "status": "string",
+    "raw_status": "string",
+    "amount": "decimal(19,4)",
+    "direction": "string",
+    "currency": "string",
+    "unofficial_currency": "string",
+    "posted_date": "date",
+    "transaction_date": "date",
+    "posted_at": "timestamp",
+    "authorized_at": "timestamp",
+    "description_raw": "string",
+    "description_clean": "string",
+    "counterparty_name": "string",
+    "counterparty_id": "string",
+    "counterparty_type": "string",
+    "mcc": "string",
+    "payment_channel": "string",
+    "check_number": "string",
+    "pending_of": "string",
+    "category_system": "string",
+    "category_version": "string",
+    "category_primary": "string",
+    "category_detailed": "string",
+    "category_confidence": "string",
+}
+"""The generic schema of a transaction. Amounts are signed as the account's holder sees them: minus is out."""
+
+LINEAGE: Final = {
+    "user_ref": "string",
+    "item_ref": "string",
+    "revision": "bigint",
+    "op": "string",
+    "source_topic": "string",
+    "source_partition": "int",
+    "source_offset": "bigint",
+    "received_at": "timestamp",
+    "raw_sha256": "string",
+    "schema_version": "int",
+    "_extra": "map<string,string>",
+}
+
+BRONZE: Final = {
+    "provider": "string",
+    "entity": "string",
+    "key": "string",
+    "value": "string",
+    "item_ref": "string",
+    "user_ref": "string",
+    "op": "string",
+    "revision": "bigint",
+    "source_topic": "string",
+    "source_partition": "int",
+    "source_offset": "bigint",
+    "received_at": "timestamp",
+    "raw_sha256": "string",
+}
+
+SILVER: Final = {
+    **dict.fromkeys(KEY, "string"),
+    "logical_transaction_id": "string",
+    **CONTENT,
+    **LINEAGE,
+    "is_deleted": "boolean",
+}
+
+ACCOUNTS: Final = {
+    "provider": "string",
+    "provider_account_id": "string",
+    "user_ref": "string",
+    "kind": "string",
+    "raw_kind": "string",
+    "name": "string",
+    "revision": "bigint",
+}
+
+QUARANTINE: Final = {
+    **BRONZE,
+    "errors": "array<struct<rule:string,field:string,value:string>>",
+    "rule_version": "int",
+    "replayed_at": "timestamp",
+}
+
+CLASSIFIED: Final = {
+    **dict.fromkeys(KEY, "string"),
+    "logical_transaction_id": "string",
+    "user_ref": "string",
+    **CONTENT,
+    "revision": "bigint",
+    "is_deleted": "boolean",
+    "class": "string",
+    "class_source": "string",
+    "class_confidence": "string",
+    "class_version": "string",
+    "transfer_of": "string",
+    "content_sha256": "string",
+    "event_id": "string",
+}
+
+MONTHLY: Final = {
+    "user_ref": "string",
+    "month": "date",
+    "currency": "string",
+    "class": "string",
+    "transactions": "bigint",
+    "amount": "decimal(29,4)",
+}
+
+OVERRIDES: Final = {"user_ref": "string", "logical_transaction_id": "string", "class": "string"}
+RULES: Final = {"user_ref": "string", "contains": "string", "class": "string"}
+
+TABLES: Final = {
+    "bronze": BRONZE,
+    "silver": SILVER,
+    "accounts": ACCOUNTS,
+    "quarantine": QUARANTINE,
+    "classified": CLASSIFIED,
+    "monthly": MONTHLY,
+    "overrides": OVERRIDES,
+    "rules": RULES,
+}
+
+PROPERTIES: Final = {"classified": {"delta.enableChangeDataFeed": "true"}}
+"""The topic of changes is written from what changed here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Tables below one folder, or any other place that Spark can write to."""
+
+    root: str
+
+    def path(self, table: str) -> str:
+        """Return where a table is."""
+        return f"{self.root}/{table}"
+
+    def sql(self, table: str) -> str:
+        """Return a table's name in SQL."""
+        return f"delta.`{self.path(table)}`"
+
+    def create(self, spark: SparkSession) -> None:
+        """Create the tables that are not there yet."""
+        for table, columns in TABLES.items():
+            told = ", ".join(f"`{name}` {kind}" for name, kind in columns.items())
+            extra = ", ".join(f"'{name}' = '{value}'" for name, value in PROPERTIES.get(table, {}).items())
+            with_extra = f" tblproperties ({extra})" if extra else ""
+            spark.sql(f"create table if not exists {self.sql(table)} ({told}) using delta{with_extra}")

@@ -1,0 +1,76 @@
+"""The tables of words and codes, as SQL expressions: a lookup needs no join, and a pattern is compiled once."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from account_linking.providers import every_provider
+from account_linking.tables.translate import CLASSES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HERE = resources.files("account_linking.classes")
+
+
+class UnknownClass(ValueError):
+    """A table names a class that there is not."""
+
+
+@cache
+def version() -> str:
+    """Return what changes whenever any of the tables does."""
+    texts = [(HERE / name).read_bytes() for name in ("mcc.csv", "words.csv")]
+    texts += [provider.translation.maps.read_bytes() for provider in every_provider().values()]
+    return hashlib.sha256(b"\0".join(texts)).hexdigest()[:12]
+
+
+def by_category() -> str:
+    """Return the class of the provider's own category: its detailed name, else its primary one."""
+    pairs = [
+        f"'{provider.name}|{row['primary']}|{row['detailed']}', '{row['class']}'"
+        for provider in every_provider().values()
+        for row in _rows(provider.translation.maps)
+    ]
+    table = f"map({', '.join(pairs)})"
+    looked_up = [
+        f"try_element_at({table}, concat_ws('|', provider, category_primary, {detailed}))"
+        for detailed in ("category_detailed", "'*'")
+    ]
+    return f"coalesce({', '.join(looked_up)})"
+
+
+def by_mcc() -> str:
+    """Return the class of the merchant category code."""
+    rows = csv.DictReader((HERE / "mcc.csv").read_text(encoding="utf-8").splitlines())
+    whens = [f"when try_cast(mcc as int) between {row['low']} and {row['high']} then '{_class(row)}'" for row in rows]
+    return f"case {' '.join(whens)} end"
+
+
+def by_words() -> str:
+    """Return the class that the description's words say."""
+    rows = csv.DictReader((HERE / "words.csv").read_text(encoding="utf-8").splitlines())
+    whens = [
+        f"when ('{row['direction']}' in ('*', direction)) and description_clean rlike r'{row['pattern']}' "
+        f"then '{_class(row)}'"
+        for row in rows
+    ]
+    return f"case {' '.join(whens)} end"
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        _class(row)
+    return [{name: value.replace("'", "''") for name, value in row.items()} for row in rows]
+
+
+def _class(row: dict[str, str]) -> str:
+    if row["class"] not in CLASSES:
+        raise UnknownClass(f"{row} names no class. There are: {', '.join(CLASSES)}.")
+    return row["class"]

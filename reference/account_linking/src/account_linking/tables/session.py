@@ -1,0 +1,52 @@
+"""A Spark session with Delta and Kafka: the platform's, or one of our own on this machine."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+PACKAGES = (
+    "io.delta:delta-spark_4.2_2.13:4.4.0",
+    "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
+)
+"""For a Spark that has neither. A cluster brings its own: through spark-submit they are not asked for."""
+
+SETTINGS = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.sql.session.timeZone": "UTC",
+}
+
+LOCAL = {
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "2",  # two cores; a cluster wants its own default
+    "spark.databricks.delta.snapshotPartitions": "2",
+}
+
+
+def session(jars: Sequence[Path] = (), conf: Mapping[str, str] | None = None) -> SparkSession:
+    """Return the running session, else one of our own, with `jars` if they are at hand and PACKAGES otherwise."""
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - workers without Spark import this package
+
+    if active := SparkSession.getActiveSession():
+        return active
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("account-linking")
+    settings = dict(SETTINGS)
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        settings |= {**LOCAL, "spark.master": f"local[{os.cpu_count()}]"}
+        settings |= (
+            {"spark.driver.extraClassPath": os.pathsep.join(map(str, jars))}
+            if jars
+            else {"spark.jars.packages": ",".join(PACKAGES)}
+        )
+    for name, value in {**settings, **(conf or {})}.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()

@@ -1,0 +1,229 @@
+"""What a transaction is, who said so, and what keeps a row out: on real Delta tables."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from account_linking.demo.rumour import frame
+from account_linking.names import raw_topic
+from account_linking.requester.worker import Outgoing
+from account_linking.tables import flow, maps, translate
+from account_linking.tables.classify import NAMESPACE, uuid5
+from account_linking.tables.flow import Flow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import Row, SparkSession
+
+    from account_linking.tables.layout import Layout
+
+GOOD = {
+    "transaction_id": "t",
+    "account_id": "checking",
+    "amount": 12.5,
+    "iso_currency_code": "USD",
+    "unofficial_currency_code": None,
+    "date": "2026-06-01",
+    "name": "Thing",
+    "pending": False,
+    "personal_finance_category": {
+        "primary": "GENERAL_MERCHANDISE",
+        "detailed": "GENERAL_MERCHANDISE_OTHER",
+        "version": "v2",
+    },
+}
+
+
+def raw(
+    changes: dict[str, Any] | str, *, revision: object = 1, op: str = "UPSERT", entity: str = "transactions"
+) -> Outgoing:
+    value = (
+        changes
+        if isinstance(changes, str)
+        else json.dumps({**GOOD, **changes} if entity == "transactions" else changes)
+    )
+    headers = {"item": "i", "user": "anna", "op": op, "revision": str(revision)}
+    return Outgoing(
+        topic=raw_topic("plaid", entity),
+        key="plaid|checking",
+        value=value.encode(),
+        headers=tuple((name, told.encode()) for name, told in headers.items()),
+    )
+
+
+def account(name: str, kind: str, subtype: str) -> Outgoing:
+    return raw({"account_id": name, "type": kind, "subtype": subtype, "name": name}, entity="accounts")
+
+
+@pytest.fixture
+def take(spark: SparkSession, layout: Layout) -> Callable[..., None]:
+    """Take raw records in, each batch at offsets of its own."""
+    began = iter(range(0, 1_000_000, 1000))
+
+    def run(*records: Outgoing) -> None:
+        Flow(layout).take(frame(spark, list(enumerate(records, next(began)))))
+
+    return run
+
+
+@pytest.fixture
+def table(spark: SparkSession, layout: Layout) -> Callable[[str], dict[str, Row]]:
+    def run(name: str) -> dict[str, Row]:
+        rows = spark.read.format("delta").load(layout.path(name)).collect()
+        return {row.provider_transaction_id: row for row in rows}
+
+    return run
+
+
+@pytest.fixture
+def classes(table: Callable[[str], dict[str, Row]]) -> Callable[[], list[str]]:
+    return lambda: [row["class"] for row in table("classified").values()]
+
+
+def test_a_row_that_breaks_a_rule_waits_with_its_reason_and_stops_nobody(
+    take: Callable[..., None], table: Callable[[str], dict[str, Row]], spark: SparkSession, layout: Layout
+) -> None:
+    bad = {
+        "{not json": "is_json",
+        json.dumps({**GOOD, "transaction_id": ""}): "has_id",
+        json.dumps({**GOOD, "amount": None}): "has_amount",
+        json.dumps({**GOOD, "amount": "twelve"}): "has_amount",
+        json.dumps({**GOOD, "amount": 1e18}): "amount_fits",
+        json.dumps({**GOOD, "amount": 0.12345}): "amount_fits",
+        json.dumps({**GOOD, "iso_currency_code": None}): "has_one_currency",
+        json.dumps({**GOOD, "unofficial_currency_code": "BTC"}): "has_one_currency",
+        json.dumps({**GOOD, "iso_currency_code": "usd"}): "currency_is_iso",
+        json.dumps({**GOOD, "date": "2026-02-30"}): "has_date",
+        json.dumps([GOOD]): "has_id",
+        "": "is_json",
+    }
+
+    take(raw({"transaction_id": "fine"}), *(raw(value) for value in bad), raw({}, revision="x"), raw({}, op="EXPLODE"))
+
+    rows = spark.read.format("delta").load(layout.path("quarantine")).collect()
+    told = {row.value: {error.rule for error in row.errors} for row in rows}
+    assert {value for value, rule in bad.items() if rule not in told.get(value, set())} == set()
+    assert {"has_revision", "has_known_op"} <= {error.rule for row in rows for error in row.errors}
+    assert list(table("silver")) == ["fine"]
+
+
+def test_a_row_leaves_the_quarantine_when_the_rule_that_held_it_is_mended(
+    take: Callable[..., None], classes: Callable[[], list[str]], spark: SparkSession, layout: Layout
+) -> None:
+    monkeypatch = pytest.MonkeyPatch()
+    too_strict = translate.Rule("is_cheap", "amount", "abs(amount) < 10")
+    with monkeypatch.context() as patched:
+        patched.setattr(translate, "RULES", (*translate.RULES, too_strict))
+        take(raw({"transaction_id": "dear"}), raw("{never"))
+
+    before, moved = classes(), flow.replay(spark, layout)
+    again = flow.replay(spark, layout)
+
+    waiting = spark.read.format("delta").load(layout.path("quarantine")).where("replayed_at is null").collect()
+    assert (before, moved, again) == ([], 1, 0)
+    assert classes() == ["spending"]
+    assert [row.value for row in waiting] == ["{never"]
+
+
+def test_the_first_that_knows_says_what_a_transaction_is(
+    take: Callable[..., None], table: Callable[[str], dict[str, Row]], spark: SparkSession, layout: Layout
+) -> None:
+    spark.sql(f"insert into {layout.sql('rules')} values ('anna', 'gym', 'investment'), ('bob', 'thing', 'tax')")
+    spark.sql(f"insert into {layout.sql('overrides')} values ('anna', 'p', 'savings'), ('anna', 'gym', 'tax')")
+    transfer = {"personal_finance_category": {"primary": "TRANSFER_OUT", "detailed": "TRANSFER_OUT_ACCOUNT_TRANSFER"}}
+    unknown = {"personal_finance_category": {"primary": "NEW", "detailed": "NEW_ELSE"}}
+
+    take(
+        account("checking", "depository", "checking"),
+        account("piggy", "depository", "savings"),
+        account("card", "credit", "credit card"),
+        raw({"transaction_id": "gym", "name": "City GYM"}),
+        raw({"transaction_id": "p", "pending": True}),
+        raw({"transaction_id": "plain"}),
+        raw({"transaction_id": "back", "amount": -7}),
+        raw({"transaction_id": "words", "name": "ACME Payroll", "amount": -900, **unknown}),
+        raw({"transaction_id": "odd", "name": "ZZ*1", **unknown}),
+        raw({"transaction_id": "out", "amount": 300, **transfer}),
+        raw({"transaction_id": "in", "amount": -300, "account_id": "piggy", "date": "2026-06-04", **transfer}),
+        raw({"transaction_id": "late", "amount": -300, "account_id": "piggy", "date": "2026-06-05", **transfer}),
+        raw({"transaction_id": "pay", "amount": 80, **transfer}),
+        raw({"transaction_id": "paid", "amount": -80, "account_id": "card", **transfer}),
+        raw({"transaction_id": "bought", "amount": 50}),
+        raw({"transaction_id": "got", "amount": -50, "account_id": "piggy", **transfer}),
+    )
+
+    found = {name: (row["class"], row.class_source) for name, row in table("classified").items()}
+    assert found == {
+        "gym": ("investment", "user_rule"),
+        "p": ("savings", "override"),
+        "plain": ("spending", "provider"),
+        "back": ("refund", "provider"),
+        "words": ("income", "words"),
+        "odd": ("uncategorized", "nobody"),
+        "out": ("savings", "transfer"),
+        "in": ("savings", "transfer"),
+        "late": ("transfer_external", "provider"),
+        "pay": ("transfer_internal", "transfer"),
+        "paid": ("transfer_internal", "transfer"),
+        "bought": ("spending", "provider"),
+        "got": ("transfer_external", "provider"),
+    }
+
+
+def test_an_override_survives_when_a_pending_transaction_posts_under_another_id(
+    take: Callable[..., None], table: Callable[[str], dict[str, Row]], spark: SparkSession, layout: Layout
+) -> None:
+    spark.sql(f"insert into {layout.sql('overrides')} values ('anna', 'p', 'savings')")
+    take(raw({"transaction_id": "p", "pending": True}))
+
+    take(
+        raw({"transaction_id": "q", "pending_transaction_id": "p", "amount": 14}, revision=2),
+        raw({"transaction_id": "p"}, revision=3, op="DELETE"),
+    )
+
+    found = table("classified")
+    assert (found["q"]["class"], found["q"].class_source) == ("savings", "override")
+    assert (found["p"].is_deleted, found["p"].amount) == (True, None)
+
+
+def test_what_was_deleted_does_not_come_back_with_a_straggler(
+    take: Callable[..., None], table: Callable[[str], dict[str, Row]], spark: SparkSession, layout: Layout
+) -> None:
+    take(raw({"transaction_id": "t"}, revision=9, op="DELETE"))
+
+    take(raw({"transaction_id": "t"}, revision=8))
+
+    assert table("silver")["t"].is_deleted
+    assert spark.read.format("delta").load(layout.path("monthly")).count() == 0
+
+
+def test_fields_that_the_schema_does_not_know_are_kept(
+    take: Callable[..., None], table: Callable[[str], dict[str, Row]]
+) -> None:
+    take(raw({"transaction_id": "t", "brand_new": {"a": 1}, "also": None}))
+
+    assert table("silver")["t"]._extra == {"brand_new": '{"a":1}'}
+
+
+def test_an_event_id_is_a_uuid_of_version_5(spark: SparkSession) -> None:
+    names = [f"plaid|äccount|{number}" for number in range(200)]
+
+    found = spark.createDataFrame([(name,) for name in names], "name string").selectExpr(
+        "name", f"{uuid5('name')} as id"
+    )
+
+    assert {row.name: row.id for row in found.collect()} == {
+        name: str(uuid.uuid5(uuid.UUID(NAMESPACE), name)) for name in names
+    }
+
+
+def test_every_map_names_classes_that_there_are() -> None:
+    assert maps.by_category()
+    assert maps.by_mcc()
+    assert maps.by_words()
+    assert len(maps.version()) == 12
