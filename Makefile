@@ -50,6 +50,7 @@ lab: setup ## The long experiments: every client, five times, and the long fuzz
 
 bench: setup ## Measure against ripgrep, Polars and DuckDB; writes docs/performance.md
 	$(BIN)/python -m bench
+	$(BIN)/python -m bench.accounts
 
 lock: $(READY) ## Pin every Python package anew
 	.venv/bin/uv pip compile pyproject.toml reference/account_linking/pyproject.toml --all-extras --group dev --group bench --generate-hashes --no-emit-index-url --no-emit-package leadsman --no-emit-package account-linking --no-header --python-version 3.11 -o requirements.lock

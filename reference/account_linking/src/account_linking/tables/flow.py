@@ -68,7 +68,8 @@ class Flow:
         bad = translated.where("size(errors) > 0").selectExpr(
             "*", f"{RULE_VERSION} as rule_version", "cast(null as timestamp) as replayed_at"
         )
-        merge(bad.select(*QUARANTINE), self.layout, table="quarantine", key=PLACE, changed="false")
+        if not bad.isEmpty():  # nearly always: and an empty merge costs as much as a full one
+            merge(bad.select(*QUARANTINE), self.layout, table="quarantine", key=PLACE, changed="false")
 
 
 def history(spark: SparkSession, bootstrap: str, layout: Layout) -> None:
