@@ -73,7 +73,7 @@ def client(wanted: str) -> Client:
     if version not in {"", installed}:
         raise LabError(f"{name} is installed at {installed}, not {version}: only java can be had at a version.")
     module, translate = PYTHON_CLIENTS[name]
-    return Client(name=name, version=installed, library=name, translate=translate, command=_python_command(module))
+    return Client(name=name, version=installed, library=name, translate=translate, command=python_command(module))
 
 
 def names() -> tuple[str, ...]:
@@ -104,7 +104,9 @@ def _java(version: str) -> Client:
     )
 
 
-def _python_command(module: str) -> Callable[[Sequence[str], Mapping[str, object], Path], list[str]]:
+def python_command(module: str) -> Callable[[Sequence[str], Mapping[str, object], Path], list[str]]:
+    """Return how a program of the lab is called: worker, topic, log file, settings as JSON."""
+
     def command(call: Sequence[str], settings: Mapping[str, object], log: Path) -> list[str]:
         program = [sys.executable, "-m", f"leadsman.lab.programs.{module}"]
         return [*program, *call, str(log), json.dumps(settings)]

@@ -1,0 +1,1 @@
+"""Measures what the wrapped clients survive, against plain ones, on real brokers."""
