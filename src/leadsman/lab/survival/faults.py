@@ -90,6 +90,7 @@ def _secured() -> Plan:
 
 def _idle(kind: Path, stage: Stage) -> None:
     """Let each worker be quiet for longer than its connection lives, then deliver."""
+
     def script(worker: Worker) -> None:
         for _round in range(ROUNDS):
             quiet(QUIET_SECONDS)
@@ -101,6 +102,7 @@ def _idle(kind: Path, stage: Stage) -> None:
 
 def _freeze(limits: float, stage: Stage) -> None:
     """Freeze each worker while its connection is forgotten, thaw it, deliver at once."""
+
     def script(worker: Worker) -> None:
         for _round in range(ROUNDS):
             with faults.frozen(worker.program):
