@@ -44,9 +44,10 @@ test: setup check ## Every check and every test
 	$(BIN)/pytest -m "not long"
 	$(BIN)/pytest -m "not long" reference/account_linking/tests
 
-lab: setup ## The long experiments: every client, five times, and the long fuzz
+lab: setup ## The long experiments; writes the table of docs/clients.md
 	$(BIN)/pytest -m long
 	$(BIN)/pytest -m long reference/account_linking/tests
+	$(BIN)/python -m leadsman.lab.survival
 
 bench: setup ## Measure against ripgrep, Polars and DuckDB; writes docs/performance.md
 	$(BIN)/python -m bench

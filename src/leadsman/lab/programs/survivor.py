@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leadsman.clients import Hop, kafka_producer_provider
-from leadsman.lab.programs.talking import ANSWER_SECONDS, Call, Delivery, NotDelivered, Service, handle, start, talk
+from leadsman.lab.programs.talking import ANSWER_SECONDS, Call, Delivery, NotDelivered, handle, start, talk
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from leadsman.clients import Delivered
+    from leadsman.lab.programs.talking import Sender
 
 PATIENCE = timedelta(seconds=ANSWER_SECONDS)
 
@@ -52,25 +53,28 @@ def main() -> None:
     call = start(sys.argv[1:])
     wish = Wish(**call.settings)  # type: ignore[arg-type]  # the lab's own words
     if wish.forks:
-        fork(call, wish)
+        fork(call, sender(call, wish))
     else:
-        talk(call, service(call, wish))
+        talk(call, lambda: sender(call, wish))
 
 
-def service(call: Call, wish: Wish) -> Service:
-    """Return the service that is wished for."""
+def sender(call: Call, wish: Wish) -> Sender:
+    """Return the producer that is wished for."""
     if not wish.wrapped:
         return plain(replace(call, settings=wish.current()), wish.client)
-    return (wrapped_aiokafka if wish.client == "aiokafka" else wrapped)(call, wish)
+    return WrappedAiokafka(call, wish) if wish.client == "aiokafka" else Wrapped(call, wish)
 
 
-def plain(call: Call, client: str) -> Service:
-    """Return the service of a client as its users have it: one producer for the life of the process."""
+def plain(call: Call, client: str) -> Sender:
+    """Return a client's producer as its users have it: one for the life of the process."""
     from leadsman.lab.programs import talk_aiokafka, talk_confluent, talk_kafka_python  # noqa: PLC0415 (one is needed)
 
-    programs = {"confluent-kafka": talk_confluent, "kafka-python": talk_kafka_python, "aiokafka": talk_aiokafka}
-    made: Service = programs[client].service(call)
-    return made
+    made: Mapping[str, Callable[[], Sender]] = {
+        "confluent-kafka": lambda: talk_confluent.Sender(call),
+        "kafka-python": lambda: talk_kafka_python.Sender(call),
+        "aiokafka": lambda: talk_aiokafka.Sender(call, talk_aiokafka.loop()),
+    }
+    return made[client]()
 
 
 def path(wish: Wish) -> Hop:
@@ -78,41 +82,59 @@ def path(wish: Wish) -> Hop:
     return Hop("broker", timedelta(seconds=wish.hop_seconds), freezes=wish.freezes)
 
 
-def wrapped(call: Call, wish: Wish) -> Service:
-    """Return the service of a synchronous client behind a provider."""
-    client: Any = wish.client
-    producers = kafka_producer_provider(wish.current, client=client, path=path(wish))
+class Wrapped:
+    """A synchronous client behind a provider."""
 
-    def deliver(value: str) -> Delivery:
-        return _told(producers.deliver(call.topic, value, within=PATIENCE))
+    def __init__(self, call: Call, wish: Wish) -> None:
+        client: Any = wish.client
+        self._topic = call.topic
+        self._producers = kafka_producer_provider(wish.current, client=client, path=path(wish))
 
-    return Service(deliver=_in_words(deliver), close=producers.close)
+    def deliver(self, value: str) -> Delivery:
+        """Send one record and wait until it is stored."""
+        return told(lambda: self._producers.deliver(self._topic, value, within=PATIENCE))
 
+    def breathe(self) -> None:
+        """Nothing to serve: waiting for a record serves."""
 
-def wrapped_aiokafka(call: Call, wish: Wish) -> Service:
-    """Return the service of aiokafka behind a provider, in an event loop of its own."""
-    producers = kafka_producer_provider(wish.current, client="aiokafka", path=path(wish))
-    loops: dict[int, asyncio.AbstractEventLoop] = {}
-
-    def run(coroutine: Any) -> Any:  # noqa: ANN401 (whatever it returns)
-        if os.getpid() not in loops:  # a loop's thread does not survive a fork
-            loop = loops[os.getpid()] = asyncio.new_event_loop()
-            threading.Thread(target=loop.run_forever, name="client", daemon=True).start()
-        return asyncio.run_coroutine_threadsafe(coroutine, loops[os.getpid()]).result(ANSWER_SECONDS)
-
-    def deliver(value: str) -> Delivery:
-        return _told(run(producers.deliver(call.topic, value, within=PATIENCE)))
-
-    return Service(deliver=_in_words(deliver), close=lambda: run(producers.close()))
+    def close(self) -> None:
+        """Let go of it."""
+        self._producers.close()
 
 
-def fork(call: Call, wish: Wish) -> None:
+class WrappedAiokafka:
+    """aiokafka behind a provider, in an event loop of its own."""
+
+    def __init__(self, call: Call, wish: Wish) -> None:
+        self._topic = call.topic
+        self._producers = kafka_producer_provider(wish.current, client="aiokafka", path=path(wish))
+        self._loops: dict[int, asyncio.AbstractEventLoop] = {}
+
+    def deliver(self, value: str) -> Delivery:
+        """Send one record and wait until it is stored."""
+        return told(lambda: self._run(self._producers.deliver(self._topic, value, within=PATIENCE)))
+
+    def _run(self, coroutine: Any) -> Any:  # noqa: ANN401 (whatever it returns)
+        if os.getpid() not in self._loops:  # a loop's thread does not survive a fork
+            from leadsman.lab.programs.talk_aiokafka import loop  # noqa: PLC0415 (needs the client)
+
+            self._loops[os.getpid()] = loop()
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loops[os.getpid()]).result(ANSWER_SECONDS)
+
+    def breathe(self) -> None:
+        """Nothing to serve: the loop runs."""
+
+    def close(self) -> None:
+        """Let go of it."""
+        self._run(self._producers.close())
+
+
+def fork(call: Call, producer: Sender) -> None:
     """Deliver event 1, fork, deliver event 2 in the child and then events 3 and 4 here."""
-    made = service(call, wish)
-    handle("1", call, made.deliver)
+    handle("1", call, producer.deliver)
     child = os.fork()
     if child == 0:
-        handle("2", call, made.deliver)
+        handle("2", call, producer.deliver)
         os._exit(0)
     ended = threading.Event()
     threading.Thread(target=_end, args=(child, ended), daemon=True).start()
@@ -121,7 +143,7 @@ def fork(call: Call, wish: Wish) -> None:
     if status:
         handle("2", call, _hung)
     for event in ("3", "4"):
-        handle(event, call, made.deliver)
+        handle(event, call, producer.deliver)
 
 
 def _end(child: int, ended: threading.Event) -> None:
@@ -133,19 +155,13 @@ def _hung(_: str) -> Delivery:
     raise NotDelivered(f"The child process did not answer within {CHILD_SECONDS} s.")
 
 
-def _told(stored: Delivered) -> Delivery:
+def told(deliver: Callable[[], Delivered]) -> Delivery:
+    """Deliver, and put what goes wrong into words."""
+    try:
+        stored = deliver()
+    except Exception as error:
+        raise NotDelivered(repr(error)) from error
     return Delivery(stored.partition, stored.offset)
-
-
-def _in_words(deliver: Any) -> Any:  # noqa: ANN401 (keeps what it is given)
-    def told(value: str) -> Delivery:
-        try:
-            delivery: Delivery = deliver(value)
-        except Exception as error:
-            raise NotDelivered(repr(error)) from error
-        return delivery
-
-    return told
 
 
 if __name__ == "__main__":

@@ -45,9 +45,15 @@ class Sender:
 def main() -> None:
     """Run the client in an event loop of its own, as its users do, and talk from outside."""
     call = start(sys.argv[1:])
-    loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, name="client", daemon=True).start()
-    talk(call, lambda: Sender(call, loop))
+    running = loop()
+    talk(call, lambda: Sender(call, running))
+
+
+def loop() -> asyncio.AbstractEventLoop:
+    """Return an event loop that runs in a thread of its own."""
+    running = asyncio.new_event_loop()
+    threading.Thread(target=running.run_forever, name="client", daemon=True).start()
+    return running
 
 
 async def _producer(call: Call) -> AIOKafkaProducer:

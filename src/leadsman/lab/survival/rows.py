@@ -1,14 +1,17 @@
-"""Plays a fault and judges each worker by what the topic holds."""
+"""Plays a fault, judges each worker by what the topic holds, and keeps what was measured."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from leadsman.errors import LabError
-from leadsman.lab.survival.stage import TOPIC, WORKERS, stage
+from leadsman.lab.survival.stage import CLIENTS, TOPIC, WORKERS, stage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,14 +36,35 @@ class Row:
     worst_seconds: float
 
 
-def play(fault: Fault) -> list[Row]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Played:
+    """One fault, played once, with all six workers."""
+
+    fault: str
+    says: str
+    day: str
+    cores: int
+    versions: dict[str, str]
+    """Of the clients, and of the broker."""
+    rows: tuple[Row, ...]
+
+
+def play(fault: Fault) -> Played:
     """Play one fault with all six workers side by side."""
     with stage(fault.world) as running:
         fault.play(running)
         for worker in running.workers.values():
             worker.quit()
         stored = Counter(running.cluster.read_topic(TOPIC))
-        return [_judge(fault, running.workers[name], stored) for name in WORKERS]
+        rows = tuple(_judge(fault, running.workers[name], stored) for name in WORKERS)
+    return Played(
+        fault=fault.name,
+        says=fault.says,
+        day=f"{datetime.now(UTC):%Y-%m-%d}",
+        cores=os.cpu_count() or 1,
+        versions={**{client: version(client) for client in CLIENTS}, "Kafka": fault.world.plan.kafka},
+        rows=rows,
+    )
 
 
 def _judge(fault: Fault, worker: Worker, stored: Counter[str]) -> Row:
@@ -60,13 +84,17 @@ def _judge(fault: Fault, worker: Worker, stored: Counter[str]) -> Row:
     )
 
 
-def save(rows: Sequence[Row], path: Path) -> None:
-    """Keep rows as JSON, after those that are there already; a fault that is played again replaces its rows."""
-    kept = [row for row in load(path) if row.fault not in {new.fault for new in rows}]
+def save(played: Played, path: Path, *, order: Sequence[str]) -> None:
+    """Keep it as JSON, in place of what the file says of that fault so far."""
+    kept = {each.fault: each for each in (*load(path), played)}
+    ordered = [asdict(kept[fault]) for fault in order if fault in kept]
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps([asdict(row) for row in (*kept, *rows)], indent=1), encoding="utf-8")
+    path.write_text(json.dumps(ordered, indent=1) + "\n", encoding="utf-8")
 
 
-def load(path: Path) -> list[Row]:
+def load(path: Path) -> list[Played]:
     """Read them back."""
-    return [Row(**row) for row in json.loads(path.read_text(encoding="utf-8"))] if path.exists() else []
+    if not path.exists():
+        return []
+    told = json.loads(path.read_text(encoding="utf-8"))
+    return [Played(**{**each, "rows": tuple(Row(**row) for row in each["rows"])}) for each in told]
