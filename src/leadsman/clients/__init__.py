@@ -6,6 +6,9 @@
 from leadsman.clients.aio import AsyncKafkaProducers
 from leadsman.clients.async_provider import AsyncExpiringProvider
 from leadsman.clients.clock import Clock, SystemClock
+from leadsman.clients.consumer.health import Health, State
+from leadsman.clients.consumer.runner import ConsumerRunner
+from leadsman.clients.consumer.verdicts import DeadLetter, Message, Retry, Rules, Skip
 from leadsman.clients.errors import (
     ClientsError,
     ContradictsPath,
@@ -16,6 +19,7 @@ from leadsman.clients.errors import (
     NoInstance,
     NotDelivered,
     ProviderClosed,
+    RunnerFailed,
     TooManyProducers,
 )
 from leadsman.clients.events import Event, Kind, Reason
@@ -35,19 +39,23 @@ __all__ = [
     "AsyncKafkaProducers",
     "ClientsError",
     "Clock",
+    "ConsumerRunner",
     "ContradictsPath",
     "CreationFailed",
     "CreationTimedOut",
+    "DeadLetter",
     "Delivered",
     "Delivery",
     "Event",
     "ExpiringProvider",
+    "Health",
     "Hop",
     "Invocation",
     "KafkaProducers",
     "Kind",
     "Lease",
     "LeaseMisused",
+    "Message",
     "MissingLibrary",
     "NoInstance",
     "NotDelivered",
@@ -55,6 +63,11 @@ __all__ = [
     "ProviderClosed",
     "Reason",
     "Retire",
+    "Retry",
+    "Rules",
+    "RunnerFailed",
+    "Skip",
+    "State",
     "Stats",
     "SystemClock",
     "TooManyProducers",

@@ -8,6 +8,7 @@ ClientsError                     what went wrong, where, and what to do next
 ├── LeaseMisused                 a lease was released twice, or used after its release
 ├── ContradictsPath              a setting that the path makes dangerous
 ├── NotDelivered                 a record's delivery report was an error, or did not come in time
+├── RunnerFailed                 a consumer cannot go on, or was restarted too often
 ├── TooManyProducers             a process made more distinct producers than it may
 └── MissingLibrary               a client library that was asked for is not installed
 """
@@ -54,6 +55,10 @@ class NotDelivered(ClientsError):
         super().__init__(message)
         self.retriable = retriable
         self.unknown = unknown
+
+
+class RunnerFailed(ClientsError):
+    """A consumer cannot go on, or was restarted too often."""
 
 
 class TooManyProducers(ClientsError):

@@ -88,7 +88,7 @@ class Wrapped:
     def __init__(self, call: Call, wish: Wish) -> None:
         client: Any = wish.client
         self._topic = call.topic
-        self._producers = kafka_producer_provider(wish.current, client=client, path=path(wish))
+        self._producers = kafka_producer_provider(wish.current, client=client, path=path(wish), within=PATIENCE)
 
     def deliver(self, value: str) -> Delivery:
         """Send one record and wait until it is stored."""
@@ -107,7 +107,7 @@ class WrappedAiokafka:
 
     def __init__(self, call: Call, wish: Wish) -> None:
         self._topic = call.topic
-        self._producers = kafka_producer_provider(wish.current, client="aiokafka", path=path(wish))
+        self._producers = kafka_producer_provider(wish.current, client="aiokafka", path=path(wish), within=PATIENCE)
         self._loops: dict[int, asyncio.AbstractEventLoop] = {}
 
     def deliver(self, value: str) -> Delivery:

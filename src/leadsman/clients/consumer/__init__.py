@@ -1,0 +1,1 @@
+"""A consumer that is supervised: it heals by itself, and says when it cannot."""
