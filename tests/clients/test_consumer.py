@@ -322,3 +322,21 @@ def test_a_consumer_that_makes_no_progress_is_replaced(broker: Cluster, topic: s
 
     assert seen == [b"a", b"a", b"b"]
     assert runner.health.restarts == 1
+
+
+def test_a_dead_letter_that_its_topic_does_not_take_ends_the_runner(broker: Cluster, topic: str) -> None:
+    aside = f"{topic}.dead"
+    broker.create_topic(aside)
+    store(broker.bootstrap, topic, ["x" * 1500])
+
+    with kafka_producer_provider({"bootstrap.servers": broker.bootstrap, "message.max.bytes": 1000}) as producers:
+        runner = ConsumerRunner(
+            group(broker.bootstrap),
+            [topic],
+            lambda _: DeadLetter("no JSON"),
+            rules=QUICK,
+            producers=producers,
+            dead_letters=aside,
+        )
+        with pytest.raises(RunnerFailed, match=f"{topic}-0@0 is a dead letter, and {aside} does not take it"):
+            runner.run()

@@ -29,6 +29,7 @@ def failures(example: doctest.DocTest) -> list[str]:
 @pytest.mark.lab
 def test_every_example_of_the_page_runs(broker: Cluster) -> None:
     broker.create_topic("payments")
+    broker.create_topic("payments.dead")
     text = PAGE.read_text(encoding="utf-8").replace("localhost:9092", broker.bootstrap)
 
     told = failures(doctest.DocTestParser().get_doctest(text, {}, "clients.md", str(PAGE), 0))

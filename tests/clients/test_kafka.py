@@ -173,3 +173,16 @@ def test_a_silent_drop_while_idle_costs_milliseconds(worker) -> None:
 
         assert forwarder.tally.swallowed == 0
     assert read_topic(cluster.bootstrap, "orders") == ["before", "after"]
+
+
+@pytest.mark.lab
+def test_a_record_that_the_client_refuses_at_once_is_reported_as_any_other(
+    config: dict[str, object], topic: str
+) -> None:
+    with kafka_producer_provider({**config, "message.max.bytes": 2000}) as producers:
+        delivery = producers.send(topic, "x" * 3000)
+
+        with pytest.raises(NotDelivered, match=r"too large.*It is not stored") as refused:
+            delivery.result(20)
+
+    assert (refused.value.retriable, refused.value.unknown) == (False, False)

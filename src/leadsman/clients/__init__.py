@@ -26,10 +26,13 @@ from leadsman.clients.events import Event, Kind, Reason
 from leadsman.clients.hops import HOPS, Hop
 from leadsman.clients.kafka import kafka_producer_provider
 from leadsman.clients.lease import Lease
+from leadsman.clients.metrics import PrometheusCollector, observe
 from leadsman.clients.policy import Activity, Policy, Retire
+from leadsman.clients.probes import probes
 from leadsman.clients.producers import Invocation, KafkaProducers
 from leadsman.clients.provider import ExpiringProvider
 from leadsman.clients.records import Delivered, Delivery
+from leadsman.clients.registry import Budgets, ProducerRegistry, SharedProducers
 from leadsman.clients.tally import Stats
 
 __all__ = [
@@ -37,6 +40,7 @@ __all__ = [
     "Activity",
     "AsyncExpiringProvider",
     "AsyncKafkaProducers",
+    "Budgets",
     "ClientsError",
     "Clock",
     "ConsumerRunner",
@@ -60,16 +64,21 @@ __all__ = [
     "NoInstance",
     "NotDelivered",
     "Policy",
+    "ProducerRegistry",
+    "PrometheusCollector",
     "ProviderClosed",
     "Reason",
     "Retire",
     "Retry",
     "Rules",
     "RunnerFailed",
+    "SharedProducers",
     "Skip",
     "State",
     "Stats",
     "SystemClock",
     "TooManyProducers",
     "kafka_producer_provider",
+    "observe",
+    "probes",
 ]

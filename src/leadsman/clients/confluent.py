@@ -93,6 +93,9 @@ class ConfluentLine:
                 if self._read()[0] >= deadline:
                     raise
                 self._raw.poll(POLL_SECONDS)
+            except _refusals() as refusal:  # the client knows at once: no such topic, too large
+                reported(_refused(refusal.args[0]))
+                return
             else:
                 return
 
@@ -160,10 +163,20 @@ class ConfluentLine:
             self._failed(str(error))
 
 
+def _refusals() -> type[Exception]:
+    from confluent_kafka import KafkaException  # noqa: PLC0415 (only who uses this client needs it)
+
+    return KafkaException
+
+
 def _report(error: KafkaError | None, message: Message) -> Report:
     if error is None:
         topic, partition, offset = str(message.topic()), int(message.partition() or 0), int(message.offset() or 0)
         return Delivered(topic=topic, partition=partition, offset=offset)
+    return _refused(error)
+
+
+def _refused(error: KafkaError) -> Refused:
     name = str(error.name())
     unsent = name == "_PURGE_QUEUE"
     return Refused(says=str(error), retriable=bool(error.retriable()) or unsent, unsent=unsent, unknown=name in UNKNOWN)

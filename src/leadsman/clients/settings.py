@@ -151,8 +151,7 @@ def _delivery(settings: Settings, dialect: Dialect, within: timedelta | None) ->
     """Return how many seconds a record may take."""
     name = next((name for name in dialect.delivery if name in settings), None)
     if name is None:
-        wanted = within.total_seconds() * DEADLINE_SHARE if within else dialect.delivery_default_seconds
-        return min(wanted, dialect.delivery_default_seconds)
+        return within.total_seconds() * DEADLINE_SHARE if within else dialect.delivery_default_seconds
     seconds = float(settings[name]) / 1000
     if within and seconds > within.total_seconds():
         raise ContradictsPath(

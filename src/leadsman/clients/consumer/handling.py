@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from leadsman.clients.consumer.verdicts import DeadLetter, Message, Retry, Skip, Verdict
-from leadsman.clients.errors import ClientsError
+from leadsman.clients.errors import ClientsError, NotDelivered
 
 if TYPE_CHECKING:
     import threading
@@ -97,8 +97,8 @@ class Handling:
 
     def _put_aside(self, message: Message, because: str, stopping: threading.Event) -> bool:
         """Store a dead letter; until it is stored the consumer does not go on."""
+        place = f"{message.topic}-{message.partition}@{message.offset}"
         if self._producers is None:
-            place = f"{message.topic}-{message.partition}@{message.offset}"
             raise NowhereToPut(f"{place} is a dead letter, and there is no topic for it (dead_letters=). {because}")
         attempt = 0
         while not stopping.is_set():
@@ -106,6 +106,10 @@ class Handling:
             try:
                 self._store(self._producers, message, because)
             except ClientsError as error:
+                if isinstance(error, NotDelivered) and not (error.retriable or error.unknown):
+                    raise NowhereToPut(
+                        f"{place} is a dead letter, and {self._dead_letters} does not take it. {error}"
+                    ) from error
                 LOG.warning("%s: a dead letter is not stored yet: %s", self._name, error)
                 self._wait(stopping, attempt)
             else:

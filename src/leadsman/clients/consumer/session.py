@@ -36,6 +36,9 @@ POLL_SECONDS = 0.1
 STATISTICS_MS = 1000
 """How often librdkafka says when it last heard from its brokers."""
 
+SAY_AGAIN_SECONDS = 60.0
+"""How often the same error is logged."""
+
 OURS: Mapping[str, object] = {
     "enable.auto.commit": False,
     "enable.auto.offset.store": False,
@@ -67,6 +70,8 @@ class Session:
         self._assigned: set[Partition] = set()
         self._stopping = threading.Event()
         self._progress = self._heard = clock.read()
+        self._said: dict[str, float] = {}
+        """When each error was logged last."""
         self.ended: Treatment | None = None
         """Why it cannot go on."""
         self.joined = False
@@ -194,9 +199,16 @@ class Session:
         chosen = treatment(error)
         if chosen.action is Action.SKIP:
             return
-        LOG.warning("Consumer: %s: %s. %s", error.name(), error.str(), chosen.because)
+        self._say(error, chosen)
         if chosen.action in {Action.RESTART, Action.STOP} and self.ended is None:
             self.ended = Treatment(chosen.action, f"{error.name()}: {chosen.because}")
+
+    def _say(self, error: KafkaError, chosen: Treatment) -> None:
+        """Log it, but each code only now and then: a client without a broker tells of each attempt."""
+        name, now = str(error.name()), self._clock.read()[0]
+        if now - self._said.get(name, -SAY_AGAIN_SECONDS) >= SAY_AGAIN_SECONDS:
+            self._said[name] = now
+            LOG.warning("Consumer: %s: %s. %s", name, error.str(), chosen.because)
 
     def _ask(self, positions: Mapping[Partition, int]) -> None:
         places = [self._place(*partition, offset) for partition, offset in positions.items()]
