@@ -6,7 +6,7 @@ import doctest
 import importlib
 import pkgutil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -27,12 +27,15 @@ def failures(example: doctest.DocTest) -> list[str]:
 
 
 @pytest.mark.lab
-def test_every_example_of_the_page_runs(broker: Cluster) -> None:
+def test_every_example_of_the_page_runs(broker: Cluster, server: Any) -> None:
     broker.create_topic("payments")
     broker.create_topic("payments.dead")
     text = PAGE.read_text(encoding="utf-8").replace("localhost:9092", broker.bootstrap)
+    text = text.replace("port=5432", f"port={server.port}")
+    server.run("alter user app password 'token'")
+    known = {"new_token": lambda: "token"}
 
-    told = failures(doctest.DocTestParser().get_doctest(text, {}, "clients.md", str(PAGE), 0))
+    told = failures(doctest.DocTestParser().get_doctest(text, known, "clients.md", str(PAGE), 0))
 
     assert told == []
 
