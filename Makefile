@@ -49,9 +49,10 @@ lab: setup ## The long experiments; writes the table of docs/clients.md
 	$(BIN)/pytest -m long reference/account_linking/tests
 	$(BIN)/python -m leadsman.lab.survival
 
-bench: setup ## Measure against ripgrep, Polars and DuckDB; writes docs/performance.md
+bench: setup ## Measure against ripgrep, Polars and DuckDB; writes docs/performance.md and a table of docs/clients.md
 	$(BIN)/python -m bench
 	$(BIN)/python -m bench.accounts
+	$(BIN)/python -m bench.clients
 
 lock: $(READY) ## Pin every Python package anew
 	.venv/bin/uv pip compile pyproject.toml reference/account_linking/pyproject.toml --all-extras --group dev --group bench --generate-hashes --no-emit-index-url --no-emit-package leadsman --no-emit-package account-linking --no-header --python-version 3.11 -o requirements.lock

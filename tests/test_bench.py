@@ -103,3 +103,11 @@ def test_all_streams_are_read_whole(logs: Path) -> None:
 
     lines = sum(path.read_bytes().count(b"\n") for path in logs.rglob("*") if path.is_file())
     assert sum(row.value or 0 for row in rows if row.name == "file.read") == lines
+
+
+def test_a_use_of_a_live_instance_costs_microseconds_at_most() -> None:
+    from bench.clients import measured  # noqa: PLC0415 - on the path only now
+
+    microseconds = measured()
+
+    assert 0 < microseconds["`get()`"] < 20  # the promise is 1, on a machine that does nothing else

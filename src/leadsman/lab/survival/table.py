@@ -24,11 +24,16 @@ HEAD = (
 
 def into(page: str, played: Sequence[Played]) -> str:
     """Return the page with what was measured between its marks."""
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
+    return between(page, (BEGIN, END), text(played))
+
+
+def between(page: str, marks: tuple[str, str], content: str) -> str:
+    """Return the page with this content between two marks, in place of what is there."""
+    before, begin, rest = page.partition(marks[0])
+    _, end, after = rest.partition(marks[1])
     if not begin or not end:
-        raise LabError(f"The page lacks a mark, {BEGIN} or {END}. Put both where the table is to stand.")
-    return f"{before}{BEGIN}\n{text(played)}\n{END}{after}"
+        raise LabError(f"The page lacks a mark, {marks[0]} or {marks[1]}. Put both where the table is to stand.")
+    return f"{before}{marks[0]}\n{content}\n{marks[1]}{after}"
 
 
 def text(played: Sequence[Played]) -> str:
