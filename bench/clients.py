@@ -54,8 +54,10 @@ def measured() -> dict[str, float]:
 
 def _uses(stack: ExitStack) -> Iterator[tuple[str, Callable[[], object]]]:
     policy = Policy(max_idle=timedelta(minutes=4), max_age=timedelta(hours=1))
-    provider = stack.enter_context(ExpiringProvider(list, policy=policy))
-    asked = stack.enter_context(ExpiringProvider(list, policy=policy, usable=lambda _: True))
+    provider: ExpiringProvider[list[object]] = stack.enter_context(ExpiringProvider(list, policy=policy))
+    asked: ExpiringProvider[list[object]] = stack.enter_context(
+        ExpiringProvider(list, policy=policy, usable=lambda _: True)
+    )
 
     def lease() -> None:
         with provider.lease():
