@@ -48,6 +48,7 @@ lab: setup ## The long experiments; writes the table of docs/clients.md
 	$(BIN)/pytest -m long
 	$(BIN)/pytest -m long reference/account_linking/tests
 	$(BIN)/python -m leadsman.lab.survival
+	$(BIN)/python -m leadsman.lab.survival.reuse
 
 bench: setup ## Measure against ripgrep, Polars and DuckDB; writes docs/performance.md and a table of docs/clients.md
 	$(BIN)/python -m bench
