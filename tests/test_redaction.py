@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leadsman.redaction import MASK, mask
+from leadsman.redaction import MASK, mask, mask_all
 
 SECRETS = [
     'sasl.jaas.config = org.apache.kafka.PlainLoginModule required username="u" password="hunter2";',
@@ -75,6 +75,11 @@ def test_masking_twice_changes_nothing(text: str) -> None:
 @pytest.mark.parametrize("text", SECRETS)
 def test_masking_keeps_the_number_of_lines(text: str) -> None:
     assert mask(text).count("\n") == text.count("\n")
+
+
+@given(st.lists(st.sampled_from([*SECRETS, *HARMLESS, "", "\u0130 password=hunter2", "two\nlines"])))
+def test_many_at_once_are_masked_as_one_by_one(texts: list[str]) -> None:
+    assert mask_all(texts) == [mask(text) for text in texts]
 
 
 @given(st.text())

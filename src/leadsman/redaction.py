@@ -6,6 +6,12 @@ Only what stands after a key that names a secret is blanked, so that a masked li
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 MASK = "[hidden]"
 """What Kafka itself prints for a secret setting."""
@@ -51,16 +57,42 @@ _RULES = (
 """What a rule needs in lower case, the rule, and what stands there then. Most lines hold none of these texts, and
 looking for them is many times faster than a pattern."""
 
+_PRIVATE_KEY_HINT = "PRIVATE KEY-----"
+
+_HINTS = sorted({hint for hints, _, _ in _RULES for hint in hints} | {_PRIVATE_KEY_HINT.lower()})
+
 _PRIVATE_KEY = re.compile(r"(-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
 
 
 def mask(text: str) -> str:
     """Return `text` with every secret that can be told by its shape blanked out. Masking twice changes nothing."""
-    if "PRIVATE KEY-----" in text:
+    if _PRIVATE_KEY_HINT in text:
         text = _PRIVATE_KEY.sub(_without_key, text)
     if "\n" not in text:
         return _line(text)
     return "\n".join(map(_line, text.split("\n")))
+
+
+def mask_all(texts: Sequence[str]) -> list[str]:
+    """Return the texts, each masked. What tells of secrets is looked for in all at once, since few of them hold it."""
+    masked = list(texts)
+    joined = "\n".join(texts)
+    lower = joined.lower()
+    if len(lower) != len(joined):  # a few letters are longer in lower case, and then places no longer agree
+        return list(map(mask, texts))
+    for index in _suspects(lower, list(accumulate((len(text) + 1 for text in texts), initial=0))):
+        masked[index] = mask(texts[index])
+    return masked
+
+
+def _suspects(lower: str, starts: Sequence[int]) -> Iterator[int]:
+    """Yield the index of each text that holds a hint, once a hint. Text `i` stands at `starts[i]` of `lower`."""
+    for hint in _HINTS:
+        found = lower.find(hint)
+        while found >= 0:
+            after = bisect_right(starts, found)
+            yield after - 1
+            found = lower.find(hint, starts[after])
 
 
 def _without_key(match: re.Match[str]) -> str:

@@ -4,7 +4,11 @@ import gzip
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from leadsman import vocabulary as names
+from leadsman.pipeline.question import look, read_small
+from leadsman.pipeline.record import QUOTE_LENGTH, around
 
 LOST = (
     "[Producer clientId=producer-1] Received invalid metadata error in produce request on partition orders-0 due to "
@@ -99,10 +103,31 @@ def test_what_was_read_is_counted(rows, log_of, tmp_path: Path):
     assert read.labels["bytes"] == str(len(text) - 1)
 
 
-def test_a_secret_is_never_quoted(rows, tmp_path: Path):
-    (tmp_path / "worker.log").write_text("2026-02-16 12:00:00,000 ERROR orders: failed with password=hunter2 in it\n")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "failed with password=hunter2 in it",
+        "x" * 2000 + " failed with password=hunter2 in it",
+    ],
+)
+def test_a_secret_never_leaves_the_reader(line: str, tmp_path: Path):
+    (tmp_path / "worker.log").write_text(f"2026-02-16 12:00:00,000 ERROR orders: {line}\n")
 
-    assert not [row for row in rows(tmp_path) if row.text and "hunter2" in row.text]
+    events = read_small(look([str(tmp_path)])).events
+
+    assert events is not None
+    assert events.num_rows > 1
+    assert "hunter2" not in str(events.to_pylist())
+
+
+@pytest.mark.parametrize("cut", range(20))
+def test_a_secret_is_masked_where_its_key_is_cut_off(cut: int):
+    line = "password=hunter2 " + "x" * 3000
+
+    quoted = around(line, QUOTE_LENGTH // 2 + cut)
+
+    assert "nter" not in quoted
+    assert len(quoted) == QUOTE_LENGTH
 
 
 def test_a_file_that_is_not_understood_is_said(rows, tmp_path: Path):

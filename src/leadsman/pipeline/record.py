@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 QUOTE_LENGTH = 1000
 """Characters of a line that are quoted: a whole ordinary line; of a longer one the part around what was found."""
 
+KEY_LENGTH = 200
+"""Characters before the quoted part in which the key of a secret is looked for."""
+
 DIGITS = str.maketrans("123456789", "0" * 9)
 """Two lines that differ in digits only are one message."""
 
@@ -44,8 +47,8 @@ class Hit(NamedTuple):
 
     @property
     def quote(self) -> str:
-        """What is shown of the line. Made for events alone: looking for secrets takes longer than all else."""
-        return quote(self.raw, self.near)
+        """What is shown of the line. Secrets are masked where rows become a batch: many lines at once cost less."""
+        return self.raw if len(self.raw) <= QUOTE_LENGTH else around(self.raw, self.near)
 
 
 class Head(NamedTuple):
@@ -160,12 +163,15 @@ class Listener:
         return key
 
 
-def quote(line: str, near: int = 0) -> str:
-    """Return the line, secrets masked; of an overlong one the part around character `near`."""
-    if len(line) > QUOTE_LENGTH:
-        start = max(0, min(near - QUOTE_LENGTH // 2, len(line) - QUOTE_LENGTH))
-        line = line[start : start + QUOTE_LENGTH]
-    return mask(line)
+def around(line: str, near: int) -> str:
+    """Return the part of an overlong line around character `near`, secrets masked, also one whose key is cut off."""
+    start = max(0, min(near - QUOTE_LENGTH // 2, len(line) - QUOTE_LENGTH))
+    return mask(line[max(0, start - KEY_LENGTH) : start + QUOTE_LENGTH])[-QUOTE_LENGTH:]
+
+
+def quote(line: str) -> str:
+    """Return the line's beginning, secrets masked."""
+    return mask(line[:QUOTE_LENGTH])
 
 
 def iso(at: int) -> str:
