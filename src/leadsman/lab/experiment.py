@@ -46,7 +46,7 @@ class Variant:
     forwarder before the broker treats a connection that the broker closed; None: no forwarder. `site` gives brokers
     and workers networks of their own. `stands_for` is what the capture says about values that are scaled. `services`
     process what a source sends at a steady rate; `settings` are theirs too; with `one_process` they share a program
-    and a log. `replicas` and `topic_config` are the topic's.
+    and a log. `replicas` and `topic_config` are the topic's. `only`: the one client that it can be played with.
     """
 
     says: str
@@ -66,6 +66,7 @@ class Variant:
     replicas: int = 1
     topic_config: Mapping[str, str] = field(default_factory=dict)
     one_process: bool = False
+    only: str = ""
 
 
 def nothing(_: Stage) -> Mapping[Harm, int]:
@@ -80,7 +81,8 @@ class Experiment:
     `recordings` are the captures kept in the mode's folder: variant and client, by folder name; a third word is the
     version of the brokers. `assigned` are the brokers of each of the topic's partitions, where it matters, or there are
     so many `partitions`. `oracle` measures harm that is not in the records that workers sent, when all programs have
-    ended. It reads no log and no file of the capture. `client` is who suffers unless another is asked for.
+    ended. It reads no log and no file of the capture. `client` is who suffers unless another is asked for. `endured` is
+    harm that cured clients have too: while a partition has no leader, everybody waits.
     """
 
     mode: str
@@ -92,12 +94,20 @@ class Experiment:
     oracle: Callable[[Stage], Mapping[Harm, int]] = nothing
     partitions: int = 1
     client: str = "confluent-kafka"
+    endured: frozenset[Harm] = frozenset()
 
     def variant(self, name: str) -> Variant:
         """Return a variant by name; LabError names those that exist."""
         if name not in self.variants:
             raise LabError(f"{self.mode} has no variant {name}. It has: {', '.join(self.variants)}.")
         return self.variants[name]
+
+    def player(self, variant: str, wanted: str) -> str:
+        """Return the client that plays a variant: the one that is wanted, or whoever usually suffers."""
+        only = self.variant(variant).only
+        if only and wanted and wanted.partition("@")[0] != only:
+            raise LabError(f"{variant} can be played with {only} alone, not with {wanted}: leave --client out.")
+        return wanted or only or self.client
 
 
 @dataclass(slots=True, kw_only=True)

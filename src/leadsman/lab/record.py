@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from leadsman import jars
 from leadsman.capture import Absent, Item, Manifest, read_manifest, write_file, write_manifest
 from leadsman.lab import metrics
 from leadsman.lab.process import SOURCES
@@ -26,13 +27,16 @@ LOGS = {"controller.log": "controller_log", "state-change.log": "state_change_lo
 """What a node's logs are called in the manifest; every other is a broker's."""
 
 
-def neutral_names(working_folder: Path) -> dict[str, str]:
+def neutral_names(working_folder: Path, log_folder: Path) -> dict[str, str]:
     """Return what this machine calls its folders, and what a capture calls them.
 
-    Kafka makes its folders absolute in its log, and Python's stack traces name the libraries' places.
+    Kafka makes its folders absolute in its log, and so does Kafka Streams with the one beside `log_folder`'s logs;
+    ZooKeeper prints its class path, and Python's stack traces name the libraries' places.
     """
     return {
         str(working_folder): "/kafka",
+        str(log_folder): "/app/run",
+        str(jars.cache_folder()): "/app/cache",
         sys.prefix: "/app/.venv",
         sys.base_prefix: "/usr/local",
         str(SOURCES): "/app",
@@ -59,7 +63,7 @@ class Recorder:
         """Add a copy of a file, its folder's name made neutral; say in the manifest if there is none."""
         try:
             text = path.read_text(encoding="utf-8", errors="surrogateescape")
-            for name, neutral in neutral_names(self.working_folder).items():
+            for name, neutral in neutral_names(self.working_folder, path.parent).items():
                 text = text.replace(name, neutral)
         except OSError as error:
             self._absent.append(Absent(what=file, why=error.strerror or str(error)))

@@ -15,7 +15,7 @@ from leadsman.lab import faults
 from leadsman.lab.experiment import Experiment, Stage, Variant
 from leadsman.lab.groups import leaders
 from leadsman.lab.services import Service
-from leadsman.model import Scenario
+from leadsman.model import Harm, Scenario
 from leadsman.modes.leaderless_partition import broken, healthy
 from leadsman.waiting import wait_for
 
@@ -213,6 +213,7 @@ EXPERIMENT = Experiment(
     ),
     partitions=6,
     client="java",
+    endured=frozenset({Harm.DELAYED}),
     variants={
         "broken": _variant(
             "The broker that coordinates the groups is killed; the cluster takes it for alive for 20 s", play_killed
