@@ -18,7 +18,7 @@ from leadsman.capture import read_manifest
 from leadsman.errors import LabError
 from leadsman.lab.clients import names
 from leadsman.lab.reproduce import run
-from leadsman.modes.idle_disconnect.scenario import EXPERIMENT, play_idle
+from leadsman.modes.idle_disconnect.scenario import EXPERIMENT, play_idle, play_stalled
 from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -73,6 +73,23 @@ def test_broken_loses_records_and_leaves_a_capture(tmp_path: Path, scratch: Path
     assert "Topic: orders" in (outcome.capture / "kafka" / "topics.txt").read_text()
     assert psutil.Process().children(recursive=True) == before
     assert not list(scratch.iterdir())
+
+
+@pytest.mark.lab
+def test_a_callback_that_keeps_the_io_thread_loses_records_on_a_direct_path(tmp_path: Path) -> None:
+    variant = replace(EXPERIMENT.variants["broken_stalled"], play=partial(play_stalled, quiet=GAPS))
+
+    outcome = run(
+        replace(EXPERIMENT, variants={"broken_stalled": variant}), out=tmp_path / "capture", variant="broken_stalled"
+    )
+
+    assert outcome.client.startswith("java@")
+    assert outcome.ledger.lost == ("worker-1:6", "worker-2:4", "worker-3:6")
+
+
+def test_a_variant_for_one_client_refuses_others(tmp_path: Path) -> None:
+    with pytest.raises(LabError, match="leave --client out"):
+        run(EXPERIMENT, out=tmp_path / "capture", variant="broken_stalled", client="aiokafka")
 
 
 @pytest.mark.lab
@@ -165,6 +182,15 @@ def test_every_client_suffers(tmp_path: Path, client: str, variant: str) -> None
 
     kind = "delayed" if client == "aiokafka" and variant != "broken_silent" else "lost"
     assert outcome.harm[kind] >= 4
+    assert "busy-1" not in outcome.ledger.harm_by_worker()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("client", [name for name in names() if name.startswith("java")])
+def test_every_java_client_suffers_when_its_sender_is_blocked(tmp_path: Path, client: str) -> None:
+    outcome = run(EXPERIMENT, out=tmp_path / "capture", client=client, variant="broken_stalled")
+
+    assert outcome.harm["lost"] >= 4
     assert "busy-1" not in outcome.ledger.harm_by_worker()
 
 

@@ -41,8 +41,8 @@ with --no-diagnose 0 once it has run.
 @click.argument("mode", shell_complete=mode_names)
 @click.option(
     "--client",
-    default="confluent-kafka",
-    show_default=True,
+    default="",
+    show_default="who suffered in the incident",
     metavar="NAME[@VERSION]",
     help="java, confluent-kafka, kafka-python or aiokafka; java takes a version, such as java@2.7.2.",
 )

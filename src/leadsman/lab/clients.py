@@ -193,11 +193,14 @@ class Worker:
         self.most_held = max(self.most_held, _held(how))
         self.program.tell(f"hold {how}")
 
-    def send(self, *, size: int = 0) -> None:
-        """Hand it its next event, its value padded to `size`. Each needs an `answer` before the next is sent."""
+    def send(self, *, size: int = 0, block: timedelta = timedelta(0)) -> None:
+        """Hand it its next event, its value padded to `size`. Each needs an `answer` before the next is sent.
+
+        `block`: when that record is acknowledged, its callback keeps the producer's I/O thread for so long (Java only).
+        """
         self._sent += 1
         self._sent_at = time.monotonic()
-        self.program.tell(f"send {self._sent} {size}")
+        self.program.tell(f"send {self._sent} {size} {block // timedelta(milliseconds=1)}")
 
     def answer(self, *, within: timedelta = ANSWER_WITHIN, first: bool = False) -> Told:
         """Wait for what became of the event, and keep it. ProgramDidNotAnswer if the program ended instead."""
@@ -218,9 +221,9 @@ class Worker:
         places = (self.log.with_suffix(".err"), self.log)
         return "\n".join(path.read_text(errors="replace")[-1500:] for path in places if path.exists())
 
-    def deliver(self, *, size: int = 0) -> Told:
+    def deliver(self, *, size: int = 0, block: timedelta = timedelta(0)) -> Told:
         """Send, and wait for the answer."""
-        self.send(size=size)
+        self.send(size=size, block=block)
         return self.answer()
 
     def quit(self) -> None:

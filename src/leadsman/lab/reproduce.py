@@ -118,7 +118,7 @@ def run(
     play = _Run(
         experiment=experiment,
         variant=variant,
-        client=clients.client(client or experiment.client),
+        client=clients.client(experiment.player(variant, client)),
         kafka=kafka,
         out=out,
         progress=progress,

@@ -3,6 +3,7 @@ import java.io.InputStreamReader;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Properties;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.Producer;
@@ -20,6 +21,7 @@ public final class Talk {
     private final Properties settings = new Properties();
     private final List<Producer<String, String>> held = new ArrayList<>();
     private int used;
+    private long blockMillis;
 
     private Talk(String worker, String topic) {
         this.worker = worker;
@@ -43,6 +45,7 @@ public final class Talk {
             if (words[0].equals("hold")) {
                 talk.hold(words[1]);
             } else {
+                talk.blockMillis = words.length > 3 ? Long.parseLong(words[3]) : 0;
                 talk.handle(words[1], words.length > 2 ? Integer.parseInt(words[2]) : 0);
             }
         }
@@ -84,11 +87,30 @@ public final class Talk {
         if (transactional) {
             producer.beginTransaction();
         }
-        RecordMetadata sent = producer.send(new ProducerRecord<>(topic, value)).get();
+        CompletableFuture<RecordMetadata> answer = new CompletableFuture<>();
+        long millis = blockMillis;
+        producer.send(new ProducerRecord<>(topic, value), (sent, error) -> {
+            if (error == null) {
+                answer.complete(sent);
+            } else {
+                answer.completeExceptionally(error);
+            }
+            block(millis);
+        });
+        RecordMetadata sent = answer.get();
         if (transactional) {
             producer.commitTransaction();
         }
         return sent;
+    }
+
+    /** Does what is slow in a callback. The producer calls it on its only I/O thread, which does nothing else meanwhile. */
+    private static void block(long millis) {
+        try {
+            Thread.sleep(millis);
+        } catch (InterruptedException stop) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     private void handle(String event, int size) {

@@ -1,12 +1,14 @@
 """Makes `idle_disconnect` happen on a real broker, 200 times faster than in life: 3 s stand for 600 s.
 
 Three workers are quiet, now for a moment, now for longer than the broker keeps an idle connection; a fourth is busy on
-the same path. A broker's close alone harms nobody: the path loses the news of it, as a cut hop or a frozen worker does.
+the same path. A broker's close alone harms nobody: the path loses the news of it, as a cut hop or a frozen worker does,
+or the client's I/O thread is busy with something else when it comes.
 """
 
 from __future__ import annotations
 
 import signal
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -36,6 +38,9 @@ QUIET = {
     "worker-2": (1.5, 5.8, 0.3, 5.5, 2.1, 5.6),
     "worker-3": (5.5, 0.9, 5.6, 1.8, 5.4, 0.5),
 }
+STALLED_LONGER = 0.5
+"""Seconds that the I/O thread is still kept when the next record is queued: it then writes before it reads the FIN."""
+
 BUSY = "busy-1"
 BUSY_EVERY = 0.2
 WORKERS = (*QUIET, BUSY)
@@ -84,6 +89,22 @@ def _quiet(worker: Worker, *, stage: Stage, gaps: tuple[float, ...], freeze: boo
         else:
             stage.quiet(seconds)
             told = worker.deliver()
+        ended = "delivered" if told.acknowledged else f"failed: {told.result}"
+        stage.progress(f"{worker.name} was quiet for {seconds:g} s, then its record was {ended}")
+
+
+def play_stalled(stage: Stage, *, quiet: Mapping[str, tuple[float, ...]] = QUIET) -> None:
+    """Do the same on a direct path; whenever a worker is quiet for long, a callback keeps its producer's I/O thread."""
+    scripts = {name: partial(_stalled, stage=stage, gaps=gaps) for name, gaps in quiet.items()}
+    stage.together(scripts, alongside={BUSY: partial(_busy, stage=stage, every=BUSY_EVERY)})
+
+
+def _stalled(worker: Worker, *, stage: Stage, gaps: tuple[float, ...]) -> None:
+    for seconds in gaps:
+        long = seconds > LIMIT_MS / 1000
+        worker.deliver(block=timedelta(seconds=seconds + STALLED_LONGER) if long else timedelta(0))
+        stage.quiet(seconds)
+        told = worker.deliver()
         ended = "delivered" if told.acknowledged else f"failed: {told.result}"
         stage.progress(f"{worker.name} was quiet for {seconds:g} s, then its record was {ended}")
 
@@ -140,6 +161,7 @@ RECORDINGS = {
     "broken-kafka-python": ("broken", "kafka-python"),
     "broken-frozen-java": ("broken_frozen", "java"),
     "broken-silent-confluent-kafka": ("broken_silent", "confluent-kafka"),
+    "broken-stalled-java": ("broken_stalled", "java"),
     "healthy-confluent-kafka": ("cured", "confluent-kafka"),
     "healthy-java": ("cured", "java"),
     "near-miss-benign-close-aiokafka": ("benign_close", "aiokafka"),
@@ -168,6 +190,15 @@ EXPERIMENT = Experiment(
             broker=IDLE_BROKER,
             path=Path.SILENT,
             stands_for={**STANDS_FOR, **SILENT_STANDS_FOR},
+        ),
+        "broken_stalled": Variant(
+            says="Callbacks keep the I/O threads of three workers while they are quiet, on a direct path",
+            play=play_stalled,
+            workers=WORKERS,
+            settings=at_lab_scale(broken.SETTINGS),
+            broker=IDLE_BROKER,
+            stands_for=STANDS_FOR,
+            only="java",
         ),
         "cured": _idle("The same, but the clients close idle connections first", cured=True),
         "benign_close": _idle("Three workers go quiet on a direct path: every close is seen at once", path=None),
