@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import timedelta
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -37,6 +37,17 @@ class Harm(StrEnum):
 
 OF_RECORDS = (Harm.LOST, Harm.DUPLICATED, Harm.DELAYED, Harm.STALLED)
 """What the ledger finds by itself: what was acknowledged against what is stored."""
+
+
+class Layer(IntEnum):
+    """Where a cause sits, the deepest first. What a deeper one accounts for is no symptom of those above it."""
+
+    HOST = 1
+    """Hosts, and the network between them."""
+    CLUSTER = 2
+    """Brokers, and who leads what."""
+    CLIENT = 3
+    """A client, and what becomes of its connections."""
 
 
 class Verdict(StrEnum):
@@ -131,8 +142,9 @@ class FailureMode:
 
     `summary`, `unsettled`, `absent` and `blind` are the finding in a sentence or two: PRESENT; symptoms seen but not
     the cause; not found; nothing in the capture could have shown it. `next` is what to do after a PRESENT finding.
-    The last link of `chain` is the symptom. `explains` are the event names that a PRESENT finding accounts for;
-    without one they are listed as unexplained. `symptom_sources` are the telemetry sources that could report the
+    The last link of `chain` is the symptom. `explains` are the event names that a PRESENT finding accounts for, where
+    they are of its subjects or of what the detector says that its subjects account for; all others are unexplained.
+    `layer` is where the cause sits. `symptom_sources` are the telemetry sources that could report the
     symptom: a capture with none of them is UNKNOWN, because no data is not good news. `signs` are event names without
     any of which the detector has nothing to say of any subject, so that it need not run; without one it always runs.
     `panels` are drawn on the page, as values over time: those that were green, and those that would have told.
@@ -153,6 +165,7 @@ class FailureMode:
     benign: tuple[Benign, ...] = ()
     symptom_sources: tuple[str, ...] = ()
     signs: tuple[str, ...] = ()
+    layer: Layer = Layer.CLIENT
     matrix: Axes | None = None
     story: tuple[str, ...] = ()
     panels: tuple[Panel, ...] = ()
@@ -237,6 +250,14 @@ class Matrix:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Folded:
+    """Events of one name that a finding accounts for: its symptoms, which are listed nowhere else."""
+
+    name: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """What one detector concluded about one capture."""
 
@@ -255,6 +276,7 @@ class Finding:
     points: tuple[Point, ...] = ()
     panels: tuple[Panel, ...] = ()
     matrix: Matrix | None = None
+    accounts_for: tuple[Folded, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

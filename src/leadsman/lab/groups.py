@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from leadsman.errors import LabError
+from leadsman.lab import errand
 from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from leadsman.lab.cluster import Broker, Cluster
 
@@ -31,14 +32,32 @@ class Placed:
     groups: Mapping[str, str]
 
 
-def place(cluster: Cluster, names: Sequence[str]) -> Placed:
+class Coordinators(TypedDict):
+    """Who holds each partition of the offsets topic, its leader first; and the controller."""
+
+    replicas: list[tuple[int, list[int]]]
+    controller: int
+
+
+def place(cluster: Cluster, names: Sequence[str], *, spared: Collection[int] = ()) -> Placed:
     """Find a broker that leads partitions of the offsets topic, and names of groups that fall on these.
 
-    In the ZooKeeper era not the controller: the loss of that one is a story of its own.
+    It is none of those `spared`, and in the ZooKeeper era not the controller: the loss of that one is its own story.
     """
+    told = errand.run(cluster.plan.tools, coordinators, bootstrap=cluster.bootstrap)
+    avoided = {*spared, *([told["controller"]] if cluster.plan.with_zookeeper else [])}
+    partition, replicas = next((number, held) for number, held in told["replicas"] if held[0] not in avoided)
+    by_id = {broker.id: broker for broker in cluster.brokers}
+    first, *others = (by_id[number] for number in replicas)
+    groups = {name: _falling_on(partition, name, of=len(told["replicas"])) for name in names}
+    return Placed(broker=first, next=tuple(others), groups=groups)
+
+
+def coordinators(*, bootstrap: str) -> Coordinators:
+    """Return who holds each partition of the offsets topic, its leader first, and who is the controller."""
     from confluent_kafka import Consumer  # noqa: PLC0415 (the lab's extra)
 
-    asking = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "leadsman-lab", "log_level": 0})
+    asking = Consumer({"bootstrap.servers": bootstrap, "group.id": "leadsman-lab", "log_level": 0})
     try:
         told = wait_for(
             lambda: _replicas(asking), within=MADE_WITHIN, what=f"{OFFSETS} to have leaders", error=LabError
@@ -47,12 +66,7 @@ def place(cluster: Cluster, names: Sequence[str]) -> Placed:
         asking.close()
     assert told is not None  # or the wait had failed
     replicas, controller = told
-    spared = {controller} if cluster.plan.with_zookeeper else set()
-    partition = next(number for number, (leader, *_) in sorted(replicas.items()) if leader not in spared)
-    by_id = {broker.id: broker for broker in cluster.brokers}
-    first, *others = (by_id[number] for number in replicas[partition])
-    groups = {name: _falling_on(partition, name, of=len(replicas)) for name in names}
-    return Placed(broker=first, next=tuple(others), groups=groups)
+    return {"replicas": [(number, held) for number, held in sorted(replicas.items())], "controller": controller}
 
 
 def _replicas(asking: object) -> tuple[dict[int, list[int]], int] | None:
@@ -92,12 +106,17 @@ def coordinator_partition(group: str, partitions: int) -> int:
 
 def leaders(cluster: Cluster, topic: str) -> dict[int, int]:
     """Return who leads each partition, by the brokers' own metadata; -1: nobody. Empty where no broker answers."""
+    alive = ",".join(broker.bootstrap for broker in cluster.brokers if broker.running)
+    return dict(errand.run(cluster.plan.tools, leading, bootstrap=alive, topic=topic))
+
+
+def leading(*, bootstrap: str, topic: str) -> list[tuple[int, int]]:
+    """Return partitions with their leaders, asked from here; see `leaders`."""
     from confluent_kafka import KafkaException  # noqa: PLC0415 (the lab's extra)
     from confluent_kafka.admin import AdminClient  # noqa: PLC0415 (the same)
 
-    alive = ",".join(broker.bootstrap for broker in cluster.brokers if broker.running)
     try:
-        told = AdminClient({"bootstrap.servers": alive, "log_level": 0}).list_topics(topic, timeout=ASK_SECONDS)
+        told = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0}).list_topics(topic, timeout=ASK_SECONDS)
     except KafkaException:
-        return {}
-    return {number: partition.leader for number, partition in told.topics[topic].partitions.items()}
+        return []
+    return [(number, partition.leader) for number, partition in told.topics[topic].partitions.items()]

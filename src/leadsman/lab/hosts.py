@@ -40,6 +40,14 @@ def snapshot(stage: Stage, *names: str) -> None:
         stage.recorder.section("host/settings.txt", text, source="settings", command=COMMAND, subject=names[0])
 
 
+def collected(stage: Stage, name: str, *call: str) -> None:
+    """Record what `leadsman collect` with these words finds from an instance."""
+    assert stage.fabric is not None
+    with tempfile.TemporaryDirectory(prefix="leadsman-hosts-") as scratch:
+        _collected(stage.fabric.instances[name], Path(scratch), *call)
+        stage.recorder.add(Path(scratch) / "capture")
+
+
 COMMAND = "sysctl net.ipv4.neigh.default, in the first network namespace"
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Self
 from leadsman import jars, java
 from leadsman.errors import LabError
 from leadsman.lab.node import CLOCK
-from leadsman.lab.process import PROGRAMS, Program
+from leadsman.lab.process import HERE, PROGRAMS, Place, Program
 from leadsman.model import Harm
 from leadsman.waiting import wait_for
 
@@ -104,11 +104,12 @@ class Running:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Home:
-    """Where services run: the brokers' addresses, their topic, and the folder of their logs."""
+    """Where services run: the brokers' addresses, their topic, the folder of their logs, and the network."""
 
     bootstrap: str
     topic: str
     folder: Path
+    place: Place = HERE
 
     def start(self, wanted: Sequence[Service], *, version: str, groups: Mapping[str, str]) -> list[Running]:
         """Start services in one process, whose log is named for the first of them."""
@@ -117,13 +118,14 @@ class Home:
         heap_mb = 64 + 32 * len(wanted)
         program = java.command("Process", class_path(version), heap_mb=heap_mb, options=logging)
         words = [word for each in wanted for word in ("--", *self._call(each, groups[each.name]))]
-        return _started([each.name for each in wanted], [*program, *words[1:]], log=log, version=version)
+        names = [each.name for each in wanted]
+        return _started(names, [*program, *words[1:]], log=log, version=version, way=self.place.way)
 
     def source(self, settings: Mapping[str, str]) -> Running:
         """Start what fills the topic."""
         own = {"bootstrap.servers": self.bootstrap, "acks": "all", "log_level": 0, **settings}
         command = [sys.executable, str(PROGRAMS / "produce.py"), self.topic, str(RATE), json.dumps(own)]
-        (source,) = _started(["source"], command, log=self.folder / "source.log")
+        (source,) = _started(["source"], command, log=self.folder / "source.log", way=self.place.way)
         return source
 
     def _call(self, wanted: Service, group: str) -> list[str]:
@@ -133,9 +135,11 @@ class Home:
         return [*call, *(f"{name}={value}" for name, value in settings.items())]
 
 
-def _started(names: Sequence[str], command: Sequence[str], *, log: Path, version: str = "") -> list[Running]:
+def _started(
+    names: Sequence[str], command: Sequence[str], *, log: Path, version: str = "", way: str = HERE.way
+) -> list[Running]:
     errors = log.with_suffix(".err")
-    program = Program.start(names[0], command, folder=log.parent, errors=errors, environment=CLOCK)
+    program = Program.start(names[0], command, folder=log.parent, errors=errors, environment=CLOCK, way=way)
     running = {name: Running(name=name, program=program, log=log, version=version) for name in names}
     threading.Thread(target=_listen, args=(program, running), name=f"{names[0]}-says", daemon=True).start()
     return list(running.values())

@@ -5,49 +5,34 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from leadsman import vocabulary as names
 from leadsman.capture import read_manifest
-from leadsman.model import Matrix, Point, Verdict
+from leadsman.model import Verdict
 from leadsman.pipeline import events as table
+from leadsman.pipeline.answers import matrix_of, silence
 from leadsman.pipeline.elsewhere import events_elsewhere, is_elsewhere
-from leadsman.pipeline.listing import listing, told_of, visible_sources
+from leadsman.pipeline.folding import investigate, with_causes
+from leadsman.pipeline.listing import folded, listing, told_of, visible_sources
 from leadsman.pipeline.streams import balanced
-from leadsman.pipeline.verdicts import Observation, cell, judge, observation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from datetime import tzinfo
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, Row, SparkSession
 
     from leadsman.catalogue import Mode
-    from leadsman.model import Cell, Diagnosis, Finding
+    from leadsman.model import Diagnosis, Finding
+    from leadsman.pipeline.folding import Judged
     from leadsman.pipeline.question import Input, Question
-    from leadsman.pipeline.shapes import Detection
     from leadsman.pipeline.streams import Found, Stream
 
-POINTS_KEPT = 4000
-"""Points that a page can draw and a reader can tell apart."""
-
 READER_NAMES = (names.FILE_READ, names.FILE_NOT_UNDERSTOOD, names.SUBJECT_ACTIVE, names.SUBJECT_QUIET, names.SETTING)
-
-
-class Answer(NamedTuple):
-    """What one detector says of one capture. Of a matrix: its cells, how many rows it has in all, and columns."""
-
-    observations: list[Observation]
-    points: list[Point]
-    cells: list[Cell]
-    extent: list[tuple[int, int]]
-
-
-Answers = dict[tuple[str, str], Answer]
-"""By (capture, mode)."""
 
 
 def diagnose(
@@ -56,14 +41,15 @@ def diagnose(
     """Return one diagnosis a path, in the order given. `keep` is handed the event table before it is let go."""
     events = _chosen(events_of(spark, source), question).persist()
     try:
-        answers = _detect(events, _with_signs(question, _names(events, source)))
-        told = told_of(events)
+        asked = _with_signs(question, _names(events, source))
+        judged = investigate(events, asked, _sources(events, source), source.found)
+        told = told_of(with_causes(events, judged.claims()))
         if keep:
             keep(events)
     finally:
         events.unpersist()
     return [
-        _diagnosis(path, found, told.get(path, []), _found(path, question.modes, told.get(path, []), answers))
+        _diagnosis(path, found, told.get(path, []), _findings(path, question.modes, told.get(path, []), judged))
         for path, found in source.found.items()
     ]
 
@@ -81,10 +67,15 @@ def events_of(spark: SparkSession, source: Input) -> DataFrame:
 
 def _names(events: DataFrame, source: Input) -> set[str]:
     """Return the names that the events carry."""
-    if source.events is not None and not any(map(is_elsewhere, source.found)):
-        # Known here: a job would take a third of a second.
+    if _all_here(source):  # a job would take a third of a second
+        assert source.events is not None
         return set(map(str, source.events.column("name").unique().to_pylist()))
     return {row["name"] for row in events.select("name").distinct().collect()}
+
+
+def _all_here(source: Input) -> bool:
+    """Whether the events are in this process, and none elsewhere."""
+    return source.events is not None and not any(map(is_elsewhere, source.found))
 
 
 def _with_signs(question: Question, present: set[str]) -> Question:
@@ -124,76 +115,41 @@ def _chosen(events: DataFrame, question: Question) -> DataFrame:
     return events
 
 
-def _detect(events: DataFrame, question: Question) -> Answers:
-    """Run every detector; return observations and points by (capture, mode)."""
-    if not question.modes:
-        return {}
-    detections = {mode.name: mode.detect(events, **question.overrides.get(mode.name, {})) for mode in question.modes}
-    try:
-        return _answers(detections, points=question.points)
-    finally:
-        for frame in [frame for each in detections.values() for frame in each.kept]:
-            frame.unpersist()
+def _sources(events: DataFrame, source: Input) -> dict[str, set[str]]:
+    """Return the sources whose symptoms each capture could show."""
+    files: dict[str, list[dict[str, str]]] = {}
+    for capture, labels in _files_read(events, source):
+        files.setdefault(capture, []).append(labels)
+    return {capture: visible_sources(labels) for capture, labels in files.items()}
 
 
-def _answers(detections: Mapping[str, Detection], *, points: bool) -> Answers:
-    answers: Answers = {}
-    for row in _collect({name: each.observations for name, each in detections.items()}):
-        key = (row["capture"], row["mode"])
-        answers.setdefault(key, Answer([], [], [], [])).observations.append(observation(row))
-    _add_cells(answers, detections)
-    if points and answers:
-        for row in _collect({name: each.points.limit(POINTS_KEPT) for name, each in detections.items()}):
-            if (row["capture"], row["mode"]) in answers:
-                answers[row["capture"], row["mode"]].points.append(
-                    Point(
-                        subject=row["subject"],
-                        outcome=row["outcome"],
-                        since=row["since"],
-                        at=row["at"],
-                        value=row["value"],
-                    ),
-                )
-    return answers
+def _files_read(events: DataFrame, source: Input) -> list[tuple[str, dict[str, str]]]:
+    """Return the labels of each file that was read, with its capture."""
+    if _all_here(source):
+        table_ = source.events
+        assert table_ is not None
+        rows = [index for index, name in enumerate(table_.column("name").to_pylist()) if name == names.FILE_READ]
+        captures, labels = table_.column("capture"), table_.column("labels")
+        return [(captures[index].as_py(), dict(labels[index].as_py())) for index in rows]
+    read = events.where(F.col("name") == names.FILE_READ).select("capture", "labels").collect()
+    return [(row["capture"], row["labels"]) for row in read]
 
 
-def _add_cells(answers: Answers, detections: Mapping[str, Detection]) -> None:
-    """Add the matrices of the modes that have something to say and have one."""
-    told = {mode for _, mode in answers}
-    frames = {name: each.cells for name, each in detections.items() if each.cells is not None and name in told}
-    for row in sorted(_collect(frames), key=lambda row: (row["row_place"], row["column_place"])) if frames else ():
-        if answer := answers.get((row["capture"], row["mode"])):
-            answer.cells.append(cell(row))
-            answer.extent[:] = [(row["rows"], row["columns"])]
+def _findings(path: str, modes: Sequence[Mode], told: Sequence[Row], judged: Judged) -> list[tuple[Mode, Finding]]:
+    """Return what was found of each mode, also of those that were not asked for want of any sign."""
+    return [(mode, _whole(mode, path, told, judged)) for mode in modes]
 
 
-def _collect(frames: Mapping[str, DataFrame]) -> list[Any]:
-    named = [frame.withColumn("mode", F.lit(name)) for name, frame in frames.items()]
-    return reduce(lambda left, right: left.unionByName(right), named).collect()
-
-
-def _found(path: str, modes: Sequence[Mode], told: Sequence[Row], answers: Answers) -> list[tuple[Mode, Finding]]:
-    """Return what each mode's observations amount to, for one capture."""
-    visible = visible_sources(told)
-    judged = []
-    for mode in modes:
-        answer = answers.get((path, mode.name), Answer([], [], [], []))
-        finding = judge(mode.name, mode.card, answer.observations, sources=visible, points=answer.points)
-        judged.append((mode, replace(finding, matrix=_matrix(mode, answer))))
-    return judged
-
-
-def _matrix(mode: Mode, answer: Answer) -> Matrix | None:
-    if mode.card.matrix is None or not answer.cells:
-        return None
-    ((rows, columns),) = answer.extent
-    return Matrix(axes=mode.card.matrix, cells=tuple(answer.cells), rows=rows, columns=columns)
+def _whole(mode: Mode, path: str, told: Sequence[Row], judged: Judged) -> Finding:
+    """Return a finding with its matrix, and with what it accounts for."""
+    answer = judged.answers.get((path, mode.name), silence())
+    finding = judged.finding(path, mode)
+    return replace(finding, matrix=matrix_of(mode, answer), accounts_for=folded(told, mode.name))
 
 
 def _diagnosis(path: str, found: Found, told: Sequence[Row], judged: Sequence[tuple[Mode, Finding]]) -> Diagnosis:
     benign = {each.name: each.why for mode, _ in judged for each in mode.card.benign}
-    explained = {name for mode, finding in judged if finding.verdict is Verdict.PRESENT for name in mode.card.explains}
-    listed = listing(told, benign=benign, explained=explained)
+    listed = listing(told, benign=benign)
     return replace(
         listed,
         path=path,

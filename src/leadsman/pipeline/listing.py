@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from leadsman import vocabulary as names
-from leadsman.model import Diagnosis, ErrorGroup, Evidence, Missing, NotUnderstood
+from leadsman.model import Diagnosis, ErrorGroup, Evidence, Folded, Missing, NotUnderstood
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, Row
 
@@ -33,7 +34,10 @@ BROKER = "broker"
 
 
 def told_of(events: DataFrame) -> dict[str, list[Row]]:
-    """Return what is listed besides findings, by capture: what was read, and errors with one example a group."""
+    """Return what is listed besides findings, by capture: what was read, and errors with one example a group.
+
+    `events` say in `explained_by` which mode's finding accounts for them.
+    """
     grouped = events.where(~F.col("name").isin(*NOT_LISTED))
     until = F.coalesce(F.try_to_timestamp(F.col("labels")["until"]), F.col("at"))
     rows = (
@@ -41,7 +45,7 @@ def told_of(events: DataFrame) -> dict[str, list[Row]]:
             "group",
             F.expr(GROUP),
         )
-        .groupBy("capture", "name", "group")
+        .groupBy("capture", "name", "group", "explained_by")
         .agg(
             F.sum(F.when(F.col("name").isin(names.ERROR, names.FILE_READ), F.col("value")).otherwise(1.0)).alias(
                 "count"
@@ -56,7 +60,7 @@ def told_of(events: DataFrame) -> dict[str, list[Row]]:
         events.where(F.col("name").isin(names.SUBJECT_ACTIVE, *names.STATE))
         .groupBy("capture")
         .agg(F.min("at").alias("first"), F.max(until).alias("last"))
-        .withColumn("name", F.lit(names.SUBJECT_ACTIVE))
+        .withColumns({"name": F.lit(names.SUBJECT_ACTIVE), "explained_by": F.lit(None).cast("string")})
         .collect()
     )
     told: dict[str, list[Row]] = {}
@@ -65,22 +69,22 @@ def told_of(events: DataFrame) -> dict[str, list[Row]]:
     return told
 
 
-def listing(told: Sequence[Row], *, benign: Mapping[str, str], explained: Collection[str]) -> Diagnosis:
+def listing(told: Sequence[Row], *, benign: Mapping[str, str]) -> Diagnosis:
     """Return a diagnosis that holds only what is listed. `benign` gives the reason by event name."""
     files = _files(told)
     span = next((row for row in told if row["name"] == names.SUBJECT_ACTIVE), None)
-    silent = {*explained, *benign, names.FILE_READ, names.FILE_NOT_UNDERSTOOD, names.SUBJECT_ACTIVE, names.ITEM_MISSING}
+    silent = {*benign, names.FILE_READ, names.FILE_NOT_UNDERSTOOD, names.SUBJECT_ACTIVE, names.ITEM_MISSING}
     return Diagnosis(
         path="",
         verdicts={},
-        unexplained=_groups((row for row in told if row["name"] not in silent), {}),
+        unexplained=_groups((row for row in told if row["name"] not in silent and not row["explained_by"]), {}),
         benign=_groups((row for row in told if row["name"] in benign), benign),
         since=span["first"] if span else None,
         until=span["last"] if span else None,
         files=len(files),
         bytes=sum(int(row["example"]["labels"]["bytes"]) for row in files),
         lines=int(sum(row["count"] for row in files)),
-        sources=tuple(sorted({name for row in files for name in _sources(row)})),
+        sources=tuple(sorted({name for row in files for name in _sources(row["example"]["labels"])})),
         not_understood=tuple(
             NotUnderstood(row["example"]["file"], row["example"]["text"])
             for row in _named(told, names.FILE_NOT_UNDERSTOOD)
@@ -90,16 +94,24 @@ def listing(told: Sequence[Row], *, benign: Mapping[str, str], explained: Collec
     )
 
 
-def visible_sources(told: Sequence[Row]) -> set[str]:
-    """Return the sources whose own symptoms the files could show.
+def folded(told: Sequence[Row], mode: str) -> tuple[Folded, ...]:
+    """Return how many events of which name a mode's finding accounts for, most first."""
+    counts: Counter[str] = Counter()
+    for row in told:
+        if row["explained_by"] == mode:
+            counts[row["name"]] += int(row["count"])
+    return tuple(Folded(name=name, count=count) for name, count in counts.most_common())
+
+
+def visible_sources(files: Sequence[Mapping[str, str]]) -> set[str]:
+    """Return the sources whose own symptoms the files could show. `files` are the labels of those that were read.
 
     What a broker's log holds of client lines is the broker talking to its controller. A log with times whose writer no
     signature names is an application's, and would show its clients' errors.
     """
-    files = _files(told)
-    named = [_sources(row) for row in files]
+    named = [_sources(labels) for labels in files]
     seen = {name for each in named for name in ({BROKER} if BROKER in each else each)}
-    if any(not each and row["example"]["labels"]["timed"] == "true" for each, row in zip(named, files, strict=True)):
+    if any(not each and labels["timed"] == "true" for each, labels in zip(named, files, strict=True)):
         seen.add(APPLICATION)
     return seen
 
@@ -118,8 +130,8 @@ def _missing(row: Row) -> Missing:
     return Missing(labels.get("what") or example["file"], example["text"] or "", labels.get("command") or "")
 
 
-def _sources(row: Row) -> set[str]:
-    return set(row["example"]["labels"]["sources"].split(",")) - {""}
+def _sources(labels: Mapping[str, str]) -> set[str]:
+    return set(labels["sources"].split(",")) - {""}
 
 
 def _notes(files: Sequence[Row]) -> Iterator[str]:

@@ -40,6 +40,10 @@ EARLIER = (
 )
 
 
+EXPLAINS = "explains"
+"""Link of an observation that says whose events a subject's finding accounts for: `accounted` makes them."""
+
+
 class Detection(NamedTuple):
     """What a detector hands on: observations of the chain's links, points for the page, and frames to let go of.
 
@@ -112,6 +116,28 @@ def matrix(cells: DataFrame) -> DataFrame:
     totals = [f"max({each}_place) OVER (PARTITION BY capture) AS {each}s" for each in ("row", "column")]
     room = f"row_place <= {ROWS_KEPT} AND column_place <= {COLUMNS_KEPT}"
     return placed.selectExpr("*", *totals).where(room).select(*CELL, "rows", "columns", "row_place", "column_place")
+
+
+def accounted(
+    source: str, *, subject: str = "'*'", who: str = "NULL", server: str = "NULL", names: Sequence[str] = ()
+) -> str:
+    """Return the query for whose events the findings of `source` account for, from its `since` to its `until`.
+
+    The events are those of the card's `explains`, or of `names` alone: of the subject `who`, where there is one; of
+    lines that name the broker `server`, where there is one; without either of the whole capture. `subject` is whose
+    finding it is; of `*` the whole mode's. A bound that is null is none. Without such rows a finding accounts for what
+    its own subjects wrote while it lasted.
+    """
+    listed = f"'{','.join(names)}'" if names else "NULL"
+    facts = f"map('who', {who}, 'server', CAST({server} AS STRING), 'names', {listed})"
+    return f"""
+        SELECT capture, {subject} AS subject, '{EXPLAINS}' AS link, 'observed' AS state,
+            CAST(since AS TIMESTAMP) AS since, CAST(until AS TIMESTAMP) AS until,
+            CAST(map() AS map<string,double>) AS figures,
+            map_filter(CAST({facts} AS map<string,string>), (name, value) -> value IS NOT NULL) AS facts,
+            CAST(array() AS array<{EVIDENCE}>) AS evidence
+        FROM {source}
+    """
 
 
 def observations(*frames: DataFrame) -> DataFrame:

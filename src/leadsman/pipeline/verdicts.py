@@ -23,6 +23,7 @@ from leadsman.model import (
     State,
     Verdict,
 )
+from leadsman.pipeline.shapes import EXPLAINS
 from leadsman.words import say
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def judge(
     points: Iterable[Point] = (),
 ) -> Finding:
     """Return what the observations of one capture amount to. `sources` are the telemetry sources that it holds."""
-    seen = list(observations)
+    seen = [each for each in observations if each.link != EXPLAINS]
     subjects = _by_subject(seen)
     states = {name: _subject_verdict(card, links) for name, links in subjects.items()}
     verdict = _worst(states.values())
@@ -103,6 +104,16 @@ def judge(
         return Finding(mode=mode, verdict=verdict, title=card.title, summary=card.absent)
     chosen = [name for name, state in states.items() if state is verdict]
     return _finding(mode, card, verdict, chosen=chosen, subjects=subjects, seen=seen, points=tuple(points))
+
+
+def present(card: FailureMode, observations: Sequence[Observation]) -> dict[str, dict[str, Observation]]:
+    """Return the links of every subject of which the mode is PRESENT; none where a rival explains everything."""
+    seen = [each for each in observations if each.link != EXPLAINS]
+    if _standing(card, seen):
+        return {}
+    return {
+        name: links for name, links in _by_subject(seen).items() if _subject_verdict(card, links) is Verdict.PRESENT
+    }
 
 
 def _by_subject(observations: Iterable[Observation]) -> dict[str, dict[str, Observation]]:

@@ -1,6 +1,6 @@
 """Partitions without a working leader for longer than a commit has patience: consumers die, and stay dead."""
 
-from leadsman.model import Benign, Cure, FailureMode, Harm, Link, Rival
+from leadsman.model import Benign, Cure, FailureMode, Harm, Layer, Link, Rival
 from leadsman.vocabulary import (
     BROKER_FENCED,
     COMMIT_FAILED,
@@ -8,6 +8,7 @@ from leadsman.vocabulary import (
     CONNECTION_CLOSED,
     CONNECTION_LOST,
     CONNECTION_REFUSED,
+    CONNECTION_SETUP_TIMED_OUT,
     CONSUMER_ENDED,
     COORDINATOR_LOST,
     ISR_SHRUNK,
@@ -147,6 +148,7 @@ MODE = FailureMode(
         COORDINATOR_LOST,
         CONNECTION_LOST,
         CONNECTION_REFUSED,
+        CONNECTION_SETUP_TIMED_OUT,
         REQUEST_TIMED_OUT,
         SESSION_EXPIRED,
         ISR_SHRUNK,
@@ -163,6 +165,7 @@ MODE = FailureMode(
     ),
     symptom_sources=("java_client", "librdkafka", "kafka_python", "aiokafka", "sarama", "kafkajs", "franz_go"),
     signs=(COMMIT_TIMED_OUT,),
+    layer=Layer.CLUSTER,
     story=(
         "A cloud moved the host of a broker to another machine while it ran; for minutes the broker answered nobody.",
         "Its partitions had no working leader, though every tool went on naming one.",

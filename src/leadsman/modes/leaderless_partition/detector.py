@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from leadsman import vocabulary as names
 from leadsman.modes.leaderless_partition.consumers import consumers_of
 from leadsman.modes.leaderless_partition.leaders import CHANGES, LEADERS_OF, LED, captures_of
-from leadsman.pipeline.shapes import EVIDENCE, OBSERVATION, Detection, first_lines, map_of, settled, table
+from leadsman.pipeline.shapes import EVIDENCE, OBSERVATION, Detection, accounted, first_lines, map_of, settled, table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -130,6 +131,50 @@ WHERE_ANY = (
 )  # fmt: skip - a list of names
 """Figures that are left out where they are 0, and the sentences about them with them."""
 
+OF_THE_BROKER = (
+    names.CONNECTION_LOST,
+    names.CONNECTION_REFUSED,
+    names.CONNECTION_SETUP_TIMED_OUT,
+    names.REQUEST_TIMED_OUT,
+    names.COORDINATOR_LOST,
+)
+"""What anybody says of the broker that is gone."""
+
+OF_THE_CLUSTER = (
+    names.NOT_LEADER,
+    names.LEADER_NOT_AVAILABLE,
+    names.BROKER_FENCED,
+    names.SESSION_EXPIRED,
+    names.ISR_SHRUNK,
+    names.LEADERS_MOVED,
+)
+"""What brokers and clients say of leaders that move, whoever they are."""
+
+ACCOUNTS = {
+    "mourners": """
+        SELECT capture, subject, coalesce(least(trouble_at, gave_up_at), trouble_at) - INTERVAL 2 SECONDS AS since,
+            greatest(died_at, settled_at, trouble_until) + INTERVAL 30 SECONDS AS until
+        FROM judged WHERE trouble_at IS NOT NULL OR gave_up_at IS NOT NULL
+    """,
+    "back": f"""
+        SELECT capture, labels['node'] AS broker, at FROM events WHERE name = '{names.BROKER_UNFENCED}'
+    """,
+    "missing": """
+        SELECT capture, broker, min(pooled.since) - INTERVAL 2 SECONDS AS since,
+            min(IF(back.at > pooled.since, back.at, NULL)) + INTERVAL 30 SECONDS AS until
+        FROM (SELECT capture, CAST(broker AS STRING) AS broker, since FROM pooled WHERE broker IS NOT NULL) AS pooled
+            LEFT JOIN back USING (capture, broker)
+        GROUP BY capture, broker
+    """,
+    "moving": """
+        SELECT capture, since - INTERVAL 2 SECONDS AS since, until + INTERVAL 30 SECONDS AS until FROM pooled
+    """,
+    "for_mourners": accounted("mourners", who="subject"),
+    "for_broker": accounted("missing", server="broker", names=OF_THE_BROKER),
+    "for_cluster": accounted("moving", names=OF_THE_CLUSTER),
+}
+"""What the loss of a broker accounts for: of consumers that felt it, healed or not, and of whoever names it."""
+
 SILENT_SECONDS = 2
 """A request that waited so long was on a connection that stayed open: a killed broker's are reset at once."""
 
@@ -141,7 +186,10 @@ def _links() -> Mapping[str, str]:
         "pooled": POOLED,
         "linked": _of_subjects(),
         "held": _of_captures(),
-        "observations": f"SELECT {columns} FROM linked UNION ALL SELECT {columns} FROM held",
+        **ACCOUNTS,
+        "observations": " UNION ALL ".join(
+            f"SELECT {columns} FROM {each}" for each in ("linked", "held", "for_mourners", "for_broker", "for_cluster")
+        ),
     }
 
 

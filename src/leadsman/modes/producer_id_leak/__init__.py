@@ -1,6 +1,6 @@
 """Brokers that keep the id of every producer there ever was, until they run out of memory."""
 
-from leadsman.model import Cure, FailureMode, Harm, Link, Rival
+from leadsman.model import Cure, FailureMode, Harm, Layer, Link, Rival
 from leadsman.modes.producer_id_leak.panels import PANELS
 from leadsman.vocabulary import HEAP_CLASS, MEMORY_EXHAUSTED, METRIC, PRODUCERS_COUNTED
 
@@ -173,6 +173,7 @@ MODE = FailureMode(
         ),
     ),
     explains=(MEMORY_EXHAUSTED,),
+    layer=Layer.CLUSTER,
     symptom_sources=(
         "broker",
         "class_histogram",

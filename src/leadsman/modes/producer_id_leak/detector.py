@@ -12,7 +12,7 @@ from leadsman.modes.producer_id_leak.counts import TENTHS, topics_of
 from leadsman.modes.producer_id_leak.eras import JAVA_BYTES
 from leadsman.modes.producer_id_leak.heaps import captures_of, heaps_of
 from leadsman.modes.producer_id_leak.values import points_of
-from leadsman.pipeline.shapes import EVIDENCE, Detection, columns, first_lines, map_of, observations
+from leadsman.pipeline.shapes import EVIDENCE, Detection, accounted, columns, first_lines, map_of, observations, table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -89,7 +89,7 @@ def detect(
     pooled = _pooled(topics, heaps, captures_of(events))
     unexplained = _unexplained(heaps, topics, least=least_ids, half=least_half)
     return Detection(
-        observations(_of_topics(topics), _of_heaps(unexplained), _of_captures(pooled, unexplained)),
+        observations(_of_topics(topics), _of_heaps(unexplained), _of_captures(pooled, unexplained), _accounts(topics)),
         points_of(events),
         (topics, heaps),
     )
@@ -255,6 +255,12 @@ def _unexplained(heaps: DataFrame, topics: DataFrame, *, least: int, half: float
         .where(f"coalesce(shown, 0) < coalesce(last, 0) / 2 AND last >= {least}")
         .selectExpr("*", growing)
     )
+
+
+def _accounts(topics: DataFrame) -> DataFrame:
+    """Say that every broker's want of memory is accounted for: each holds the ids of the partitions that it keeps."""
+    leaks = "SELECT DISTINCT capture, NULL AS since, NULL AS until FROM topics"
+    return table({"topics": topics}, {"leaks": leaks, "accounts": accounted("leaks")})
 
 
 def _of_heaps(unexplained: DataFrame) -> DataFrame:

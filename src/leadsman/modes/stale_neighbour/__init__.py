@@ -1,6 +1,6 @@
 """A host that answers to the MAC of a dead instance, whose address another one has now."""
 
-from leadsman.model import Axes, Cure, FailureMode, Harm, Link, Rival
+from leadsman.model import Axes, Cure, FailureMode, Harm, Layer, Link, Rival
 from leadsman.vocabulary import (
     CONNECTION_SETUP_TIMED_OUT,
     HANDSHAKE_PACKET,
@@ -180,6 +180,7 @@ MODE = FailureMode(
         ),
     ),
     explains=(CONNECTION_SETUP_TIMED_OUT, RECORD_EXPIRED, RECORD_FAILED),
+    layer=Layer.HOST,
     signs=(CONNECTION_SETUP_TIMED_OUT, SOCKET_SEEN, HANDSHAKE_PACKET),
     symptom_sources=(
         "java_client",

@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING
 from leadsman.modes.stale_neighbour.knocks import pairs_of
 from leadsman.modes.stale_neighbour.matrix import matrix_of
 from leadsman.modes.stale_neighbour.pairs import NO_LINES, judged_of, logs_of
-from leadsman.pipeline.shapes import EVIDENCE, Detection, columns, first_lines, map_of, observations, settled
+from leadsman.pipeline.shapes import (
+    EVIDENCE,
+    Detection,
+    accounted,
+    columns,
+    first_lines,
+    map_of,
+    observations,
+    settled,
+    table,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -28,7 +38,8 @@ def detect(events: DataFrame, *, nearby_seconds: float = 20.0) -> Detection:
     judged = judged_of(events, seen.where("stuck"), near=nearby_seconds, logs=logs)
     pairs = settled(judged.selectExpr("*", *_STATES).selectExpr("*", *_RANKED))
     alone = settled(logs.join(pairs.select("capture").distinct(), "capture", "leftanti"))
-    links = observations(_of_pairs(pairs), _of_logs(alone), _of_captures(pairs, alone))
+    accounts = table({"pairs": pairs}, {"logs": LOGS, "accounts": accounted("logs", subject="subject", who="log")})
+    links = observations(_of_pairs(pairs), _of_logs(alone), _of_captures(pairs, alone), accounts)
     return Detection(links, _points(pairs, alone), (seen, pairs, alone), matrix_of(events, seen, pairs))
 
 
@@ -116,6 +127,18 @@ _FAILED = (
     f"WHEN received > 0 THEN {_one('recv_lines')} ELSE {_one('syn_lines')} END)"
 )
 """A socket that is opening says by itself that nothing comes about; a SYN does so only with its repeats."""
+
+
+GIVES_UP = "INTERVAL 130 SECONDS"
+"""A record may wait for 120 s by default (delivery.timeout.ms) before it is said to have expired."""
+
+LOGS = f"""
+    SELECT capture, subject, told.log AS log,
+        least(since, told.first) - INTERVAL 15 SECONDS AS since,
+        greatest(until, told.last) + {GIVES_UP} AS until
+    FROM (SELECT capture, subject, since, until, explode(told) AS told FROM pairs)
+"""
+"""Whose log tells of a pair, and from when to when: the first attempt began some seconds before it timed out."""
 
 
 def _of_logs(alone: DataFrame) -> DataFrame:

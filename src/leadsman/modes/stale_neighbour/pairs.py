@@ -155,7 +155,7 @@ def _with_logs(judged: DataFrame, logs: DataFrame) -> DataFrame:
         .agg(
             *columns(
                 "flatten(collect_list(lines)) AS log_lines",
-                "collect_set(struct(subject AS log, timeouts, expired)) AS told",
+                "collect_set(struct(subject AS log, timeouts, expired, first, last)) AS told",
             )
         )
     )
@@ -177,6 +177,8 @@ def logs_of(events: DataFrame) -> DataFrame:
                 f"max(CASE WHEN {servers} THEN labels['value'] END) AS servers",
                 f"count_if({timed_out}) AS timeouts",
                 f"count_if({expired}) AS expired",
+                f"min(at) FILTER (WHERE {timed_out}) AS first",
+                f"max(at) FILTER (WHERE {timed_out}) AS last",
                 f"min(at) FILTER (WHERE {timed_out} OR {expired}) AS since",
                 f"max(at) FILTER (WHERE {timed_out} OR {expired}) AS until",
             ),

@@ -1,0 +1,1 @@
+"""Several incidents on one cluster at once, as production has them."""

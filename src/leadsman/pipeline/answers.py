@@ -1,0 +1,93 @@
+"""Runs detectors over an event table and collects what they say, by capture and mode."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+
+from leadsman.model import Matrix, Point
+from leadsman.pipeline.verdicts import Observation, cell, observation
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame
+
+    from leadsman.catalogue import Mode
+    from leadsman.model import Cell
+    from leadsman.pipeline.question import Question
+    from leadsman.pipeline.shapes import Detection
+
+POINTS_KEPT = 4000
+"""Points that a page can draw and a reader can tell apart."""
+
+
+class Answer(NamedTuple):
+    """What one detector says of one capture. Of a matrix: its cells, how many rows it has in all, and columns."""
+
+    observations: list[Observation]
+    points: list[Point]
+    cells: list[Cell]
+    extent: list[tuple[int, int]]
+
+
+Answers = dict[tuple[str, str], Answer]
+"""By (capture, mode)."""
+
+
+def silence() -> Answer:
+    """Return the answer of a detector that has nothing to say."""
+    return Answer([], [], [], [])
+
+
+def ask(events: DataFrame, question: Question) -> Answers:
+    """Run every detector; return observations and points by (capture, mode)."""
+    if not question.modes:
+        return {}
+    detections = {mode.name: mode.detect(events, **question.overrides.get(mode.name, {})) for mode in question.modes}
+    try:
+        return _answers(detections, points=question.points)
+    finally:
+        for frame in [frame for each in detections.values() for frame in each.kept]:
+            frame.unpersist()
+
+
+def matrix_of(mode: Mode, answer: Answer) -> Matrix | None:
+    """Return the matrix of a mode that has one and of which the capture shows any cell."""
+    if mode.card.matrix is None or not answer.cells:
+        return None
+    ((rows, columns),) = answer.extent
+    return Matrix(axes=mode.card.matrix, cells=tuple(answer.cells), rows=rows, columns=columns)
+
+
+def _answers(detections: Mapping[str, Detection], *, points: bool) -> Answers:
+    answers: Answers = {}
+    for row in _collect({name: each.observations for name, each in detections.items()}):
+        answers.setdefault((row["capture"], row["mode"]), silence()).observations.append(observation(row))
+    _add_cells(answers, detections)
+    if points and answers:
+        for row in _collect({name: each.points.limit(POINTS_KEPT) for name, each in detections.items()}):
+            if (row["capture"], row["mode"]) in answers:
+                answers[row["capture"], row["mode"]].points.append(_point(row))
+    return answers
+
+
+def _point(row: Any) -> Point:  # noqa: ANN401 - Spark's Row has no static type
+    return Point(subject=row["subject"], outcome=row["outcome"], since=row["since"], at=row["at"], value=row["value"])
+
+
+def _add_cells(answers: Answers, detections: Mapping[str, Detection]) -> None:
+    """Add the matrices of the modes that have something to say and have one."""
+    told = {mode for _, mode in answers}
+    frames = {name: each.cells for name, each in detections.items() if each.cells is not None and name in told}
+    for row in sorted(_collect(frames), key=lambda row: (row["row_place"], row["column_place"])) if frames else ():
+        if answer := answers.get((row["capture"], row["mode"])):
+            answer.cells.append(cell(row))
+            answer.extent[:] = [(row["rows"], row["columns"])]
+
+
+def _collect(frames: Mapping[str, DataFrame]) -> list[Any]:
+    named = [frame.withColumn("mode", F.lit(name)) for name, frame in frames.items()]
+    return reduce(lambda left, right: left.unionByName(right), named).collect()
