@@ -36,7 +36,7 @@ def main() -> None:
     table = report.text(measured, logs=logs, about=about, cores=bench.cores, runs=runs)
     print(table)
     if not arguments.smoke:
-        (ROOT / "docs" / "performance.md").write_text(table)
+        _write(ROOT / "docs" / "performance.md", table)
 
 
 def _arguments() -> argparse.Namespace:
@@ -79,6 +79,12 @@ def _cold(bench: Bench, runs: int) -> list[Job]:
     ]
     in_turn(found, runs, _say)
     return found
+
+
+def _write(page: Path, table: str) -> None:
+    """Write the page anew, up to what another benchmark wrote below it."""
+    _, heading, below = page.read_text(encoding="utf-8").partition(report.NEXT)
+    page.write_text(f"{table}\n{heading}{below}" if heading else table, encoding="utf-8")
 
 
 def _say(text: str) -> None:

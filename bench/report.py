@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+NEXT = "## A large cluster\n"
+"""Where this page's part ends: what follows is written by `python -m bench.fleet`."""
+
 QUIET_CORES = 0.2
 """Other programs kept this many cores busy at most: then wall times mean what they say."""
 

@@ -83,6 +83,7 @@ def _finding(finding: Finding) -> Json:
         "cure": [_cure(cure) for cure in finding.cure],
         "next": whole(finding.next),
         "matrix": _matrix(finding.matrix),
+        "accounts_for": [{"name": each.name, "count": each.count} for each in finding.accounts_for],
     }
 
 

@@ -105,14 +105,17 @@ def what_was_read(diagnosis: Diagnosis) -> str:
 def subject_rows(finding: Finding, at_most: int) -> list[tuple[str, str]]:
     """List who is concerned, as label and text; long lists end in a count of what was left out.
 
-    `affected_count` beside a list `affected` says how many there are in all, where the list itself was cut.
+    `affected_count` beside a list `affected` says how many there are in all, where the list itself was cut. Last comes
+    what the finding accounts for: its symptoms, which are listed nowhere else.
     """
     told = finding.subjects
-    return [
+    rows = [
         (label.replace("_", " "), _listed(value, at_most, told.get(f"{label}{COUNT}")))
         for label, value in told.items()
         if label.removesuffix(COUNT) == label or label.removesuffix(COUNT) not in told
     ]
+    folded = [f"{count(each.count)} {each.name}" for each in finding.accounts_for]
+    return [*rows, ("accounts for", _listed(folded, at_most, None))] if folded else rows
 
 
 def _listed(value: object, at_most: int, total: object) -> str:

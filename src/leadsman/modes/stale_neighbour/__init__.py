@@ -34,7 +34,7 @@ MODE = FailureMode(
     ),
     absent="Nobody knocks in vain at an address whose MAC is mistaken.",
     blind="No log of a client, no list of sockets and no packets are in this capture: nobody could be seen knocking.",
-    next="leadsman explain stale_neighbour",
+    next="On the host that holds the wrong entry: leadsman remedy stale_neighbour ADDRESS --mac TRUE_MAC",
     chain=(
         Link(
             id="reused",

@@ -1,0 +1,176 @@
+# ruff: noqa: E501 - rows of a table
+"""Measures a diagnosis of a large cluster's capture at three sizes, and writes it into docs/performance.md.
+
+python -m bench.fleet                       a sixteenth, a quarter, and all of 100 brokers; each is deleted afterwards
+python -m bench.fleet --share 0.01          one size, the figures on the screen only
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import psutil
+from bench import cluster
+from bench.measure import machine
+
+from leadsman.lab.survival.table import between
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "performance.md"
+MARKS = ("<!-- written by python -m bench.fleet; do not edit -->", "<!-- until here, of the fleet -->")
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "leadsman" / "bench" / "fleet"
+SHARES = (1 / 16, 1 / 4, 1.0)
+SAMPLE_SECONDS = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One diagnosis, a whole process from nothing: what was read, how long it took, and the most memory it held."""
+
+    size: cluster.Size
+    files: int
+    bytes: int
+    lines: int
+    wall: float
+    cpu: float
+    python_bytes: int
+    java_bytes: int
+    verdicts: dict[str, str]
+    stale: int
+
+
+def main() -> None:
+    """Generate, measure, delete; size by size."""
+    arguments = _arguments()
+    shares = [arguments.share] if arguments.share else SHARES
+    measured = []
+    for share in shares:
+        measured.append(_measured(cluster.of(share)))
+        print(measured[-1], file=sys.stderr, flush=True)
+    table = "\n".join(_table(measured))
+    print(table)
+    if not arguments.share:
+        PAGE.write_text(between(PAGE.read_text(encoding="utf-8"), MARKS, table), encoding="utf-8")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.fleet", description="Measure a large cluster's diagnosis.")
+    parser.add_argument("--share", type=float, help="one size only, as a share of 100 brokers and 10,000 hosts")
+    return parser.parse_args()
+
+
+def _measured(size: cluster.Size) -> Measured:
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="capture-", dir=CACHE) as place:
+        capture = cluster.make(Path(place) / "capture", size)
+        shutil.rmtree(Path(place) / "logs")
+        return _diagnosed(capture, size)
+
+
+def _diagnosed(capture: Path, size: cluster.Size) -> Measured:
+    command = [sys.executable, "-m", "leadsman", "diagnose", "--format", "json", str(capture)]
+    started = time.perf_counter()
+    quietly = {**os.environ, "NO_COLOR": "1"}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=quietly)
+    with process, Watch(process.pid) as watch:
+        printed, _ = process.communicate()
+    wall = time.perf_counter() - started
+    (told,) = json.loads(printed)["captures"]
+    return Measured(
+        size,
+        told["files"],
+        told["bytes"],
+        told["lines"],
+        wall,
+        watch.cpu,
+        watch.python,
+        watch.java,
+        told["verdicts"],
+        _stale(told),
+    )  # fmt: skip - in the order of the fields
+
+
+def _stale(told: Any) -> int:  # noqa: ANN401 - JSON
+    return next(
+        (found["subjects"]["affected_count"] for found in told["findings"] if found["mode"] == "stale_neighbour"), 0
+    )
+
+
+class Watch:
+    """The processor time of a process and all that it starts, and the most memory its Pythons and its Java held."""
+
+    def __init__(self, pid: int) -> None:
+        self.cpu, self.python, self.java = 0.0, 0, 0
+        self._process = psutil.Process(pid)
+        self._spent: dict[int, float] = {}
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+        self.cpu = sum(self._spent.values())
+
+    def _watch(self) -> None:
+        while not self._done.wait(SAMPLE_SECONDS):
+            held = {"python": 0, "java": 0}
+            for process in self._family():
+                kind, memory = self._look(process)
+                held[kind] += memory
+            self.python, self.java = max(self.python, held["python"]), max(self.java, held["java"])
+
+    def _family(self) -> list[psutil.Process]:
+        try:
+            return [self._process, *self._process.children(recursive=True)]
+        except psutil.Error:
+            return []
+
+    def _look(self, process: psutil.Process) -> tuple[str, int]:
+        """Return what kind of process it is and what it holds alone; note its processor time."""
+        try:
+            times, kind = process.cpu_times(), "java" if "java" in process.name() else "python"
+            self._spent[process.pid] = times.user + times.system
+            return kind, int(process.memory_full_info().uss)
+        except psutil.Error:
+            return "python", 0
+
+
+def _table(measured: Sequence[Measured]) -> Iterator[str]:
+    about = ", ".join(f"{key}: {value}" for key, value in machine().items())
+    yield (
+        "`leadsman diagnose` over the capture of a made-up cluster, a whole process from nothing; `python -m bench.fleet` "
+        f"writes this. {os.cpu_count()} cores. {about}. Memory is the most that was held at one time. "
+        "Processor time is looked at 4 times a second, and ends of processes are missed by as much.\n"
+    )
+    yield "| brokers | hosts | partitions | ids | input | lines | wall, s | processor, s | s a GB | Python | Java | found |"
+    yield "|---|---|---|---|---|---|---|---|---|---|---|---|"
+    for each in measured:
+        present = [mode for mode, verdict in each.verdicts.items() if verdict == "PRESENT"]
+        yield (
+            f"| {each.size.brokers} | {each.size.hosts:,} | {each.size.partitions:,} | {each.size.ids:,} | "
+            f"{each.bytes / 1e9:.2f} GB in {each.files:,} files | {each.lines:,} | {each.wall:.0f} | {each.cpu:.0f} | "
+            f"{each.wall / each.bytes * 1e9:.1f} | {each.python_bytes / 1e9:.2f} GB | {each.java_bytes / 1e9:.2f} GB | "
+            f"{', '.join(present)}; {each.stale} stale pairs |"
+        )
+
+
+if __name__ == "__main__":
+    main()
