@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.lab
 
 SERVER, CLIENT = "10.20.4.11", "10.20.4.57"
+SERVER_6, CLIENT_6 = "fd00:10:20:4::11", "fd00:10:20:4::57"
 DEAD, NEW = "02:5a:10:00:00:0a", "02:5a:10:00:00:0b"
 PORT, BALANCED = 9042, 9094
 
@@ -107,6 +108,33 @@ def test_a_reused_address_is_answered_at_the_dead_instances_mac(fabric: Fabric, 
     assert {(drop.why, drop.mac, drop.target) for drop in fabric.drops()} == {("nobody's MAC", DEAD, CLIENT)}
     assert DEAD in fabric.run(server.place.way, ["ip", "neighbour"])
     assert "SYN-RECV" in fabric.run(server.place.way, ["ss", "-tan"])
+
+
+def test_neighbours_of_ipv6_are_as_stale(fabric: Fabric) -> None:
+    server = fabric.launch("server", SERVER_6, "02:5a:10:00:00:01")
+    serve = [sys.executable, "-m", "leadsman.lab.programs.chat", "serve", str(PORT)]
+    folder = fabric.log.parent
+    fabric.launch("client", CLIENT_6, DEAD)
+    with Program.start("s", serve, folder=folder, errors=folder / "s", way=server.place.way) as program:
+        assert program.output.readline() == "serving\n"
+        met = knock_ipv6(fabric)
+        fabric.terminate("client")
+        fabric.launch("client", CLIENT_6, NEW)
+
+        heard = knock_ipv6(fabric)
+
+    assert (met, heard) == ("connected", "silence")
+    assert {(drop.why, drop.mac, drop.target) for drop in fabric.drops()} == {("nobody's MAC", DEAD, CLIENT_6)}
+    assert DEAD in fabric.run(server.place.way, ["ip", "-6", "neighbour"])
+
+
+def knock_ipv6(fabric: Fabric) -> str:
+    code = (
+        "import socket\n"
+        f"try: socket.create_connection(('{SERVER_6}', {PORT}), timeout=1.5); print('connected')\n"
+        "except TimeoutError: print('silence')\n"
+    )
+    return fabric.run(fabric.instances["client"].place.way, [sys.executable, "-c", code]).strip()
 
 
 def test_forgetting_the_neighbour_heals_at_once(fabric: Fabric, server: Instance) -> None:

@@ -13,6 +13,7 @@ from collections import Counter
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -32,7 +33,8 @@ QUICKLY = timedelta(milliseconds=5)
 DEVICE = "e0"
 """Every instance's interface."""
 
-NETWORK = "10.20.4.0/24"
+PREFIX = {4: "/24", 6: "/64 nodad"}
+"""What follows an instance's address. The network itself sees to it that no address is given away twice."""
 
 WITHOUT = (
     "The lab cannot make network namespaces here: {error}. It needs root, or user namespaces for everybody.\n"
@@ -169,12 +171,12 @@ class Fabric:
             f"link add {port} type veth peer name {DEVICE} address {mac} netns {holder}",
             f"link set {port} addrgenmode none up",
         )
-        way, length = instance.place.way, NETWORK.partition("/")[2]
+        address = instance.place.address
         self._ip(
-            way,
+            instance.place.way,
             "link set lo up",
             f"link set {DEVICE} addrgenmode none up",
-            f"address add {instance.place.address}/{length} dev {DEVICE}",
+            f"address add {address}{PREFIX[ip_address(address).version]} dev {DEVICE}",
         )
 
     def terminate(self, name: str, programs: Sequence[Program] = ()) -> None:

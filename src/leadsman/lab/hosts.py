@@ -34,10 +34,16 @@ def snapshot(stage: Stage, *names: str) -> None:
             if instance is not None:
                 _collected(instance, Path(scratch), "host", "--no-kernel-log")
         stage.recorder.add(Path(scratch) / "capture")
-    limit = kernel.threshold()
-    if limit is not None:  # no namespace but the first one shows it, and it is one for all
-        text = f"net.ipv4.neigh.default.gc_thresh1 = {limit}\n"
+    limits = {family: kernel.threshold(file) for family, file in FAMILIES.items()}
+    # No namespace but the first one shows them, and they are one for all.
+    text = "".join(
+        f"net.{name}.neigh.default.gc_thresh1 = {limit}\n" for name, limit in limits.items() if limit is not None
+    )
+    if text:
         stage.recorder.section("host/settings.txt", text, source="settings", command=COMMAND, subject=names[0])
+
+
+FAMILIES = {"ipv4": kernel.THRESHOLD, "ipv6": kernel.OF_IPV6}
 
 
 def collected(stage: Stage, name: str, *call: str) -> None:
@@ -114,11 +120,17 @@ def _interface(instance: Instance) -> dict[str, object]:
         },
         "MacAddress": instance.mac,
         "NetworkInterfaceId": f"eni-{instance.number:017x}",
-        "PrivateIpAddress": instance.place.address,
-        "PrivateIpAddresses": [{"Primary": True, "PrivateIpAddress": instance.place.address}],
+        **_addresses(instance.place.address),
         "Status": "in-use",
         "TagSet": [{"Key": "Name", "Value": instance.name}],
     }
+
+
+def _addresses(address: str) -> dict[str, object]:
+    """Return an interface's addresses as AWS lists those of each family."""
+    if ":" in address:
+        return {"Ipv6Addresses": [{"Ipv6Address": address, "IsPrimaryIpv6": True}]}
+    return {"PrivateIpAddress": address, "PrivateIpAddresses": [{"Primary": True, "PrivateIpAddress": address}]}
 
 
 @contextmanager

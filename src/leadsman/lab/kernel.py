@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from leadsman.lab.fabric import Fabric
 
 THRESHOLD = Path("/proc/sys/net/ipv4/neigh/default/gc_thresh1")
+OF_IPV6 = Path("/proc/sys/net/ipv6/neigh/default/gc_thresh1")
 """Below so many entries nothing is ever collected. It is there in the first network namespace only."""
 
 STATISTICS = Path("/proc/net/stat/arp_cache")
@@ -33,10 +34,10 @@ FREE_WITHIN = timedelta(minutes=15)
 """An experiment on the neighbour table takes two minutes; several may wait for one another."""
 
 
-def threshold() -> int | None:
+def threshold(of: Path = THRESHOLD) -> int | None:
     """Return gc_thresh1; None where it cannot be seen, as in a container."""
     with suppress(OSError, ValueError):
-        return int(THRESHOLD.read_text(encoding="ascii"))
+        return int(of.read_text(encoding="ascii"))
     return None
 
 

@@ -61,7 +61,7 @@ def lay_out(plan: Plan, folder: Path) -> tuple[Broker, ...]:
     apart = plan.brokers > 1
     controller = CONTROLLER_ID if apart else 1
     ports = plan.ports(2 * plan.brokers + 1)
-    voters = f"{controller}@{plan.place(controller).address}:{ports[-1]}"
+    voters = f"{controller}@{plan.place(controller).host}:{ports[-1]}"
     nodes = []
     for node_id in [*range(1, plan.brokers + 1), *([CONTROLLER_ID] if apart else [])]:
         listens, told = ({}, {}) if node_id == CONTROLLER_ID else listeners_of(plan, node_id, ports[2 * node_id - 2 :])
@@ -81,9 +81,9 @@ def _settings(plan: Plan, node_id: int, listens: Mapping[str, int], *, told: Map
     return {
         "process.roles": ",".join(roles),
         "node.id": str(node_id),
-        "listeners": written(listens, plan.place(node_id).address),
+        "listeners": written(listens, plan.place(node_id).host),
         # A controller of its own advertises nothing.
-        **({"advertised.listeners": written(told, plan.place(node_id).address)} if told else {}),
+        **({"advertised.listeners": written(told, plan.place(node_id).host)} if told else {}),
         "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,PROXY:PLAINTEXT",
         "inter.broker.listener.name": "PLAINTEXT",
         "controller.listener.names": "CONTROLLER",

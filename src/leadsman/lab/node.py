@@ -119,7 +119,7 @@ class Broker:
     @property
     def bootstrap(self) -> str:
         """The address of its direct listener."""
-        return f"{self.plan.place(self.id).address}:{self.ports['PLAINTEXT']}"
+        return f"{self.plan.place(self.id).host}:{self.ports['PLAINTEXT']}"
 
     @property
     def log(self) -> Path:

@@ -71,6 +71,11 @@ class Place:
         return self.holder is None
 
     @property
+    def host(self) -> str:
+        """The address as it stands before a port: one of IPv6 in brackets."""
+        return f"[{self.address}]" if ":" in self.address else self.address
+
+    @property
     def way(self) -> str:
         """How the launcher gets there."""
         return "here" if self.holder is None else str(self.holder)

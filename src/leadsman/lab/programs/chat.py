@@ -24,7 +24,11 @@ def serve(*ports: str) -> None:
     """Answer until killed."""
     ready = selectors.DefaultSelector()
     for port in ports:
-        ready.register(socket.create_server(("", int(port)), backlog=50), selectors.EVENT_READ, "listener")
+        ready.register(
+            socket.create_server(("", int(port)), family=socket.AF_INET6, dualstack_ipv6=True, backlog=50),
+            selectors.EVENT_READ,
+            "listener",
+        )
     say("serving")
     while True:
         for key, _ in ready.select():

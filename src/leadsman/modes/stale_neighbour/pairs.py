@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 from leadsman import vocabulary as names
 from leadsman.modes.stale_neighbour.identity import ENTRY, SOCKET, identities_of, routers_of
 from leadsman.modes.stale_neighbour.knocks import LINE, connections_of
-from leadsman.pipeline.shapes import columns
+from leadsman.pipeline.shapes import columns, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-THRESHOLD = "net.ipv4.neigh.default.gc_thresh1"
+THRESHOLDS = {family: f"net.{family}.neigh.default.gc_thresh1" for family in ("ipv4", "ipv6")}
+"""Each family has a table of its own."""
 WORKER = r"regexp_extract(subject, '([^/]+?)(?:\\.[a-z]+)?$', 1)"
 """A log is its host's or worker's where the last part of its path is the name: clients/worker-3.log."""
 
@@ -63,7 +64,7 @@ _SIDE = (
 def _context(events: DataFrame) -> DataFrame:
     """Return what holds for hosts rather than pairs: whose tables are seen, thresholds, sizes, full queues."""
     number = "try_cast(labels['value'] AS DOUBLE)"
-    threshold = f"name = '{names.SETTING}' AND labels['key'] = '{THRESHOLD}'"
+    threshold = f"name = '{names.SETTING}' AND labels['key'] IN ({quoted(*THRESHOLDS.values())})"
     full = f"{SOCKET} AND labels['state'] = 'LISTEN' AND CAST(labels['recv_q'] AS INT) > CAST(labels['send_q'] AS INT)"
     size = f"name = '{names.METRIC}' AND labels['metric'] = 'neighbour_entries'"
     return (
@@ -72,8 +73,8 @@ def _context(events: DataFrame) -> DataFrame:
         .agg(
             *columns(
                 f"collect_set(CASE WHEN {ENTRY} THEN subject END) AS tables",
-                f"collect_set(CASE WHEN {threshold} THEN struct(subject AS host, {number} AS value, {LINE} AS "
-                f"line) END) "
+                f"collect_set(CASE WHEN {threshold} THEN struct(subject AS host, labels['key'] AS key, "
+                f"{number} AS value, {LINE} AS line) END) "
                 "AS thresholds",
                 f"max(CASE WHEN {size} THEN value END) AS entries",
                 f"collect_set(CASE WHEN {full} AND CAST(labels['send_q'] AS INT) > 0 "
@@ -133,8 +134,9 @@ def _compared(near: float) -> tuple[str, ...]:
         f"coalesce({looked}, false) AS server_looked",
         "received > 0 OR answers_repeated > 0 AS answered",
         (
-            "filter(coalesce(thresholds, array()), t -> t.host IS NULL OR array_contains(servers, t.host) OR "
-            "array_contains(clients, t.host)) AS limits"
+            "filter(coalesce(thresholds, array()), t -> (t.host IS NULL OR array_contains(servers, t.host) OR "
+            f"array_contains(clients, t.host)) AND t.key = IF(contains(client, ':'), '{THRESHOLDS['ipv6']}', "
+            f"'{THRESHOLDS['ipv4']}')) AS limits"
         ),
         (
             "filter(coalesce(full, array()), f -> f.port = port AND (f.host IS NULL OR array_contains(servers, "

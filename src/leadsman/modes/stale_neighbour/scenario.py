@@ -50,6 +50,19 @@ SITE = Site(
 )
 CONFIRMING = replace(SITE, ways=Ways(unicast="confirm"))
 
+
+def in_ipv6(address: str) -> str:
+    """Return what an instance's address is on the same network in IPv6: its last number is the same."""
+    return f"fd00:10:20:4::{address.rpartition('.')[2]}"
+
+
+SITE_IPV6 = replace(
+    SITE,
+    brokers={node: (in_ipv6(address), mac) for node, (address, mac) in SITE.brokers.items()},
+    workers={name: (in_ipv6(address), mac) for name, (address, mac) in SITE.workers.items()},
+    tools=(in_ipv6(SITE.tools[0]), SITE.tools[1]),
+)
+
 QUICK_NEIGHBOURS = {"base_reachable_time_ms": "4000", "gc_stale_time": "5", "delay_first_probe_time": "1"}
 """On the servers' interfaces. An unused entry is then collected within 15 s, where it takes 70 with the defaults.
 Reachable time stays above the first probe's delay, or an idle entry would probe itself for ever."""
@@ -103,12 +116,21 @@ def _fabric(stage: Stage) -> Fabric:
     return stage.fabric
 
 
+def _here(stage: Stage, address: str) -> str:
+    """Return an address as this network has it."""
+    return in_ipv6(address) if ":" in _fabric(stage).instances["broker-1"].place.address else address
+
+
 def _prepare(stage: Stage, stack: ExitStack) -> None:
     """Start the second service, and make the servers' neighbour tables quick."""
     fabric = _fabric(stage)
-    fabric.launch("cassandra-1", CASSANDRA, "02:5a:10:00:00:1f")
+    fabric.launch("cassandra-1", _here(stage, CASSANDRA), "02:5a:10:00:00:1f")
     for name in SERVERS:
-        settings = [f"net.ipv4.neigh.{DEVICE}.{key}={value}" for key, value in QUICK_NEIGHBOURS.items()]
+        settings = [
+            f"net.{family}.neigh.{DEVICE}.{key}={value}"
+            for family in ("ipv4", "ipv6")
+            for key, value in QUICK_NEIGHBOURS.items()
+        ]
         fabric.run(fabric.instances[name].place.way, ["sysctl", "-qw", *settings])
     stack.enter_context(hosts.service(fabric, "cassandra-1", "serve", str(CASSANDRA_PORT), str(BALANCED)))
     stack.enter_context(hosts.service(fabric, "broker-1", "serve", str(BALANCED)))
@@ -117,13 +139,14 @@ def _prepare(stage: Stage, stack: ExitStack) -> None:
 def _first_life(stage: Stage) -> None:
     """Let the first owner of the address talk to broker 1 and to Cassandra, and die without a word."""
     fabric = _fabric(stage)
-    fabric.launch(FIRST, REUSED, FIRST_MAC)
-    never_met = Denied(source=REUSED, target=BROKER_2)
+    fabric.launch(FIRST, _here(stage, REUSED), FIRST_MAC)
+    never_met = Denied(source=_here(stage, REUSED), target=_here(stage, BROKER_2))
     with faults.network(fabric, replace(fabric.ways, denied=(never_met,))):
-        worker = stage.hire(FIRST, {"bootstrap.servers": f"{BROKER_1}:{KAFKA}"})
+        broker = fabric.instances["broker-1"].place.host
+        worker = stage.hire(FIRST, {"bootstrap.servers": f"{broker}:{KAFKA}"})
         worker.send()
         worker.answer(first=True)
-        with hosts.service(fabric, FIRST, "keep", CASSANDRA, str(CASSANDRA_PORT)) as other:
+        with hosts.service(fabric, FIRST, "keep", _here(stage, CASSANDRA), str(CASSANDRA_PORT)) as other:
             stage.recorder.text(
                 "cloud/network-interfaces-before.json", hosts.inventory(fabric), source="inventory", command=INVENTORY
             )
@@ -137,11 +160,11 @@ INVENTORY = "aws ec2 describe-network-interfaces"
 def _second_life(stage: Stage, stack: ExitStack, *, balanced: bool) -> Worker:
     """Give the address to another instance. Its flows through the load balancer work at once."""
     fabric = _fabric(stage)
-    fabric.launch(SECOND, REUSED, SECOND_MAC)
+    fabric.launch(SECOND, _here(stage, REUSED), SECOND_MAC)
     if balanced:
         for server in (BROKER_1, CASSANDRA):
-            stack.enter_context(hosts.service(fabric, SECOND, "keep", server, str(BALANCED)))
-    stack.enter_context(hosts.service(fabric, SECOND, "knock", CASSANDRA, str(CASSANDRA_PORT)))
+            stack.enter_context(hosts.service(fabric, SECOND, "keep", _here(stage, server), str(BALANCED)))
+    stack.enter_context(hosts.service(fabric, SECOND, "knock", _here(stage, CASSANDRA), str(CASSANDRA_PORT)))
     return stage.hire(SECOND, {})
 
 
@@ -164,7 +187,8 @@ def _suffer(stage: Stage, second: Worker, *, watched: tuple[str, ...] = ("broker
 def _heal(stage: Stage, second: Worker) -> None:
     fabric = _fabric(stage)
     stage.progress(f"Forgetting {REUSED} on broker 1: ip neigh del")
-    fabric.run(fabric.instances["broker-1"].place.way, ["ip", "neigh", "del", REUSED, "dev", DEVICE])
+    wrong = ["ip", "neigh", "del", _here(stage, REUSED), "dev", DEVICE]
+    fabric.run(fabric.instances["broker-1"].place.way, wrong)
     for _ in range(2):
         told = second.deliver()
     stage.progress(f"The next records of {SECOND} took {told.took.total_seconds():.1f} s: {told.result}")
@@ -300,6 +324,7 @@ RECORDINGS = {
     "broken-java": ("broken", "java"),
     "broken-confirming-kafka-python": ("broken_confirming", "kafka-python"),
     "broken-healed-java": ("broken_healed", "java"),
+    "broken-ipv6-java": ("broken_ipv6", "java"),
     "healthy-confluent-kafka": ("cured", "confluent-kafka"),
     "healthy-java": ("cured", "java"),
     **{f"near-miss-{name.replace('_', '-')}": (name, "java") for name in NEAR_MISSES},
@@ -312,6 +337,9 @@ EXPERIMENT = Experiment(
         "broken": _variant("An instance dies and another gets its address; a flow keeps the entry alive", play_reuse),
         "broken_confirming": _variant(
             "The same on a network that confirms whatever it is asked", partial(play_reuse, balanced=False), CONFIRMING
+        ),
+        "broken_ipv6": _variant(
+            "The same with IPv6, whose neighbours are discovered by other messages", play_reuse, SITE_IPV6
         ),
         "broken_healed": _variant(
             "The same, and broker 1 is made to forget the address", partial(play_reuse, heal=True)
