@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from leadsman.errors import CaptureError
+from leadsman.pipeline.question import look
 from leadsman.pipeline.streams import File, Stream, balanced, find, stream_of
 
 STREAMS = {
@@ -71,3 +72,29 @@ def test_tasks_get_equal_shares():
     shares = balanced(streams, 2)
 
     assert sorted(sum(stream.bytes for stream in share) >> 20 for share in shares) == [14, 14]
+
+
+def test_a_folder_of_captures_is_each_of_them_and_what_else_lies_there(tmp_path: Path):
+    for name in ("east", "west/2021"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "manifest.json").write_text('{"schema": "leadsman.capture/1"}')
+        (tmp_path / name / "app.log").write_text("a line\n")
+    (tmp_path / "notes.log").write_text("a line\n")
+
+    found = look([str(tmp_path)]).found
+
+    assert list(found) == [str(tmp_path), str(tmp_path / "east"), str(tmp_path / "west" / "2021")]
+    assert [[stream.name for stream in each.streams] for each in found.values()] == [
+        ["notes.log"],
+        ["app.log"],
+        ["app.log"],
+    ]
+
+
+def test_another_programs_manifest_makes_no_capture(tmp_path: Path):
+    (tmp_path / "export").mkdir()
+    (tmp_path / "export" / "manifest.json").write_text('{"files": []}')
+
+    found = look([str(tmp_path)]).found
+
+    assert list(found) == [str(tmp_path)]

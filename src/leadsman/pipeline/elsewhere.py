@@ -56,9 +56,10 @@ def read_file(row: dict[str, Any], *, capture: str, root: str, zone: tzinfo) -> 
     from tempfile import TemporaryDirectory  # noqa: PLC0415
     from urllib.parse import unquote  # noqa: PLC0415
 
+    from leadsman.capture import MANIFEST  # noqa: PLC0415 - runs on the executor
     from leadsman.pipeline.events import batches  # noqa: PLC0415
     from leadsman.pipeline.read import read  # noqa: PLC0415
-    from leadsman.pipeline.streams import MANIFEST, File, Stream, stream_of  # noqa: PLC0415
+    from leadsman.pipeline.streams import File, Stream, stream_of  # noqa: PLC0415
 
     whole = unquote(urlsplit(row["path"]).path) if "%" in row["path"] else row["path"].partition(":")[2].lstrip("/")
     name = whole.lstrip("/").removeprefix(root.lstrip("/")).lstrip("/") or whole.rpartition("/")[2]

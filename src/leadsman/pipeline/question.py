@@ -11,7 +11,7 @@ import pyarrow as pa
 from leadsman.errors import CaptureError
 from leadsman.pipeline import events as table
 from leadsman.pipeline.elsewhere import is_elsewhere
-from leadsman.pipeline.streams import Found, Stream, find
+from leadsman.pipeline.streams import Found, Stream, captures_below, find
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,10 +50,22 @@ class Input:
 
 
 def look(paths: Sequence[str], zone: tzinfo = UTC) -> Input:
-    """List what there is to read. Raises CaptureError where a path holds nothing."""
-    found = {path: Found((), ()) if is_elsewhere(path) else find(path) for path in dict.fromkeys(paths)}
+    """List what there is to read. Raises CaptureError where a path holds nothing.
+
+    A folder of captures, one a cluster for example, is each of them by itself, and what else lies there.
+    """
+    found: dict[str, Found] = {}
+    for path in dict.fromkeys(paths):
+        found |= {path: Found((), ())} if is_elsewhere(path) else _captures(path)
     _refuse_nothing(found)
     return Input(found, zone)
+
+
+def _captures(path: str) -> dict[str, Found]:
+    """Return what there is to read of each capture at a path."""
+    below = captures_below(path)
+    own = find(path, below)
+    return ({path: own} if own.streams or not below else {}) | {each: find(each) for each in below}
 
 
 def read_small(source: Input) -> Input:

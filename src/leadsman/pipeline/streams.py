@@ -5,18 +5,21 @@ from __future__ import annotations
 import os
 import re
 import stat
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from leadsman.capture import MANIFEST, SCHEMA
 from leadsman.errors import CaptureError
 from leadsman.model import NotUnderstood
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-MANIFEST = "manifest.json"
+LONGEST_MANIFEST = 10_000_000
+"""Bytes: one of 30,000 files has 6 million."""
 
 ROTATED = re.compile(r"(?:[.-]\d{4}-?\d\d-?\d\d(?:[-T_]?\d\d)*|\.\d{1,4})$")
 """`app.log.1`, `app.log-20210216`, `app.2021-02-16.log`: the number or date that a rotation appends."""
@@ -59,8 +62,31 @@ class Found:
     refused: tuple[NotUnderstood, ...]
 
 
-def find(path: str) -> Found:
-    """List the files at `path`, a file or a folder. Names are taken as they are: no character is a wildcard."""
+def captures_below(path: str) -> list[str]:
+    """Return the whole captures that lie below a folder which is none itself: one a cluster, or one a day."""
+    if not Path(path).is_dir():
+        return []
+    found: list[str] = []
+    for folder, folders, names in os.walk(path):
+        folders.sort()
+        if MANIFEST in names and is_capture(Path(folder)):
+            found.append(folder)
+            folders.clear()
+    return [] if found == [path] else found
+
+
+def is_capture(folder: Path) -> bool:
+    """Whether a folder holds a capture's manifest; other programs call theirs the same."""
+    with suppress(OSError), (folder / MANIFEST).open("rb") as file:
+        return SCHEMA.encode() in file.read(LONGEST_MANIFEST)
+    return False
+
+
+def find(path: str, without: Sequence[str] = ()) -> Found:
+    """List the files at `path`, a file or a folder; none of the folders `without`.
+
+    Names are taken as they are: no character is a wildcard.
+    """
     root = Path(path)
     if not root.exists():
         raise CaptureError(
@@ -68,7 +94,7 @@ def find(path: str) -> Found:
         )
     if root.is_dir() and not os.access(root, os.R_OK | os.X_OK):
         raise CaptureError(f"The folder {path} cannot be read: permission denied. Run as its owner, or copy it.")
-    listed = list(_walk(root))
+    listed = list(_walk(root, frozenset(map(Path, without))))
     files = [item for item in listed if isinstance(item, File)]
     refused = [item for item in listed if isinstance(item, NotUnderstood)]
     return Found(tuple(_grouped(path, files)), tuple(refused))
@@ -107,13 +133,13 @@ def _grouped(capture: str, files: Iterable[File]) -> Iterator[Stream]:
         yield Stream(capture, name, tuple(members))
 
 
-def _walk(root: Path) -> Iterator[File | NotUnderstood]:
+def _walk(root: Path, without: frozenset[Path]) -> Iterator[File | NotUnderstood]:
     if not root.is_dir():
         yield _look(root, root.name, root.parent)
         return
     unreadable: list[OSError] = []
     for folder, folders, names in os.walk(root, onerror=unreadable.append):
-        folders.sort()
+        folders[:] = sorted(each for each in folders if Path(folder, each) not in without)
         for name in sorted(names):
             path = Path(folder, name)
             relative = path.relative_to(root).as_posix()
