@@ -79,16 +79,19 @@ FILLERS = "10.20.5"
 
 
 @contextmanager
-def remembering(fabric: Fabric) -> Iterator[None]:  # noqa: ARG001 - as `forgetting`, so that a play can take either
-    """Have the kernel collect nothing, as it does with few neighbours and its default threshold."""
+def remembering(fabric: Fabric, *, room: int = ROOM) -> Iterator[None]:  # noqa: ARG001 - as `forgetting`, so that a play can take either
+    """Have the kernel collect nothing, as it does with few neighbours and its default threshold.
+
+    `room` is how many entries the experiment makes itself.
+    """
     limit, known = threshold(), entries()
-    crowded = limit is not None and known is not None and known + ROOM > limit
+    crowded = limit is not None and known is not None and known + room > limit
     if crowded and not writable():
         raise LabError(
             f"This kernel knows {known} neighbours and collects from {limit} on, so it would forget the dead one. "
             "Try again when it knows fewer, or as root."
         )
-    with collecting_from((known or 0) + 10 * ROOM if crowded else None):
+    with collecting_from((known or 0) + 10 * room if crowded else None):
         yield
 
 

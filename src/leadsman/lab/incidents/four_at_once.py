@@ -99,6 +99,9 @@ SUFFERS = {
     "socket.connection.setup.timeout.max.ms": "4000",
 }
 QUICK_NEIGHBOURS = {"base_reachable_time_ms": "4000", "gc_stale_time": "5", "delay_first_probe_time": "1"}
+NEIGHBOURS = 120
+"""Thirteen hosts, most of which talk to all brokers: the kernel would begin to forget."""
+
 EVERY = 0.3
 """Seconds between the records of who is busy or leaks."""
 
@@ -111,7 +114,7 @@ def run(out: Path) -> dict[str, Mapping[str, int]]:
     """Play it, write the capture to `out`, trimmed, and return the harm by incident, as the ledger has it."""
     with ExitStack() as stack:
         fabric = stack.enter_context(Fabric(ways=Ways(unicast="silent", balanced=(BALANCED,))))
-        stack.enter_context(kernel.remembering(fabric))
+        stack.enter_context(kernel.remembering(fabric, room=NEIGHBOURS))
         for name, where in HOSTS.items():
             fabric.launch(name, *where)
         _say("Starting 3 brokers and a controller")
