@@ -42,6 +42,7 @@ LEADERS_MOVED = "leaders.moved"
 PREFERRED_ELECTION = "leaders.preferred"
 CONTROLLER_ELECTED = "controller.elected"
 ISR_SHRUNK = "isr.shrunk"
+WRITE_REFUSED = "write.refused"
 
 # What hosts and clouds say.
 HOST_MAINTENANCE = "host.maintenance"
@@ -163,6 +164,7 @@ VOCABULARY = {
     LEADERS_MOVED: "The controller gave partitions other leaders. Value: how many.",
     PREFERRED_ELECTION: "Partitions are led by their preferred replica again.",
     CONTROLLER_ELECTED: "A node became the controller. Labels: node.",
+    WRITE_REFUSED: "A broker refused a write: too few replicas are in sync. Labels: topic, partition, wanted.",
     ISR_SHRUNK: "A replica fell behind and was left out. Labels: topic, partition, isr.",
     HOST_MAINTENANCE: (
         "A cloud moved, stopped or restarted a host. Labels: host, provider, action (migrate, terminate, restart, "

@@ -26,6 +26,7 @@ COMMANDS = {
     "collect": "Write a capture from a running system: Kafka, a JVM, metrics, logs.",
     "diagnose": "Name the root cause that logs show, with its evidence.",
     "reproduce": "Make a failure happen on a real broker, or show its cure.",
+    "sweep": "Measure which client setting decides, over a grid of values.",
     "remedy": "Cure a running system: shown first, then asked, then verified.",
     "check": "Say what would go wrong, before it ships.",
     "explain": "Explain one failure mode: symptoms, cause, proof, cure.",

@@ -82,7 +82,8 @@ class Experiment:
     version of the brokers. `assigned` are the brokers of each of the topic's partitions, where it matters, or there are
     so many `partitions`. `oracle` measures harm that is not in the records that workers sent, when all programs have
     ended. It reads no log and no file of the capture. `client` is who suffers unless another is asked for. `endured` is
-    harm that cured clients have too: while a partition has no leader, everybody waits.
+    harm that cured clients have too: while a partition has no leader, everybody waits. `swept` names the
+    services that a sweep gives its settings to; none: all of them.
     """
 
     mode: str
@@ -95,6 +96,7 @@ class Experiment:
     partitions: int = 1
     client: str = "confluent-kafka"
     endured: frozenset[Harm] = frozenset()
+    swept: tuple[str, ...] = ()
 
     def variant(self, name: str) -> Variant:
         """Return a variant by name; LabError names those that exist."""
@@ -152,6 +154,8 @@ class Stage:
         """Have every worker deliver its first records, all side by side, so that its start is behind it."""
         for service in self.services.values():
             service.wait_until_processing()
+        for service in self.services.values():
+            service.begin()
         for _ in range(records):
             for worker in self.workers.values():
                 worker.send()

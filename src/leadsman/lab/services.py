@@ -66,6 +66,10 @@ def class_path(version: str) -> list[Path]:
     return [java.compiled(PROGRAMS / "Process.java", jars_), *jars_]
 
 
+ENDED = frozenset({"DEAD", "ERROR", "NOT_RUNNING"})
+"""States of a service that processes no more."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Running:
     """A service that runs, or its source: its program, its log, and the last that it said of itself."""
@@ -83,11 +87,15 @@ class Running:
     @property
     def dead(self) -> bool:
         """Whether nothing of it processes any more."""
-        return self.last.get("state") in {"DEAD", "ERROR", "NOT_RUNNING"}
+        return self.last.get("state") in ENDED
 
     def wait_until_processing(self) -> None:
         """Wait for its first record."""
         wait_for(lambda: self.said("processed"), within=READY_WITHIN, what=f"{self.name} to process", error=LabError)
+
+    def begin(self) -> None:
+        """Tell it that its start is over: what was sent before waited for the start, and is not late."""
+        self.program.tell("begin")
 
     def quit(self) -> None:
         """Ask it to end, and wait until it has said its last."""
@@ -172,10 +180,18 @@ def _of_kind(wanted: Service, group: str, folder: Path) -> dict[str, str]:
 
 def harm(source: Running, services: Sequence[Running]) -> dict[Harm, int]:
     """Say what became of the acknowledged records: each service should have processed each, once and soon."""
-    missing = sum(max(0, source.said("acknowledged") - service.said("processed")) for service in services)
+    return harm_said(source.said("acknowledged"), [service.last for service in services])
+
+
+def harm_said(offered: int, said: Sequence[Mapping[str, object]]) -> dict[Harm, int]:
+    """Say the same of what services said last, when so many records had been acknowledged."""
+
+    def number(last: Mapping[str, object], key: str) -> int:
+        return int(str(last.get(key, 0)))
+
     return {
-        Harm.DUPLICATED: sum(service.said("twice") for service in services),
-        Harm.DELAYED: sum(service.said("late") for service in services),
-        Harm.STALLED: missing,
-        Harm.DIED: sum(service.dead for service in services),
+        Harm.DUPLICATED: sum(number(last, "twice") for last in said),
+        Harm.DELAYED: sum(number(last, "late") for last in said),
+        Harm.STALLED: sum(max(0, offered - number(last, "processed")) for last in said),
+        Harm.DIED: sum(last.get("state") in ENDED for last in said),
     }

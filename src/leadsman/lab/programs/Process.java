@@ -23,13 +23,14 @@ import org.slf4j.LoggerFactory;
  *
  * Arguments: name, topic, kind (streams or consumer), supervised (true or false), then settings as name=value; after
  * "--" the next service of the same process. A value is "number:milliseconds of sending:"; one that holds "poison" makes
- * a service fail by itself. Twice a second each prints what it has done as one line of JSON; "quit" on standard input
- * ends all. Supervised, a service starts anew when it died.
+ * a service fail by itself. Twice a second each prints what it has done as one line of JSON; "begin" on standard input
+ * says that records sent from now on can be late, "quit" ends all. Supervised, a service starts anew when it died.
  */
 public final class Process {
     private static final long LATE_AFTER_MS = 1500;
     private static final Logger LOG = LoggerFactory.getLogger("com.acme.Process");
     private static volatile boolean over = false;
+    private static volatile long begun = Long.MAX_VALUE;
 
     private final String name;
     private final String topic;
@@ -69,7 +70,9 @@ public final class Process {
         start(() -> report(services), "reporter");
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = in.readLine(); line != null && !line.equals("quit"); line = in.readLine()) {
-            // told nothing else
+            if (line.equals("begin")) {
+                begun = System.currentTimeMillis();
+            }
         }
         over = true;
         services.forEach(Process::say);
@@ -154,7 +157,8 @@ public final class Process {
         }
         String[] parts = text.split(":");
         int number = Integer.parseInt(parts[0]);
-        long took = System.currentTimeMillis() - Long.parseLong(parts[1]);
+        long sent = Long.parseLong(parts[1]);
+        long took = sent < begun ? 0 : System.currentTimeMillis() - sent;
         synchronized (seen) {
             if (seen.get(number)) {
                 twice.incrementAndGet();

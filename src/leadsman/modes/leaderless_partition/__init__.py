@@ -107,9 +107,13 @@ MODE = FailureMode(
         Rival(
             id="not_enough_replicas",
             cause="Too few replicas were in sync to take a write",
-            ruled_out="Nobody was refused for want of replicas.",
-            stands="{unreplicated:count line|lines} tell of writes refused for want of replicas in sync.",
+            ruled_out="No write was refused for want of replicas, or a broker was lost beside it.",
+            stands=(
+                "{unreplicated:count line|lines} tell of writes refused for want of replicas in sync, and no broker "
+                "was lost: a commit is such a write. Compare min.insync.replicas with the number of replicas."
+            ),
             not_visible="Not ruled out.",
+            decisive=True,
         ),
     ),
     cure=(

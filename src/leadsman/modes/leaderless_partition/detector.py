@@ -201,7 +201,7 @@ def _of_subjects() -> str:
             "leaderless",
             "least(trouble_at, gave_up_at)",
             "coalesce(settled_at, trouble_until)",
-            "concat(slice(trouble_lines, 1, 4), fenced_lines)",
+            "concat(host_lines, slice(trouble_lines, 1, 4), fenced_lines)",
         ),
         ("impatient", "gave_up", "gave_up_at", "timed_out_until", "timed_out_lines"),
         ("died", "died_state", "died_at", "died_at", "died_lines"),
@@ -229,7 +229,7 @@ def _of_captures() -> str:
             "CASE WHEN stopping > 0 AND fenced = 0 THEN 'observed' WHEN broker_lines > 0 THEN 'contradicted' END"
         ),
         "rival.rebalance_storm": "IF(storm > 0, 'observed', 'contradicted')",
-        "rival.not_enough_replicas": "IF(unreplicated > 0, 'observed', 'contradicted')",
+        "rival.not_enough_replicas": "IF(unreplicated > 0 AND fenced = 0, 'observed', 'contradicted')",
     }
     rows = ", ".join(f"struct('{link}' AS link, {state} AS state)" for link, state in states.items())
     return f"""
@@ -258,4 +258,5 @@ LIVES = """
 POINTS = """
     SELECT capture, subject, outcome, since, at, value FROM leaders
     UNION ALL SELECT capture, subject, outcome, since, at, value FROM lives
+    UNION ALL SELECT capture, inline(at_hosts) FROM captures
 """

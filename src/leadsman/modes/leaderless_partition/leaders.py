@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as names
-from leadsman.modes.leaderless_partition.consumers import OF_BROKER
+from leadsman.modes.leaderless_partition.consumers import LINE, OF_BROKER
 from leadsman.pipeline.shapes import quoted
 
 if TYPE_CHECKING:
@@ -14,8 +14,24 @@ if TYPE_CHECKING:
 LEADERS = "leaders"
 """Outcome of a point that says how many partitions a broker leads from `since` to `at`."""
 
+STOPPING = f"name = '{names.BROKER_STOPPING}'"
+IN_ORDER = "exists(stopped, s -> s.node = f.node AND s.at <= f.at)"
+"""A broker that said goodbye is fenced too, when it stays away for longer than its session."""
+
 FENCED = f"name = '{names.BROKER_FENCED}'"
 MOVED = f"name IN ({quoted(names.LEADERS_MOVED, names.BROKER_FENCED, names.PARTITION_STATE)})"
+REFUSED = (
+    f"name = '{names.WRITE_REFUSED}' OR labels['error'] IN ('NOT_ENOUGH_REPLICAS', 'NOT_ENOUGH_REPLICAS_AFTER_APPEND')"
+)
+OF_HOST = f"name IN ({quoted(names.HOST_MAINTENANCE, names.CLOCK_JUMPED)})"
+WHAT_HAPPENED = (
+    f"struct(concat('host ', coalesce(labels['host'], subject)) AS subject, "
+    f"IF(name = '{names.CLOCK_JUMPED}', 'stood still', labels['action']) AS outcome, "
+    "at - make_interval(0, 0, 0, 0, 0, 0, IF(name = "
+    f"'{names.CLOCK_JUMPED}', coalesce(value, 0), 0)) AS since, at, value)"
+)
+"""A clock is found to have leapt when its host runs again; maintenance is told when it begins."""
+
 MAINTENANCE = f"name = '{names.HOST_MAINTENANCE}'"
 
 STRUCK = """
@@ -46,24 +62,30 @@ def captures_of(*, near: float) -> Mapping[str, str]:
                 max(struck_at) AS struck_at,
                 max(healed_first) AS healed_first,
                 max(unanswered) AS unanswered,
-                count_if({FENCED} AND at >= struck_at) AS fenced,
                 max(IF({MOVED} AND {in_time}, at, NULL)) AS moved_at,
-                collect_list(IF({FENCED}, struct(file, line, at, text), NULL)) AS fenced_lines,
+                collect_list(IF({FENCED}, struct(labels['node'] AS node, at, {LINE} AS line), NULL)) AS given_up,
+                collect_list(IF({STOPPING}, struct(labels['node'] AS node, at), NULL)) AS stopped,
                 sum(IF(name = '{names.LEADERS_MOVED}' AND at >= struck_at, value, 0)) AS moved,
                 max(IF(name = '{names.SESSION_EXPIRED}' AND at >= struck_at, value, NULL)) AS session,
-                count_if(name = '{names.BROKER_STOPPING}') AS stopping,
+                count_if({STOPPING}) AS stopping,
                 count_if({MAINTENANCE} AND {near_loss}) AS maintenance,
                 max(IF({MAINTENANCE} AND {near_loss}, labels['action'], NULL)) AS action,
+                collect_list(IF({OF_HOST} AND {near_loss}, {LINE}, NULL)) AS host_lines,
+                collect_list(IF({OF_HOST} AND {near_loss}, {WHAT_HAPPENED}, NULL)) AS at_hosts,
                 max(IF(name = '{names.CLOCK_JUMPED}' AND {near_loss}, value, NULL)) AS jumped,
                 count_if(name = '{names.PREFERRED_ELECTION}' AND at >= struck_at) AS refilled,
-                count_if(text LIKE '%NOT_ENOUGH_REPLICAS%' OR text LIKE '%NotEnoughReplicas%') AS unreplicated,
+                count_if({REFUSED}) AS unreplicated,
                 coalesce(sum(IF({OF_BROKER}, value, 0)), 0) AS broker_lines
             FROM events LEFT JOIN struck USING (capture) GROUP BY capture
+        """,
+        "lost": f"""
+            SELECT *, size(filter(lost, f -> f.at >= struck_at)) AS fenced, transform(lost, f -> f.line) AS fenced_lines
+            FROM (SELECT *, filter(given_up, f -> NOT {IN_ORDER}) AS lost FROM counted)
         """,
         "captures": f"""
             SELECT *, {settled} AS settled_at,
                 CAST({settled} AS DOUBLE) - CAST(struck_at AS DOUBLE) AS settling_seconds
-            FROM counted
+            FROM lost
         """,
     }
 

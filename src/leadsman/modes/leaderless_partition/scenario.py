@@ -46,6 +46,9 @@ FROZEN_SECONDS = 30.0
 NONE_SECONDS = 12.0
 """How long nobody is left to lead: twice the patience of those who suffer."""
 
+REFUSED_SECONDS = 15.0
+"""How long commits are refused for want of replicas: three times the patience of those who suffer."""
+
 JOINS = 6
 JOINED_SECONDS = 2.0
 
@@ -139,6 +142,19 @@ def play_own_exception(stage: Stage) -> None:
     stage.quiet(AFTER_SECONDS)
 
 
+def play_not_enough_replicas(stage: Stage) -> None:
+    """Stop one broker in order where every write wants all three: others lead at once, and refuse every commit."""
+    broker = placed(stage).broker
+    stage.quiet(BEFORE_SECONDS)
+    stage.progress(f"Stopping broker {broker.id} in order, for {REFUSED_SECONDS:g} s")
+    with faults.down(broker):
+        stage.mark("struck")
+        stage.look()
+        stage.quiet(REFUSED_SECONDS)
+    _until_settled(stage)
+    stage.quiet(BEFORE_SECONDS)
+
+
 def play_rebalance_storm(stage: Stage) -> None:
     """Let another member join a group and leave it, again and again."""
     from confluent_kafka import Consumer  # noqa: PLC0415 (the lab's extra)
@@ -168,6 +184,7 @@ def _until_settled(stage: Stage, *, gone: int = -1) -> None:
 BROKEN = at_lab_scale(broken.SETTINGS)
 HEALTHY = at_lab_scale(healthy.SETTINGS)
 STANDS_FOR = {PATIENCE: f"{60 // SCALE} s stands for 60 s", "broker.session.timeout.ms": "20 s stands for minutes"}
+WANTS_ALL = {"min.insync.replicas": "3"}
 WITH_TWO = {"offsets.topic.replication.factor": "2"}
 
 
@@ -197,8 +214,11 @@ def _variant(
 
 RECORDINGS = {
     "broken-java-4.3.1": ("broken", "java"),
+    "broken-frozen-java": ("broken_frozen", "java"),
+    "broken-isr-lost-java": ("broken_isr_lost", "java"),
     "broken-zookeeper-java-2.7.2": ("broken", "java@2.7.2", "2.8.2"),
     "healthy-java": ("cured", "java"),
+    "near-miss-not-enough-replicas": ("not_enough_replicas", "java"),
     "near-miss-own-exception": ("own_exception", "java"),
     "near-miss-rebalance-storm": ("rebalance_storm", "java"),
     "near-miss-rolling-restart": ("rolling_restart", "java"),
@@ -208,12 +228,13 @@ EXPERIMENT = Experiment(
     mode="leaderless_partition",
     scenario=Scenario(
         brokers=3,
-        near_misses=("rolling_restart", "own_exception", "rebalance_storm"),
+        near_misses=("rolling_restart", "own_exception", "rebalance_storm", "not_enough_replicas"),
         stands_for=STANDS_FOR,
     ),
     partitions=6,
     client="java",
     endured=frozenset({Harm.DELAYED}),
+    swept=("orders-stream", "billing"),
     variants={
         "broken": _variant(
             "The broker that coordinates the groups is killed; the cluster takes it for alive for 20 s", play_killed
@@ -239,6 +260,11 @@ EXPERIMENT = Experiment(
             "Every broker is restarted in order", play_rolling_restart, HEALTHY, broker=QUICK_SESSION
         ),
         "own_exception": _variant("A record that no service can digest", play_own_exception, broker=QUICK_SESSION),
+        "not_enough_replicas": _variant(
+            "A broker is stopped in order where every write wants all three replicas: commits are refused",
+            play_not_enough_replicas,
+            broker=QUICK_SESSION | WANTS_ALL,
+        ),
         "rebalance_storm": _variant(
             "A member joins a group and leaves it, again and again", play_rebalance_storm, broker=QUICK_SESSION
         ),

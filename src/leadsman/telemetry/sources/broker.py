@@ -38,6 +38,12 @@ LEADERSHIP = (
         v.ISR_SHRUNK,
         rf"\[Partition {PARTITION} broker=(?P<leader>\d+)\] Shrinking ISR from [\d,]{{1,200}} to (?P<isr>[\d,]+)\b",
     ),
+    # 2.x names the set, 4.x its size and then the set.
+    Signature(
+        v.WRITE_REFUSED,
+        r"NotEnoughReplicasException: The size of the current ISR [^\n]{1,200} is insufficient to satisfy the min\.isr "
+        rf"requirement of (?P<wanted>\d+) for partition {PARTITION}\b",
+    ),
 )
 
 SOURCE = Source(
