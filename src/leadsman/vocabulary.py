@@ -170,7 +170,7 @@ VOCABULARY = {
         "A cloud moved, stopped or restarted a host. Labels: host, provider, action (migrate, terminate, restart, "
         "error, notice)."
     ),
-    CLOCK_JUMPED: "A host's clock leapt: it had been stopped. Value: seconds.",
+    CLOCK_JUMPED: "A host's clock leapt, or its processors stood still: it had been stopped. Value: seconds.",
     SETTING: "A setting and its value, as a log or file shows it. Labels: key, value, owner.",
     METRIC: "A metric at one moment. Value: the number. Labels: metric (the name as exposed) and its own labels.",
     PRODUCERS_COUNTED: (

@@ -29,7 +29,7 @@ SETTINGS = (
 COUNTERS = (
     "TcpActiveOpens TcpAttemptFails TcpRetransSegs TcpOutRsts TcpExtListen* TcpExtTCPReqQFull* TcpExtTCPSynRetrans"
 )
-KERNEL_WORDS = "neighbou?r table overflow|SYN flooding"
+KERNEL_WORDS = "neighbou?r table overflow|SYN flooding|soft lockup|detected .*stall|timekeeping watchdog"
 """What sources/kernel_log.py understands: the rest of a kernel's log is not ours to carry away."""
 LONGEST_WATCH_SECONDS = 600
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from leadsman import vocabulary as v
 from leadsman.telemetry.addresses import address, mac
+from leadsman.telemetry.places import Places, whole
 from leadsman.telemetry.reading import Facts, Reading
 from leadsman.telemetry.source import Source
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
     from leadsman.telemetry.reading import About
 
-LARGEST = 256 << 20
 AWS = re.compile(rb'[\xef\xbb\xbf\s]*\{\s*"(?:NetworkInterfaces|Reservations)"\s*:')
 GCP = re.compile(rb"[\xef\xbb\xbf\s]*\[\s*\{")
 GCP_WORDS = (b'"compute#instance"', b'"networkInterfaces"')
@@ -31,23 +31,15 @@ LABELS = ("address", "mac", "launched", "ended", "instance", "name")
 
 @dataclass(slots=True)
 class Instances:
-    """What an inventory tells, and how far it has been searched for the lines that it stands on."""
+    """What an inventory tells, with the lines that it stands on."""
 
-    text: str
+    sought: Places
     rows: list[dict[str, str | None]] = field(default_factory=list)
     places: list[tuple[int, str]] = field(default_factory=list)
-    _at: int = 0
-    _line: int = 1
 
     def add(self, sought: str, **labels: str | None) -> None:
         """Take in one address; `sought` is the value whose line is quoted."""
-        found = self.text.find(json.dumps(sought), self._at)
-        if found >= 0:
-            self._line += self.text.count("\n", self._at, found)
-            self._at = found
-        start = self.text.rfind("\n", 0, self._at) + 1
-        end = self.text.find("\n", self._at)
-        self.places.append((self._line, self.text[start : end if end >= 0 else None][:1000]))
+        self.places.append(self.sought.of(sought))
         self.rows.append(labels)
 
     def facts(self) -> Iterator[Facts]:
@@ -65,28 +57,18 @@ def tells(head: bytes) -> bool:
 
 def facts(blocks: Iterable[bytes], _about: About) -> Iterator[Facts]:
     """Read whichever inventory it is."""
-    text = _whole(blocks)
+    text = whole(blocks)
     try:
         told = json.loads(text)
     except ValueError as error:
         raise OSError(f"the inventory breaks off: {error}") from error
-    found = Instances(text)
+    found = Instances(Places(text))
     if isinstance(told, list):
         for instance in told:
             _gcp(instance, found)
     else:
         _aws(told, found)
     yield from found.facts()
-
-
-def _whole(blocks: Iterable[bytes]) -> str:
-    parts, size = [], 0
-    for block in blocks:
-        parts.append(block)
-        size += len(block)
-        if size > LARGEST:
-            raise OSError(f"an inventory of more than {LARGEST >> 20} MiB; export it region by region")
-    return b"".join(parts).decode("utf-8-sig", "replace")
 
 
 def _aws(told: dict[str, Any], found: Instances) -> None:
