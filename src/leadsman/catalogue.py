@@ -76,6 +76,11 @@ class Mode:
         return self._part(".host") if (self.folder / "host.py").exists() else None
 
     @cached_property
+    def cloud(self) -> ModuleType | None:
+        """What it objects to in the policies of a cloud's instances (`check`), where it has anything to say."""
+        return self._part(".cloud") if (self.folder / "cloud.py").exists() else None
+
+    @cached_property
     def scenario(self) -> ModuleType:
         """How the lab reproduces the mode. Needs the lab."""
         return self._part(".scenario")

@@ -12,6 +12,7 @@ from leadsman.cli import checks
 EPILOG = """\b
 Examples:
   leadsman check host --addresses 60 --reuses 40
+  leadsman check cloud instances.json --brokers 'kafka-*'
 
 \b
 Exit codes: 0 nothing is wrong; 1 something is; 2 could not run.

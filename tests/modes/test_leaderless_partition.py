@@ -1,0 +1,93 @@
+"""What the recordings do not hold: what happened at the host, and what a person pastes by hand."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from leadsman.catalogue import MODES
+from leadsman.model import Finding, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from leadsman.model import Diagnosis
+
+pytestmark = pytest.mark.spark
+
+RECORDED = MODES / "leaderless_partition" / "recorded"
+FROZEN = RECORDED / "broken-frozen-java"
+
+
+def struck(finding: Finding) -> datetime:
+    """When the broker was lost, by the finding."""
+    assert finding.since is not None
+    return finding.since
+
+
+def audit(at: datetime, host: str) -> str:
+    """A live migration as Google's audit log tells it."""
+    payload = {
+        "methodName": "compute.instances.migrateOnHostMaintenance",
+        "resourceName": f"projects/payments/zones/europe-west1-b/instances/{host}",
+    }
+    return json.dumps([{"protoPayload": payload, "timestamp": at.isoformat()}], indent=1)
+
+
+@pytest.fixture
+def found(diagnosed: Callable[..., list[Diagnosis]]) -> Callable[[Path], Finding]:
+    """The finding of a capture, with the points of its page."""
+
+    def run(capture: Path) -> Finding:
+        (diagnosis,) = diagnosed([capture], points=True)
+        return next(each for each in diagnosis.findings if each.mode == "leaderless_partition")
+
+    return run
+
+
+@pytest.fixture
+def capture(tmp_path: Path) -> Path:
+    """A copy of the recording in which a broker was frozen."""
+    return Path(shutil.copytree(FROZEN, tmp_path / "capture"))
+
+
+def test_maintenance_of_the_host_near_the_loss_is_told_quoted_and_drawn(capture: Path, found) -> None:
+    at = struck(found(capture)) - timedelta(seconds=2)
+    (capture / "cloud").mkdir()
+    (capture / "cloud" / "events.json").write_text(audit(at, "kafka-3"))
+
+    finding = found(capture)
+
+    leaderless = finding.chain[0]
+    assert finding.verdict is Verdict.PRESENT
+    assert finding.figures["action"] == "migrate"
+    assert "migrateOnHostMaintenance" in leaderless.evidence[0].text
+    assert [(point.subject, point.outcome) for point in finding.points if point.subject == "host kafka-3"] == [
+        ("host kafka-3", "migrate")
+    ]
+
+
+def test_maintenance_of_another_day_is_not(capture: Path, found) -> None:
+    (capture / "cloud").mkdir()
+    (capture / "cloud" / "events.json").write_text(audit(datetime(2026, 1, 1, tzinfo=UTC), "kafka-3"))
+
+    finding = found(capture)
+
+    assert "action" not in finding.figures
+    assert not [point for point in finding.points if point.subject.startswith("host ")]
+
+
+def test_a_clock_that_leapt_tells_how_long_the_host_stood_still(capture: Path, found) -> None:
+    at = struck(found(capture)) + timedelta(seconds=30)
+    (capture / "kafka-3.log").write_text(
+        f"{at:%Y-%m-%dT%H:%M:%S}.000000+00:00 kafka-3 chronyd[612]: System clock wrong by 30.412345 seconds\n" * 2
+    )
+
+    finding = found(capture)
+
+    assert finding.figures["jumped"] == pytest.approx(30.412345)
