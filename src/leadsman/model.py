@@ -167,6 +167,8 @@ class FailureMode:
     signs: tuple[str, ...] = ()
     layer: Layer = Layer.CLIENT
     matrix: Axes | None = None
+    settings: tuple[tuple[str, str], ...] = ()
+    """Programs and settings of `defaults.py` whose defaults bear on it: the page's table."""
     story: tuple[str, ...] = ()
     panels: tuple[Panel, ...] = ()
 

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from leadsman import defaults
 from leadsman.catalogue import modes_named
 from leadsman.cli.complete import mode_names
 from leadsman.cli.parts import need
 from leadsman.cli.progress import steps
+from leadsman.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,6 +91,8 @@ def command(mode: str, **options: Any) -> int:  # noqa: ANN401 - click hands ove
     (chosen,) = modes_named([mode])
     experiment = chosen.scenario.EXPERIMENT
     axes = [axis(text) for text in options["settings"]]
+    for each in axes:
+        _known(each.name)
     wanted = cells([_full(name) for name in options["clients"] or (experiment.client,)], axes)
     out = options["out"] or Path("runs") / f"sweep-{mode}"
     journal = _journal(experiment, out, options)
@@ -100,6 +104,17 @@ def command(mode: str, **options: Any) -> int:  # noqa: ANN401 - click hands ove
     finally:
         _written(journal, axes, wanted, out=out, form=options["form"])
     return 0
+
+
+def _known(setting: str) -> None:
+    """Refuse a name that no client of any version has: a grid of a misspelt one changes nothing, whatever it says."""
+    from difflib import get_close_matches  # noqa: PLC0415
+
+    clients = [told for program, told in defaults.table().items() if program != "broker"]
+    names = {name for told in clients for name in told["settings"]}
+    if not {setting, setting.replace(".", "_")} & names:
+        near = get_close_matches(setting, names) or ["default.api.timeout.ms"]
+        raise UsageError(f"No client has a setting {setting}. Did you mean {' or '.join(near)}?")
 
 
 def _full(client: str) -> str:

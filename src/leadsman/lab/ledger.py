@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from leadsman.errors import LabError
 from leadsman.model import OF_RECORDS
+from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -119,12 +120,26 @@ def read_topic(bootstrap: str, topic: str) -> list[str]:
     }
     consumer = Consumer(settings)
     try:
-        partitions = consumer.list_topics(topic, timeout=READ_WITHIN.total_seconds()).topics[topic].partitions
+        asked = wait_for(
+            lambda: _partitions(consumer, topic), within=READ_WITHIN, what=f"brokers to tell of {topic}", error=LabError
+        )
+        partitions = asked or ()
         ends = {p: _end(consumer, TopicPartition(topic, p)) for p in partitions}
         consumer.assign([TopicPartition(topic, p, 0) for p, end in ends.items() if end])
         return _read(consumer, ends)
     finally:
         consumer.close()
+
+
+def _partitions(consumer: object, topic: str) -> list[int] | None:
+    """Return the partitions; None where the broker that was asked is one that an experiment has killed."""
+    from confluent_kafka import KafkaException  # noqa: PLC0415 (the lab's extra)
+
+    try:
+        told = consumer.list_topics(topic, timeout=POLL_SECONDS * 10)  # type: ignore[attr-defined]
+    except KafkaException:
+        return None
+    return list(told.topics[topic].partitions)
 
 
 def _end(consumer: object, partition: object) -> int:

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.markdown import Markdown
 
+from leadsman import defaults
 from leadsman.errors import TemplateError
 from leadsman.report.visible import encodable, visible
+from leadsman.words import duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -55,6 +57,7 @@ def parts(card: FailureMode, excerpt: str) -> Mapping[str, str]:
         "rivals": "\n".join(f"- {rival.cause}" for rival in card.rivals),
         "benign": "\n".join(f"- {line.name}: {line.why}" for line in card.benign),
         "cure": "\n\n".join(_cure(number, cure) for number, cure in enumerate(card.cure, start=1)),
+        "defaults": _defaults(card.settings),
         "excerpt": fenced(excerpt),
     }
 
@@ -83,6 +86,29 @@ def _part(name: str, known: Mapping[str, str]) -> str:
 
 def _numbered_lines(lines: Iterable[str]) -> str:
     return "\n".join(f"{number}. {line}" for number, line in enumerate(lines, start=1))
+
+
+def _defaults(settings: Iterable[tuple[str, str]]) -> str:
+    """Write what programs do unless they are told otherwise, by version, as a table."""
+    rows = [f"| {program} | `{setting}` | {_by_version(program, setting)} |" for program, setting in settings]
+    return "\n".join(("| of | setting | default |", "|---|---|---|", *rows))
+
+
+def _by_version(program: str, setting: str) -> str:
+    """Write the changes, the newest first: `18 s since 2.5, before 6 s`."""
+    oldest = defaults.table()[program]["versions"][0]
+    said = []
+    for version, *value in defaults.changes(program, setting):
+        since = "" if version == oldest else f" since {defaults.release(str(version))}"
+        said.append((_value(setting, value[0]) if value else "gone") + since)
+    return ", before ".join(reversed(said))
+
+
+def _value(setting: str, value: str | None) -> str:
+    if value is None:
+        return "none"
+    is_time = setting.endswith((".ms", "_ms")) and value.isdigit()
+    return duration(int(value) / 1000) if is_time else value
 
 
 def _cure(number: int, cure: Cure) -> str:

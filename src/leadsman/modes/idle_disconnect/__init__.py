@@ -1,5 +1,6 @@
 """A client that sends on a connection which its path has dropped for idleness."""
 
+from leadsman.defaults import seconds
 from leadsman.model import Benign, Cure, FailureMode, Harm, Link, Rival
 from leadsman.vocabulary import (
     CONNECTION_CLOSED,
@@ -10,6 +11,7 @@ from leadsman.vocabulary import (
     RECORD_FAILED,
     REQUEST_TIMED_OUT,
 )
+from leadsman.words import duration
 
 MODE = FailureMode(
     title="Sends on a connection that was dropped while the worker was idle",
@@ -125,7 +127,10 @@ MODE = FailureMode(
         Cure(
             title="Let the client close first",
             why="An idle limit in the client below every hop of the path: it reconnects before it writes.",
-            settings="# 45 % of the shortest hop: Azure 240 s, AWS 350 s, broker 600 s\nconnections.max.idle.ms=108000",
+            settings=(
+                "# 45 % of the shortest hop: Azure 240 s, AWS 350 s, "
+                f"broker {seconds('broker', 'connections.max.idle.ms'):g} s\nconnections.max.idle.ms=108000"
+            ),
         ),
         Cure(
             title="Replace a producer that could be dead",
@@ -141,7 +146,11 @@ MODE = FailureMode(
         ),
         Cure(
             title="Bound the stall",
-            why="Where the path drops in silence, the client waits for its time-out: 30 s in Java, 60 s in librdkafka.",
+            why=(
+                "Where the path drops in silence, the client waits for its time-out: "
+                f"{duration(seconds('producer', 'request.timeout.ms'))} in Java, "
+                f"{duration(seconds('librdkafka', 'socket.timeout.ms'))} in librdkafka."
+            ),
             settings="# Java\nrequest.timeout.ms=10000\n# librdkafka\nsocket.timeout.ms=10000",
         ),
     ),

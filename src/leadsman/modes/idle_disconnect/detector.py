@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as names
+from leadsman.defaults import seconds
 from leadsman.modes.idle_disconnect.failures import CAPTURES, OF_BROKER, failures_of
 from leadsman.pipeline.shapes import EVIDENCE, OBSERVATION, Detection, first_lines, map_of, quoted, settled, table
 
@@ -19,10 +20,12 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+BROKER_IDLE = seconds("broker", "connections.max.idle.ms")
+
 HOPS = {
     "azure_lb": (240, "Azure's load balancers (240 s)"),
     "aws_nat_nlb": (350, "AWS NAT gateways, network load balancers and Nitro V6 (350 s)"),
-    "broker_default": (600, "the broker's default (connections.max.idle.ms, 600 s)"),
+    "broker_default": (BROKER_IDLE, f"the broker's default (connections.max.idle.ms, {BROKER_IDLE:g} s)"),
 }
 """Documented idle limits in seconds; sources in page.md. As figures they are called <name>_limit."""
 
@@ -211,7 +214,7 @@ def _hops() -> str:
     return f"IF(broker_limit IS NULL, nullif(concat_ws(' or ', {fits}), ''), NULL)"
 
 
-def _fits(limit: int) -> str:
+def _fits(limit: float) -> str:
     return f"coalesce(limit_low, 0D) < {limit * 1.02}D AND limit_high >= {limit}"
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from leadsman.defaults import number
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from leadsman.gate.program import Program
 
-LONGEST_SAFE_MS = 270_000
-"""45 % of the broker's default of 600 s: a client looks at its idle connections only now and then. Where a hop of the
+LONGEST_SAFE_MS = round(0.45 * number("broker", "connections.max.idle.ms"))
+"""45 % of the broker's default: a client looks at its idle connections only now and then. Where a hop of the
 path drops earlier (AWS 350 s, Azure 240 s), 45 % of that."""
 
 

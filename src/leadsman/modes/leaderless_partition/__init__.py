@@ -1,5 +1,6 @@
 """Partitions without a working leader for longer than a commit has patience: consumers die, and stay dead."""
 
+from leadsman.defaults import seconds
 from leadsman.model import Benign, Cure, FailureMode, Harm, Layer, Link, Rival
 from leadsman.vocabulary import (
     BROKER_FENCED,
@@ -19,6 +20,10 @@ from leadsman.vocabulary import (
     REQUEST_TIMED_OUT,
     SESSION_EXPIRED,
 )
+from leadsman.words import duration
+
+KRAFT_SESSION = seconds("broker", "broker.session.timeout.ms")
+ZOOKEEPER_SESSION = seconds("broker", "zookeeper.session.timeout.ms", "3.9")
 
 MODE = FailureMode(
     title="Consumers die of a commit that the cluster is too slow to take",
@@ -61,7 +66,10 @@ MODE = FailureMode(
             id="impatient",
             claim="A commit was given up sooner than the cluster had settled.",
             observed=(
-                "A commit was given up after {patience:duration} (default.api.timeout.ms, or task.timeout.ms).",
+                (
+                    "A commit was given up after {patience:duration} ({decided_by}).",
+                    "A commit was given up ({decided_by}).",
+                ),
                 "A consumer that waits for {healed_patience:duration} came through.",
             ),
             contradicted=("No commit timed out.",),
@@ -140,8 +148,14 @@ MODE = FailureMode(
         ),
         Cure(
             title="Let the cluster notice sooner",
-            why="The session is what the cluster waits for: 9 s in KRaft, 18 s with ZooKeeper since 2.5.",
-            settings="broker.session.timeout.ms=9000\nzookeeper.session.timeout.ms=18000",
+            why=(
+                f"The session is what the cluster waits for: {duration(KRAFT_SESSION)} in KRaft, "
+                f"{duration(ZOOKEEPER_SESSION)} with ZooKeeper since 2.5."
+            ),
+            settings=(
+                f"broker.session.timeout.ms={KRAFT_SESSION * 1000:.0f}\n"
+                f"zookeeper.session.timeout.ms={ZOOKEEPER_SESSION * 1000:.0f}"
+            ),
         ),
     ),
     explains=(
@@ -170,6 +184,15 @@ MODE = FailureMode(
     symptom_sources=("java_client", "librdkafka", "kafka_python", "aiokafka", "sarama", "kafkajs", "franz_go"),
     signs=(COMMIT_TIMED_OUT,),
     layer=Layer.CLUSTER,
+    settings=(
+        ("consumer", "default.api.timeout.ms"),
+        ("streams", "task.timeout.ms"),
+        ("consumer", "request.timeout.ms"),
+        ("consumer", "session.timeout.ms"),
+        ("streams", "retries"),
+        ("broker", "broker.session.timeout.ms"),
+        ("broker", "zookeeper.session.timeout.ms"),
+    ),
     story=(
         "A cloud moved the host of a broker to another machine while it ran; for minutes the broker answered nobody.",
         "Its partitions had no working leader, though every tool went on naming one.",

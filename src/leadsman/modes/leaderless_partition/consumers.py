@@ -67,6 +67,7 @@ GATHERED = f"""
         min(IF({TIMED_OUT}, {SOME_TIME}, NULL)) AS timed_out_at,
         max(IF({TIMED_OUT}, {SOME_TIME}, NULL)) AS timed_out_until,
         max(IF({TIMED_OUT}, value, NULL)) AS patience,
+        max(IF({TIMED_OUT}, coalesce(labels['setting'], 'default.api.timeout.ms'), NULL)) AS decided_by,
         max(IF(thread_ended, at, NULL)) AS ended_at,
         count(DISTINCT IF(thread_ended AND labels['how'] = 'thread', labels['thread'], NULL)) AS threads,
         max(IF({JOINED}, at, NULL)) AS joined_at,

@@ -103,6 +103,7 @@ POOLED = f"""
         count_if(stuck) AS stuck,
         min(IF({DEAD}, patience, NULL)) AS patience,
         max(IF({DEAD}, version, NULL)) AS dead_version,
+    max(IF({DEAD}, decided_by, NULL)) AS decided_by,
         max(IF({HEALED}, own_patience, NULL)) AS healed_patience,
         count_if({DEAD} AND rebalances > 5) AS storm,
         count_if(timed_out_at IS NOT NULL AND leaderless = 'contradicted') AS without_loss,
@@ -235,7 +236,7 @@ def _of_captures() -> str:
     return f"""
         SELECT capture, '*' AS subject, since, until,
             {map_of(ALWAYS, "double", where_any=WHERE_ANY)} AS figures,
-            {map_of(("dead_version", "action"), "string")} AS facts,
+            {map_of(("dead_version", "action", "decided_by"), "string")} AS facts,
             CAST(array() AS array<{EVIDENCE}>) AS evidence,
             inline(array({rows}))
         FROM (SELECT *, IF(unanswered >= {SILENT_SECONDS}, unanswered, 0) AS frozen FROM pooled)

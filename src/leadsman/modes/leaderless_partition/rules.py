@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from leadsman.defaults import number
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from leadsman.gate.program import Program
 
-LEAST_MS = 120_000
-"""Twice the default. Windows of up to 79 s were measured on small clusters; a large one takes longer."""
-
 PATIENCE = "default.api.timeout.ms"
+
+LEAST_MS = round(2 * number("consumer", PATIENCE))
+"""Twice the default. Windows of up to 79 s were measured on small clusters; a large one takes longer."""
 
 
 def commit_gives_up_before_the_cluster_settles(program: Program) -> Iterator[tuple[int, str]]:

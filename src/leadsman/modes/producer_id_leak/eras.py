@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from leadsman.defaults import seconds
+
 
 @dataclass(frozen=True, slots=True)
 class Era:
-    """Brokers since version `since`. `setting` is what expires ids, after `default_ms`; `dynamic`: without a restart.
+    """Brokers since version `since`. `setting` is what expires ids; `dynamic`: without a restart.
 
     `trim_frees`: deleting the records deletes their producers. `bytes_an_id` is heap for one id in one partition whose
     last batch is known.
@@ -15,14 +17,11 @@ class Era:
 
     since: tuple[int, int]
     setting: str
-    default_ms: int
     dynamic: bool
     trim_frees: bool
     bytes_an_id: float
     frees: str
 
-
-WEEK_MS, DAY_MS = 604_800_000, 86_400_000
 
 SCALA_BYTES = 322.7
 """kafka.log.ProducerStateEntry with what hangs on it: measured on a million entries, compressed pointers."""
@@ -34,7 +33,6 @@ ERAS = (
     Era(
         (0, 11),
         "transactional.id.expiration.ms",
-        WEEK_MS,
         dynamic=False,
         trim_frees=True,
         bytes_an_id=SCALA_BYTES,
@@ -43,7 +41,6 @@ ERAS = (
     Era(
         (2, 4),
         "transactional.id.expiration.ms",
-        WEEK_MS,
         dynamic=False,
         trim_frees=False,
         bytes_an_id=SCALA_BYTES,
@@ -52,7 +49,6 @@ ERAS = (
     Era(
         (3, 4),
         "producer.id.expiration.ms",
-        DAY_MS,
         dynamic=True,
         trim_frees=False,
         bytes_an_id=SCALA_BYTES,
@@ -61,7 +57,6 @@ ERAS = (
     Era(
         (3, 5),
         "producer.id.expiration.ms",
-        DAY_MS,
         dynamic=True,
         trim_frees=False,
         bytes_an_id=JAVA_BYTES,
@@ -69,6 +64,11 @@ ERAS = (
     ),
 )
 """Oldest first. KAFKA-7190 (2.4) kept ids whose records are gone, KIP-854 (3.4) gave ids an expiry of their own."""
+
+
+def expires_after(version: str) -> float:
+    """Return after how many seconds a broker of this version lets an id go, unless it is told otherwise."""
+    return seconds("broker", era_of(version).setting, version)
 
 
 def era_of(version: str) -> Era:
