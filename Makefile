@@ -53,6 +53,7 @@ lab: setup ## The long experiments; writes the table of docs/clients.md
 bench: setup ## Measure against ripgrep, Polars and DuckDB; writes docs/performance.md and a table of docs/clients.md
 	$(BIN)/python -m bench
 	$(BIN)/python -m bench.fleet
+	$(BIN)/python -m bench.leaders
 	$(BIN)/python -m bench.accounts
 	$(BIN)/python -m bench.clients
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from bench.jobs import ripgrep_version
+from bench.jobs import ROOT, ripgrep_version
 from bench.measure import Job, cpu_ratio, ratios
 
 if TYPE_CHECKING:
@@ -19,6 +19,9 @@ NEXT = "## A large cluster\n"
 
 QUIET_CORES = 0.2
 """Other programs kept this many cores busy at most: then wall times mean what they say."""
+
+PERFORMANCE = ROOT / "docs" / "performance.md"
+LEADERS_MARKS = ("<!-- leaders -->", "<!-- end of leaders -->")
 
 PACKAGES = ("pyspark", "pyarrow", "hyperscan", "polars", "duckdb")
 
@@ -54,6 +57,9 @@ def text(measured: Sequence[Job], *, logs: Path, about: Mapping[str, str], cores
         "\n".join(_targets(jobs)),
         "## Figures",
         "\n".join(_figures(measured, size)),
+        "## A large cluster",
+        "The leader count of every broker over time, drawn from metadata and logs, written by `python -m bench.leaders`.",
+        "\n".join(LEADERS_MARKS),
         "## Why a target can be missed",
         MISSED.strip(),
         "## What is compared",

@@ -127,13 +127,16 @@ class Axes:
 class Panel:
     """A panel of a dashboard, drawn from a capture: a detector's points with its id as their outcome.
 
-    `had`: it is on every team's dashboard already. `unit` is a form of `words`: count, bytes, percent.
+    `had`: it is on every team's dashboard already. `unit` is a form of `words`: count, bytes, percent. `marks` are
+    outcomes of points that are drawn into it: a band where they last, else a line. `wide`: it has a row of its own.
     """
 
     id: str
     title: str
     unit: str = "count"
     had: bool = False
+    marks: tuple[str, ...] = ()
+    wide: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.text import Annotation
 
     from leadsman.report.exhibits import Gaps, Lane, Span, Timeline
-    from leadsman.report.panels import Drawn, Line
+    from leadsman.report.panels import Drawn, Line, Mark
 
 SETTINGS: dict[Any, Any] = {
     "svg.fonttype": "none",  # text stays text: it can be searched, and takes the page's font
@@ -75,6 +75,10 @@ STEPS = (
     365 * DAY,
 )
 MOST_TICKS = 8
+STYLES = ("solid", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
+"""Lines of one panel are of one colour; these tell them apart, also for those who see no colours."""
+
+WIDE_PANEL_HEIGHT = 2.6
 PANEL_WIDTH, PANEL_HEIGHT, PANEL_TICKS = 4.4, 1.7, 4
 """Two panels stand beside each other on the page."""
 
@@ -118,25 +122,65 @@ def gaps_svg(gaps: Gaps, *, prefix: str, title: str, description: str) -> str:
 def panel_svg(drawn: Drawn, *, prefix: str, title: str, description: str) -> str:
     """Draw a panel as a dashboard has it: its lines over time, from zero."""
     with mpl.rc_context(SETTINGS):
-        figure, axes = canvas(PANEL_HEIGHT, bottom=0.4, width=PANEL_WIDTH)
+        wide = drawn.panel.wide
+        size = (WIDE_PANEL_HEIGHT, WIDTH) if wide else (PANEL_HEIGHT, PANEL_WIDTH)
+        figure, axes = canvas(size[0], bottom=0.4, width=size[1])
         times = [time.timestamp() for line in drawn.lines for time, _ in line.values]
         for value in (0.0, drawn.top):
             axes.axhline(value, color=COLOURS["grid"], linewidth=0.8, zorder=1)
             said = written(value, drawn.panel.unit)
             axes.text(0, value + 0.03 * drawn.top, said, transform=axes.get_yaxis_transform(), fontsize=8, zorder=5)
-        for line in drawn.lines:
-            _draw_values(axes, line, colour="calm" if drawn.panel.had else "bad")
-        axes.set_ylim(-0.06 * drawn.top, 1.22 * drawn.top)
-        _time_axis(axes, min(times), max(times), most=PANEL_TICKS)
+        for mark in drawn.marks:
+            _draw_mark(axes, mark, drawn.top)
+        for number, line in enumerate(drawn.lines):
+            _draw_values(axes, line, colour="calm" if drawn.panel.had else "bad", style=STYLES[number % len(STYLES)])
+        if wide and len(drawn.lines) > 1:
+            _name_lines(axes, drawn)
+        axes.set_ylim(-0.06 * drawn.top, (1.45 if drawn.marks else 1.22) * drawn.top)
+        _time_axis(axes, min(times), max(times), most=MOST_TICKS if wide else PANEL_TICKS)
         return dressed(drawing(figure), prefix=prefix, title=title, description=description)
 
 
-def _draw_values(axes: Axes, line: Line, *, colour: str) -> None:
+def _draw_mark(axes: Axes, mark: Mark, top: float) -> None:
+    """Draw a band with its length where it lasts, else a line; its name stands above the values."""
+    since, until = mark.since.timestamp(), mark.at.timestamp()
+    if until > since:
+        axes.axvspan(since, until, facecolor=COLOURS["limit-band"], edgecolor="none", zorder=0)
+        said, height = f"{mark.says} {duration(until - since)}", 1.34
+    else:
+        axes.axvline(since, color=COLOURS["soft"], linewidth=1, linestyle=(0, (3, 3)), zorder=1)
+        said, height = mark.says, 1.2
+    place = (since, height * top)
+    look: dict[str, Any] = {"fontsize": 8, "color": COLOURS["limit" if until > since else "soft"], "parse_math": False}
+    axes.annotate(said, place, xytext=(3, 0), textcoords="offset points", zorder=5, **look)
+
+
+def _name_lines(axes: Axes, drawn: Drawn) -> None:
+    """Write each line's name at its end, those of ends that lie close below each other."""
+    ends = sorted(((line.values[-1], line.subject) for line in drawn.lines), key=lambda end: (end[0][1], end[1]))
+    lowest = -1.0
+    for (time, value), subject in ends:
+        lowest = max(value, lowest + 0.14 * drawn.top)
+        place = (time.timestamp(), lowest)
+        axes.annotate(
+            visible(subject),
+            place,
+            xytext=(-4, 4),
+            textcoords="offset points",
+            fontsize=8,
+            ha="right",
+            zorder=6,
+            parse_math=False,
+        )
+
+
+def _draw_values(axes: Axes, line: Line, *, colour: str, style: Any) -> None:  # noqa: ANN401 - matplotlib's own
     axes.plot(
         [time.timestamp() for time, _ in line.values],
         [value for _, value in line.values],
         color=COLOURS[colour],
         linewidth=1.8,
+        linestyle=style,
         marker="o" if len(line.values) <= FEW_VALUES else "",
         markersize=3.5,
         zorder=3,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from leadsman.words import count, size, span
+from leadsman.words import count, duration, size, span
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from leadsman.model import Finding, Panel, Point
 
 FULL_PERCENT = 100.0
+
+APART_SECONDS = 1.0
+"""Marks of one kind that are closer would be drawn over each other."""
+
+MOST_MARKS = 24
 
 Value = tuple["datetime", float]
 
@@ -27,12 +32,22 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
+class Mark:
+    """Something that happened while the values were what they were; an instant where `since` is `at`."""
+
+    says: str
+    since: datetime
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Drawn:
-    """A panel with its lines, the highest first, and how many it has no room for."""
+    """A panel with its lines, the highest first, how many it has no room for, and what is marked in it."""
 
     panel: Panel
     lines: tuple[Line, ...]
     left_out: int
+    marks: tuple[Mark, ...] = ()
 
     @property
     def low(self) -> float:
@@ -52,7 +67,7 @@ class Drawn:
 
 def happened(finding: Finding) -> tuple[Point, ...]:
     """Return the points that are no measured values: what struck whom."""
-    measured = {panel.id for panel in finding.panels}
+    measured = {outcome for panel in finding.panels for outcome in (panel.id, *panel.marks)}
     return tuple(point for point in finding.points if point.outcome not in measured)
 
 
@@ -69,7 +84,22 @@ def _drawn(panel: Panel, points: Sequence[Point], at_most: int) -> Drawn:
             by_subject.setdefault(point.subject, []).append((point.at, point.value))
     lines = [Line(subject, tuple(sorted(values))) for subject, values in by_subject.items()]
     highest_first = sorted(lines, key=lambda line: (-max(value for _, value in line.values), line.subject))
-    return Drawn(panel, tuple(highest_first[:at_most]), max(len(lines) - at_most, 0))
+    return Drawn(panel, tuple(highest_first[:at_most]), max(len(lines) - at_most, 0), _marks(panel, points))
+
+
+def _marks(panel: Panel, points: Sequence[Point]) -> tuple[Mark, ...]:
+    """Gather what is to be marked, in order of time; the same thing at nearly the same time is marked once."""
+    found = sorted(
+        (Mark(point.outcome, point.since or point.at, point.at) for point in points if point.outcome in panel.marks),
+        key=lambda mark: (mark.since, mark.says),
+    )
+    last: dict[str, datetime] = {}
+    kept = []
+    for mark in found:
+        if mark.says not in last or (mark.since - last[mark.says]).total_seconds() > APART_SECONDS:
+            kept.append(mark)
+            last[mark.says] = mark.since
+    return tuple(kept[:MOST_MARKS])
 
 
 def written(value: float, unit: str) -> str:
@@ -79,11 +109,22 @@ def written(value: float, unit: str) -> str:
     return f"{value:.0f} %" if unit == "percent" else count(round(value, 1))
 
 
+def _marked(chosen: Drawn) -> str:
+    """Say what is marked, for those who cannot see it."""
+    lasting = [
+        f"{mark.says} {duration((mark.at - mark.since).total_seconds())}"
+        for mark in chosen.marks
+        if mark.at > mark.since
+    ]
+    moments = dict.fromkeys(mark.says for mark in chosen.marks if mark.at == mark.since)
+    return "".join(f"; {each}" for each in (*lasting, *moments))
+
+
 def caption(chosen: Drawn) -> str:
     """Say in words what the lines do."""
     unit, low, high = chosen.panel.unit, chosen.low, chosen.high
     times = [time for line in chosen.lines for time, _ in line.values]
-    when = span(min(times), max(times))
+    when = f"{span(min(times), max(times))}{_marked(chosen)}"
     if written(low, unit) == written(high, unit):
         return f"{written(low, unit)} all the time, {when}."
     if len(chosen.lines) > 1:

@@ -1,7 +1,7 @@
 """Partitions without a working leader for longer than a commit has patience: consumers die, and stay dead."""
 
 from leadsman.defaults import seconds
-from leadsman.model import Benign, Cure, FailureMode, Harm, Layer, Link, Rival
+from leadsman.model import Benign, Cure, FailureMode, Harm, Layer, Link, Panel, Rival
 from leadsman.vocabulary import (
     BROKER_FENCED,
     COMMIT_FAILED,
@@ -184,6 +184,14 @@ MODE = FailureMode(
     symptom_sources=("java_client", "librdkafka", "kafka_python", "aiokafka", "sarama", "kafkajs", "franz_go"),
     signs=(COMMIT_TIMED_OUT,),
     layer=Layer.CLUSTER,
+    panels=(
+        Panel(
+            id="leaders",
+            title="Partitions that each broker leads",
+            marks=("settling", "election", "preferred election", "new controller"),
+            wide=True,
+        ),
+    ),
     settings=(
         ("consumer", "default.api.timeout.ms"),
         ("streams", "task.timeout.ms"),

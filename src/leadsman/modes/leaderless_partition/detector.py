@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as names
 from leadsman.modes.leaderless_partition.consumers import consumers_of
-from leadsman.modes.leaderless_partition.leaders import CHANGES, LEADERS_OF, LED, captures_of
+from leadsman.modes.leaderless_partition.leaders import (
+    CHANGES,
+    ELECTIONS,
+    LEADERS_OF,
+    LED,
+    SCRAPED,
+    SETTLING,
+    SPANS,
+    captures_of,
+)
 from leadsman.pipeline.shapes import EVIDENCE, OBSERVATION, Detection, accounted, first_lines, map_of, settled, table
 
 if TYPE_CHECKING:
@@ -47,7 +56,17 @@ def detect(
         },
     ):
         found[list(steps)[-1]] = settled(table(found, steps))
-    points = {"led": LED, "changes": CHANGES, "leaders": LEADERS_OF, "lives": LIVES, "points": POINTS}
+    points = {
+        "led": LED,
+        "changes": CHANGES,
+        "spans": SPANS,
+        "leaders": LEADERS_OF,
+        "scraped": SCRAPED,
+        "elections": ELECTIONS,
+        "settling": SETTLING,
+        "lives": LIVES,
+        "points": POINTS,
+    }
     return Detection(table(found, _links()), table(found, points), tuple(found.values())[1:])
 
 
@@ -258,6 +277,9 @@ LIVES = """
 
 POINTS = """
     SELECT capture, subject, outcome, since, at, value FROM leaders
+    UNION ALL SELECT capture, subject, outcome, since, at, value FROM scraped
+    UNION ALL SELECT capture, subject, outcome, since, at, value FROM elections
+    UNION ALL SELECT capture, subject, outcome, since, at, value FROM settling
     UNION ALL SELECT capture, subject, outcome, since, at, value FROM lives
     UNION ALL SELECT capture, inline(at_hosts) FROM captures
 """

@@ -103,18 +103,53 @@ LED = f"""
 CHANGES = """
     SELECT capture, at, broker, sum(change) AS change
     FROM (
-        SELECT capture, at, inline(array(struct(leader AS broker, 1 AS change), struct(before AS broker, -1 AS change)))
+        SELECT capture, date_trunc('SECOND', at) AS at,
+            inline(array(struct(leader AS broker, 1 AS change), struct(before AS broker, -1 AS change)))
         FROM led WHERE before IS NULL OR before <> leader
     )
     WHERE broker IS NOT NULL AND broker <> 'none'
     GROUP BY capture, at, broker
 """
+"""By the second: a large cluster's elections take place at thousands of different milliseconds."""
 
-LEADERS_OF = f"""
-    SELECT capture, concat('broker ', broker) AS subject, '{LEADERS}' AS outcome, at AS since,
-        coalesce(lead(at) OVER of_broker, max(at) OVER (PARTITION BY capture)) AS at,
-        CAST(sum(change) OVER of_broker AS DOUBLE) AS value
+SPANS = """
+    SELECT capture, concat('broker ', broker) AS subject, at AS since,
+        coalesce(lead(at) OVER of_broker, max(at) OVER (PARTITION BY capture)) AS until,
+        CAST(sum(change) OVER of_broker AS DOUBLE) AS led
     FROM changes
     WINDOW of_broker AS (PARTITION BY capture, broker ORDER BY at)
 """
 """How many partitions each broker led, and from when to when: a running sum of gains and losses."""
+
+LEADERS_OF = f"""
+    SELECT capture, subject, '{LEADERS}' AS outcome, CAST(NULL AS TIMESTAMP) AS since,
+        explode(array(since, until)) AS at, led AS value
+    FROM spans
+"""
+"""Both ends of each span: between them the count stood still, and is drawn so."""
+
+SCRAPED = f"""
+    SELECT capture, subject, '{LEADERS}' AS outcome, CAST(NULL AS TIMESTAMP) AS since, at, value
+    FROM events
+    WHERE name = '{names.METRIC}' AND at IS NOT NULL AND subject IS NOT NULL
+        AND lower(replace(labels['metric'], '_', '')) LIKE '%replicamanagerleadercount%'
+        AND capture NOT IN (SELECT capture FROM changes)
+"""
+"""The same as brokers' metrics tell it, where no log and no snapshot does."""
+
+ELECTIONS = f"""
+    SELECT capture, subject, CASE name
+            WHEN '{names.LEADERS_MOVED}' THEN 'election'
+            WHEN '{names.PREFERRED_ELECTION}' THEN 'preferred election'
+            ELSE 'new controller' END AS outcome,
+        CAST(NULL AS TIMESTAMP) AS since, at, value
+    FROM events
+    WHERE at IS NOT NULL AND (name IN ({quoted(names.LEADERS_MOVED, names.CONTROLLER_ELECTED)})
+        OR (name = '{names.PREFERRED_ELECTION}' AND coalesce(value, 1) > 0))
+"""
+
+SETTLING = """
+    SELECT capture, 'cluster' AS subject, 'settling' AS outcome, struck_at AS since, settled_at AS at,
+        settling_seconds AS value
+    FROM captures WHERE settled_at > struck_at
+"""
