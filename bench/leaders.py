@@ -74,8 +74,8 @@ class Partition:
         return (
             f"[{when}] INFO [Broker id={leader}] Leader {self.topic}-{self.number} with topic id "
             "Some(uDGFWPtnROCz1Zk7dxet7w) starts at leader epoch 1 from offset 85 with partition epoch 1, high "
-            f"watermark 85, ISR [{isr}], adding replicas [] and removing replicas [] . Previous leader Some({LOST}) and previous "
-            "leader epoch was 0. (state.change.logger)\n"
+            f"watermark 85, ISR [{isr}], adding replicas [] and removing replicas [] . Previous leader Some({LOST}) "
+            "and previous leader epoch was 0. (state.change.logger)\n"
         )
 
 

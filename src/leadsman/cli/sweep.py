@@ -155,7 +155,8 @@ def _written(journal: Journal, axes: Sequence[Axis], cells: Sequence[Cell], *, o
     told = json.dumps(sweep.as_json(found, journal.about), indent=2) + "\n"
     table = sweep.as_csv(found, axes)
     page = sweep_page.page(found, axes, about=journal.about, wanted=len(cells))
-    for name, text in (("sweep.json", told), ("sweep.csv", table), ("sweep.html", page)):
+    files = {"sweep.json": told, "sweep.csv": table, "sweep.html": page, "sweep.md": sweep.as_markdown(found, axes)}
+    for name, text in files.items():
         (out / name).write_text(text, encoding="utf-8")
     if form == "console":
         _show(found, axes, out)

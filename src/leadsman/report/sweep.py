@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from leadsman.lab.sweep.conclusion import MILLISECONDS
-from leadsman.lab.sweep.grid import SPAN, shown
+from leadsman.lab.sweep.grid import SPAN
 from leadsman.model import Cell as Square
 from leadsman.report.grid import Grid
 from leadsman.words import count, duration
@@ -122,37 +122,50 @@ def as_json(found: Conclusion, about: About) -> dict[str, Any]:
 
 
 def as_markdown(found: Conclusion, axes: Sequence[Axis]) -> str:
-    """Write the table for a document."""
-    table = rows(found, axes)
-    names = list(table[0]) if table else ["who"]
-    lines = [names, ["---"] * len(names), *(list(row.values()) for row in table)]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+    """Write what was found and the heat map as a table, for a document."""
+    drawn = heat(found, axes)
+    cells = (("" if each is None else _told(each) for each in row) for row in drawn.cells)
+    table = [[name, *row] for name, row in zip(drawn.rows, cells, strict=True)]
+    lines = [["", *drawn.columns], ["---"] * (len(drawn.columns) + 1), *table]
+    said = "".join(f"- {sentence}\n" for sentence in sentences(found))
+    return said + "\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _told(square: Square) -> str:
+    return f"**{square.outcome}**" if square.trouble else square.outcome
 
 
 def heat(found: Conclusion, axes: Sequence[Axis]) -> Grid:
-    """Arrange the cells as a map: the setting that decides across, who it is and all others down."""
-    across = _across(found, axes)
-    squares = {(_down(each, across), dict(each.cell.settings).get(across.name, "")): each for each in found.results}
-    down = tuple(dict.fromkeys(row for row, _ in squares))
-    cells = tuple(tuple(_square(squares.get((row, value)), row, value) for value in across.values) for row in down)
+    """Arrange the cells as a map: the setting that decides across, who it is and other deciding ones down.
+
+    Cells that differ only in settings that change nothing are put together: the table below holds each.
+    """
+    across, *others = _deciding(found, axes)
+    squares: dict[tuple[str, str], list[Result]] = {}
+    for each in found.results:
+        squares.setdefault((_down(each, others), dict(each.cell.settings)[across.name]), []).append(each)
+    down = tuple(sorted(dict.fromkeys(row for row, _ in squares)))
+    cells = tuple(tuple(_square(squares.get((row, value), []), row, value) for value in across.values) for row in down)
     heads = tuple(f"{across.name} {written(across.name, value)}" for value in across.values)
     return Grid(down, heads, cells, "")
 
 
-def _across(found: Conclusion, axes: Sequence[Axis]) -> Axis:
+def _deciding(found: Conclusion, axes: Sequence[Axis]) -> list[Axis]:
+    """Return the settings that decide for anybody; the first one where none does, for there must be columns."""
     deciding = {each.setting for each in found.effects if each.decides}
-    return next((each for each in axes if each.name in deciding), axes[0])
+    return [each for each in axes if each.name in deciding] or [axes[0]]
 
 
-def _down(result: Result, across: Axis) -> str:
-    others = {name: written(name, value) for name, value in result.cell.settings if name != across.name}
-    return ", ".join(filter(None, (result.who, shown(others))))
+def _down(result: Result, others: Sequence[Axis]) -> str:
+    settings = dict(result.cell.settings)
+    return ", ".join((result.who, *(f"{each.name} {written(each.name, settings[each.name])}" for each in others)))
 
 
-def _square(result: Result | None, row: str, column: str) -> Square | None:
-    if result is None:
+def _square(some: Sequence[Result], row: str, column: str) -> Square | None:
+    if not some:
         return None
-    healed = f"healed {duration(result.waited)}"
-    outcome = healed if result.safe else f"{result.repeats - result.survived} of {result.repeats} dead"
-    says = f"{count(result.lost)} lost, {count(result.duplicated)} duplicated"
-    return Square(row=row, column=column, outcome=outcome, trouble=not result.safe, says=says)
+    played, survived = sum(each.repeats for each in some), sum(each.survived for each in some)
+    waits = [duration(round(each.waited)) for each in sorted(some, key=lambda each: each.waited)]
+    healed = f"healed {waits[0]}" if waits[0] == waits[-1] else f"healed {waits[0]} to {waits[-1]}"
+    outcome = healed if survived == played else f"{played - survived} of {played} dead"
+    return Square(row=row, column=column, outcome=outcome, trouble=survived < played)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from leadsman.lab.sweep.grid import Axis
     from leadsman.lab.sweep.journal import About
 
-CAPTION = "One square for each client and combination of values; it is red where any repeat did not survive."
+CAPTION = "A square is red where any try did not survive. Settings that change nothing are put together."
 
 
 def page(found: Conclusion, axes: Sequence[Axis], *, about: About, wanted: int) -> str:

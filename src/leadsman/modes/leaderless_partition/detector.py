@@ -281,5 +281,5 @@ POINTS = """
     UNION ALL SELECT capture, subject, outcome, since, at, value FROM elections
     UNION ALL SELECT capture, subject, outcome, since, at, value FROM settling
     UNION ALL SELECT capture, subject, outcome, since, at, value FROM lives
-    UNION ALL SELECT capture, inline(at_hosts) FROM captures
+    UNION ALL SELECT capture, inline(at_hosts) FROM (SELECT capture, first(at_hosts) AS at_hosts FROM judged GROUP BY 1)
 """

@@ -149,7 +149,7 @@ ELECTIONS = f"""
 """
 
 SETTLING = """
-    SELECT capture, 'cluster' AS subject, 'settling' AS outcome, struck_at AS since, settled_at AS at,
+    SELECT DISTINCT capture, 'cluster' AS subject, 'settling' AS outcome, struck_at AS since, settled_at AS at,
         settling_seconds AS value
-    FROM captures WHERE settled_at > struck_at
+    FROM judged WHERE settled_at > struck_at
 """
