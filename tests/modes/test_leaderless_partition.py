@@ -91,3 +91,38 @@ def test_a_clock_that_leapt_tells_how_long_the_host_stood_still(capture: Path, f
     finding = found(capture)
 
     assert finding.figures["jumped"] == pytest.approx(30.412345)
+
+
+TOPICS = (
+    "Topic: orders\tTopicId: GCRee9CMQFK3aR-b2B7Mew\tPartitionCount: 2\tReplicationFactor: 3\tConfigs: \n"
+    "\tTopic: orders\tPartition: 0\tLeader: 1\tReplicas: 3,1,2\tIsr: 1,2\tElr: \tLastKnownElr: \n"
+    "\tTopic: orders\tPartition: 1\tLeader: 2\tReplicas: 3,2,1\tIsr: 2,1\tElr: \tLastKnownElr: \n"
+)
+GROUPS = """
+Consumer group 'billing' has no active members.
+
+GROUP           TOPIC           PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG             CONSUMER-ID     HOST            CLIENT-ID
+billing         orders          0          74              351             277             -               -               -
+billing         orders          1          73              350             277             -               -               -
+"""  # noqa: E501 - lines as Kafka's tool prints them
+
+
+def test_what_a_person_pastes_beside_the_log_of_a_consumer_gives_the_same_verdict(tmp_path: Path, found) -> None:
+    shutil.copytree(FROZEN / "clients", tmp_path / "pasted" / "logs")
+    (tmp_path / "pasted" / "describe.txt").write_text(TOPICS)
+    (tmp_path / "pasted" / "groups.txt").write_text(GROUPS)
+
+    finding = found(tmp_path / "pasted")
+
+    assert finding.verdict is Verdict.PRESENT
+    assert (finding.figures["abandoned"], finding.figures["behind"]) == (1, 277)
+    assert "1 group has no member left and lag, up to 277 records" in finding.chain[2].says
+
+
+def test_the_log_of_one_consumer_alone_is_enough(tmp_path: Path, found) -> None:
+    (tmp_path / "pasted").mkdir()
+    shutil.copy(FROZEN / "clients" / "billing.log", tmp_path / "pasted" / "1.log")
+
+    finding = found(tmp_path / "pasted")
+
+    assert finding.verdict is Verdict.PRESENT

@@ -84,6 +84,10 @@ MODE = FailureMode(
                 "{dead_threads:count thread of Kafka Streams|threads of Kafka Streams} among them.",
                 "{stuck:count consumer|consumers} neither ended nor went on.",
                 "Nothing in the log tells of a consumer that joined the group again.",
+                (
+                    "{abandoned:count group has|groups have} no member left and lag, up to {behind:count record records} "
+                    "in a partition."
+                ),
             ),
             contradicted=("The consumer went on.",),
             not_visible=("No log shows what became of the consumer.",),

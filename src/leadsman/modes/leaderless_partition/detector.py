@@ -108,6 +108,8 @@ OF_THE_CAPTURE = (
     "broker_lines",
     "stopping",
     "unreplicated",
+    "abandoned",
+    "behind",
 )  # fmt: skip - a list of names
 
 POOLED = f"""
@@ -148,6 +150,8 @@ WHERE_ANY = (
     "unreplicated",
     "refilled",
     "frozen",
+    "abandoned",
+    "behind",
 )  # fmt: skip - a list of names
 """Figures that are left out where they are 0, and the sentences about them with them."""
 

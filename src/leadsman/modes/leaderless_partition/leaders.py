@@ -23,6 +23,9 @@ MOVED = f"name IN ({quoted(names.LEADERS_MOVED, names.BROKER_FENCED, names.PARTI
 REFUSED = (
     f"name = '{names.WRITE_REFUSED}' OR labels['error'] IN ('NOT_ENOUGH_REPLICAS', 'NOT_ENOUGH_REPLICAS_AFTER_APPEND')"
 )
+ABANDONED = f"name = '{names.GROUP_LAG}' AND value > 0 AND labels['member'] IS NULL"
+"""Nobody is left who would read what this group has not read."""
+
 OF_HOST = f"name IN ({quoted(names.HOST_MAINTENANCE, names.CLOCK_JUMPED)})"
 WHAT_HAPPENED = (
     f"struct(concat('host ', coalesce(labels['host'], subject)) AS subject, "
@@ -75,6 +78,8 @@ def captures_of(*, near: float) -> Mapping[str, str]:
                 max(IF(name = '{names.CLOCK_JUMPED}' AND {near_loss}, value, NULL)) AS jumped,
                 count_if(name = '{names.PREFERRED_ELECTION}' AND at >= struck_at) AS refilled,
                 count_if({REFUSED}) AS unreplicated,
+                count(DISTINCT IF({ABANDONED}, labels['group'], NULL)) AS abandoned,
+                max(IF({ABANDONED}, value, NULL)) AS behind,
                 coalesce(sum(IF({OF_BROKER}, value, 0)), 0) AS broker_lines
             FROM events LEFT JOIN struck USING (capture) GROUP BY capture
         """,
