@@ -85,8 +85,8 @@ MODE = FailureMode(
                 "{stuck:count consumer|consumers} neither ended nor went on.",
                 "Nothing in the log tells of a consumer that joined the group again.",
                 (
-                    "{abandoned:count group has|groups have} no member left and lag, up to {behind:count record records} "
-                    "in a partition."
+                    "{abandoned:count group has|groups have} no member left and lag, up to "
+                    "{behind:count record records} in a partition."
                 ),
             ),
             contradicted=("The consumer went on.",),
