@@ -131,7 +131,7 @@ def panel_svg(drawn: Drawn, *, prefix: str, title: str, description: str) -> str
             said = written(value, drawn.panel.unit)
             axes.text(0, value + 0.03 * drawn.top, said, transform=axes.get_yaxis_transform(), fontsize=8, zorder=5)
         for mark in drawn.marks:
-            _draw_mark(axes, mark, drawn.top)
+            _draw_mark(axes, mark, drawn.top, (min(times), max(times)))
         for number, line in enumerate(drawn.lines):
             _draw_values(axes, line, colour="calm" if drawn.panel.had else "bad", style=STYLES[number % len(STYLES)])
         if wide and len(drawn.lines) > 1:
@@ -141,7 +141,7 @@ def panel_svg(drawn: Drawn, *, prefix: str, title: str, description: str) -> str
         return dressed(drawing(figure), prefix=prefix, title=title, description=description)
 
 
-def _draw_mark(axes: Axes, mark: Mark, top: float) -> None:
+def _draw_mark(axes: Axes, mark: Mark, top: float, reach: tuple[float, float]) -> None:
     """Draw a band with its length where it lasts, else a line; its name stands above the values."""
     since, until = mark.since.timestamp(), mark.at.timestamp()
     if until > since:
@@ -152,7 +152,9 @@ def _draw_mark(axes: Axes, mark: Mark, top: float) -> None:
         said, height = mark.says, 1.2
     place = (since, height * top)
     look: dict[str, Any] = {"fontsize": 8, "color": COLOURS["limit" if until > since else "soft"], "parse_math": False}
-    axes.annotate(said, place, xytext=(3, 0), textcoords="offset points", zorder=5, **look)
+    at_the_end = since > reach[0] + 0.8 * (reach[1] - reach[0])
+    look |= {"xytext": (-3 if at_the_end else 3, 0), "ha": "right" if at_the_end else "left"}
+    axes.annotate(said, place, textcoords="offset points", zorder=5, **look)
 
 
 def _name_lines(axes: Axes, drawn: Drawn) -> None:

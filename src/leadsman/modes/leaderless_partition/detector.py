@@ -262,7 +262,12 @@ def _of_captures() -> str:
             {map_of(("dead_version", "action", "decided_by"), "string")} AS facts,
             CAST(array() AS array<{EVIDENCE}>) AS evidence,
             inline(array({rows}))
-        FROM (SELECT *, IF(unanswered >= {SILENT_SECONDS}, unanswered, 0) AS frozen FROM pooled)
+        FROM (
+            SELECT * EXCEPT (healed_patience),
+                IF(healed_patience > patience, healed_patience, 0) AS healed_patience,
+                IF(unanswered >= {SILENT_SECONDS}, unanswered, 0) AS frozen
+            FROM pooled
+        )
     """
 
 

@@ -119,9 +119,11 @@ CHANGES = """
 
 SPANS = """
     SELECT capture, concat('broker ', broker) AS subject, at AS since,
-        coalesce(lead(at) OVER of_broker, max(at) OVER (PARTITION BY capture)) AS until,
+        coalesce(
+            lead(at) OVER of_broker - INTERVAL 1 MILLISECOND, greatest(max(at) OVER (PARTITION BY capture), ended_at)
+        ) AS until,
         CAST(sum(change) OVER of_broker AS DOUBLE) AS led
-    FROM changes
+    FROM changes LEFT JOIN (SELECT capture, max(last_seen) AS ended_at FROM judged GROUP BY capture) USING (capture)
     WINDOW of_broker AS (PARTITION BY capture, broker ORDER BY at)
 """
 """How many partitions each broker led, and from when to when: a running sum of gains and losses."""
