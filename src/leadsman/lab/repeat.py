@@ -35,7 +35,8 @@ from leadsman.lab.reproduce import run
 mode, variant, client, out = sys.argv[1:]
 experiment = import_module(f"leadsman.modes.{mode}.scenario").EXPERIMENT
 outcome = run(experiment, out=Path(out), variant=variant, client=client)
-print(json.dumps({"harm": dict(outcome.harm)}))
+endured = experiment.endured if variant == "cured" else ()
+print(json.dumps({"harm": {kind: count for kind, count in outcome.harm.items() if kind not in endured}}))
 """
 
 
