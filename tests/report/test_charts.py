@@ -91,8 +91,10 @@ def test_the_same_finding_is_drawn_in_the_same_bytes(finding, lanes):
 
 @pytest.mark.parametrize(("shortest", "longest"), [(0.8, 5.5), (0.004, 0.02), (90, 100_000), (400, 700)])
 def test_an_axis_of_lengths_has_some_ticks_whatever_its_range(shortest, longest, finding):
+    first = finding.points[0]
     points = [
-        replace(finding.points[0], since=finding.points[0].at - timedelta(seconds=s)) for s in (shortest, longest)
+        replace(first, since=first.at - timedelta(seconds=seconds), outcome=outcome)
+        for seconds, outcome in ((shortest, "unharmed"), (longest, "failed"))
     ]
 
     labels = texts(drawn_gaps(points, {}))

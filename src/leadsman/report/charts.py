@@ -231,6 +231,7 @@ def _time_axis(axes: Axes, since: float, until: float, *, most: int = MOST_TICKS
     margin = max((until - since) * 0.012, 0.5)
     ticks = [n * step for n in range(ceil(since / step), floor((until - 4 * margin) / step) + 1)]
     with_room = [tick for tick in ticks if tick - since > 3 * margin]  # further left a date would be cut
+    ticks = with_room if len(with_room) >= FEWEST_TICKS else ticks
     dated = {*with_room[:1], *(tick for tick in with_room if tick % DAY == 0)}
     axes.set_xlim(since - margin, until + margin)
     axes.xaxis.set_major_locator(FixedLocator(ticks))

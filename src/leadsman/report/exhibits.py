@@ -130,11 +130,16 @@ def _between(gaps: Sequence[Span], first: datetime, last: datetime) -> tuple[Spa
 
 
 def gaps(points: Sequence[Point], figures: Mapping[str, float | str], at_most: int) -> Gaps | None:
-    """Set gaps against outcomes, each kind with half of the room. None where no gap was measured."""
+    """Set gaps against outcomes, each kind with half of the room. None where no gap was measured.
+
+    Also where there is nothing to compare troubled ones with: they are the length of stalls then, no quiet gaps.
+    """
     measured = [Gap(seconds, point.outcome) for point in points if (seconds := length(point)) and seconds > 0]
     if not measured:
         return None
     trouble, calm = ([gap for gap in measured if is_trouble(gap) is wanted] for wanted in (True, False))
+    if not calm and not _limited(figures):
+        return None
     room = max(at_most - min(len(calm), at_most // 2), 1)
     kept = _spread(trouble, room)
     kept += _spread(calm, at_most - len(kept))
@@ -145,6 +150,11 @@ def gaps(points: Sequence[Point], figures: Mapping[str, float | str], at_most: i
         hops=hops(figures),
         left_out=len(measured) - len(kept),
     )
+
+
+def _limited(figures: Mapping[str, float | str]) -> bool:
+    """Tell whether a limit was inferred or is known on the path."""
+    return bool(_seconds(figures, "limit_low") or _seconds(figures, "limit_high") or hops(figures))
 
 
 def _spread(gaps: Sequence[Gap], at_most: int) -> list[Gap]:

@@ -84,7 +84,14 @@ def _drawn(panel: Panel, points: Sequence[Point], at_most: int) -> Drawn:
             by_subject.setdefault(point.subject, []).append((point.at, point.value))
     lines = [Line(subject, tuple(sorted(values))) for subject, values in by_subject.items()]
     highest_first = sorted(lines, key=lambda line: (-max(value for _, value in line.values), line.subject))
-    return Drawn(panel, tuple(highest_first[:at_most]), max(len(lines) - at_most, 0), _marks(panel, points))
+    marks = _within(_marks(panel, points), lines)
+    return Drawn(panel, tuple(highest_first[:at_most]), max(len(lines) - at_most, 0), marks)
+
+
+def _within(marks: Sequence[Mark], lines: Sequence[Line]) -> tuple[Mark, ...]:
+    """Leave out what happened before the first value or after the last."""
+    times = [time for line in lines for time, _ in line.values]
+    return tuple(mark for mark in marks if times and mark.at >= min(times) and mark.since <= max(times))
 
 
 def _marks(panel: Panel, points: Sequence[Point]) -> tuple[Mark, ...]:
