@@ -1,0 +1,101 @@
+"""Several incidents in one capture, and several clusters in one call: each finding has its own subjects."""
+
+import shutil
+from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from leadsman.catalogue import Mode, every_mode
+from leadsman.model import Diagnosis, Finding, Verdict
+
+pytestmark = pytest.mark.spark
+
+FOUR = Path(__file__).parent / "recorded" / "four-at-once"
+PAIRS = [pytest.param(pair, id="-".join(mode.name for mode in pair)) for pair in combinations(every_mode(), 2)]
+
+
+@pytest.fixture(scope="module")
+def four(diagnosed: Callable[..., list[Diagnosis]]) -> Diagnosis:
+    """All four incidents, recorded on one cluster."""
+    (diagnosis,) = diagnosed([FOUR])
+    return diagnosis
+
+
+@pytest.fixture(scope="module")
+def merged(diagnosed, tmp_path_factory) -> dict[tuple[str, ...], Diagnosis]:
+    """Of each two modes a broken recording, both in one folder."""
+    folders = {}
+    for first, second in combinations(every_mode(), 2):
+        folder = tmp_path_factory.mktemp("merged")
+        for mode in (first, second):
+            shutil.copytree(_recording(mode), folder / mode.name, ignore=shutil.ignore_patterns("manifest.json"))
+        folders[first.name, second.name] = folder
+    return dict(zip(folders, diagnosed(list(folders.values())), strict=True))
+
+
+def _recording(mode: Mode) -> Path:
+    return next(path for path in mode.recordings() if path.name.startswith("broken"))
+
+
+def finding(diagnosis: Diagnosis, mode: str) -> Finding:
+    (found,) = [each for each in diagnosis.findings if each.mode == mode]
+    return found
+
+
+def affected(diagnosis: Diagnosis, mode: str) -> set[str]:
+    named = finding(diagnosis, mode).subjects["affected"]
+    assert isinstance(named, list)
+    return set(named)
+
+
+def test_four_incidents_at_once_on_one_cluster_are_all_present(four):
+    assert set(four.verdicts.values()) == {Verdict.PRESENT}
+
+
+@pytest.mark.parametrize(
+    ("mode", "subjects"),
+    [
+        ("idle_disconnect", {"clients/idle-1.log"}),
+        ("leaderless_partition", {"clients/billing.log", "clients/orders-stream.log"}),
+        ("producer_id_leak", {"topic clicks"}),
+        ("stale_neighbour", {"worker-3 (10.20.4.57) -> broker-1 (10.20.4.11):9092"}),
+    ],
+)
+def test_each_of_four_incidents_has_its_own_subjects(mode, subjects, four):
+    assert affected(four, mode) == subjects
+
+
+def test_a_cause_accounts_for_its_symptoms_and_they_are_not_listed_as_unexplained(four):
+    known = {name for mode in every_mode() for name in mode.card.explains}
+
+    storm = {each.name: each.count for each in finding(four, "leaderless_partition").accounts_for}
+
+    assert storm["connection.refused"] > 10
+    assert not [group for group in four.unexplained if group.kind in known]
+
+
+def test_what_is_one_incidents_symptom_is_no_failure_of_another(four):
+    lost = finding(four, "idle_disconnect").figures["failures"]
+
+    assert lost == 3
+
+
+def test_two_clusters_given_together_keep_their_incidents_apart(diagnosed):
+    modes = [mode for mode in every_mode() if mode.name in {"idle_disconnect", "leaderless_partition"}]
+
+    found = diagnosed([_recording(mode) for mode in modes])
+
+    assert [[each.mode for each in one.findings if each.verdict is Verdict.PRESENT] for one in found] == [
+        [mode.name] for mode in modes
+    ]
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_the_incidents_of_any_two_modes_are_both_found_where_they_are_in_one_folder(pair, merged):
+    together = merged[tuple(mode.name for mode in pair)]
+
+    present = {name for name, verdict in together.verdicts.items() if verdict is Verdict.PRESENT}
+
+    assert present == {mode.name for mode in pair}
