@@ -58,7 +58,7 @@ def test_four_incidents_at_once_on_one_cluster_are_all_present(four):
     ("mode", "subjects"),
     [
         ("idle_disconnect", {"clients/idle-1.log"}),
-        ("leaderless_partition", {"clients/billing.log", "clients/orders-stream.log"}),
+        ("leaderless_partition", {"clients/billing.log"}),
         ("producer_id_leak", {"topic clicks"}),
         ("stale_neighbour", {"worker-3 (10.20.4.57) -> broker-1 (10.20.4.11):9092"}),
     ],

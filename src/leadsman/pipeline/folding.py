@@ -41,6 +41,9 @@ NODE = "coalesce(try_cast(labels['coordinator'] AS BIGINT), try_cast(labels['nod
 SERVER = f"CAST(IF({NODE} > 1000000000, {COORDINATOR_BASE} - {NODE}, {NODE}) AS STRING)"
 """The broker that a line names. Java clients number a coordinator's connection as 2147483647 less its broker."""
 
+ADDRESS = "regexp_replace(labels['address'], '^[^/]*/', '')"
+"""Java writes name/address:port; what was asked by address alone names no number."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
@@ -187,7 +190,7 @@ def _row(claim: Claim) -> tuple[object, ...]:
 
 HELD = "struct(rank, mode, names, server, since, until)"
 FITS = (
-    f"array_contains(c.names, name) AND (c.server IS NULL OR c.server = {SERVER}) AND "
+    f"array_contains(c.names, name) AND (c.server IS NULL OR c.server IN ({SERVER}, {ADDRESS})) AND "
     "coalesce(at >= c.since, true) AND coalesce(at <= c.until, true)"
 )
 STEPS = {

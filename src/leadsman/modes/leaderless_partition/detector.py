@@ -190,11 +190,17 @@ ACCOUNTS = {
             LEFT JOIN back USING (capture, broker)
         GROUP BY capture, broker
     """,
+    "addresses": """
+        SELECT DISTINCT capture, labels['node'] AS broker, regexp_replace(labels['address'], '^[^/]*/', '') AS address
+        FROM events WHERE labels['address'] IS NOT NULL AND labels['node'] IS NOT NULL
+    """,
+    "at_address": "SELECT missing.*, address FROM missing JOIN addresses USING (capture, broker)",
     "moving": """
         SELECT capture, since - INTERVAL 2 SECONDS AS since, until + INTERVAL 30 SECONDS AS until FROM pooled
     """,
     "for_mourners": accounted("mourners", who="subject"),
     "for_broker": accounted("missing", server="broker", names=OF_THE_BROKER),
+    "for_address": accounted("at_address", server="address", names=OF_THE_BROKER),
     "for_cluster": accounted("moving", names=OF_THE_CLUSTER),
 }
 """What the loss of a broker accounts for: of consumers that felt it, healed or not, and of whoever names it."""
@@ -212,7 +218,8 @@ def _links() -> Mapping[str, str]:
         "held": _of_captures(),
         **ACCOUNTS,
         "observations": " UNION ALL ".join(
-            f"SELECT {columns} FROM {each}" for each in ("linked", "held", "for_mourners", "for_broker", "for_cluster")
+            f"SELECT {columns} FROM {each}"
+            for each in ("linked", "held", "for_mourners", "for_broker", "for_address", "for_cluster")
         ),
     }
 
