@@ -62,9 +62,7 @@ class Recorder:
     def copy(self, path: Path, file: str, *, source: str, command: str) -> None:
         """Add a copy of a file, its folder's name made neutral; say in the manifest if there is none."""
         try:
-            text = path.read_text(encoding="utf-8", errors="surrogateescape")
-            for name, neutral in neutral_names(self.working_folder, path.parent).items():
-                text = text.replace(name, neutral)
+            text = self._neutral(path.read_text(encoding="utf-8", errors="surrogateescape"), path.parent)
         except OSError as error:
             self._absent.append(Absent(what=file, why=error.strerror or str(error)))
         else:
@@ -79,8 +77,13 @@ class Recorder:
         """Append the files of a capture that `leadsman collect` made."""
         manifest = read_manifest(capture)
         for item in manifest.items if manifest else ():
-            text = (capture / item.file).read_text(encoding="utf-8", errors="surrogateescape")
+            text = self._neutral((capture / item.file).read_text(encoding="utf-8", errors="surrogateescape"), capture)
             self._append(item.file, text, source=item.source, command=item.command)
+
+    def _neutral(self, text: str, folder: Path) -> str:
+        for name, neutral in neutral_names(self.working_folder, folder).items():
+            text = text.replace(name, neutral)
+        return text
 
     def _append(self, file: str, text: str, *, source: str, command: str) -> None:
         path = self.folder / file

@@ -124,9 +124,9 @@ def accounted(
     """Return the query for whose events the findings of `source` account for, from its `since` to its `until`.
 
     The events are those of the card's `explains`, or of `names` alone: of the subject `who`, where there is one; of
-    lines that name the broker `server` by number or address, where there is one; without either of the whole capture. `subject` is whose
-    finding it is; of `*` the whole mode's. A bound that is null is none. Without such rows a finding accounts for what
-    its own subjects wrote while it lasted.
+    lines that name the broker `server` by number or address, where there is one; without either of the whole capture.
+    `subject` is whose finding it is; of `*` the whole mode's. A bound that is null is none. Without such rows a finding
+    accounts for what its own subjects wrote while it lasted.
     """
     listed = f"'{','.join(names)}'" if names else "NULL"
     facts = f"map('who', {who}, 'server', CAST({server} AS STRING), 'names', {listed})"
