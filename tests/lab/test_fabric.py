@@ -27,6 +27,9 @@ SERVER_6, CLIENT_6 = "fd00:10:20:4::11", "fd00:10:20:4::57"
 DEAD, NEW = "02:5a:10:00:00:0a", "02:5a:10:00:00:0b"
 PORT, BALANCED = 9042, 9094
 
+WITHOUT_RIGHTS = ("setpriv", "--bounding-set=-all,+setfcap", "--inh-caps=-all")
+"""A user namespace stands for root's rights. CAP_SETFCAP stays, because the kernel asks it of whoever is user 0."""
+
 SERVE = f"""
 import selectors, socket
 ready = selectors.DefaultSelector()
@@ -181,12 +184,24 @@ def test_nothing_is_left_of_a_fabric(fabric: Fabric) -> None:
 
 
 def test_it_works_without_the_rights_of_root() -> None:
-    """A user namespace stands for them. CAP_SETFCAP stays, because the kernel asks it of whoever is user 0."""
-    command = ["setpriv", "--bounding-set=-all,+setfcap", "--inh-caps=-all", sys.executable, "-c", UNPRIVILEGED]
+    command = [*WITHOUT_RIGHTS, sys.executable, "-c", UNPRIVILEGED]
 
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
     assert "10.20.4.1/24" in ran.stdout, ran.stderr
+
+
+@pytest.mark.long
+def test_a_whole_experiment_works_without_the_rights_of_root(tmp_path: Path) -> None:
+    """Brokers, clients, packet captures: the kernel's threshold is the one thing that is root's."""
+    words = ["reproduce", "stale_neighbour", "--client", "confluent-kafka", "--no-diagnose", "--out", tmp_path / "run"]
+    command = [*WITHOUT_RIGHTS, sys.executable, "-m", "leadsman", *words]
+
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
+    hosts = (tmp_path / "run" / "host" / "neighbours.txt").read_text()
+
+    assert "Harm: 1 lost" in ran.stdout, ran.stderr
+    assert f"{CLIENT} dev e0 lladdr {DEAD}" in hosts
 
 
 def test_where_no_namespace_can_be_made_it_says_what_is_missing() -> None:
