@@ -62,8 +62,8 @@ def of(share: float) -> Size:
     )
 
 
-def make(folder: Path, size: Size) -> Path:
-    """Fill `folder`, which must not exist yet, with a capture of this size."""
+def make(folder: Path, size: Size, logs: Path) -> Path:
+    """Fill `folder`, which must not exist yet, with a capture of this size. `logs` keeps the logs that are copied."""
     jobs: list[tuple[Callable[..., None], tuple[object, ...]]] = [
         (_hosts, (folder, size, part)) for part in range(PARTS)
     ]
@@ -71,7 +71,7 @@ def make(folder: Path, size: Size) -> Path:
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         for done in [pool.submit(job, *arguments) for job, arguments in jobs]:
             done.result()
-    _logs(folder, size)
+    _logs(folder, size, logs)
     return folder
 
 
@@ -258,8 +258,8 @@ def _fleet(number: int) -> Iterator[str]:
         yield f"{20_000_000 + number * IDS_A_PARTITION + producer}\t0\t-1\t{100_000 + producer}\t{end - producer}\tNone\t\n"
 
 
-def _logs(folder: Path, size: Size) -> None:
+def _logs(folder: Path, size: Size, logs: Path) -> None:
     """Copy the same made-up logs under other names until they are as many as wanted."""
-    base = generate(folder.parent / "logs", BASE_MEGABYTES, BASE_WRITERS)
+    base = generate(logs, BASE_MEGABYTES, BASE_WRITERS)
     for copy in range(size.megabytes // BASE_MEGABYTES):
         shutil.copytree(base, folder / "logs" / f"zone-{copy:02d}")

@@ -64,6 +64,7 @@ def main() -> None:
     table = "\n".join(_table(measured))
     print(table)
     if not arguments.share:
+        shutil.rmtree(CACHE)
         PAGE.write_text(between(PAGE.read_text(encoding="utf-8"), MARKS, table), encoding="utf-8")
 
 
@@ -76,8 +77,7 @@ def _arguments() -> argparse.Namespace:
 def _measured(size: cluster.Size) -> Measured:
     CACHE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="capture-", dir=CACHE) as place:
-        capture = cluster.make(Path(place) / "capture", size)
-        shutil.rmtree(Path(place) / "logs")
+        capture = cluster.make(Path(place) / "capture", size, CACHE / "logs")
         return _diagnosed(capture, size)
 
 
