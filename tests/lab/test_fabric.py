@@ -194,7 +194,15 @@ def test_it_works_without_the_rights_of_root() -> None:
 @pytest.mark.long
 def test_a_whole_experiment_works_without_the_rights_of_root(tmp_path: Path) -> None:
     """Brokers, clients, packet captures: the kernel's threshold is the one thing that is root's."""
-    words = ["reproduce", "stale_neighbour", "--client", "confluent-kafka", "--no-diagnose", "--out", tmp_path / "run"]
+    words = [
+        "reproduce",
+        "stale_neighbour",
+        "--client",
+        "confluent-kafka",
+        "--no-diagnose",
+        "--out",
+        str(tmp_path / "run"),
+    ]
     command = [*WITHOUT_RIGHTS, sys.executable, "-m", "leadsman", *words]
 
     ran = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
