@@ -23,6 +23,7 @@ from account_linking.errors import WebhookRefused
 from account_linking.names import WEBHOOKS
 from account_linking.providers import every_provider
 from account_linking.providers.model import Incoming
+from account_linking.requester.publishing import way
 from leadsman.clients import ClientsError, kafka_producer_provider
 
 if TYPE_CHECKING:
@@ -67,7 +68,9 @@ class Seen:
 def app(settings: Settings | None = None) -> Starlette:
     """Return the application. Settings are environment variables unless given."""
     chosen: Settings = os.environ if settings is None else settings
-    producers = kafka_producer_provider({"bootstrap.servers": chosen["KAFKA_BOOTSTRAP"]}, within=STORED_WITHIN)
+    producers = kafka_producer_provider(
+        {"bootstrap.servers": chosen["KAFKA_BOOTSTRAP"]}, path=way(chosen, "broker"), within=STORED_WITHIN
+    )
     verify = {name: provider.verifier(chosen) for name, provider in every_provider().items()}
 
     @asynccontextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.table import Table
 
 from account_linking.demo import day
 from account_linking.demo.balance import Balance, balance
@@ -22,6 +22,8 @@ from account_linking.demo.page import page
 from account_linking.demo.siesta import Siesta
 from account_linking.demo.simulator.world import Weather, World
 from account_linking.demo.stage import Choice, Stage, stage
+from account_linking.demo.telling import tell, tell_balance
+from account_linking.demo.trouble import EXPECTED, FULL_STORY, in_short
 from account_linking.providers import every_provider
 from account_linking.tables import streams
 from account_linking.tables.layout import Layout
@@ -31,11 +33,22 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-EVEN, UNEVEN = 0, 1
+EVEN, UNEVEN, FAILED, INTERRUPTED = 0, 1, 2, 130
+"""Exit codes: all as it should be; the tables or the diagnosis are not; the demo could not go on; Ctrl-C."""
+
 WEATHER = Weather(latency_seconds=0.01, errors=0.01, page_rows=100, per_second=200)
 HOUSEHOLDS = 4
 EVENTS = 30
 """What happens to each household in a day: more than in life, so that there is something to see."""
+
+SHORTEST_SECONDS, LONGEST_SECONDS = 20.0, 3600.0
+"""A shorter day has no room for a worker's quiet time."""
+
+TOLD_AT = tuple(f"{hour:02}:00" for hour in range(0, 24, 3))
+"""Where nobody watches a terminal, the log says how far it is."""
+
+INCIDENT = "idle_disconnect"
+MEANS = {3: "Modes that are UNKNOWN leave no trace in workers' logs: each says what would settle it."}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +62,21 @@ class Asked:
 
 
 def main() -> int:
-    """Run the demo; 0 if the tables balance with the ledger."""
+    """Run the demo; see EXITS."""
     asked = _arguments()
-    say = Console()
+    say = Console(soft_wrap=True)
+    try:
+        return _run(asked, say)
+    except KeyboardInterrupt:
+        say.print("\nInterrupted. Everything that was started is stopped.")
+        return INTERRUPTED
+    except EXPECTED as error:
+        say.print("[bold red]The demo could not go on.[/] ", end="")
+        say.print(in_short(error, asked.out), markup=False)
+        return FAILED
+
+
+def _run(asked: Asked, say: Console) -> int:
     shutil.rmtree(asked.out, ignore_errors=True)
     asked.out.mkdir(parents=True)
     worker = "as it was in the incident" if asked.without_provider else "with leadsman.clients"
@@ -60,22 +85,30 @@ def main() -> int:
     )
     say.print("Starting a broker, three made-up providers, a receiver, Lambda workers, and Spark", style="dim")
     with ExitStack() as stack:
-        world = World(
-            households(asked.seed, per_provider=HOUSEHOLDS, providers=tuple(every_provider())), WEATHER, now=-1.0
-        )
-        running = stack.enter_context(stage(world, _choice(asked)))
+        ledger = households(asked.seed, per_provider=HOUSEHOLDS, providers=tuple(every_provider()))
+        running = stack.enter_context(stage(World(ledger, WEATHER, now=-1.0), _choice(asked)))
         spark = stack.enter_context(session(Wanted(delta=True)))
         layout = Layout(str(asked.out.resolve() / "tables"))
-        queries = _streams(spark, running, layout)
-        _day(running, asked, say)
-        _drain(queries, say)
-        found = balance(spark, layout, world.ledger, at=world.now)
-        _tell(spark, layout, running, found, say=say)
+        found = _played(asked, running, spark, layout, say=say)
         page(spark, layout, asked.out / "index.html", found)
         shutil.copytree(running.folder / "logs" / "requester", asked.out / "logs")
-    say.print(f"A page of charts: {asked.out / 'index.html'}; the tables: {asked.out / 'tables'}")
-    _diagnose(asked, say)
-    return EVEN if found.even else UNEVEN
+    say.print(f"\nA page of charts: {asked.out / 'index.html'}; the tables: {asked.out / 'tables'}")
+    named = _diagnose(asked, say)
+    return EVEN if found.even and named == asked.without_provider else UNEVEN
+
+
+def _played(asked: Asked, running: Stage, spark: SparkSession, layout: Layout, *, say: Console) -> Balance:
+    """Let the day pass, and print what came of it."""
+    queries = _streams(spark, running, layout)
+    _day(running, queries, asked, say=say)
+    _drain(queries, say)
+    tell(spark, layout, running, say=say)
+    failed = running.mappings[1].failed
+    kinds = ", ".join(f"{count} {name}" for name, count in failed.items())
+    say.print(f"\nFailed invocations: {kinds}. Each was tried again." if failed else "\nNo invocation failed.")
+    found = balance(spark, layout, running.world.ledger, at=running.world.now)
+    tell_balance(found, say=say)
+    return found
 
 
 def _arguments() -> Asked:
@@ -85,9 +118,16 @@ def _arguments() -> Asked:
     parser.add_argument("--out", type=Path, default=Path("accounts"), help="folder for tables, page and logs")
     parser.add_argument("--seed", type=int, default=1, help="another seed, another ledger")
     told = parser.parse_args()
-    if told.out.exists() and not (told.out / "tables").is_dir() and any(told.out.iterdir()):
+    if not SHORTEST_SECONDS <= told.seconds <= LONGEST_SECONDS:
+        parser.error(f"--seconds is {told.seconds:g}; a day lasts {SHORTEST_SECONDS:g} to {LONGEST_SECONDS:g} s.")
+    if told.out.exists() and not _ours(told.out):
         parser.error(f"{told.out} holds something else than a demo's results. Name another folder with --out.")
     return Asked(without_provider=told.without_provider, seconds=told.seconds, out=told.out, seed=told.seed)
+
+
+def _ours(out: Path) -> bool:
+    """Say whether a folder may be emptied: it is an earlier demo's, or empty."""
+    return out.is_dir() and ((out / "tables").is_dir() or {each.name for each in out.iterdir()} <= {FULL_STORY})
 
 
 def _choice(asked: Asked) -> Choice:
@@ -102,8 +142,15 @@ def _streams(spark: SparkSession, running: Stage, layout: Layout) -> list[Stream
     ]
 
 
-def _day(running: Stage, asked: Asked, say: Console) -> None:
+def _day(running: Stage, queries: list[StreamingQuery], asked: Asked, *, say: Console) -> None:
     with say.status("Fetching the history of every account") as status:
+
+        def progress(clock: str) -> None:
+            _check(queries)
+            status.update(f"{clock}  {_so_far(running)}")
+            if not say.is_terminal and clock in TOLD_AT:
+                say.print(f"{clock}  {_so_far(running)}")
+
         day.link(running)
         siesta = Siesta.of(running, seconds=asked.seconds)
         day.play(
@@ -112,11 +159,18 @@ def _day(running: Stage, asked: Asked, say: Console) -> None:
             per_item=EVENTS,
             lasts_seconds=asked.seconds,
             quiet=siesta.quiet,
-            progress=lambda clock: status.update(f"{clock}  {_so_far(running)}"),
+            progress=progress,
         )
         status.update("The day is over; the last webhooks are being handled")
         running.handled()
     say.print(f"The day is over: {_so_far(running)}")
+
+
+def _check(queries: list[StreamingQuery]) -> None:
+    """Raise what ended a stream, if one has ended."""
+    for query in queries:
+        if error := query.exception():
+            raise error
 
 
 def _so_far(running: Stage) -> str:
@@ -136,37 +190,15 @@ def _drain(queries: list[StreamingQuery], say: Console) -> None:
     say.print(f"Spark had taken in everything {time.monotonic() - began:.0f} s later", style="dim")
 
 
-def _tell(spark: SparkSession, layout: Layout, running: Stage, found: Balance, *, say: Console) -> None:
-    """Print what is in the tables, and whether it is the ledger."""
-    table = Table("class", "transactions", "known by", title="What the transactions are")
-    for row in spark.sql(
-        f"select class, count(*) as n, concat_ws(', ', array_sort(collect_set(class_source))) as by "
-        f"from {layout.sql('classified')} where not is_deleted group by class order by n desc"
-    ).collect():
-        table.add_row(row["class"], f"{row.n:,}", row.by)
-    say.print(table)
-    failed = running.mappings[1].failed
-    say.print(f"Failed invocations: {failed or 'none'}; all were tried again." if failed else "No invocation failed.")
-    for name, rows in (
-        ("missing", found.missing),
-        ("surplus", found.surplus),
-        ("doubled", found.doubled),
-        ("of another amount", found.amounts),
-    ):
-        if rows:
-            say.print(f"[bold red]{len(rows)} {name}[/]: {', '.join(rows[:5])}")
-    totals = ", ".join(f"{amount:,.2f} {currency}" for currency, amount in sorted(found.total.items()))
-    if found.even:
-        say.print(
-            f"[bold green]Balanced.[/] {found.transactions:,} transactions, each exactly once, to the cent: {totals}"
-        )
-
-
-def _diagnose(asked: Asked, say: Console) -> None:
-    """Let leadsman read the workers' log streams."""
-    logs = asked.out / "logs"
-    say.print(f"\n$ leadsman diagnose {logs}")
-    subprocess.run([sys.executable, "-m", "leadsman", "diagnose", str(logs)], check=False)
+def _diagnose(asked: Asked, say: Console) -> bool:
+    """Let leadsman read the workers' log streams; return whether it names the incident's mode."""
+    words = ["diagnose", str(asked.out / "logs"), "--out", str(asked.out / "diagnosis")]
+    say.print(f"\n$ leadsman {' '.join(words)}")
+    code = subprocess.run([sys.executable, "-m", "leadsman", *words], check=False).returncode
+    told = json.loads((asked.out / "diagnosis" / "findings.json").read_text(encoding="utf-8"))
+    verdict = told["captures"][0]["verdicts"][INCIDENT]
+    say.print(f"Exit code {code}: {INCIDENT} is {verdict}. {MEANS.get(code, '')}")
+    return bool(verdict == "PRESENT")
 
 
 if __name__ == "__main__":

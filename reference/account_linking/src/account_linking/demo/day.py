@@ -38,6 +38,7 @@ def play(
     began = time.monotonic()
     waiting: list[Change] = []
     for quarter in range(QUARTERS):
+        stage.check()
         _wait_until(began + quarter * lasts_seconds / QUARTERS)
         since, until = quarter * QUARTER_SECONDS, (quarter + 1) * QUARTER_SECONDS
         due = [*waiting, *(change for change in changes if since <= change.at < until)]

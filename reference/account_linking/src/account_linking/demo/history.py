@@ -116,10 +116,15 @@ def a_day(ledger: Ledger, seed: int, *, per_item: int, lasts: float = 86_400.0) 
 
 def _item_day(item: Item, ledger: Ledger, *, per_item: int, lasts: float, random: Random) -> Iterator[Change]:
     told = list(ledger.changes.get(item.id, ()))
-    for number, at in enumerate(sorted(random.uniform(0, lasts) for _ in range(per_item))):
+    for number, at in enumerate(_moments(per_item, lasts, random)):
         for change in _one(item, settled(told), number=number, at=at, random=random):
             told.append(change)
             yield change
+
+
+def _moments(several: int, lasts: float, random: Random) -> list[float]:
+    """Return moments that nobody could tell beforehand, but none far from the next: one in each part of the day."""
+    return [(number + random.random()) * lasts / several for number in range(several)]
 
 
 def _one(item: Item, live: dict[str, Movement], *, number: int, at: float, random: Random) -> Iterator[Change]:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
+from account_linking.demo.telling import shown
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
@@ -36,7 +38,8 @@ td:first-child,th:first-child{text-align:left}.even{color:#1f7a43}.uneven{color:
 def page(spark: SparkSession, layout: Layout, path: Path, balance: Balance) -> None:
     """Write the page."""
     rows = spark.sql(
-        "select currency, month, class, cast(sum(amount) as decimal(29,2)) as amount, sum(transactions) as transactions"
+        "select currency, month, class, cast(sum(amount) as decimal(29,2)) as amount,"
+        " cast(sum(money_in) as decimal(29,2)) as moved"
         f" from {layout.sql('monthly')} group by all order by currency, month, class"
     ).collect()
     currencies = sorted({row.currency for row in rows})
@@ -55,14 +58,14 @@ def _document(balance: Balance, body: str) -> str:
         '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
         f"<title>Account linking: a simulated day</title><style>{STYLE}</style>"
         f"<h1>What the households did with their money</h1>{said}"
-        "<p>From the table <code>monthly</code>: posted transactions by month and class, internal transfers told apart."
-        f" Refunds are negative spending.</p>{body}</html>\n"
+        "<p>From the table <code>monthly</code>: what was posted, by month and class. Refunds are negative spending. Of"
+        f" savings and internal transfers it shows what was moved: their two legs cancel out.</p>{body}</html>\n"
     )
 
 
 def _section(currency: str, rows: Sequence[Row]) -> str:
     months = sorted({row.month for row in rows})
-    amounts = {(row["class"], row.month): row.amount for row in rows}
+    amounts = {(row["class"], row.month): shown(row["class"], row.amount, row.moved) for row in rows}
     classes = sorted({row["class"] for row in rows})
     title = html.escape(str(currency))
     head = "".join(f"<th>{month:%b %Y}</th>" for month in months)

@@ -6,6 +6,7 @@ import pathlib
 import tempfile
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 import httpx
@@ -20,8 +21,9 @@ from account_linking.demo.simulator.server import app, served
 from account_linking.names import ELEMENTS, WEBHOOKS, all_topics
 from account_linking.providers import every_provider
 from account_linking.providers.model import Link
+from account_linking.requester.publishing import HOP_SETTING
 from account_linking.store import SqliteStore
-from leadsman.lab.cluster import Cluster, Plan
+from leadsman.lab.cluster import ADDRESS, Cluster, Plan
 from leadsman.lab.network import Forwarder, Path
 from leadsman.lab.ports import free_ports
 
@@ -39,11 +41,15 @@ JUST_AFTER = 0.001
 PARTITIONS = 3
 """Of the topic of elements: as many requesters work at a time."""
 
-PATH_SECONDS = 3.0
+PATH_SECONDS = 4.0
 """How long the forgetful path keeps a quiet connection: stands for the 350 s of AWS, or the 600 s of a broker."""
 
 HANDLED_WITHIN_SECONDS = 240.0
 TIME_LIMIT_SECONDS = 15.0
+
+
+class StageBroken(Exception):
+    """A part of the stage is gone that nobody brings back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +76,7 @@ class Stage:
     store: SqliteStore
     folder: pathlib.Path
     mappings: tuple[Mapping, Mapping]
+    brokers: Cluster
     sent: dict[str, int] = field(default_factory=dict)
 
     def announce(self, items: Iterable[str], *, since: float) -> None:
@@ -88,6 +95,8 @@ class Stage:
     def post(self, path: str, body: bytes, *, headers: dict[str, str] | None = None) -> None:
         """Send one webhook, which is to be stored."""
         answer = httpx.post(f"{self.receiver}/webhooks/{path}", content=body, headers=headers, timeout=20)
+        if answer.is_server_error:
+            self.check()
         answer.raise_for_status()
         name = path.partition("/")[0]
         self.sent[name] = self.sent.get(name, 0) + 1
@@ -95,7 +104,24 @@ class Stage:
     def handled(self) -> None:
         """Wait until every webhook was fanned out and every element fetched."""
         for mapping in self.mappings:
-            wait_until(mapping.idle, within_seconds=HANDLED_WITHIN_SECONDS, what=f"{mapping.topic} to be handled")
+            wait_until(
+                partial(self._idle, mapping), within_seconds=HANDLED_WITHIN_SECONDS, what=f"the end of {mapping.topic}"
+            )
+
+    def _idle(self, mapping: Mapping) -> bool:
+        self.check()
+        return mapping.idle()
+
+    def check(self) -> None:
+        """Raise StageBroken if a broker or the poller of a topic has ended."""
+        for broker in self.brokers.brokers:
+            if not broker.running:
+                raise StageBroken(
+                    f"Broker {broker.id} has ended; somebody killed it, or the machine ran out of memory."
+                )
+        for mapping in self.mappings:
+            if mapping.broken:
+                raise StageBroken(f"{mapping.topic} is no longer polled: {mapping.broken}") from mapping.broken
 
 
 @contextmanager
@@ -103,16 +129,16 @@ def stage(world: World, choice: Choice = Choice(), *, cluster: Cluster | None = 
     """Yield a running stage, on a broker of its own unless one is given."""
     with ExitStack() as stack:
         folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="account-linking-")))
-        brokers, way = _brokers(stack, choice, cluster)
+        brokers, bootstrap, shorter = _brokers(stack, choice, cluster)
         create_topics(brokers.bootstrap, choice.partitions)
         signer = plaid.Signer()
         simulator_port, receiver_port = free_ports(2)
         simulator = stack.enter_context(served(app(world, signer), simulator_port))
-        settings = _settings(brokers.bootstrap, simulator)
+        settings = {**_settings(brokers.bootstrap, simulator), **shorter}
         receiving = stack.enter_context(served(receiver.app(settings), receiver_port))
         store = SqliteStore(folder / "items.sqlite")
         store.add(links(world))
-        variables = {**settings, **way, "ACCOUNT_LINKING_STORE": store.path, **choice.variables}
+        variables = {**settings, "KAFKA_BOOTSTRAP": bootstrap, "ACCOUNT_LINKING_STORE": store.path, **choice.variables}
         mappings = tuple(stack.enter_context(each) for each in _mappings(brokers.bootstrap, folder, variables, choice))
         yield Stage(
             world=world,
@@ -123,21 +149,20 @@ def stage(world: World, choice: Choice = Choice(), *, cluster: Cluster | None = 
             store=store,
             folder=folder,
             mappings=(mappings[0], mappings[1]),
+            brokers=brokers,
         )
 
 
-def _brokers(stack: ExitStack, choice: Choice, cluster: Cluster | None) -> tuple[Cluster, dict[str, str]]:
-    """Return brokers, and what workers are told of the way to them."""
+def _brokers(stack: ExitStack, choice: Choice, cluster: Cluster | None) -> tuple[Cluster, str, dict[str, str]]:
+    """Return brokers, how workers reach them, and what every client is told of the path's idle limit."""
     if not choice.forgetful_path:
-        return cluster or stack.enter_context(Cluster(Plan())), {}
+        brokers = cluster or stack.enter_context(Cluster(Plan()))
+        return brokers, brokers.bootstrap, {}
     forwarder = stack.enter_context(Forwarder(Path.HALF_OPEN))
     idle = {"connections.max.idle.ms": str(int(PATH_SECONDS * 1000))}
     brokers = stack.enter_context(Cluster(Plan(settings=idle, through={1: forwarder.port})))
-    forwarder.target = ("127.0.0.1", brokers.brokers[0].ports["PROXY"])
-    return brokers, {
-        "KAFKA_BOOTSTRAP": f"127.0.0.1:{forwarder.port}",
-        "ACCOUNT_LINKING_HOP_SECONDS": str(PATH_SECONDS),
-    }
+    forwarder.target = (ADDRESS, brokers.brokers[0].ports["PROXY"])
+    return brokers, f"{ADDRESS}:{forwarder.port}", {HOP_SETTING: str(PATH_SECONDS)}
 
 
 def create_topics(bootstrap: str, partitions: int) -> None:

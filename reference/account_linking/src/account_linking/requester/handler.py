@@ -14,17 +14,15 @@ from account_linking.kafka_event import records
 from account_linking.providers import every_provider
 from account_linking.requester.api import HttpApi, http_sessions
 from account_linking.requester.limits import Bucket
-from account_linking.requester.publishing import LAMBDA_PATH, Surviving, lambda_producers
+from account_linking.requester.publishing import LAMBDA_PATH, Surviving, lambda_producers, way
 from account_linking.requester.worker import Requester, element_of
 from account_linking.store import SqliteStore
-from leadsman.clients import Hop
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from account_linking.providers.model import Api
     from account_linking.requester.worker import Publish
-    from leadsman.clients.hops import PathLike
 
 LOG = logging.getLogger(__name__)
 
@@ -33,9 +31,6 @@ AT_ONCE = 8
 
 MARGIN = timedelta(milliseconds=500)
 """What is left of the invocation to answer in. A function that is killed answers nothing."""
-
-LIMIT_SETTING = "ACCOUNT_LINKING_HOP_SECONDS"
-"""Set where the path is shorter-lived than AWS's: in the demo, where seconds stand for minutes."""
 
 
 def handler(event: Mapping[str, Any], context: Any) -> dict[str, int]:  # noqa: ANN401 - the platform's own object
@@ -63,7 +58,9 @@ def requester() -> Requester:
 @cache
 def shared_publish() -> Surviving:
     """Return this process's way to publish."""
-    return Surviving(lambda_producers(os.environ["KAFKA_BOOTSTRAP"], within=time_limit(), path=path()))
+    return Surviving(
+        lambda_producers(os.environ["KAFKA_BOOTSTRAP"], within=time_limit(), hops=way(os.environ, LAMBDA_PATH))
+    )
 
 
 def make(publish: Publish) -> Requester:
@@ -86,10 +83,3 @@ def make(publish: Publish) -> Requester:
 def time_limit() -> timedelta:
     """Return how long an invocation may take; Lambda tells it only to the single invocation."""
     return timedelta(seconds=float(os.environ.get("ACCOUNT_LINKING_TIME_LIMIT_SECONDS", "30")))
-
-
-def path() -> PathLike:
-    """Return the hops between this worker and its brokers."""
-    if seconds := os.environ.get(LIMIT_SETTING):
-        return [Hop("path", timedelta(seconds=float(seconds)), freezes=True)]
-    return LAMBDA_PATH

@@ -117,7 +117,10 @@ MONTHLY: Final = {
     "class": "string",
     "transactions": "bigint",
     "amount": "decimal(29,4)",
+    "money_in": "decimal(29,4)",
+    "money_out": "decimal(29,4)",
 }
+"""Both legs of a transfer are in its class: `amount`, the sum, is then nothing, and `money_in` what was moved."""
 
 OVERRIDES: Final = {"user_ref": "string", "logical_transaction_id": "string", "class": "string"}
 RULES: Final = {"user_ref": "string", "contains": "string", "class": "string"}

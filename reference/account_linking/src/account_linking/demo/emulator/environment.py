@@ -15,9 +15,14 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Self
 
+from leadsman.lab.process import HERE, LAUNCHER
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+TIED = (sys.executable, "-I", "-S", str(LAUNCHER))
+"""Starts a program that the kernel ends with this one: a frozen worker would otherwise outlive a killed demo."""
 
 STARTS_WITHIN_SECONDS = 60
 """A cold start takes 0.1 s quiet and seconds on a machine that runs Spark and a broker beside it."""
@@ -107,7 +112,7 @@ class Environment:
         self._stream = self.function.logs / f"{stamp}[$LATEST]{uuid.uuid4().hex}"
         with self._stream.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "awslambdaric", self.function.handler],
+                [*TIED, str(os.getpid()), HERE.way, sys.executable, "-m", "awslambdaric", self.function.handler],
                 env={**os.environ, **self._variables()},
                 stdin=subprocess.DEVNULL,
                 stdout=log,

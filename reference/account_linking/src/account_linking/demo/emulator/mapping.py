@@ -48,6 +48,8 @@ class Mapping:
     environments: list[Environment] = field(default_factory=list)
     failed: dict[str, int] = field(default_factory=dict)
     dead: int = 0
+    broken: Exception | None = None
+    """Why a poller ended, if one did."""
     _stop: threading.Event = field(default_factory=threading.Event)
     _stack: ExitStack = field(default_factory=ExitStack)
 
@@ -89,6 +91,13 @@ class Mapping:
         )
 
     def _poll(self, partition: int, environment: Environment) -> None:
+        """Poll until the end. A thread's error would only be printed: it is kept for those who wait."""
+        try:
+            self._poll_on(partition, environment)
+        except Exception as error:  # noqa: BLE001 - whatever ended it
+            self.broken = None if self._stop.is_set() else error
+
+    def _poll_on(self, partition: int, environment: Environment) -> None:
         consumer = self._consumer()
         place = TopicPartition(self.topic, partition)
         (committed,) = _patiently(lambda: consumer.committed([place], timeout=10))
