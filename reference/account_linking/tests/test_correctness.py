@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from account_linking.requester.worker import Outgoing
 
+PROVIDERS = ("plaid", "yodlee", "fdx")
 KINDS = ("checking", "savings", "credit")
 TEXTS = ("Groceries", "Ünïcode ☂ 東京", 'O\'Brien "quoted" \\ back', "x" * 200, "🦆")
 
@@ -55,7 +56,7 @@ STEPS = st.builds(
     st.sampled_from(TEXTS),
 )
 STORIES = st.lists(
-    st.tuples(st.sampled_from(["plaid", "yodlee", "fdx"]), st.lists(STEPS, min_size=1, max_size=25)),
+    st.tuples(st.sampled_from(PROVIDERS), st.lists(STEPS, min_size=1, max_size=25)),
     min_size=4,
     max_size=8,
 )
@@ -182,7 +183,7 @@ def test_silver_is_the_ledger_for_many_more_ledgers(
     check(spark, shared, stories, seed=seed)
 
 
-def test_the_same_ledger_through_two_providers_gives_the_same_rows(
+def test_the_same_ledger_through_all_providers_gives_the_same_rows(
     spark: SparkSession, shared: Layout, tmp_path: Path
 ) -> None:
     steps = [Step("new", number, Decimal(number * 101 - 300) / 100, TEXTS[number % 5]) for number in range(8)]
@@ -197,13 +198,14 @@ def test_the_same_ledger_through_two_providers_gives_the_same_rows(
         "class",
     )
 
-    rumour = told_world([("plaid", steps), ("yodlee", steps)], folder=str(tmp_path), name="twins")
+    rumour = told_world([(name, steps) for name in PROVIDERS], folder=str(tmp_path), name="twins")
     Flow(shared).take(frame(spark, list(enumerate(rumour.records))))
     classified = spark.read.format("delta").load(shared.path("classified")).where("user_ref like 'user-twins-%'")
     rows = {
         name: sorted(tuple(row) for row in classified.where(f"provider = '{name}'").select(*content).collect())
-        for name in ("plaid", "yodlee")
+        for name in PROVIDERS
     }
 
     assert len(rows["plaid"]) == len(steps)
     assert rows["plaid"] == rows["yodlee"]
+    assert rows["plaid"] == rows["fdx"]

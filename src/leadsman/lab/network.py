@@ -5,6 +5,9 @@
 While it is OPEN a broker's FIN is handed on, as a good network does, and nobody is harmed. HALF_OPEN keeps it: the
 client believes in its connection until its next bytes are answered by a reset, as after a cut by NAT, firewall or a
 frozen machine. SILENT answers nothing at all: the client waits until its own timeout.
+
+With `forgets_after` the path forgets by itself, as a NAT does: a connection that was quiet for so long is cut in the
+manner of `path`, and the broker knows as little of it as the client.
 """
 
 from __future__ import annotations
@@ -12,8 +15,10 @@ from __future__ import annotations
 import socket
 import struct
 import threading
+import time
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import timedelta
 from enum import StrEnum
 from typing import Self
 
@@ -51,6 +56,7 @@ class Forwarder:
 
     path: Path = Path.OPEN
     target: tuple[str, int] | None = None
+    forgets_after: timedelta | None = None
     tally: Tally = field(default_factory=Tally)
     _listener: socket.socket = field(default_factory=lambda: socket.create_server(("127.0.0.1", 0), backlog=100))
     _sockets: set[socket.socket] = field(default_factory=set)
@@ -109,10 +115,20 @@ class _Connection:
     """Set once the broker has closed and the client has not been told."""
     over: bool = False
     """Set once the client has closed: what the broker's side then sees is our own doing."""
+    used: float = field(default_factory=time.monotonic)
+    """When bytes last went either way."""
+
+    def age(self) -> None:
+        """Cut the connection if it was quiet for too long; called when the next bytes come, as a NAT finds out."""
+        limit, now = self.forwarder.forgets_after, time.monotonic()
+        if limit is not None and self.cut is None and now - self.used >= limit.total_seconds():
+            self.cut = self.forwarder.path
+        self.used = now
 
     def to_broker(self) -> None:
         with suppress(OSError):
             while block := self.client.recv(BLOCK):
+                self.age()
                 if self.cut is Path.HALF_OPEN:
                     self.forwarder.tally.reset += 1
                     self.forwarder.forget(self.broker)
@@ -128,7 +144,9 @@ class _Connection:
     def to_client(self) -> None:
         with suppress(OSError):
             while block := self.broker.recv(BLOCK):
-                self.client.sendall(block)
+                self.age()
+                if self.cut is None:
+                    self.client.sendall(block)
         if self.over:
             return
         self.forwarder.tally.closed_by_broker += 1

@@ -1,4 +1,4 @@
-"""The faults that producers are put through, each with what it needs of the world."""
+"""The faults that clients are put through, each with what it needs of the world."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 from leadsman.lab import faults
 from leadsman.lab.cluster import Cluster, Plan
 from leadsman.lab.network import Path
-from leadsman.lab.survival.stage import LIMIT_SECONDS, USER, Stage, World, quiet
+from leadsman.lab.survival import hung
+from leadsman.lab.survival.rows import produced
+from leadsman.lab.survival.stage import LIMIT_SECONDS, USER, WORKERS, Stage, World, quiet
 from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from leadsman.lab.clients import Worker
+    from leadsman.lab.survival.rows import Row
 
 ROUNDS = 3
 """How often each worker goes through a fault of its own. A stall of a minute in each is six minutes with three."""
@@ -41,21 +44,47 @@ ONE_BROKER = Plan(settings={"connections.max.idle.ms": str(int(LIMIT_SECONDS * 1
 QUICK = Plan(settings={"broker.session.timeout.ms": "2000", "broker.heartbeat.interval.ms": "500"})
 """A controller that notices a dead broker in two seconds."""
 
+APART_SECONDS = 0.4
+"""Longer than a replacement takes, and six of them shorter than a quiet time."""
+
 FROZEN_ONCE = 1.2
 """Limits that "once" takes: a broker looks at its connections up to a second late."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What happens, and to whom."""
+    """What happens to producers, and in which world."""
 
     name: str
     says: str
     world: World
     play: Callable[[Stage], None]
 
+    @property
+    def plan(self) -> Plan:
+        """Its brokers."""
+        return self.world.plan
 
-def every_fault() -> tuple[Fault, ...]:
+    def rows(self) -> tuple[Row, ...]:
+        """Play it with six producers."""
+        return produced(self.name, self.world, self.play)
+
+
+@dataclass(frozen=True, slots=True)
+class Consumed:
+    """What happens to consumers."""
+
+    name: str
+    says: str
+    plan: Plan
+    play: Callable[[str], tuple[Row, ...]]
+
+    def rows(self) -> tuple[Row, ...]:
+        """Play it with two consumers."""
+        return self.play(self.name)
+
+
+def every_fault() -> tuple[Fault | Consumed, ...]:
     """Return all of them, in the order of the table."""
     world = World(plan=ONE_BROKER)
     frozen = replace(world, freezes=True)
@@ -69,6 +98,7 @@ def every_fault() -> tuple[Fault, ...]:
         Fault("freeze_3x", "frozen for three times the limit, then silence", frozen, partial(_freeze, 3.0)),
         Fault("killed", "the broker is killed, and back", world, _killed),
         Fault("leaderless", f"the partition has no leader for {LEADERLESS_SECONDS:g} s", leaderless, _leaderless),
+        Consumed("coordinator", f"the group's coordinator hangs for {hung.HUNG_SECONDS:g} s", hung.PLAN, hung.rows),
         Fault("fork", "the process forks; parent and child go on", replace(world, forks=True), _fork),
         Fault("credentials", "the password is rotated, and connections end", secured, _rotate),
     )
@@ -88,10 +118,16 @@ def _secured() -> Plan:
     )
 
 
+def apart(worker: Worker) -> float:
+    """Return how much later than the first a worker begins: six that wake at once would measure their crowd."""
+    return WORKERS.index(worker.name) * APART_SECONDS
+
+
 def _idle(kind: Path, stage: Stage) -> None:
     """Let each worker be quiet for longer than its connection lives, then deliver."""
 
     def script(worker: Worker) -> None:
+        quiet(apart(worker))
         for _round in range(ROUNDS):
             quiet(QUIET_SECONDS)
             worker.deliver()
@@ -104,6 +140,7 @@ def _freeze(limits: float, stage: Stage) -> None:
     """Freeze each worker while its connection is forgotten, thaw it, deliver at once."""
 
     def script(worker: Worker) -> None:
+        quiet(apart(worker))
         for _round in range(ROUNDS):
             with faults.frozen(worker.program):
                 quiet(limits * LIMIT_SECONDS)

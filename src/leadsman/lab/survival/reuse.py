@@ -108,15 +108,15 @@ def _plain(config: dict[str, Any]) -> Send:
 
 
 def _wrapped(config: dict[str, Any]) -> Send:
-    hop = Hop("broker", timedelta(seconds=LIMIT_SECONDS), freezes=True)
+    hop = Hop("path", timedelta(seconds=LIMIT_SECONDS), freezes=True)
     producers = kafka_producer_provider(config, path=hop, within=DEADLINE)
     return lambda value: producers.deliver(TOPIC, value, within=DEADLINE)
 
 
 def play(variant: Variant, invocations: int) -> Day:
     """Have all workers live through their day."""
-    settings = {"connections.max.idle.ms": str(int(LIMIT_SECONDS * 1000))}
-    with Forwarder() as forwarder, Cluster(Plan(settings=settings, through={1: forwarder.port})) as cluster:
+    limit = timedelta(seconds=LIMIT_SECONDS)
+    with Forwarder(forgets_after=limit) as forwarder, Cluster(Plan(through={1: forwarder.port})) as cluster:
         forwarder.target = (ADDRESS, cluster.brokers[0].ports["PROXY"])
         cluster.create_topic(TOPIC)
         bootstrap = f"{ADDRESS}:{forwarder.port}"

@@ -8,22 +8,26 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from leadsman.errors import LabError
 from leadsman.lab.survival.stage import CLIENTS, TOPIC, WORKERS, stage
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from leadsman.lab.clients import Worker
-    from leadsman.lab.survival.faults import Fault
+    from leadsman.lab.cluster import Plan
+    from leadsman.lab.survival.stage import Stage, World
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """What one worker came through with. `lost` records are not stored; `lost_acknowledged` were said to be."""
+    """What one worker came through with. `lost` records are not stored; `lost_acknowledged` were said to be.
+
+    Of a consumer: `acknowledged` are the records that it processed, and both kinds of lost those that it did not.
+    """
 
     fault: str
     client: str
@@ -38,7 +42,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
-    """One fault, played once, with all six workers."""
+    """One fault, played once, with all its workers."""
 
     fault: str
     says: str
@@ -49,30 +53,54 @@ class Played:
     rows: tuple[Row, ...]
 
 
-def play(fault: Fault) -> Played:
-    """Play one fault with all six workers side by side."""
-    with stage(fault.world) as running:
-        fault.play(running)
-        for worker in running.workers.values():
-            worker.quit()
-        stored = Counter(running.cluster.read_topic(TOPIC))
-        rows = tuple(_judge(fault, running.workers[name], stored) for name in WORKERS)
+class Playable(Protocol):
+    """A fault, and how its workers come through it."""
+
+    @property
+    def name(self) -> str:
+        """Its name on the command line."""
+
+    @property
+    def says(self) -> str:
+        """Its name in the table."""
+
+    @property
+    def plan(self) -> Plan:
+        """Its brokers."""
+
+    def rows(self) -> tuple[Row, ...]:
+        """Play it."""
+
+
+def play(fault: Playable) -> Played:
+    """Play one fault."""
+    rows = fault.rows()
     return Played(
         fault=fault.name,
         says=fault.says,
         day=f"{datetime.now(UTC):%Y-%m-%d}",
         cores=os.cpu_count() or 1,
-        versions={**{client: version(client) for client in CLIENTS}, "Kafka": fault.world.plan.kafka},
+        versions={**{client: version(client) for client in CLIENTS}, "Kafka": fault.plan.kafka},
         rows=rows,
     )
 
 
-def _judge(fault: Fault, worker: Worker, stored: Counter[str]) -> Row:
+def produced(fault: str, world: World, happens: Callable[[Stage], None]) -> tuple[Row, ...]:
+    """Let a fault happen to six producers side by side, and judge each by what the topic holds."""
+    with stage(world) as running:
+        happens(running)
+        for worker in running.workers.values():
+            worker.quit()
+        stored = Counter(running.cluster.read_topic(TOPIC))
+        return tuple(_judge(fault, running.workers[name], stored) for name in WORKERS)
+
+
+def _judge(fault: str, worker: Worker, stored: Counter[str]) -> Row:
     client, _, how = worker.name.rpartition("-")
     if not worker.told:
-        raise LabError(f"{worker.name} told nothing of {fault.name}.")
+        raise LabError(f"{worker.name} told nothing of {fault}.")
     return Row(
-        fault=fault.name,
+        fault=fault,
         client=client,
         how=how,
         sent=len(worker.told),

@@ -1,4 +1,4 @@
-"""A cluster, a path to it, and six workers: three clients, plain and wrapped."""
+"""A cluster, a path to it, and six producing workers: three clients, plain and wrapped."""
 
 from __future__ import annotations
 

@@ -1,0 +1,141 @@
+"""The emulator has Lambda's semantics where they matter here: AWS's own runtime client in a real, frozen process."""
+
+from __future__ import annotations
+
+import threading
+import time
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import psutil
+import pytest
+
+from account_linking.demo.emulator.environment import Environment, Function
+from leadsman.waiting import wait_for
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SOON = timedelta(seconds=30)
+HANDLERS = """
+import os, threading, time
+
+TICKS = []
+
+def tick():
+    while True:
+        TICKS.append(time.monotonic())
+        time.sleep(0.01)
+
+threading.Thread(target=tick, daemon=True).start()
+
+def handler(event, context):
+    begun = len(TICKS)
+    time.sleep(event.get("takes", 0))
+    if event.get("exits"):
+        os._exit(3)
+    if event.get("fails"):
+        raise ValueError("as it was asked to")
+    return {"pid": os.getpid(), "ticks": begun, "left": context.get_remaining_time_in_millis()}
+"""
+
+
+@pytest.fixture
+def function(tmp_path: Path) -> Function:
+    """A function that is killed after three seconds."""
+    (tmp_path / "told.py").write_text(HANDLERS, encoding="utf-8")
+    return Function(
+        name="told",
+        handler="told.handler",
+        time_limit_seconds=3,
+        variables={"PYTHONPATH": str(tmp_path)},
+        logs=tmp_path / "logs",
+    )
+
+
+def log(environment: Environment) -> str:
+    return "".join(path.read_text(encoding="utf-8") for path in environment.function.logs.iterdir())
+
+
+def test_a_process_is_reused_and_frozen_in_between(function: Function) -> None:
+    with Environment(function) as environment:
+        first = environment.invoke({}).answer
+        before = environment.invoke({}).answer["ticks"]
+        wait_for(lambda: psutil.Process(environment.pid).status() == "stopped", within=SOON, what="the freeze")
+        time.sleep(0.5)  # reason: the quiet time is the experiment
+        second = environment.invoke({}).answer
+
+    assert second["pid"] == first["pid"]
+    assert second["ticks"] - before < 15
+    assert environment.cold_starts == 1
+
+
+def test_an_invocation_knows_how_much_time_it_has(function: Function) -> None:
+    with Environment(function) as environment:
+        left = environment.invoke({}).answer["left"]
+
+    assert 0 < left <= 3000
+
+
+def test_who_takes_too_long_is_killed_and_the_next_is_another_process(function: Function) -> None:
+    with Environment(function) as environment:
+        before = environment.invoke({}).answer["pid"]
+        slow = environment.invoke({"takes": 60})
+        after = environment.invoke({}).answer["pid"]
+
+        told = log(environment)
+
+    assert slow.error == "Sandbox.Timedout"
+    assert not psutil.pid_exists(before)
+    assert after != before
+    assert "Task timed out after 3.00 seconds" in told
+
+
+def test_a_process_that_ends_itself_is_an_error_and_is_replaced(function: Function) -> None:
+    with Environment(function) as environment:
+        ended = environment.invoke({"exits": True})
+        after = environment.invoke({})
+
+    assert ended.error == "Runtime.ExitError"
+    assert not after.error
+    assert environment.cold_starts == 2
+
+
+def test_an_error_is_told_by_its_name_and_the_process_lives_on(function: Function) -> None:
+    with Environment(function) as environment:
+        before = environment.invoke({}).answer["pid"]
+        failed = environment.invoke({"fails": True})
+        after = environment.invoke({}).answer["pid"]
+
+    assert failed.error == "ValueError"
+    assert after == before
+
+
+def test_two_environments_work_side_by_side(function: Function) -> None:
+    answers: list[int] = []
+
+    def invoke(environment: Environment) -> None:
+        answers.append(environment.invoke({"takes": 1}).answer["pid"])
+
+    with Environment(function) as one, Environment(function) as other:
+        for environment in (one, other):
+            environment.invoke({})  # the cold start is no part of it
+        began = time.monotonic()
+        threads = [threading.Thread(target=invoke, args=(each,)) for each in (one, other)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        took = time.monotonic() - began
+
+    assert len(set(answers)) == 2
+    assert took < 1.8
+
+
+def test_nothing_is_left_of_an_environment(function: Function) -> None:
+    with Environment(function) as environment:
+        environment.invoke({})
+        pid = environment.pid
+
+    assert pid is not None
+    assert not psutil.pid_exists(pid)
