@@ -186,3 +186,27 @@ def test_a_record_that_the_client_refuses_at_once_is_reported_as_any_other(
             delivery.result(20)
 
     assert (refused.value.retriable, refused.value.unknown) == (False, False)
+
+
+def test_who_stops_waiting_for_a_report_stops_nobody_elses(config, topic: str) -> None:
+    with kafka_producer_provider(config) as producers:
+        given_up = producers.send(topic, "given up")
+        taken_back = given_up.cancel()
+        stored = producers.deliver(topic, "next", within=SOON)
+
+        assert not taken_back
+        assert given_up.result(SOON.total_seconds()).offset == 0
+    assert stored.offset == 1
+
+
+def test_a_callback_that_raises_stops_no_later_report(config, topic: str, caplog: pytest.LogCaptureFixture) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("in the user's own callback")
+
+    with kafka_producer_provider(config) as producers:
+        with producers.lease() as producer:
+            producer.produce(topic, b"first", on_delivery=fail)
+            wait_for(lambda: "A callback of a producer failed" in caplog.text, within=SOON, what="the callback")
+        stored = producers.deliver(topic, "second", within=SOON)
+
+    assert stored.offset == 1

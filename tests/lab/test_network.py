@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -123,3 +124,21 @@ def test_leaving_closes_every_connection(broker: socket.socket) -> None:
         client, _accepted = connected(forwarder, broker)
 
     assert client.recv(10) == b""
+
+
+def test_a_path_that_forgets_by_itself_swallows_what_comes_after_a_quiet_time(broker: socket.socket) -> None:
+    limit = timedelta(seconds=SILENCE_SECONDS)
+    with Forwarder(target=broker.getsockname(), path=Path.SILENT, forgets_after=limit) as forwarder:
+        client, accepted = connected(forwarder, broker)
+        client.sendall(b"ahoy")
+        before = accepted.recv(10)
+        threading.Event().wait(2 * SILENCE_SECONDS)  # reason: the quiet time is the experiment
+        client.sendall(b"again")
+        wait_for(lambda: forwarder.tally.swallowed == len(b"again"), within=SOON, what="the bytes to be swallowed")
+        accepted.settimeout(SILENCE_SECONDS)
+
+        with pytest.raises(TimeoutError):
+            accepted.recv(10)
+
+    assert before == b"ahoy"
+    assert forwarder.tally.closed_by_broker == 0

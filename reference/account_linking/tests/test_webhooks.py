@@ -8,12 +8,14 @@ import json
 import time
 from typing import TYPE_CHECKING
 
+import httpx
 import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from account_linking import receiver
 from account_linking.demo.ledger import Ledger
 from account_linking.demo.simulator import plaid, yodlee
 from account_linking.demo.simulator.server import app, served
@@ -211,3 +213,18 @@ def test_what_is_no_webhook_is_poison(body: bytes) -> None:
         yodlee_webhook.elements(body)
     with pytest.raises(Poison):
         plaid_webhook.elements(body)
+
+
+def test_a_webhook_that_cannot_be_stored_is_to_come_again() -> None:
+    nowhere = free_ports(1)[0]
+    settings = {
+        "KAFKA_BOOTSTRAP": f"127.0.0.1:{nowhere}",
+        "FDX_WEBHOOK_SECRET": "a-secret-of-enough-characters",
+        "FDX_WEBHOOK_SOURCES": "127.0.0.0/8",
+    }
+    body = b'{"notificationType": "TRANSACTIONS_UPDATED", "customerId": "c"}'
+
+    with served(receiver.app(settings), free_ports(1)[0]) as url:
+        answer = httpx.post(f"{url}/webhooks/fdx/a-secret-of-enough-characters", content=body, timeout=20)
+
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "30")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from leadsman.clients.line import Reported
     from leadsman.clients.records import Report
     from leadsman.clients.settings import Settings
+
+LOG = logging.getLogger("leadsman.clients")
 
 POLL_SECONDS = 0.1
 """How long the serving thread blocks at most. A report wakes it at once; a retirement waits for it."""
@@ -138,8 +141,12 @@ class ConfluentLine:
         return left
 
     def _serve_on(self) -> None:
+        """Serve until the end. What a user's own callback raises comes out of poll(): it must not end the thread."""
         while not self._stop.is_set():
-            self._raw.poll(POLL_SECONDS)
+            try:
+                self._raw.poll(POLL_SECONDS)
+            except Exception:
+                LOG.exception("A callback of a producer failed")
 
     def _on_told(self, error: KafkaError | None) -> None:
         """Take a delivery report as word about the producer: it is alive, or perhaps not."""

@@ -64,7 +64,8 @@ class Delivery(Future[Delivered]):
     """The delivery report to come: a future like any other, which `asyncio.wrap_future` takes as well.
 
     `result(timeout)` raises NotDelivered if the report is an error, and TimeoutError if there is none in time. Where
-    the client has no thread of its own that serves reports, waiting for one serves them all.
+    the client has no thread of its own that serves reports, waiting for one serves them all. Nobody can cancel it: a
+    record that was handed over cannot be taken back.
     """
 
     line: Line
@@ -73,6 +74,8 @@ class Delivery(Future[Delivered]):
     def __init__(self, serve: Callable[[Delivery, float | None], None] | None = None) -> None:
         super().__init__()
         self._serve = serve
+        # Under way at once, or a task that is cancelled while it awaits the report would cancel the report itself.
+        self.set_running_or_notify_cancel()
 
     def result(self, timeout: float | None = None) -> Delivered:
         """Wait for the report and return where the record is stored."""

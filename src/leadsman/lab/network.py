@@ -18,9 +18,11 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import timedelta
 from enum import StrEnum
-from typing import Self
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from datetime import timedelta
 
 BLOCK = 65_536
 """Bytes moved at once. Larger brings nothing on loopback."""

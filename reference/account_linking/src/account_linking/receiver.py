@@ -137,7 +137,7 @@ async def _stored(provider: str, body: bytes, producers: KafkaProducers) -> JSON
         sent = await asyncio.to_thread(producers.send, WEBHOOKS, body, headers=headers)
         await asyncio.wait_for(asyncio.wrap_future(sent), STORED_WITHIN.total_seconds())
     except (ClientsError, BufferError, TimeoutError) as error:
-        LOG.error("could not store a webhook of %s: %s", provider, error)  # noqa: TRY400 - its stack says nothing
+        LOG.error("could not store a webhook of %s: %r", provider, error)  # noqa: TRY400 - its stack says nothing
         return _answer(503, "not stored")
     return _answer(STORED, "stored")
 
