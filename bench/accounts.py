@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - rows of a table, and SQL
-"""Measures the account-linking application's translation and classification against DuckDB, and writes its page.
+"""Measures the account-linking application's translation and classification against DuckDB, for docs/performance.md.
 
 python -m bench.accounts            500,000 transactions, several runs
 python -m bench.accounts --smoke    20,000 transactions, one run, the table on the screen only
@@ -23,7 +23,9 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import simplejson
+from bench.jobs import ROOT
 from bench.measure import Job, in_turn, machine, ratios
+from bench.report import ACCOUNTS_MARK
 
 from account_linking.demo.history import households
 from account_linking.demo.ledger import START
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from account_linking.demo.ledger import Item, Movement
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "leadsman" / "bench"
-PAGE = Path(__file__).parent.parent / "reference" / "account_linking" / "performance.md"
+PAGE = ROOT / "docs" / "performance.md"
 ROWS = {"smoke": 20_000, "full": 500_000}
 PER_HOUSEHOLD = 180
 FILES = 8
@@ -66,7 +68,8 @@ def main() -> None:
     told = report(jobs, rows=sum(jobs[0].facts.values()), about=about, cores=asked.cores)
     print(told)
     if not asked.smoke:
-        PAGE.write_text(told, encoding="utf-8")
+        before = PAGE.read_text(encoding="utf-8").partition(ACCOUNTS_MARK)[0].rstrip()
+        PAGE.write_text(f"{before}\n\n{ACCOUNTS_MARK}\n\n{told}", encoding="utf-8")
 
 
 def generate(folder: Path, rows: int) -> Path:
@@ -201,9 +204,9 @@ def report(jobs: list[Job], *, rows: int, about: Mapping[str, str], cores: int) 
 def _lines(jobs: list[Job], *, rows: int, about: Mapping[str, str], cores: int) -> Iterator[str]:
     ours, theirs = jobs
     middle, low, high = ratios(ours, theirs)
-    yield "# How fast the tables are made\n"
-    yield "Written by `make bench`. Raw records of two providers, from Parquet, through translation, the rules of quarantine,"
-    yield "classification and the matching of transfers, to counts by class, which both must agree on.\n"
+    yield "## The account-linking tables\n"
+    yield "Raw records of two providers, from Parquet, through translation, the rules of quarantine, classification and the"
+    yield "matching of transfers, to counts by class, which both must agree on.\n"
     yield f"- {rows:,} transactions, {cores} cores for each, {len(ours.wall)} runs in turn; medians"
     yield f"- {', '.join(f'{key}: {value}' for key, value in about.items())}"
     busy = max(max(job.others) for job in jobs)

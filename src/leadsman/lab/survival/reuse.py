@@ -1,6 +1,6 @@
 """A day of a serverless fleet, compressed: workers that are reused after random gaps around their path's idle limit.
 
-python -m leadsman.lab.survival.reuse            a quarter of an hour
+python -m leadsman.lab.survival.reuse            three quarters of an hour
 python -m leadsman.lab.survival.reuse --only plain
 
 Each variant has a broker of its own, and the broker itself is asked how many producer ids it keeps in the end.
@@ -33,7 +33,7 @@ from leadsman.lab.survival.table import between
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-LIMIT_SECONDS = 1.0
+LIMIT_SECONDS = 3.0
 STANDS_FOR_SECONDS = 350.0
 """What a NAT of AWS allows."""
 

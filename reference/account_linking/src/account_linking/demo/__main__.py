@@ -23,7 +23,7 @@ from account_linking.demo.siesta import Siesta
 from account_linking.demo.simulator.world import Weather, World
 from account_linking.demo.stage import Choice, Stage, stage
 from account_linking.demo.telling import tell, tell_balance
-from account_linking.demo.trouble import EXPECTED, FULL_STORY, in_short
+from account_linking.demo.trouble import EXPECTED, FULL_STORY, in_short, telling_why
 from account_linking.providers import every_provider
 from account_linking.tables import streams
 from account_linking.tables.layout import Layout
@@ -89,7 +89,8 @@ def _run(asked: Asked, say: Console) -> int:
         running = stack.enter_context(stage(World(ledger, WEATHER, now=-1.0), _choice(asked)))
         spark = stack.enter_context(session(Wanted(delta=True)))
         layout = Layout(str(asked.out.resolve() / "tables"))
-        found = _played(asked, running, spark, layout, say=say)
+        with telling_why(asked.out):
+            found = _played(asked, running, spark, layout, say=say)
         page(spark, layout, asked.out / "index.html", found)
         shutil.copytree(running.folder / "logs" / "requester", asked.out / "logs")
     say.print(f"\nA page of charts: {asked.out / 'index.html'}; the tables: {asked.out / 'tables'}")

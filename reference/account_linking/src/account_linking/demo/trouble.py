@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import httpx
@@ -13,13 +14,28 @@ from account_linking.demo.stage import StageBroken
 from leadsman.errors import LeadsmanError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
-
-EXPECTED = (LeadsmanError, StageBroken, PySparkException, Py4JError, httpx.HTTPError, OSError)
-"""What the machine can do to a demo: no Java, a full disk, a killed broker. Anything else is a fault of ours."""
 
 LONGEST = 400
 FULL_STORY = "error.txt"
+
+
+class DemoFailed(Exception):
+    """Why the demo could not go on, in short."""
+
+
+EXPECTED = (DemoFailed, LeadsmanError, StageBroken, PySparkException, Py4JError, httpx.HTTPError, OSError)
+"""What the machine can do to a demo: no Java, a full disk, a killed broker. Anything else is a fault of ours."""
+
+
+@contextmanager
+def telling_why(folder: Path) -> Iterator[None]:
+    """Put errors into words while Spark still runs: it is asked for them."""
+    try:
+        yield
+    except EXPECTED as error:
+        raise DemoFailed(in_short(error, folder)) from None
 
 
 def in_short(error: Exception, folder: Path) -> str:
