@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from account_linking import elements
+from account_linking.demo.balance import expected
+from account_linking.demo.history import households
 from account_linking.demo.ledger import START, Account, Change, Item, Ledger, Movement
 from account_linking.demo.rumour import Rumour
 from account_linking.demo.simulator import plaid
 from account_linking.demo.simulator.server import app, served
 from account_linking.demo.simulator.world import Weather, World
+from account_linking.demo.stage import links
 from account_linking.errors import Poison, TryLater
 from account_linking.providers.model import Element, Link
 from account_linking.providers.yodlee.client import missed as yodlee_missed
@@ -207,6 +211,20 @@ def test_the_sweeper_asks_for_what_was_silent(store: SqliteStore) -> None:
     found = list(missed(store, now=time.time()))
 
     assert [json.loads(each.value) for each in found] == [{"provider": "plaid", "item": "i", "link": ""}]
+
+
+def test_the_sweeper_makes_up_for_webhooks_that_nobody_received(tmp_path: Path) -> None:
+    ledger = households(3, per_provider=1, providers=("plaid", "yodlee", "fdx"), months=1)
+    world = World(ledger, Weather(), now=0.0)
+    store = SqliteStore(tmp_path / "swept.sqlite")
+    store.add(links(world))
+    rumour = Rumour(world, store)
+
+    for asked in missed(store, now=START.timestamp()):
+        rumour.handle(elements.load(asked.value))
+
+    told = {each.value for each in rumour.records if each.topic.endswith("transactions.raw")}
+    assert len(told) == len(expected(ledger, at=0.0))
 
 
 def test_missed_windows_of_yodlee_are_an_hour_each_and_reach_until_now() -> None:

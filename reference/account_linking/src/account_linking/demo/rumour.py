@@ -74,12 +74,16 @@ class Rumour:
         """Fetch as after a webhook. A worker that dies has published, and its successor begins where it began."""
         provider = self.world.ledger.items[item].provider
         self.dies = dies
-        requester = Requester(store=self.store, api=lambda name, _: _Api(self, name), publish=self._publish)
         try:
-            requester.handle(Element(provider=provider, item=item, link=self._link(item)), within=WITHIN)
+            self.handle(Element(provider=provider, item=item, link=self._link(item)))
         except Died:
             return
         self._told_until[item] = self.world.now
+
+    def handle(self, element: Element) -> None:
+        """Fetch one element, whoever asks for it."""
+        requester = Requester(store=self.store, api=lambda name, _: _Api(self, name), publish=self._publish)
+        requester.handle(element, within=WITHIN)
 
     async def ask(self, method: str, path: str, **asked: Any) -> httpx.Response:  # noqa: ANN401 - what httpx takes
         """Ask the made-up banks, without a network."""
