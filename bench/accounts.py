@@ -25,7 +25,6 @@ import pyarrow.parquet as pq
 import simplejson
 from bench.jobs import ROOT
 from bench.measure import Job, in_turn, machine, ratios
-from bench.report import ACCOUNTS_MARK
 
 from account_linking.demo.history import households
 from account_linking.demo.ledger import START
@@ -34,6 +33,7 @@ from account_linking.tables import classify, maps, translate
 from account_linking.tables.layout import OVERRIDES, RULES, SILVER
 from account_linking.tables.session import session
 from leadsman.jars import fetch
+from leadsman.lab.survival.table import between
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "leadsman" / "bench"
 PAGE = ROOT / "docs" / "performance.md"
+MARKS = ("<!-- written by python -m bench.accounts; do not edit -->", "<!-- until here, of the accounts -->")
 ROWS = {"smoke": 20_000, "full": 500_000}
 PER_HOUSEHOLD = 180
 FILES = 8
@@ -68,8 +69,7 @@ def main() -> None:
     told = report(jobs, rows=sum(jobs[0].facts.values()), about=about, cores=asked.cores)
     print(told)
     if not asked.smoke:
-        before = PAGE.read_text(encoding="utf-8").partition(ACCOUNTS_MARK)[0].rstrip()
-        PAGE.write_text(f"{before}\n\n{ACCOUNTS_MARK}\n\n{told}", encoding="utf-8")
+        PAGE.write_text(between(PAGE.read_text(encoding="utf-8"), MARKS, told), encoding="utf-8")
 
 
 def generate(folder: Path, rows: int) -> Path:
@@ -204,7 +204,6 @@ def report(jobs: list[Job], *, rows: int, about: Mapping[str, str], cores: int) 
 def _lines(jobs: list[Job], *, rows: int, about: Mapping[str, str], cores: int) -> Iterator[str]:
     ours, theirs = jobs
     middle, low, high = ratios(ours, theirs)
-    yield "## The account-linking tables\n"
     yield "Raw records of two providers, from Parquet, through translation, the rules of quarantine, classification and the"
     yield "matching of transfers, to counts by class, which both must agree on.\n"
     yield f"- {rows:,} transactions, {cores} cores for each, {len(ours.wall)} runs in turn; medians"

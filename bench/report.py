@@ -25,9 +25,6 @@ LEADERS_MARKS = ("<!-- leaders -->", "<!-- end of leaders -->")
 
 PACKAGES = ("pyspark", "pyarrow", "hyperscan", "polars", "duckdb")
 
-ACCOUNTS_MARK = "<!-- from here on written by python -m bench.accounts -->"
-"""Where the other program's part of the page begins; it is kept."""
-
 
 @dataclass(frozen=True, slots=True)
 class Target:
