@@ -2,7 +2,7 @@
 """Measures a diagnosis of a large cluster's capture at three sizes, and writes it into docs/performance.md.
 
 python -m bench.fleet                       a sixteenth, a quarter, and all of 100 brokers; each is deleted afterwards
-python -m bench.fleet --share 0.01          one size, the figures on the screen only
+python -m bench.fleet --share 0.01          other sizes, the figures on the screen only
 """
 
 from __future__ import annotations
@@ -54,23 +54,21 @@ class Measured:
 
 
 def main() -> None:
-    """Generate, measure, delete; size by size."""
+    """Generate, measure, delete; size by size. The page is written after each, so that a large one can fail alone."""
     arguments = _arguments()
-    shares = [arguments.share] if arguments.share else SHARES
-    measured = []
-    for share in shares:
+    measured: list[Measured] = []
+    for share in arguments.share or SHARES:
         measured.append(_measured(cluster.of(share)))
-        print(measured[-1], file=sys.stderr, flush=True)
-    table = "\n".join(_table(measured))
-    print(table)
-    if not arguments.share:
-        shutil.rmtree(CACHE)
-        PAGE.write_text(between(PAGE.read_text(encoding="utf-8"), MARKS, table), encoding="utf-8")
+        table = "\n".join(_table(measured))
+        print(table, flush=True)
+        if not arguments.share:
+            PAGE.write_text(between(PAGE.read_text(encoding="utf-8"), MARKS, table), encoding="utf-8")
+    shutil.rmtree(CACHE)
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.fleet", description="Measure a large cluster's diagnosis.")
-    parser.add_argument("--share", type=float, help="one size only, as a share of 100 brokers and 10,000 hosts")
+    parser.add_argument("--share", type=float, nargs="+", help="these sizes, as shares of 100 brokers and 10,000 hosts")
     return parser.parse_args()
 
 
