@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import psutil
 import pytest
 
-from account_linking.demo.emulator.environment import Environment, Function
+from account_linking.demo.emulator.environment import DidNotStart, Environment, Function
 from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -139,3 +140,15 @@ def test_nothing_is_left_of_an_environment(function: Function) -> None:
 
     assert pid is not None
     assert not psutil.pid_exists(pid)
+
+
+def test_code_that_cannot_be_loaded_is_told_at_once(function: Function) -> None:
+    began = time.monotonic()
+
+    with (
+        Environment(replace(function, handler="nowhere.handler")) as environment,
+        pytest.raises(DidNotStart, match="No module named 'nowhere'"),
+    ):
+        environment.invoke({})
+
+    assert time.monotonic() - began < 60

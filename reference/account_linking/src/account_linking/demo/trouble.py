@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-LONGEST = 400
+LONGEST = 600
 FULL_STORY = "error.txt"
 
 

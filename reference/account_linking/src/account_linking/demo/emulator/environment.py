@@ -24,10 +24,19 @@ if TYPE_CHECKING:
 TIED = (sys.executable, "-I", "-S", str(LAUNCHER))
 """Starts a program that the kernel ends with this one: a frozen worker would otherwise outlive a killed demo."""
 
-STARTS_WITHIN_SECONDS = 60
-"""A cold start takes 0.1 s quiet and seconds on a machine that runs Spark and a broker beside it."""
+STARTS_WITHIN_SECONDS = 180
+"""A cold start takes 0.1 s quiet, seconds on a machine that runs Spark and a broker beside it, and a minute where each
+processor has fifteen programs to run. One that ends instead is not waited for."""
 
 LOOK_SECONDS = 0.01
+
+
+TOLD_CHARACTERS = 300
+"""The end of a log that is shown: with it the error's own line."""
+
+
+class DidNotStart(Exception):
+    """The function's code cannot be loaded, or the machine is far too busy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,10 +128,19 @@ class Environment:
                 stderr=log,
                 start_new_session=True,
             )
-        if not self._waiting.wait(STARTS_WITHIN_SECONDS):
-            told = self._stream.read_text(errors="replace")[-2000:]
+        if not self._started():
+            told = self._stream.read_text(errors="replace").replace("\r", "\n").strip()[-TOLD_CHARACTERS:]
             self.close()
-            raise RuntimeError(f"{self.function.name} did not start. See {self._stream}:\n{told}")
+            raise DidNotStart(f"{self.function.name} did not start. Its last words: {told}")
+
+    def _started(self) -> bool:
+        """Wait until the runtime asks for its first event; False: it ended, or takes too long."""
+        assert self._process is not None
+        deadline = time.monotonic() + STARTS_WITHIN_SECONDS
+        while not self._waiting.wait(LOOK_SECONDS):
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                return False
+        return True
 
     def _variables(self) -> dict[str, str]:
         assert self._server is not None
