@@ -20,6 +20,8 @@ from leadsman.telemetry.source import every_signature
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from leadsman.pipeline.events import Row
+
 ROOT = Path(__file__).parent.parent
 MEGABYTES, WRITERS = 3, 10
 
@@ -111,3 +113,23 @@ def test_a_use_of_a_live_instance_costs_microseconds_at_most() -> None:
     microseconds = measured()
 
     assert 0 < microseconds["`get()`"] < 20  # the promise is 1, on a machine that does nothing else
+
+
+def test_a_large_cluster_is_understood_whole(tmp_path: Path, rows: Callable[[Path], list[Row]]) -> None:
+    from bench.leaders import LOST, generate, partitions  # noqa: PLC0415 - on the path only now
+
+    count = 500
+    taken_over = sum(each.replicas[0] == LOST for each in partitions(count))
+
+    size = generate(tmp_path / "capture", count)
+
+    states = [row for row in rows(tmp_path / "capture" / "kafka") if row.name == "partition.state"]
+    moved = [
+        row
+        for row in rows(tmp_path / "capture" / "brokers")
+        if row.name == "partition.state" and "events-" in row.labels["topic"]
+    ]
+    assert size > 0
+    assert len(states) == 2 * count
+    assert len(moved) == taken_over > 0
+    assert LOST not in {int(row.labels["leader"]) for row in states[count:]}
