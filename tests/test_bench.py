@@ -133,3 +133,12 @@ def test_a_large_cluster_is_understood_whole(tmp_path: Path, rows: Callable[[Pat
     assert len(states) == 2 * count
     assert len(moved) == taken_over > 0
     assert LOST not in {int(row.labels["leader"]) for row in states[count:]}
+
+
+def test_both_censuses_count_every_id(tmp_path: Path) -> None:
+    from bench.census import generate, ours, theirs  # noqa: PLC0415 - on the path only now
+
+    files = generate(tmp_path, 1_000)
+
+    assert ours(tmp_path) == {"ids": 1_000, "single": 1_000}
+    assert theirs(files) == {"ids": 1_000}
