@@ -152,6 +152,7 @@ class FailureMode:
     any of which the detector has nothing to say of any subject, so that it need not run; without one it always runs.
     `panels` are drawn on the page, as values over time: those that were green, and those that would have told.
     `matrix` says what the cells are that the detector returns, where it returns any.
+    `onset` is the link that says when it began: what changed around that time becomes part of the finding.
     """
 
     title: str
@@ -172,6 +173,7 @@ class FailureMode:
     matrix: Axes | None = None
     settings: tuple[tuple[str, str], ...] = ()
     """Programs and settings of `defaults.py` whose defaults bear on it: the page's table."""
+    onset: str = ""
     story: tuple[str, ...] = ()
     panels: tuple[Panel, ...] = ()
 
@@ -254,6 +256,54 @@ class Matrix:
     columns: int
 
 
+class How(StrEnum):
+    """What became of a thing between two times."""
+
+    NEW = "new"
+    GONE = "gone"
+    CHANGED = "changed"
+    MORE = "more"
+    FEWER = "fewer"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One thing that happened to one or several things alike: `count` in all, of which `things` names some.
+
+    `kind` is one of `pipeline.changes.facets`; `key` what of the things changed, where they have several values.
+    `restless`: it had changed before, too. `evidence` is where the new state is told first.
+    """
+
+    kind: str
+    how: How
+    things: tuple[str, ...]
+    count: int
+    key: str = ""
+    before: str | float | None = None
+    after: str | float | None = None
+    restless: bool = False
+    evidence: Evidence | None = None
+
+    @property
+    def magnitude(self) -> float:
+        """By how much: the factor for numbers, for all else to how many things it happened."""
+        if isinstance(self.before, float) and isinstance(self.after, float):
+            return max(self.before, self.after) / max(min(self.before, self.after), 1.0)
+        return float(self.count)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """What changed, most telling first. `compared` are the kinds of which both sides tell.
+
+    `unseen` are the others, each with whether anything is told of it before, and after: silence is no sameness.
+    """
+
+    changes: tuple[Change, ...]
+    compared: tuple[str, ...]
+    unseen: tuple[tuple[str, bool, bool], ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folded:
     """Events of one name that a finding accounts for: its symptoms, which are listed nowhere else."""
@@ -282,6 +332,8 @@ class Finding:
     panels: tuple[Panel, ...] = ()
     matrix: Matrix | None = None
     accounts_for: tuple[Folded, ...] = ()
+    changes: tuple[Change, ...] = ()
+    """What changed around its beginning, where the capture shows it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

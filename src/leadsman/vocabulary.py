@@ -56,6 +56,7 @@ METRIC = "metric"
 PRODUCERS_COUNTED = "producers.counted"
 HEAP_CLASS = "heap.class"
 HEAP_SIZE = "heap.size"
+HEAP_HELD = "heap.held"
 LOG_SIZE = "log.size"
 
 # What a Java runtime says about its memory.
@@ -93,6 +94,7 @@ STATE = (
     PRODUCERS_COUNTED,
     HEAP_CLASS,
     HEAP_SIZE,
+    HEAP_HELD,
     LOG_SIZE,
     BROKER_SEEN,
     PARTITION_STATE,
@@ -180,6 +182,10 @@ VOCABULARY = {
         "batches), arrivals (ids by tenths of the time from oldest to the count), offset (records so far)."
     ),
     HEAP_CLASS: "The instances of one class on a heap; class `total`: of all. Value: bytes. Labels: class, instances.",
+    HEAP_HELD: (
+        "Who holds the instances of a class in a heap dump, followed upwards from samples. Value: samples held so. "
+        "Labels: class, holder (fields, the nearest first), samples (all)."
+    ),
     HEAP_SIZE: "The size of a heap. Value: bytes. Labels: kind (max, committed or used).",
     LOG_SIZE: "A partition's log on one broker's disk. Value: bytes. Labels: topic, partition, broker, dir.",
     BROKER_SEEN: "A broker of the cluster. Labels: id, host, port, rack, controller (true or false).",

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import click
 
 from leadsman.catalogue import modes_named, overrides
 from leadsman.cli.complete import mode_names
+from leadsman.cli.input import Moment, pair, spark_options, zone
 from leadsman.cli.parts import need
 from leadsman.cli.progress import progress
-from leadsman.errors import LeadsmanError, UsageError
+from leadsman.errors import LeadsmanError
 from leadsman.model import Verdict
 
 if TYPE_CHECKING:
@@ -48,20 +47,6 @@ More: docs/findings.md (the JSON), docs/configuration.md (every setting)
 EXIT = {Verdict.PRESENT: 1, Verdict.UNKNOWN: 3, Verdict.ABSENT: 0}
 
 
-class Moment(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on, and only to the type checker
-    """A time in ISO 8601; without a zone it is UTC."""
-
-    name = "TIME"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:  # noqa: ANN401 - click's signature
-        """Return the time, or fail with an example."""
-        try:
-            moment = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
-        except ValueError:
-            self.fail(f"{value!r} is no ISO 8601 time such as 2020-12-20T08:14:03Z.", param, ctx)
-        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
 @click.command("diagnose", epilog=EPILOG)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option(
@@ -83,21 +68,12 @@ class Moment(click.ParamType):  # type: ignore[type-arg]  # generic from click 8
 @click.option("--since", type=Moment(), help="Leave out what came before; ISO 8601, UTC unless it says otherwise.")
 @click.option("--until", type=Moment(), help="Leave out what came after.")
 @click.option(
-    "--timezone",
-    default="UTC",
-    show_default=True,
-    metavar="ZONE",
-    help="Zone of times that carry none, such as Europe/Berlin.",
-)
-@click.option(
     "--set",
     multiple=True,
     metavar="MODE.PARAMETER=VALUE",
     help="Change a detector's threshold; may be repeated. `leadsman config` lists them.",
 )
-@click.option("--master", metavar="URL", help="A Spark master, such as spark://host:7077 or local[4].")
-@click.option("--remote", metavar="URL", help="A Spark Connect server, such as sc://host:15002.")
-@click.option("--spark-conf", multiple=True, metavar="K=V", help="A Spark setting; may be repeated.")
+@spark_options
 def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it has parsed
     """Read captures, or bare folders and files of logs, and name the root cause with its evidence.
 
@@ -111,7 +87,7 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it h
 
     question = Question(
         modes=modes_named(options["mode"]),
-        overrides=overrides(dict(_pair(each, "--set") for each in options["set"])),
+        overrides=overrides(dict(pair(each, "--set") for each in options["set"])),
         since=options["since"],
         until=options["until"],
         points=options["out"] is not None,
@@ -119,10 +95,10 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it h
     wanted = Wanted(
         master=options["master"],
         remote=options["remote"],
-        conf=dict(_pair(each, "--spark-conf") for each in options["spark_conf"]),
+        conf=dict(pair(each, "--spark-conf") for each in options["spark_conf"]),
         delta=options["table"] == "delta" and options["out"] is not None,
     )
-    source = look(options["paths"], _zone(options["timezone"]))
+    source = look(options["paths"], zone(options["timezone"]))
     diagnoses = _diagnose(source, question, wanted, out=options["out"], table=options["table"])
     _show(diagnoses, options["format"])
     return exit_code(diagnoses)
@@ -191,17 +167,3 @@ def exit_code(diagnoses: Sequence[Diagnosis]) -> int:
     """Return 1 where a mode is PRESENT, else 3 where one is UNKNOWN, else 0."""
     found = {verdict for diagnosis in diagnoses for verdict in diagnosis.verdicts.values()}
     return next((code for verdict, code in EXIT.items() if verdict in found), 0)
-
-
-def _pair(text: str, option: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not key or not equals:
-        raise UsageError(f"{option} takes KEY=VALUE, not {text!r}.")
-    return key, value
-
-
-def _zone(name: str) -> ZoneInfo:
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise UsageError(f"No time zone is called {name!r}. Take a name such as UTC or Europe/Berlin.") from error

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "collect": "Write a capture from a running system: Kafka, a JVM, metrics, logs.",
     "diagnose": "Name the root cause that logs show, with its evidence.",
+    "changes": "Say what changed between two times, or two captures.",
     "reproduce": "Make a failure happen on a real broker, or show its cure.",
     "sweep": "Measure which client setting decides, over a grid of values.",
     "remedy": "Cure a running system: shown first, then asked, then verified.",
@@ -46,6 +47,7 @@ Examples:
   leadsman diagnose ./logs                      what broke, and why
   leadsman diagnose ./logs --out report         the same as a page to send around
   leadsman diagnose ./logs --format json        the same for a program
+  leadsman changes ./logs --between T1 T2       what changed before it broke
   leadsman reproduce idle_disconnect            is it really that?
   leadsman explain idle_disconnect              the whole story of one mode
 

@@ -18,6 +18,10 @@ ENTRY = re.compile(r"^ *\d+: +(\d+) +\d+ +[\w.]+\.ProducerStateEntry(?: |$)", re
 """The class moved from `kafka.log` to `org.apache.kafka.storage.internals.log` in 3.5; its name stayed."""
 
 
+CRASHED = "broker.crashed"
+"""What a play marks when a broker died by itself, before it starts it again."""
+
+
 def producer_ids(broker: Broker) -> int:
     """Return how many ids a running broker holds, in each partition anew. Before the first there is no such class."""
     found = ENTRY.search(asked(broker, "GC.class_histogram"))
@@ -30,5 +34,5 @@ def harm(stage: Stage) -> Mapping[Harm, int]:
     held = sum(producer_ids(broker) for broker in running)
     return {
         Harm.RETAINED: max(0, held - sum(worker.most_held for worker in stage.workers.values())),
-        Harm.CRASHED: len(stage.cluster.brokers) - len(running),
+        Harm.CRASHED: len(stage.cluster.brokers) - len(running) + (CRASHED in stage.marks),
     }

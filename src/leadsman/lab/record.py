@@ -118,10 +118,10 @@ class Recorder:
                 place = f"jvm/broker-{broker.id}/gc.log"
                 self.copy(broker.folder / metrics.GC_LOG, place, source="gc_log", command="-Xlog:gc*")
 
-    def snapshots(self, brokers: Sequence[Broker], topic: str) -> None:
-        """Add the snapshots of producer state that stopped brokers left in the topic's folders."""
+    def snapshots(self, brokers: Sequence[Broker], topic: str, *, partition: str = "*") -> None:
+        """Add the snapshots of producer state that stopped brokers left in the topic's folders, or in one of them."""
         for broker in brokers:
-            for path in sorted((broker.folder / "data").glob(f"{topic}-*/*.snapshot")):
+            for path in sorted((broker.folder / "data").glob(f"{topic}-{partition}/*.snapshot")):
                 file = f"data/broker-{broker.id}/{path.parent.name}/{path.name}"
                 (self.folder / file).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, self.folder / file)

@@ -14,6 +14,7 @@ from leadsman.capture import read_manifest
 from leadsman.model import Verdict
 from leadsman.pipeline import events as table
 from leadsman.pipeline.answers import matrix_of, silence
+from leadsman.pipeline.changes.around import around, onset
 from leadsman.pipeline.elsewhere import events_elsewhere, is_elsewhere
 from leadsman.pipeline.folding import investigate, with_causes
 from leadsman.pipeline.listing import folded, listing, told_of, visible_sources
@@ -46,12 +47,16 @@ def diagnose(
         told = told_of(with_causes(events, judged.claims()))
         if keep:
             keep(events)
+        findings = {
+            path: [
+                (mode, _with_changes(events, path, mode, finding=finding, judged=judged))
+                for mode, finding in _findings(path, question.modes, told.get(path, []), judged)
+            ]
+            for path in source.found
+        }
     finally:
         events.unpersist()
-    return [
-        _diagnosis(path, found, told.get(path, []), _findings(path, question.modes, told.get(path, []), judged))
-        for path, found in source.found.items()
-    ]
+    return [_diagnosis(path, found, told.get(path, []), findings[path]) for path, found in source.found.items()]
 
 
 def events_of(spark: SparkSession, source: Input) -> DataFrame:
@@ -145,6 +150,15 @@ def _whole(mode: Mode, path: str, told: Sequence[Row], judged: Judged) -> Findin
     answer = judged.answers.get((path, mode.name), silence())
     finding = judged.finding(path, mode)
     return replace(finding, matrix=matrix_of(mode, answer), accounts_for=folded(told, mode.name))
+
+
+def _with_changes(events: DataFrame, path: str, mode: Mode, *, finding: Finding, judged: Judged) -> Finding:
+    """Add what changed when it began, to a finding of a mode whose card says when that is."""
+    answer = judged.answers.get((path, mode.name), silence())
+    began = onset(mode.card, answer.observations)
+    if began is None or finding.verdict is not Verdict.PRESENT:
+        return finding
+    return replace(finding, changes=around(events.where(F.col("capture") == path), finding, began))
 
 
 def _diagnosis(path: str, found: Found, told: Sequence[Row], judged: Sequence[tuple[Mode, Finding]]) -> Diagnosis:

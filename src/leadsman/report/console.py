@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from leadsman.model import State, Verdict
+from leadsman.report.changes import noun, sentence, silences
 from leadsman.report.grid import NO_DATA, grid, tally
 from leadsman.report.outline import (
     about,
@@ -22,9 +23,20 @@ from leadsman.report.screen import Screen
 from leadsman.words import clock, count, span
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from leadsman.model import Cure, Diagnosis, ErrorGroup, Evidence, Finding, LinkFinding, Matrix, RivalFinding
+    from leadsman.model import (
+        Change,
+        Changes,
+        Cure,
+        Diagnosis,
+        ErrorGroup,
+        Evidence,
+        Finding,
+        LinkFinding,
+        Matrix,
+        RivalFinding,
+    )
 
 ROWS_OF_A_QUOTE = (5, 1)
 """Two lines are quoted for each link, the first on up to five rows: at 80 columns the message of a Java line begins on
@@ -33,6 +45,7 @@ the third. The page and the JSON hold every line."""
 CELLS_SHOWN = (8, 4)
 """Rows and columns of a matrix that a terminal has room for."""
 
+CHANGES_SHOWN = 5
 SUBJECTS_NAMED = 4
 GROUPS_SHOWN = 10
 FILES_NAMED = 5
@@ -46,6 +59,30 @@ def show(diagnoses: Iterable[Diagnosis], console: Console | None = None) -> None
     screen = Screen(console or Console(highlight=False))
     for diagnosis in diagnoses:
         _capture(screen, diagnosis)
+
+
+def show_changes(changes: Changes, sides: Mapping[str, str], *, limit: int, console: Console | None = None) -> None:
+    """Print what changed, most telling first, and what could not be compared."""
+    screen = Screen(console or Console(highlight=False))
+    screen.rule()
+    if "capture" in sides:
+        screen.say((sides["capture"], "bold"))
+    screen.say(("before: ", "dim"), sides["before"], ("   after: ", "dim"), sides["after"])
+    compared = ", ".join(map(noun, changes.compared)) or "nothing"
+    screen.say((f"{count(len(changes.changes), 'change changes')}", "bold"), (f"  compared: {compared}", "dim"))
+    screen.blank()
+    _changed(screen, changes.changes[:limit])
+    _left_out(screen, changes.changes, limit, "more change|more changes")
+    for silence in silences(changes):
+        screen.say(("Not comparable: ", "bold yellow"), silence, ".")
+    screen.blank()
+
+
+def _changed(screen: Screen, changes: Sequence[Change]) -> None:
+    for number, change in enumerate(changes, start=1):
+        screen.item(f"{number}.", sentence(change), indent=2)
+        if change.evidence:
+            screen.verbatim(_where(change.evidence), indent=7, style="cyan")
 
 
 def _capture(screen: Screen, diagnosis: Diagnosis) -> None:
@@ -71,6 +108,7 @@ def _finding(screen: Screen, finding: Finding) -> None:
     for label, names in subject_rows(finding, SUBJECTS_NAMED):
         screen.say((f"{label}: ", "dim"), names, indent=2)
     _chain(screen, finding)
+    _around(screen, finding)
     _matrix(screen, finding.matrix)
     _rivals(screen, finding.rivals)
     _cure(screen, finding.cure)
@@ -137,6 +175,13 @@ def _matrix(screen: Screen, matrix: Matrix | None) -> None:
     screen.grid((matrix.axes.row, *chosen.columns), rows, indent=5)
     if chosen.left_out:
         screen.say((f"{screen.marks.ellipsis} {chosen.left_out}", "dim"), indent=5)
+
+
+def _around(screen: Screen, finding: Finding) -> None:
+    if finding.changes:
+        _heading(screen, "What changed when it began")
+    _changed(screen, finding.changes[:CHANGES_SHOWN])
+    _left_out(screen, finding.changes, CHANGES_SHOWN, "more change|more changes")
 
 
 def _rivals(screen: Screen, rivals: Sequence[RivalFinding]) -> None:

@@ -17,7 +17,7 @@ from leadsman.report.visible import whole
 from leadsman.words import in_utc
 
 if TYPE_CHECKING:
-    from leadsman.model import Cure, Diagnosis, ErrorGroup, Evidence, Finding, LinkFinding, Matrix, RivalFinding
+    from leadsman.model import Change, Cure, Diagnosis, ErrorGroup, Evidence, Finding, LinkFinding, Matrix, RivalFinding
 
 SCHEMA = "leadsman.findings/1"
 
@@ -84,6 +84,22 @@ def _finding(finding: Finding) -> Json:
         "next": whole(finding.next),
         "matrix": _matrix(finding.matrix),
         "accounts_for": [{"name": each.name, "count": each.count} for each in finding.accounts_for],
+        "changes": [change_json(change) for change in finding.changes],
+    }
+
+
+def change_json(change: Change) -> Json:
+    """Build one change: in a finding, and in the document of `leadsman changes`."""
+    return {
+        "kind": change.kind,
+        "how": str(change.how),
+        "things": [whole(thing) for thing in change.things],
+        "count": change.count,
+        "key": whole(change.key),
+        "before": _plain(change.before),
+        "after": _plain(change.after),
+        "restless": change.restless,
+        "evidence": _evidence(change.evidence) if change.evidence else None,
     }
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from leadsman.errors import MissingPart
 from leadsman.report import exhibits, grid, outline, panels
+from leadsman.report.changes import sentence
 from leadsman.report.findings_json import iso
 from leadsman.report.visible import visible
 from leadsman.words import clock, count, duration, moment, size, span
@@ -231,6 +232,7 @@ def environment() -> Environment:
     environment.filters.update(clock=clock, count=count, duration=duration, iso=iso, moment=moment, size=size)
     environment.filters.update(one_line=visible)
     environment.globals.update(
+        change_sentence=sentence,
         outline=outline,
         exhibits=exhibits,
         grid=grid,

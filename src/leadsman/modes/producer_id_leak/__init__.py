@@ -25,6 +25,7 @@ MODE = FailureMode(
         "A broker's heap holds {entries:count producer id|producer ids}.",
         "Brokers hold {ids:count producer id|producer ids} ({by_topic}).",
         "A broker ran out of memory.",
+        "A heap dump shows who holds them: {held_by}.",
         "This capture does not show whose ids they are, what they sent, or whether their number grows.",
     ),
     absent="No topic's producer ids keep growing by ids that send once.",
@@ -64,6 +65,7 @@ MODE = FailureMode(
                 "some.",
                 "{grown:count more was|more were} there at the last count than at the first.",
                 "That makes {per_hour:count} an hour.",
+                "Counted in several ways, each at its own time: {agreed}.",
             ),
             contradicted=("They came at one time, and have not become more since.",),
             not_visible=("One count says little of growth. Count again after an hour: three counts settle it.",),
@@ -89,6 +91,7 @@ MODE = FailureMode(
             observed=(
                 "Each takes about 0.3 kB of heap in each replica: {held_bytes:bytes} on the fullest broker.",
                 "That is {share:count} % of its heap of {limit:bytes}.",
+                "A heap dump shows who holds them: {held_by}.",
                 (
                     "The brokers' Java stopped for {gc_seconds:duration} to collect garbage, {fulls:count "
                     "time|times} all of it."
@@ -177,6 +180,7 @@ MODE = FailureMode(
     symptom_sources=(
         "broker",
         "class_histogram",
+        "heap_dump",
         "jvm_log",
         "kafka_dump_log",
         "kafka_producers",
@@ -184,6 +188,7 @@ MODE = FailureMode(
         "prometheus_text",
         "snapshot",
     ),
+    onset="growing",
     panels=PANELS,
     signs=(HEAP_CLASS, MEMORY_EXHAUSTED, METRIC, PRODUCERS_COUNTED),
     story=(

@@ -17,10 +17,14 @@ if TYPE_CHECKING:
 TENTHS = 10
 
 OF_TOPIC = f"name = '{names.PRODUCERS_COUNTED}' AND labels['topic'] IS NOT NULL"
-MOMENTS = {"middle": 0.5, "evening": 0.75}
-"""Moments by which growth that goes on is told from a burst: something came before the one, and after the other."""
+MOMENTS = {"middle": 0.6, "evening": 0.75}
+"""Moments by which growth that goes on is told from a burst: something came before the one, and after the other.
+
+Not the half: of three looks at even distances the second is to count as before it, however late it came.
+"""
 
 OF_WAY = "OVER (PARTITION BY capture, topic, via)"
+OF_REPLICA = "OVER (PARTITION BY capture, topic, via, partition, broker)"
 
 LINE = "struct(file, line, at, text)"
 
@@ -57,9 +61,12 @@ def after(share: float) -> str:
 def _of_partitions(counted: DataFrame) -> DataFrame:
     """Return one row for each way in which each partition was counted: its first, middle and last count.
 
-    Of replicas the one that holds most speaks for the partition.
+    Of replicas the one that holds most speaks for the partition. Time counts from when the first of the partitions
+    held no more than at the first count: a capture may have begun long before the leak.
     """
-    spanned = counted.selectExpr("*", f"min(at) {OF_WAY} AS began", f"max(at) {OF_WAY} AS ended")
+    first = counted.selectExpr("*", f"min_by(value, at) {OF_REPLICA} AS least", f"max(at) {OF_WAY} AS ended")
+    still = first.selectExpr("*", f"max(IF(value <= least, at, NULL)) {OF_REPLICA} AS still")
+    spanned = still.selectExpr("* EXCEPT (still, least)", f"min(still) {OF_WAY} AS began")
     ordered = spanned.selectExpr("*", *(f"{after(share)} AS {name}" for name, share in MOMENTS.items()))
     of_replica = ordered.groupBy("capture", "topic", "via", "partition", "broker").agg(
         *columns(
@@ -69,7 +76,7 @@ def _of_partitions(counted: DataFrame) -> DataFrame:
             "max_by(value, struct(at, value)) AS last",
             "max(value) AS most",
             "count(DISTINCT at) AS times",
-            "min(at) AS began",
+            "first(began) AS began",
             "max(at) AS ended",
             "max(offset) - min(offset) AS records",
             "max_by(struct(single, few, transactional, oldest, arrivals), struct(at, value)) AS shape",

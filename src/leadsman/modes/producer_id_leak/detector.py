@@ -183,6 +183,7 @@ def _pooled(topics: DataFrame, heaps: DataFrame, captures: DataFrame) -> DataFra
             f"coalesce(max(IF(last IS NULL, NULL, bytes_an_id)), {JAVA_BYTES}D) AS bytes_an_id",
             "sum(gc_seconds) AS gc_seconds",
             "sum(fulls) AS fulls",
+            "max(held_by) AS held_by",
             "sum(exhausted) AS exhausted",
         ),
     )
@@ -226,7 +227,7 @@ def _of_topics(topics: DataFrame) -> DataFrame:
         f"struct('{link}' AS link, {state} AS state, {since} AS since, {first_lines(lines)} AS evidence)"
         for link, state, since, lines in (
             ("one_shot", "one_shot", "began", "told"),
-            ("growing", "growing", "began", "told"),
+            ("growing", "growing", "greatest(began, shape.oldest)", "told"),
             ("retained", "retained", "ended", "latest"),
             ("heap", "'observed'", "ended", "latest"),
         )
@@ -301,7 +302,8 @@ def _of_captures(pooled: DataFrame, unexplained: DataFrame) -> DataFrame:
     }
     rows = ", ".join(f"struct('{link}' AS link, {state} AS state)" for link, state in states.items())
     hourly = "IF(t.per_hour IS NULL, '', concat(', ', format_number(t.per_hour, 0), ' an hour'))"
-    one = f"concat(t.topic, ' (', format_number(t.ids, 0), ' ids', {hourly}, ')')"
+    owner = "coalesce(concat(', of ', get(filter(owners, o -> t.topic RLIKE o.pattern), 0).owner), '')"
+    one = f"concat(t.topic, ' (', format_number(t.ids, 0), ' ids', {hourly}, {owner}, ')')"
     agreed = (
         "IF(size(ways) < 2, NULL, array_join(transform(array_sort(ways), "
         "w -> concat(w.via, ' ', format_number(w.ids, 0))), ', '))"
@@ -320,7 +322,7 @@ def _of_captures(pooled: DataFrame, unexplained: DataFrame) -> DataFrame:
             "capture",
             "'*' AS subject",
             f"{map_of(('ids', 'expiry', 'topics'), 'double', where_any=WHERE_ANY)} AS figures",
-            f"{map_of(('version', 'frees', 'clients', 'by_topic', 'agreed'), 'string')} AS facts",
+            f"{map_of(('version', 'frees', 'clients', 'by_topic', 'agreed', 'held_by'), 'string')} AS facts",
             "since",
             "until",
             f"CAST(array() AS array<{EVIDENCE}>) AS evidence",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from leadsman import vocabulary as names
 from leadsman.modes.producer_id_leak.counts import LINE, MOMENTS, after
 from leadsman.modes.producer_id_leak.eras import ERAS, JAVA_BYTES, SCALA_BYTES
-from leadsman.pipeline.shapes import columns
+from leadsman.pipeline.shapes import columns, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -23,6 +23,8 @@ IS_COUNT = (
     f"({IS_ENTRY} OR (name = '{names.PRODUCERS_COUNTED}' AND labels['topic'] IS NULL) "
     f"OR (name = '{names.METRIC}' AND labels['metric'] RLIKE '{ID_COUNT}'))"
 )
+IS_HELD = f"name = '{names.HEAP_HELD}' AND labels['class'] RLIKE '{ENTRY}'"
+TOLD = (names.HEAP_CLASS, names.HEAP_HELD, names.HEAP_SIZE, names.GC_PAUSED, names.MEMORY_EXHAUSTED)
 UNIT = "CASE labels['unit'] WHEN 'G' THEN 1073741824D WHEN 'M' THEN 1048576D ELSE 1024D END"
 IS_GC = f"name = '{names.GC_PAUSED}'"
 OLD_POOL = "(Tenured|Old) Gen"
@@ -44,10 +46,14 @@ LIVE = (
 EXHAUSTED = f"name = '{names.MEMORY_EXHAUSTED}'"
 
 
+PATTERN = "concat('^', replace(replace(replace(labels['key'], '.', '[.]'), '*', '.*'), '?', '.'), '$')"
+"""Of topics, as shells write it, as a regular expression."""
+
+
 def heaps_of(events: DataFrame) -> DataFrame:
     """Return one row for each subject that shows something of a heap: a broker, a log of its collector."""
     chosen = events.where(
-        f"name IN ('{names.HEAP_CLASS}', '{names.HEAP_SIZE}', '{names.GC_PAUSED}', '{names.MEMORY_EXHAUSTED}') "
+        f"name IN ({quoted(*TOLD)}) "
         f"OR (name = '{names.METRIC}' AND labels['metric'] RLIKE '{ID_COUNT}|memory|collection_used') OR {IS_COUNT}"
     ).selectExpr(
         "capture",
@@ -57,15 +63,18 @@ def heaps_of(events: DataFrame) -> DataFrame:
         f"{LIMIT} AS limit",
         f"{LIVE} AS live",
         f"IF({IS_ENTRY} AND labels['class'] LIKE 'kafka.log%', {SCALA_BYTES}D, {JAVA_BYTES}D) AS bytes_an_id",
+        f"IF({IS_HELD}, struct(value, labels['holder'] AS holder), NULL) AS held",
         f"IF({IS_GC}, value, NULL) AS gc_seconds",
         f"{IS_GC} AND labels['kind'] LIKE '%Full%' AS full",
         f"{EXHAUSTED} AS exhausted",
         f"IF({EXHAUSTED} OR {IS_COUNT}, {LINE}, NULL) AS told",
     )  # fmt: skip - the columns of a sight
     of_subject = "OVER (PARTITION BY capture, subject)"
-    spanned = chosen.selectExpr("*", f"min(at) {of_subject} AS began", f"max(at) {of_subject} AS ended").selectExpr(
-        "*", *(f"{after(share)} AS {name}" for name, share in MOMENTS.items())
-    )
+    least = f"min_by(entries, IF(entries IS NULL, NULL, at)) {of_subject} AS least"
+    first = chosen.selectExpr("*", least, f"min(at) {of_subject} AS born", f"max(at) {of_subject} AS ended")
+    began = f"coalesce(max(IF(entries <= least, at, NULL)) {of_subject}, born) AS began"
+    moments = [f"{after(share)} AS {name}" for name, share in MOMENTS.items()]
+    spanned = first.selectExpr("*", began).selectExpr("*", *moments)
     return spanned.groupBy("capture", "subject").agg(
         *columns(
             "min_by(entries, IF(entries IS NULL, NULL, struct(at, entries))) AS first",
@@ -77,6 +86,7 @@ def heaps_of(events: DataFrame) -> DataFrame:
             "min_by(live, IF(live IS NULL, NULL, at)) AS live_first",
             "max_by(live, IF(live IS NULL, NULL, at)) AS live",
             "max(bytes_an_id) AS bytes_an_id",
+            "max(held).holder AS held_by",
             "sum(gc_seconds) AS gc_seconds",
             "count_if(full) AS fulls",
             "count_if(exhausted) AS exhausted",
@@ -97,6 +107,7 @@ def captures_of(events: DataFrame) -> DataFrame:
     seen = events.where(
         f"name IN ('{names.FILE_READ}', '{names.CLIENT_STARTED}', '{names.PRODUCER_ID_TAKEN}', '{names.SETTING}')"
     ).selectExpr("*", f"max(coalesce({broker}, false)) OVER (PARTITION BY capture, subject) AS of_broker")
+    owned = f"name = '{names.SETTING}' AND labels['owner'] = 'topics'"
     taken = f"name = '{names.PRODUCER_ID_TAKEN}'"
     who = (
         "concat(coalesce(labels['client_id'], 'a client without a name'), ' (', coalesce(labels['host'], subject), ')')"
@@ -109,9 +120,13 @@ def captures_of(events: DataFrame) -> DataFrame:
                 f"coalesce(min({own}), min({old})) AS expiry",
                 f"count_if({taken}) AS taken",
                 f"slice(collect_list(IF({taken}, {who}, NULL)), 1, 10000) AS takers",
+                f"array_sort(collect_list(IF({owned}, struct(line, {PATTERN} AS pattern, labels['value'] AS owner), "
+                "NULL))) AS owners",
             ),
         )
-        .selectExpr("capture", "version", "expiry", "taken", f"{_ranked('takers')} AS clients", f"{_frees()} AS frees")
+        .selectExpr(
+            "capture", "version", "expiry", "taken", f"{_ranked('takers')} AS clients", f"{_frees()} AS frees", "owners"
+        )
     )
 
 

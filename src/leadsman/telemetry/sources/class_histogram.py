@@ -1,4 +1,4 @@
-"""Class histograms of a JVM: `jcmd PID GC.class_histogram`, `jmap -histo PID`."""
+"""Class histograms of a JVM: `jcmd PID GC.class_histogram`, `jmap -histo PID`, and those made out of a heap dump."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 CLASS = re.compile(r" *(\d+): +(\d+) +(\d+)  ?(\S+)")
 TOTAL = re.compile(r"Total +(\d+) +(\d+)")
 PID = re.compile(r"(\d+):$")
+HELD = re.compile(r"Held: (\d+) of (\d+) samples of (\S+) by (\S.*\S)")
+"""Written by `leadsman.telemetry.hprof` below a histogram that it made of a dump."""
 
 LARGEST = 50
 LARGEST_OF_KAFKA = 300
@@ -39,6 +41,9 @@ def _facts(blocks: Iterable[bytes], about: About) -> Iterator[Facts]:
         elif found := TOTAL.match(line):
             labels = {"class": "total", "instances": found[1], "pid": pid, "live": live}
             yield fact(v.HEAP_CLASS, number, line, float(found[2]), **labels)
+        elif found := HELD.match(line):
+            labels = {"class": found[3], "samples": found[2], "holder": found[4]}
+            yield fact(v.HEAP_HELD, number, line, float(found[1]), **labels)
         elif found := PID.match(line):
             pid = found[1]
 
@@ -50,6 +55,6 @@ SOURCE = Source(
     reading=Reading(
         tells=told_by(r" *num +#instances +#bytes"),
         facts=_facts,
-        reports=frozenset({v.HEAP_CLASS, v.PRODUCERS_COUNTED}),
+        reports=frozenset({v.HEAP_CLASS, v.HEAP_HELD, v.PRODUCERS_COUNTED}),
     ),
 )

@@ -1,0 +1,162 @@
+"""Compares how things stood on two sides: before and after. One Spark job over the event table.
+
+Of a list (`kafka-topics --describe`) the last one of each side speaks; of logs the last word on each thing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from leadsman.model import Change, Changes, Evidence, How
+from leadsman.pipeline.changes.facets import AMOUNTS, FACETS, KINDS, LISTINGS, OF_A_TOPIC, RATES
+from leadsman.pipeline.shapes import quoted, settled, table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame
+
+LEAST_SHARE = 0.1
+"""Numbers that differ by less have not changed: what is counted while it is used never stands still."""
+
+THINGS_NAMED = 20
+"""Things that one change names; of the rest it says how many they are."""
+
+CHANGES_KEPT = 1000
+"""Changes are gathered by what became of what, so this many are a system that was rebuilt."""
+
+MOMENT = "struct(at, line, value, amount, file, text, listed)"
+OF_THING = "PARTITION BY kind, thing, key, part"
+OF_LINE = "struct(at, file, line, text)"
+KINDS_TOLD = (
+    "SELECT kind, count_if(side = 'before') > 0 AS was, count_if(side = 'after') > 0 AS now,"
+    " count_if(side = 'after' AND listed) > 0 AS listed FROM current GROUP BY kind"
+)
+
+
+def compare(events: DataFrame, side: str) -> Changes:
+    """Return what differs. `side` is an expression that says `before` or `after` of an event; null leaves it out."""
+    current = settled(table({"events": events}, _sights(side)))
+    try:
+        found = [_change(row) for row in table({"current": current}, _changed()).collect()]
+        told = table({"current": current}, {"kinds": KINDS_TOLD}).collect()
+    finally:
+        current.unpersist()
+    kinds = dict.fromkeys(KINDS, (False, False)) | {row["kind"]: (row["was"], row["now"]) for row in told}
+    return Changes(
+        changes=tuple(sorted(found, key=_rank)),
+        compared=tuple(kind for kind in KINDS if all(kinds[kind])),
+        unseen=tuple((kind, *kinds[kind]) for kind in KINDS if not all(kinds[kind])),
+    )
+
+
+def _rank(change: Change) -> tuple[bool, int, float, str]:
+    """First what had been at rest until then; then causes before effects; then by how much."""
+    return (change.restless, KINDS.index(change.kind), -change.magnitude, change.key + "".join(change.things[:1]))
+
+
+def _sights(side: str) -> dict[str, str]:
+    """Return the queries for what every event says of every kind of thing, and on which side."""
+    sights = ", ".join(facet.sight for facet in FACETS)
+    at = "coalesce(at, to_timestamp(labels['newest']))"
+    return {
+        "timed": f"SELECT * EXCEPT (at), {at} AS at FROM events",
+        "sided": f"SELECT *, {side} AS side FROM timed",
+        "sights": "SELECT side, at, source, file, line, text, inline(array_compact(array("
+        f"{sights}))) FROM sided WHERE side IS NOT NULL",
+        "looked": f"SELECT *, source IN ({quoted(*LISTINGS)}) AS listed,"
+        " max(at) OVER (PARTITION BY side, kind, source, file) AS look FROM sights",
+        "current": "SELECT * FROM looked WHERE NOT coalesce(listed, false) OR at <=> look",
+    }
+
+
+def _changed() -> dict[str, str]:
+    return {"kinds": KINDS_TOLD, **_states(), **_texts(), **_numbers(), **_gathered()}
+
+
+def _states() -> dict[str, str]:
+    """Say of each thing what it was and what it is, and where the latter stands first."""
+    last = f"max(IF(side = '{{}}', {MOMENT}, NULL)) OVER ({OF_THING})"
+    return {
+        "ends": f"SELECT *, {last.format('before')} AS b, {last.format('after')} AS a FROM current",
+        "states": "SELECT kind, thing, key, part, first(b) AS b, first(a) AS a,"
+        f" min(IF(side = 'after' AND value <=> a.value, {OF_LINE}, NULL)) AS told,"
+        f" max(IF(side = 'before', {OF_LINE}, NULL)) AS told_before,"
+        " coalesce(max(side = 'before' AND listed), false) AS was_listed,"
+        " count(DISTINCT IF(side = 'before', value, NULL)) > 1 AS restless,"
+        " count_if(side = 'before') AS times_before, count_if(side = 'after') AS times_after"
+        " FROM ends GROUP BY kind, thing, key, part",
+    }
+
+
+def _texts() -> dict[str, str]:
+    """Say of things that are words whether they are new, gone or different."""
+    how = (
+        "CASE WHEN b IS NULL AND was THEN 'new' WHEN a IS NULL AND was_listed AND k.listed THEN 'gone' "
+        "WHEN NOT (b.value <=> a.value) AND b IS NOT NULL AND a IS NOT NULL THEN 'changed' END"
+    )
+    words = f"kind NOT IN ({quoted(*AMOUNTS, *RATES)})"
+    return {
+        "judged": f"SELECT s.*, {how} AS how FROM states s JOIN kinds k USING (kind) WHERE {words}",
+        "topics": "SELECT thing AS topic FROM judged WHERE kind = 'topic' AND how IS NOT NULL",
+        "worded": "SELECT judged.* FROM judged LEFT ANTI JOIN topics"
+        f" ON kind IN ({quoted(*OF_A_TOPIC)}) AND coalesce(key, regexp_replace(thing, '-[0-9]+$', '')) = topic"
+        " WHERE how IS NOT NULL",
+        "texts": "SELECT kind, how, key, b.value AS before, a.value AS after, CAST(NULL AS double) AS was_amount,"
+        " CAST(NULL AS double) AS is_amount, thing, restless, coalesce(told, told_before) AS told FROM worded",
+    }
+
+
+def _numbers() -> dict[str, str]:
+    """Say of things that are numbers whether they are more or fewer; one counted in several ways by the fullest."""
+    hours = (
+        "greatest(1, unix_seconds(max(IF(side = '{0}', at, NULL))) - unix_seconds(min(IF(side = '{0}', at, NULL))))"
+        " / 3600D AS {0}_hours"
+    )
+    moved = f"is_amount IS NOT NULL AND abs(is_amount - was_amount) > {LEAST_SHARE}D * greatest(is_amount, was_amount)"
+    return {
+        "spans": f"SELECT {hours.format('before')}, {hours.format('after')} FROM current",
+        "summed": "SELECT kind, thing, key, sum(b.amount) AS was_amount, sum(a.amount) AS is_amount, count(*) AS parts,"
+        " max(told_before) AS told_before, max(struct(a.at, a.file, a.line, a.text)) AS told FROM states"
+        f" WHERE kind IN ({quoted(*AMOUNTS)}) AND b IS NOT NULL AND a IS NOT NULL GROUP BY kind, thing, key",
+        "counted": "SELECT kind, thing, max_by(struct(key, was_amount, is_amount, told), struct(parts, is_amount)) AS m"
+        " FROM summed GROUP BY kind, thing",
+        "rated": "SELECT s.kind, thing, s.key, times_before / before_hours AS was_amount,"
+        " times_after / after_hours AS is_amount, coalesce(told, told_before) AS told"
+        f" FROM states s JOIN kinds k USING (kind) CROSS JOIN spans WHERE kind IN ({quoted(*RATES)}) AND was AND now",
+        "measured": "SELECT kind, thing, m.key, m.was_amount, m.is_amount, m.told FROM counted"
+        " UNION ALL SELECT kind, thing, key, was_amount, is_amount, told FROM rated",
+        "numbers": "SELECT kind, IF(is_amount > was_amount, 'more', 'fewer') AS how, key, CAST(NULL AS string) AS"
+        " before, CAST(NULL AS string) AS after, was_amount, is_amount, thing, false AS restless, told"
+        f" FROM measured WHERE {moved}",
+    }
+
+
+def _gathered() -> dict[str, str]:
+    """Make one row of the things to which the same happened."""
+    return {
+        "all": "SELECT * FROM texts UNION ALL SELECT * FROM numbers",
+        "gathered": "SELECT kind, how, coalesce(key, '') AS key, before, after, was_amount, is_amount, restless,"
+        f" count(*) AS count, slice(array_sort(collect_set(thing)), 1, {THINGS_NAMED}) AS things, min(told) AS told"
+        " FROM all GROUP BY kind, how, key, before, after, was_amount, is_amount, restless,"
+        " IF(was_amount IS NULL, NULL, thing)"
+        f" ORDER BY restless, coalesce(abs(is_amount - was_amount), 0) DESC, count DESC LIMIT {CHANGES_KEPT}",
+    }
+
+
+def _change(row: Any) -> Change:  # noqa: ANN401 - Spark's Row has no static type
+    told = row["told"]
+    evidence = Evidence(file=told["file"], line=told["line"], text=told["text"] or "", time=told["at"])
+    amounts: Sequence[float | None] = (row["was_amount"], row["is_amount"])
+    counted = None not in amounts
+    return Change(
+        kind=row["kind"],
+        how=How(row["how"]),
+        things=tuple(row["things"]),
+        count=row["count"],
+        key=row["key"],
+        before=amounts[0] if counted else row["before"],
+        after=amounts[1] if counted else row["after"],
+        restless=row["restless"],
+        evidence=evidence,
+    )

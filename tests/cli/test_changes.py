@@ -1,0 +1,156 @@
+"""`leadsman changes` on a real capture and on a small one written by hand. In this process, on the shared session."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leadsman.catalogue import MODES
+from leadsman.model import Diagnosis
+from leadsman.sections import Section, exit_line, head_line
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+
+FRIDAY = datetime(2020, 12, 18, 22, 0, tzinfo=UTC)
+SUNDAY = FRIDAY + timedelta(hours=34)
+LEAK = MODES / "producer_id_leak" / "recorded"
+
+WEEK, DECADE = "604800000", "315360000000"
+TAKEN = "ProducerId set to {} with epoch 0"
+
+
+def topics(retention: str, *others: str, leader: int = 1) -> str:
+    """What `kafka-topics --describe` prints of orders and of other topics, with one partition each."""
+    heads = {"orders": f"retention.ms={retention}"} | dict.fromkeys(others, "")
+    return "".join(
+        f"Topic: {name}\tTopicId: x\tPartitionCount: 1\tReplicationFactor: 1\tConfigs: {configs}\n"
+        f"\tTopic: {name}\tPartition: 0\tLeader: {leader}\tReplicas: 1,2\tIsr: 1,2\n"
+        for name, configs in heads.items()
+    )
+
+
+def look(at: datetime, output: str) -> str:
+    """One look at the cluster, as `leadsman collect kafka` writes it."""
+    head = head_line(Section(at, "cluster", "kafka/topics.txt", "kafka-topics.sh --describe"))
+    return head + output + exit_line(0)
+
+
+def taken(at: datetime, client: str, number: int) -> str:
+    """A Java client's line about the id that it was given."""
+    when = f"{at:%Y-%m-%d %H:%M:%S},000"
+    return f"[{when}] INFO [Producer clientId={client}] {TAKEN.format(number)} (org.apache.kafka.clients.producer.internals.TransactionManager)\n"  # noqa: E501 - a log line
+
+
+@pytest.fixture
+def weekend(tmp_path: Path) -> Path:
+    """A topic is kept for ten years from Saturday on, another is made, and a new client takes an id a minute."""
+    (tmp_path / "kafka").mkdir()
+    sights = (look(FRIDAY, topics(WEEK, "gone")), look(SUNDAY, topics(DECADE, "new", leader=2)))
+    (tmp_path / "kafka" / "topics.txt").write_text("".join(sights))
+    saturday = FRIDAY + timedelta(hours=12)
+    lines = [taken(FRIDAY - timedelta(hours=each), "orders", each) for each in (10, 5)]
+    lines += [taken(saturday + timedelta(minutes=each), "orders-v2", 100 + each) for each in range(120)]
+    (tmp_path / "orders.log").write_text("".join(lines))
+    return tmp_path
+
+
+@pytest.fixture
+def told(call, weekend: Path) -> dict[tuple[str, str, str], dict[str, Any]]:
+    """The weekend's changes by kind, how and key."""
+    out = call("changes", weekend, "--between", FRIDAY.isoformat(), SUNDAY.isoformat(), "--format", "json").out
+    return {(each["kind"], each["how"], each["key"]): each for each in json.loads(out)["changes"]}
+
+
+def test_a_setting_that_changed_is_told_with_both_values_and_its_line(told) -> None:
+    change = told["configuration", "changed", "retention.ms"]
+
+    assert (change["before"], change["after"]) == (WEEK, DECADE)
+    assert change["things"] == ["topic orders"]
+    assert DECADE in change["evidence"]["text"]
+
+
+def test_what_a_list_no_longer_holds_is_gone_and_what_it_holds_anew_is_new(told) -> None:
+    assert told["topic", "new", ""]["things"] == ["new"]
+    assert told["topic", "gone", ""]["things"] == ["gone"]
+
+
+def test_a_new_topic_is_not_told_again_by_its_partitions(told) -> None:
+    assert ("partition", "new", "new") not in told
+    assert told["leader", "changed", ""]["things"] == ["orders-0"]
+
+
+def test_a_client_that_begins_is_new_and_one_that_falls_silent_is_not_gone(told) -> None:
+    assert told["client", "new", ""]["things"] == ["orders-v2"]
+    assert ("client", "gone", "") not in told
+
+
+def test_ids_taken_are_counted_by_the_hour(told) -> None:
+    change = told["ids_taken", "more", ""]
+
+    assert change["things"] == ["orders-v2 (orders-v2)"]
+    assert change["before"] == 0
+    assert change["after"] == pytest.approx(120 / 22, rel=0.01)
+
+
+def test_causes_come_before_effects_and_each_has_its_place(call, weekend: Path) -> None:
+    told = call("changes", weekend, "--between", FRIDAY.isoformat(), SUNDAY.isoformat())
+
+    assert told.code == 1
+    assert told.out.index("retention.ms") < told.out.index("leader of a partition")
+    assert "kafka/topics.txt:8" in told.out
+    assert told.err == ""
+
+
+def test_two_captures_are_compared_as_two_times_are(call) -> None:
+    told = call("changes", LEAK / "healthy-java", LEAK / "broken-java", "--format", "json")
+
+    held = [each for each in json.loads(told.out)["changes"] if each["kind"] == "ids_held"]
+    assert told.code == 1
+    assert held[0]["how"] == "more"
+    assert held[0]["after"] > 10 * held[0]["before"]
+
+
+def test_a_capture_against_its_own_copy_is_0(call, weekend: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    copy = tmp_path_factory.mktemp("copy") / "orders.log"
+    copy.write_text((weekend / "orders.log").read_text())
+
+    told = call("changes", weekend / "orders.log", copy)
+
+    assert told.code == 0
+    assert "0 changes" in told.out
+
+
+def test_a_side_of_which_nothing_is_told_is_3_and_says_how_to_see_it(call, weekend: Path) -> None:
+    told = call("changes", weekend, "--between", "2019-01-01", "2019-01-02")
+
+    assert told.code == 3
+    assert "leadsman collect kafka" in told.err
+
+
+@pytest.mark.parametrize(
+    ("words", "next_step"),
+    [
+        (["one"], "--between"),
+        (["one", "one"], "--between"),
+        (["one", "two", "--between", "2020-01-01", "2020-01-02"], "leave one of them out"),
+        (["one", "--between", "2020-01-02", "2020-01-01"], "earlier time first"),
+        (["one", "--between", "monday", "2020-01-01"], "ISO 8601"),
+        (["one", "--between", "2020-01-01", "2020-01-02"], "Give a capture"),
+    ],
+)
+def test_a_call_that_cannot_be_answered_is_2_and_says_what_to_do(call, words: list[str], next_step: str) -> None:
+    told = call("changes", *words)
+
+    assert told.code == 2
+    assert next_step in told.err
+
+
+def test_a_finding_says_what_changed_when_it_began(diagnosed: Callable[..., list[Diagnosis]]) -> None:
+    (diagnosis,) = diagnosed([LEAK / "broken-deployed-java"])
+
+    (finding,) = diagnosis.findings
+    taken_more = [each for each in finding.changes if each.kind == "ids_taken" and each.how == "more"]
+    assert {thing.split("/")[-1] for each in taken_more for thing in each.things} == {"worker-1.log)", "worker-2.log)"}

@@ -1,0 +1,136 @@
+"""What the recordings do not hold each by itself: one source alone, owners of topics, who asked for the ids."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from leadsman.catalogue import MODES
+from leadsman.model import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from leadsman.model import Finding
+
+pytestmark = pytest.mark.spark
+
+RECORDED = MODES / "producer_id_leak" / "recorded"
+SECTION = re.compile(r"^### leadsman .*\n", re.MULTILINE)
+REQUEST = (
+    '[2026-11-21 12:10:{:02},100] DEBUG Completed request:{{"isForwarded":false,"requestHeader":{{"requestApiKey":22,'
+    '"requestApiVersion":6,"correlationId":2,"clientId":"order-events","requestApiKeyName":"INIT_PRODUCER_ID"}},'
+    '"request":{{"transactionalId":null}},"response":{{"errorCode":0,"producerId":18}},'
+    '"connection":"127.0.0.1:9092-10.2.3.4:53124-0-17","totalTimeMs":0.9}} (kafka.request.logger)\n'
+)
+
+
+@pytest.fixture
+def finding_of(diagnosed) -> Callable[[Path], Finding | None]:
+    def run(path: Path) -> Finding | None:
+        (diagnosis,) = diagnosed([path])
+        return next((each for each in diagnosis.findings if each.mode == "producer_id_leak"), None)
+
+    return run
+
+
+@pytest.fixture
+def part_of(tmp_path: Path) -> Callable[..., Path]:
+    """A capture of some files of a recording only."""
+
+    def run(recording: str, *files: str) -> Path:
+        for file in files:
+            target = tmp_path / "part" / file
+            target.parent.mkdir(parents=True, exist_ok=True)
+            source = RECORDED / recording / file
+            (shutil.copytree if source.is_dir() else shutil.copyfile)(source, target)
+        return tmp_path / "part"
+
+    return run
+
+
+@pytest.mark.parametrize("source", ["kafka/producers.txt", "data", "brokers/1/server.log"])
+def test_each_census_that_tells_topics_is_enough(source: str, part_of, finding_of) -> None:
+    finding = finding_of(part_of("broken-java", source))
+
+    assert finding is not None
+    assert finding.verdict is Verdict.PRESENT
+
+
+@pytest.mark.parametrize(
+    ("recording", "source"),
+    [
+        ("broken-java", "jvm/broker-1/class_histogram.txt"),
+        ("broken-java", "metrics/broker-1.prom"),
+        ("broken-out-of-memory-java", "jvm/broker-1/heap_dump.txt"),
+    ],
+)
+def test_a_census_of_whole_brokers_alone_is_unknown_and_says_what_would_settle_it(
+    recording: str, source: str, part_of, finding_of
+) -> None:
+    finding = finding_of(part_of(recording, source))
+
+    assert finding is not None
+    assert finding.verdict is Verdict.UNKNOWN
+    assert finding.next.startswith("leadsman collect kafka")
+
+
+def test_what_the_plain_tools_printed_says_the_same_without_our_sections(part_of, finding_of) -> None:
+    part = part_of("broken-java", "brokers/1/server.log", "jvm/broker-1/class_histogram.txt")
+    histogram = part / "jvm/broker-1/class_histogram.txt"
+    last = SECTION.split(histogram.read_text())[-2]
+    histogram.write_text(last)
+
+    finding = finding_of(part)
+
+    assert finding is not None
+    assert finding.verdict is Verdict.PRESENT
+    assert "histogram" not in finding.figures
+    assert finding.figures["held_bytes"] > 0
+
+
+def test_a_leak_that_expiry_will_stop_says_how_fast_it_is_and_where_it_levels_off(finding_of) -> None:
+    figures = finding_of(RECORDED / "broken-java").figures
+
+    assert figures["per_hour"] > 10_000
+    assert 0 < figures["share"] < 1
+    assert figures["plateau_bytes"] > figures["held_bytes"]
+
+
+def test_a_leak_that_nothing_stops_says_how_full_the_heap_is_and_how_long_that_will_last(finding_of) -> None:
+    figures = finding_of(RECORDED / "broken-out-of-memory-java").figures
+
+    assert figures["share"] > 30
+    assert 0 < figures["until_full_low"] <= figures["until_full_high"] < 3600
+
+
+def test_topics_are_named_with_their_owners(part_of, finding_of) -> None:
+    part = part_of("broken-java", "kafka/producers.txt")
+    (part / "owners").write_text("# topic owners\nbilling.*  team-billing\norder?  team-orders\n*  platform\n")
+
+    assert ", of team-orders)" in finding_of(part).summary
+
+
+def test_the_request_log_says_who_asked_for_the_ids(part_of, finding_of) -> None:
+    part = part_of("broken-java", "kafka/producers.txt")
+    (part / "kafka-request.log").write_text("".join(REQUEST.format(second) for second in range(40)))
+
+    assert "order-events (10.2.3.4) 40 times" in finding_of(part).summary
+
+
+def test_a_leak_that_was_deployed_while_somebody_watched_begins_when_it_was_deployed(finding_of) -> None:
+    finding = finding_of(RECORDED / "broken-deployed-java")
+
+    assert finding.verdict is Verdict.PRESENT
+    assert finding.changes
+
+
+def test_a_broker_that_died_of_it_says_so_and_its_dump_who_held_them(finding_of) -> None:
+    finding = finding_of(RECORDED / "broken-out-of-memory-java")
+
+    assert finding.figures["exhausted"] > 0
+    assert "ProducerStateManager.producers" in str(finding.figures["held_by"])
