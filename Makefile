@@ -44,16 +44,18 @@ test: setup check ## Every check and every test
 	$(BIN)/pytest -m "not long"
 	$(BIN)/pytest -m "not long" reference/account_linking/tests
 
-lab: setup ## The long experiments; writes the table of docs/clients.md
+lab: setup ## The long experiments; writes the tables of docs/clients.md and of what frees producer ids
 	$(BIN)/pytest -m long
 	$(BIN)/pytest -m long reference/account_linking/tests
 	$(BIN)/python -m leadsman.lab.survival
 	$(BIN)/python -m leadsman.lab.survival.reuse
+	$(BIN)/python -m leadsman.lab.freeing
 
 bench: setup ## Measure against ripgrep, Polars and DuckDB; writes docs/performance.md and a table of docs/clients.md
 	$(BIN)/python -m bench
 	$(BIN)/python -m bench.fleet
 	$(BIN)/python -m bench.leaders
+	$(BIN)/python -m bench.census
 	$(BIN)/python -m bench.accounts
 	$(BIN)/python -m bench.clients
 

@@ -51,11 +51,13 @@ def main() -> None:
     """Generate, measure, print, write."""
     parser = argparse.ArgumentParser(prog="python -m bench.census", description="A census of producer ids.")
     parser.add_argument("--smoke", action="store_true", help="1 million ids and one run: does it work?")
-    size = "smoke" if parser.parse_args().smoke else "full"
+    parser.add_argument("--runs", type=int, help="how often each runs")
+    asked = parser.parse_args()
+    size = "smoke" if asked.smoke else "full"
     about = machine()
     with tempfile.TemporaryDirectory(prefix="leadsman-census-") as folder:
         files = generate(Path(folder), IDS[size])
-        jobs = measured(files, RUNS[size])
+        jobs = measured(files, asked.runs or RUNS[size])
     section = text(jobs, ids=IDS[size], about=", ".join(f"{key}: {value}" for key, value in about.items()))
     print(section)
     if size == "full":
@@ -140,7 +142,7 @@ def text(jobs: list[Job], *, ids: int, about: str) -> str:
     ]
     return "\n".join(
         [
-            f"{ids:,} ids in {-(-ids // IDS_A_FILE)} snapshots, {len(mine.wall)} runs of each turn by turn, one process each, medians, "
+            f"{ids:,} ids in {-(-ids // IDS_A_FILE)} snapshots, runs of each, turn by turn: {len(mine.wall)}, one process each, medians, "
             f"smallest and largest in brackets. kafka-dump-log of Kafka {KAFKA} prints every id, and its lines are counted; leadsman "
             f"checks the checksum and adds up what a diagnosis needs. Machine: {about}.",
             "",

@@ -118,10 +118,14 @@ class Recorder:
                 place = f"jvm/broker-{broker.id}/gc.log"
                 self.copy(broker.folder / metrics.GC_LOG, place, source="gc_log", command="-Xlog:gc*")
 
-    def snapshots(self, brokers: Sequence[Broker], topic: str, *, partition: str = "*") -> None:
-        """Add the snapshots of producer state that stopped brokers left in the topic's folders, or in one of them."""
+    def snapshots(self, brokers: Sequence[Broker], topic: str, *, partition: str = "*", kept: int = 100) -> None:
+        """Add the snapshots of producer state that brokers left in the topic's folders, or in one partition's.
+
+        Of more than `kept` in all some are left out, evenly: large ones would not fit into a repository.
+        """
         for broker in brokers:
-            for path in sorted((broker.folder / "data").glob(f"{topic}-{partition}/*.snapshot")):
+            found = sorted((broker.folder / "data").glob(f"{topic}-{partition}/*.snapshot"))
+            for path in found[:: -(-len(found) // kept) or 1]:
                 file = f"data/broker-{broker.id}/{path.parent.name}/{path.name}"
                 (self.folder / file).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, self.folder / file)

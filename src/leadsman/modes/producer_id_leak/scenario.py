@@ -60,6 +60,9 @@ SMALL_HEAP_MB = 88
 BURST, BURST_BYTES = 10, 900_000
 """Connections that are opened at a time, and the size of the request that begins on each. Below `max.request.size`."""
 
+SNAPSHOTS_KEPT = 3
+"""As many as show growth."""
+
 GC = "-Xlog:gc*"
 BETWEEN_BURSTS = timedelta(milliseconds=500)
 DIES_WITHIN = timedelta(seconds=120)
@@ -119,7 +122,7 @@ def play_until_full(stage: Stage) -> None:
     _exhaust(stage, broker)
     stage.recorder.copy(broker.folder / "output.log", f"{broker.place}/stdout.log", source="stdout", command="stdout")
     _record_dump(stage, broker)
-    stage.recorder.snapshots([broker], CLICKS, partition="0")
+    stage.recorder.snapshots([broker], CLICKS, partition="0", kept=SNAPSHOTS_KEPT)
     stage.recorder.copy(
         broker.folder / metrics.GC_LOG, "jvm/broker-1/gc-until-it-died.log", source="gc_log", command=GC
     )
@@ -188,7 +191,7 @@ VARIANTS = {
         "Three workers hold one producer each, and after a third of the time two make one for each record",
         play=partial(play_steady, after="record"),
     ),
-    "out_of_memory": Variant(
+    "broken_out_of_memory": Variant(
         says="A small heap fills with the ids of producers that are gone, until the broker dies of it",
         play=play_until_full,
         workers=(STEADY,),
@@ -223,7 +226,7 @@ RECORDINGS = {
     "broken-deployed-java": ("broken_deployed", "java"),
     "broken-java": ("broken", "java"),
     "broken-kafka-python": ("broken", "kafka-python"),
-    "broken-out-of-memory-java": ("out_of_memory", "java"),
+    "broken-out-of-memory-java": ("broken_out_of_memory", "java"),
     "broken-restart-java": ("broken_restart", "java"),
     "healthy-confluent-kafka": ("cured", "confluent-kafka"),
     "healthy-java": ("cured", "java"),

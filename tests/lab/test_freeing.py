@@ -1,0 +1,63 @@
+"""What was measured of freeing producer ids is what the page says, and what the remedy goes by."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leadsman.catalogue import MODES
+from leadsman.lab.freeing.table import text
+from leadsman.lab.freeing.ways import every_way
+from leadsman.modes.producer_id_leak.eras import era_of
+
+RESULTS = Path(__file__).parents[2] / "docs" / "freeing.json"
+MEASURED: dict[str, Any] = json.loads(RESULTS.read_text(encoding="utf-8"))
+PAGE = (MODES / "producer_id_leak" / "page.md").read_text(encoding="utf-8")
+
+
+def freed(version: str, way: str) -> bool:
+    tried = MEASURED[version]["ways"][way]
+    return bool(tried["after"] < tried["before"] / 10)
+
+
+def test_the_page_shows_what_was_measured() -> None:
+    assert text(MEASURED) in PAGE
+
+
+def test_an_era_of_each_kind_was_measured_in_every_way() -> None:
+    assert {(era_of(version).trim_frees, era_of(version).dynamic) for version in MEASURED} == {
+        (True, False),
+        (False, False),
+        (False, True),
+    }
+    assert all(each["ways"].keys() == {way.name for way in every_way()} for each in MEASURED.values())
+
+
+@pytest.mark.parametrize("version", MEASURED)
+def test_what_the_remedy_believes_of_a_version_is_what_it_did(version: str) -> None:
+    era = era_of(version)
+
+    assert freed(version, "trim") == era.trim_frees
+    assert era.setting in MEASURED[version]["ways"]["expiry"]["by"]
+    assert ("with a restart" in MEASURED[version]["ways"]["expiry"]["by"]) != era.dynamic
+
+
+@pytest.mark.parametrize("version", MEASURED)
+def test_the_code_fix_alone_frees_nothing_and_neither_does_a_restart(version: str) -> None:
+    assert not freed(version, "code_fix")
+    assert not freed(version, "restart")
+
+
+@pytest.mark.parametrize("version", MEASURED)
+def test_expiry_frees_ids_on_every_version_and_deletion_where_trimming_does_not(version: str) -> None:
+    assert freed(version, "expiry")
+    assert freed(version, "delete") or era_of(version).trim_frees
+
+
+@pytest.mark.parametrize("version", MEASURED)
+def test_a_restart_right_after_trimming_frees_ids_but_not_one_that_comes_later(version: str) -> None:
+    assert freed(version, "trim_restart")
+    assert freed(version, "trim_delete_restart") == era_of(version).trim_frees
