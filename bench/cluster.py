@@ -143,13 +143,24 @@ class Fleet:
         return {"sockets": _table(sockets), "neighbours": "".join(known), "links": _link(here, _broker_mac(broker))}
 
 
-COMMANDS = {"sockets": "ss -tano", "neighbours": "ip -s neigh", "links": "ip address"}
+COMMANDS = {
+    "sockets": "ss -tano",
+    "neighbours": "ip -s neigh",
+    "links": "ip address",
+    "settings": "sysctl net.ipv4.neigh",
+}
+SETTINGS = "".join(
+    f"net.ipv4.neigh.{device}.{key} = {value}\n"
+    for device in ("default", "eth0", "lo")
+    for key, value in (("gc_thresh1", 128), ("gc_thresh2", 512), ("gc_thresh3", 1024), ("gc_stale_time", 60))
+    if device == "default" or key == "gc_stale_time"
+)
 
 
 def _host(folder: Path, name: str, told: dict[str, str]) -> None:
     place = folder / "hosts" / name
     place.mkdir(parents=True)
-    for what, text in told.items():
+    for what, text in {**told, "settings": SETTINGS}.items():
         head = f"### leadsman {WHEN:%Y-%m-%dT%H:%M:%S}.000Z {name} host/{what}.txt $ {COMMANDS[what]}\n"
         (place / f"{what}.txt").write_text(f"{head}{text}### leadsman exit 0\n")
 

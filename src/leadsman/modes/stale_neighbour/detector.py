@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from leadsman.modes.stale_neighbour.identity import identities_of
 from leadsman.modes.stale_neighbour.knocks import pairs_of
 from leadsman.modes.stale_neighbour.matrix import matrix_of
 from leadsman.modes.stale_neighbour.pairs import NO_LINES, judged_of, logs_of
@@ -35,12 +36,14 @@ def detect(events: DataFrame, *, nearby_seconds: float = 20.0) -> Detection:
     """
     logs = logs_of(events)
     seen = settled(pairs_of(events))
-    judged = judged_of(events, seen.where("stuck"), near=nearby_seconds, logs=logs)
+    stuck = seen.where("stuck")
+    known = settled(identities_of(events, stuck))
+    judged = judged_of(events, stuck, known=known, near=nearby_seconds, logs=logs)
     pairs = settled(judged.selectExpr("*", *_STATES).selectExpr("*", *_RANKED))
     alone = settled(logs.join(pairs.select("capture").distinct(), "capture", "leftanti"))
     accounts = table({"pairs": pairs}, {"logs": LOGS, "accounts": accounted("logs", subject="subject", who="log")})
     links = observations(_of_pairs(pairs), _of_logs(alone), _of_captures(pairs, alone), accounts)
-    return Detection(links, _points(pairs, alone), (seen, pairs, alone), matrix_of(events, seen, pairs))
+    return Detection(links, _points(pairs, alone), (seen, known, pairs, alone), matrix_of(events, seen, pairs))
 
 
 _STATES = (

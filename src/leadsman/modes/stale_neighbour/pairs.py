@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as names
-from leadsman.modes.stale_neighbour.identity import ENTRY, SOCKET, identities_of, routers_of
+from leadsman.modes.stale_neighbour.identity import ENTRY, SOCKET, routers_of
 from leadsman.modes.stale_neighbour.knocks import LINE, connections_of
 from leadsman.pipeline.shapes import columns, quoted
 
@@ -20,14 +20,16 @@ WORKER = r"regexp_extract(subject, '([^/]+?)(?:\\.[a-z]+)?$', 1)"
 NO_LINES = "CAST(array() AS array<struct<file:string,line:bigint,at:timestamp,text:string>>)"
 
 
-def judged_of(events: DataFrame, pairs: DataFrame, *, near: float, logs: DataFrame) -> DataFrame:
-    """Return one row a pair, with the state of each link and its lines. `near` is in seconds."""
-    known = identities_of(events, pairs)
+def judged_of(events: DataFrame, pairs: DataFrame, *, known: DataFrame, near: float, logs: DataFrame) -> DataFrame:
+    """Return one row a pair, with the state of each link and its lines.
+
+    `known` is what is known of their addresses (`identities_of`); `near` is in seconds.
+    """
     told = (
         pairs.join(_as(known, "client"), ["capture", "client"], "left")
         .join(_as(known, "server"), ["capture", "server"], "left")
         .join(routers_of(events, pairs), ["capture", "client"], "left")
-        .join(_context(events), "capture", "left")
+        .join(_context(_of_hosts(events, pairs, known)), "capture", "left")
         .join(_reach(events, pairs), ["capture", "client", "server", "port"], "left")
     )
     named = told.selectExpr(
@@ -59,6 +61,14 @@ _SIDE = (
     ("launched", "_launched"),
     ("name", "_name"),
 )
+
+
+def _of_hosts(events: DataFrame, pairs: DataFrame, known: DataFrame) -> DataFrame:
+    """Return the events of hosts that are an end of a pair, and of unnamed ones: not of a whole fleet."""
+    ends = pairs.selectExpr("capture", "explode(array(client_host, server_host)) AS subject")
+    hosts = ends.union(known.selectExpr("capture", "explode(hosts) AS subject")).where("subject IS NOT NULL")
+    named = events.join(hosts.distinct(), ["capture", "subject"], "leftsemi")
+    return named.unionByName(events.where("subject IS NULL"))
 
 
 def _context(events: DataFrame) -> DataFrame:
