@@ -61,7 +61,7 @@ def main() -> None:
         measured.append(_measured(cluster.of(share)))
         table = "\n".join(_table(measured))
         print(table, flush=True)
-        if not arguments.share:
+        if arguments.page or not arguments.share:
             PAGE.write_text(between(PAGE.read_text(encoding="utf-8"), MARKS, table), encoding="utf-8")
     shutil.rmtree(CACHE)
 
@@ -69,6 +69,7 @@ def main() -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.fleet", description="Measure a large cluster's diagnosis.")
     parser.add_argument("--share", type=float, nargs="+", help="these sizes, as shares of 100 brokers and 10,000 hosts")
+    parser.add_argument("--page", action="store_true", help="write the page for these sizes too")
     return parser.parse_args()
 
 
