@@ -17,7 +17,6 @@ from leadsman.modes.leaderless_partition.leaders import (
     ELECTIONS,
     LEADERS_OF,
     LED,
-    SCRAPED,
     SETTLING,
     SPANS,
     captures_of,
@@ -61,7 +60,6 @@ def detect(
         "changes": CHANGES,
         "spans": SPANS,
         "leaders": LEADERS_OF,
-        "scraped": SCRAPED,
         "elections": ELECTIONS,
         "settling": SETTLING,
         "lives": LIVES,
@@ -293,7 +291,6 @@ LIVES = """
 
 POINTS = """
     SELECT capture, subject, outcome, since, at, value FROM leaders
-    UNION ALL SELECT capture, subject, outcome, since, at, value FROM scraped
     UNION ALL SELECT capture, subject, outcome, since, at, value FROM elections
     UNION ALL SELECT capture, subject, outcome, since, at, value FROM settling
     UNION ALL SELECT capture, subject, outcome, since, at, value FROM lives

@@ -135,15 +135,6 @@ LEADERS_OF = f"""
 """
 """Both ends of each span: between them the count stood still, and is drawn so."""
 
-SCRAPED = f"""
-    SELECT capture, subject, '{LEADERS}' AS outcome, CAST(NULL AS TIMESTAMP) AS since, at, value
-    FROM events
-    WHERE name = '{names.METRIC}' AND at IS NOT NULL AND subject IS NOT NULL
-        AND lower(replace(labels['metric'], '_', '')) LIKE '%replicamanagerleadercount%'
-        AND capture NOT IN (SELECT capture FROM changes)
-"""
-"""The same as brokers' metrics tell it, where no log and no snapshot does."""
-
 ELECTIONS = f"""
     SELECT capture, subject, CASE name
             WHEN '{names.LEADERS_MOVED}' THEN 'election'
