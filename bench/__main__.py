@@ -13,9 +13,9 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
-from bench import jobs, report
+from bench import jobs, page, report
 from bench.generate import generate
-from bench.jobs import ROOT, SMALL, Bench
+from bench.jobs import SMALL, Bench
 from bench.measure import Job, in_turn, machine
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "leadsman" / "bench"
@@ -36,7 +36,7 @@ def main() -> None:
     table = report.text(measured, logs=logs, about=about, cores=bench.cores, runs=runs)
     print(table)
     if not arguments.smoke:
-        _write(ROOT / "docs" / "performance.md", table)
+        page.put("logs", table)
 
 
 def _arguments() -> argparse.Namespace:
@@ -79,12 +79,6 @@ def _cold(bench: Bench, runs: int) -> list[Job]:
     ]
     in_turn(found, runs, _say)
     return found
-
-
-def _write(page: Path, table: str) -> None:
-    """Write the page anew, up to what another benchmark wrote below it."""
-    _, heading, below = page.read_text(encoding="utf-8").partition(report.NEXT)
-    page.write_text(f"{table}\n{heading}{below}" if heading else table, encoding="utf-8")
 
 
 def _say(text: str) -> None:

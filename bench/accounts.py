@@ -23,7 +23,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import simplejson
-from bench.jobs import ROOT
+from bench import page
 from bench.measure import Job, in_turn, machine, ratios
 
 from account_linking.demo.history import households
@@ -33,7 +33,6 @@ from account_linking.tables import classify, maps, translate
 from account_linking.tables.layout import OVERRIDES, RULES, SILVER
 from account_linking.tables.session import session
 from leadsman.jars import fetch
-from leadsman.lab.survival.table import between
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -43,8 +42,6 @@ if TYPE_CHECKING:
     from account_linking.demo.ledger import Item, Movement
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "leadsman" / "bench"
-PAGE = ROOT / "docs" / "performance.md"
-MARKS = ("<!-- written by python -m bench.accounts; do not edit -->", "<!-- until here, of the accounts -->")
 ROWS = {"smoke": 20_000, "full": 500_000}
 PER_HOUSEHOLD = 180
 FILES = 8
@@ -69,7 +66,7 @@ def main() -> None:
     told = report(jobs, rows=sum(jobs[0].facts.values()), about=about, cores=asked.cores)
     print(told)
     if not asked.smoke:
-        PAGE.write_text(between(PAGE.read_text(encoding="utf-8"), MARKS, told), encoding="utf-8")
+        page.put("accounts", told)
 
 
 def generate(folder: Path, rows: int) -> Path:

@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 import google_crc32c
 import numpy as np
-from bench.jobs import ROOT
+from bench import page
 from bench.measure import Job, cpu_ratio, in_turn, machine, ratios
 
 from leadsman import jars, java
-from leadsman.lab.survival.table import between
 from leadsman.pipeline.events import Row
 from leadsman.pipeline.read import read
 from leadsman.pipeline.streams import find
@@ -32,8 +31,6 @@ from leadsman.vocabulary import PRODUCERS_COUNTED
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PAGE = ROOT / "docs" / "performance.md"
-MARKS = ("<!-- written by python -m bench.census; do not edit -->", "<!-- until here, of the census -->")
 KAFKA = "4.3.1"
 TOOL = "org.apache.kafka.tools.DumpLogSegments"
 
@@ -61,7 +58,7 @@ def main() -> None:
     section = text(jobs, ids=IDS[size], about=", ".join(f"{key}: {value}" for key, value in about.items()))
     print(section)
     if size == "full":
-        PAGE.write_text(between(PAGE.read_text(encoding="utf-8"), MARKS, section), encoding="utf-8")
+        page.put("census", section)
 
 
 def generate(folder: Path, ids: int) -> list[Path]:

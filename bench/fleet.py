@@ -21,17 +21,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import psutil
-from bench import cluster
+from bench import cluster, page
 from bench.measure import machine
-
-from leadsman.lab.survival.table import between
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "performance.md"
-MARKS = ("<!-- written by python -m bench.fleet; do not edit -->", "<!-- until here, of the fleet -->")
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "leadsman" / "bench" / "fleet"
 SHARES = (1 / 16, 1 / 4, 1.0)
 SAMPLE_SECONDS = 0.25
@@ -62,7 +58,7 @@ def main() -> None:
         table = "\n".join(_table(measured))
         print(table, flush=True)
         if arguments.page or not arguments.share:
-            PAGE.write_text(between(PAGE.read_text(encoding="utf-8"), MARKS, table), encoding="utf-8")
+            page.put("fleet", table)
     shutil.rmtree(CACHE)
 
 

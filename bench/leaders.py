@@ -27,10 +27,8 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 import psutil
+from bench import page
 from bench.jobs import ROOT
-from bench.report import LEADERS_MARKS, PERFORMANCE
-
-from leadsman.lab.survival.table import between
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -188,7 +186,7 @@ def main() -> None:
     table = _table(PARTITIONS["smoke" if arguments.smoke else "full"], arguments.runs or (1 if arguments.smoke else 3))
     print(table)
     if not arguments.smoke:
-        PERFORMANCE.write_text(between(PERFORMANCE.read_text(encoding="utf-8"), LEADERS_MARKS, table), encoding="utf-8")
+        page.put("leaders", table)
 
 
 def _table(count: int, runs: int) -> str:

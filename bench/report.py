@@ -1,5 +1,5 @@
-# ruff: noqa: E501, ISC004 - rows of a table
-"""Puts what was measured into words: docs/performance.md."""
+# ruff: noqa: E501 - rows of a table
+"""Puts what was measured on logs into words, for docs/performance.md."""
 
 from __future__ import annotations
 
@@ -7,21 +7,15 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from bench.jobs import ROOT, ripgrep_version
+from bench.jobs import ripgrep_version
 from bench.measure import Job, cpu_ratio, ratios
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-NEXT = "## A large cluster\n"
-"""Where this page's part ends: what follows is written by `python -m bench.fleet`."""
-
 QUIET_CORES = 0.2
 """Other programs kept this many cores busy at most: then wall times mean what they say."""
-
-PERFORMANCE = ROOT / "docs" / "performance.md"
-LEADERS_MARKS = ("<!-- leaders -->", "<!-- end of leaders -->")
 
 PACKAGES = ("pyspark", "pyarrow", "hyperscan", "polars", "duckdb")
 
@@ -45,27 +39,21 @@ PYTHON_BYTES = 1e9
 
 
 def text(measured: Sequence[Job], *, logs: Path, about: Mapping[str, str], cores: int, runs: int) -> str:
-    """Return the page."""
+    """Return the section."""
     jobs = {job.name: job for job in measured}
     size = sum(path.stat().st_size for path in logs.rglob("*") if path.is_file())
     paragraphs = [
-        "# Performance",
-        "Written by `make bench`; every figure is from one run of it, nothing is carried over. How to repeat it: `make bench` "
-        "(`python -m bench --smoke` shows in a minute that everything works).",
         _circumstances(about, size=size, cores=cores, runs=runs, jobs=measured),
-        "## Targets",
+        "### Targets",
         "\n".join(_targets(jobs)),
-        "## Figures",
+        "### Figures",
         "\n".join(_figures(measured, size)),
-        "## A large cluster",
-        "The leader count of every broker over time, drawn from metadata and logs, written by `python -m bench.leaders`.",
-        "\n".join(LEADERS_MARKS),
-        "## Why a target can be missed",
+        "### Why a target can be missed",
         MISSED.strip(),
-        "## What is compared",
+        "### What is compared",
         COMPARED.strip(),
     ]  # fmt: skip - heading and body on one line
-    return "\n\n".join(paragraphs) + "\n"
+    return "\n\n".join(paragraphs)
 
 
 def _circumstances(about: Mapping[str, str], *, size: int, cores: int, runs: int, jobs: Sequence[Job]) -> str:
