@@ -153,4 +153,5 @@ def test_a_finding_says_what_changed_when_it_began(diagnosed: Callable[..., list
 
     (finding,) = diagnosis.findings
     taken_more = [each for each in finding.changes if each.kind == "ids_taken" and each.how == "more"]
+    assert finding.changes[0] == taken_more[0]
     assert {thing.split("/")[-1] for each in taken_more for thing in each.things} == {"worker-1.log)", "worker-2.log)"}

@@ -157,7 +157,7 @@ MODE = FailureMode(
             title="Brokers 2.4 to 3.3: a shorter expiry and a rolling restart, or a new topic",
             why=(
                 "There the ids of all producers live as long as transactional ids do. Deleting the topic frees "
-                "them at once."
+                "them a minute later."
             ),
             settings="transactional.id.expiration.ms=86400000",
         ),

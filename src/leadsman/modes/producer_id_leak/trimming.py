@@ -149,7 +149,7 @@ def delete(
     there = count_ids()
     return Plan(
         title=f"Delete the topic {name}",
-        why="With a topic go the ids that it holds, on every version; file.delete.delay.ms (1 min) later at latest.",
+        why="With a topic go the ids that it holds: since 2.4 after file.delete.delay.ms (1 min), before it later.",
         steps=[
             Step(
                 says=f"Delete the topic {name}",

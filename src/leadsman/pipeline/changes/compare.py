@@ -50,9 +50,10 @@ def compare(events: DataFrame, side: str) -> Changes:
     )
 
 
-def _rank(change: Change) -> tuple[bool, int, float, str]:
-    """First what had been at rest until then; then causes before effects; then by how much."""
-    return (change.restless, KINDS.index(change.kind), -change.magnitude, change.key + "".join(change.things[:1]))
+def _rank(change: Change) -> tuple[bool, int, bool, float, str]:
+    """First what had been at rest until then; then causes before effects; then what grew, by how much."""
+    name = change.key + "".join(change.things[:1])
+    return (change.restless, KINDS.index(change.kind), change.how is How.FEWER, -change.magnitude, name)
 
 
 def _sights(side: str) -> dict[str, str]:
