@@ -22,7 +22,7 @@ MODULES = [module.name for module in pkgutil.walk_packages(leadsman.clients.__pa
 
 def failures(example: doctest.DocTest) -> list[str]:
     told: list[str] = []
-    doctest.DocTestRunner(optionflags=OPTIONS).run(example, out=told.append)
+    doctest.DocTestRunner(verbose=False, optionflags=OPTIONS).run(example, out=told.append)
     return told
 
 
