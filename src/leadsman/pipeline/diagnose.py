@@ -18,6 +18,7 @@ from leadsman.pipeline.changes.around import around, onset
 from leadsman.pipeline.elsewhere import events_elsewhere, is_elsewhere
 from leadsman.pipeline.folding import investigate, with_causes
 from leadsman.pipeline.listing import folded, listing, told_of, visible_sources
+from leadsman.pipeline.shapes import settled
 from leadsman.pipeline.streams import balanced
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def diagnose(
     spark: SparkSession, source: Input, question: Question, keep: Callable[[DataFrame], None] | None = None
 ) -> list[Diagnosis]:
     """Return one diagnosis a path, in the order given. `keep` is handed the event table before it is let go."""
-    events = _chosen(events_of(spark, source), question).persist()
+    events = _held(_chosen(events_of(spark, source), question), source)
     try:
         asked = _with_signs(question, _names(events, source))
         judged = investigate(events, asked, _sources(events, source), source.found)
@@ -76,6 +77,11 @@ def _names(events: DataFrame, source: Input) -> set[str]:
         assert source.events is not None
         return set(map(str, source.events.column("name").unique().to_pylist()))
     return {row["name"] for row in events.select("name").distinct().collect()}
+
+
+def _held(events: DataFrame, source: Input) -> DataFrame:
+    """Return the events read once. What SQL makes of a persisted frame reads all the files again, query by query."""
+    return events.persist() if _all_here(source) else settled(events)
 
 
 def _all_here(source: Input) -> bool:
