@@ -86,7 +86,7 @@ def test_a_lower_expiry_frees_the_ids_and_is_put_back(modern: Cluster) -> None:
     leak(modern, "orders")
     before = expiry_of(modern)
 
-    answer = remedy(modern, "producer_id_leak", "--expire-after", "1s", "--within", "60s", "--do", "--yes")
+    answer = remedy(modern, "producer_id_leak", "--expire-after", "100ms", "--within", "60s", "--do", "--yes")
 
     assert answer.return_value == 0, (answer.output, answer.exception)
     assert producer_ids(modern.brokers[0]) == 0
