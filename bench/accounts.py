@@ -71,7 +71,7 @@ def main() -> None:
 
 def generate(folder: Path, rows: int) -> Path:
     """Write raw records as bronze holds them, half of Plaid and half of Yodlee; once."""
-    if (folder / "done").exists():
+    if (folder / "_done").exists():
         return folder
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -84,7 +84,7 @@ def generate(folder: Path, rows: int) -> Path:
             for movement in ledger.live(item.id, 0.0).values()
         ]
         pq.write_table(pa.Table.from_pylist(records), folder / f"part-{number}.parquet")
-    (folder / "done").touch()
+    (folder / "_done").touch()
     return folder
 
 

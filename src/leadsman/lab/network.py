@@ -63,6 +63,7 @@ class Forwarder:
     _listener: socket.socket = field(default_factory=lambda: socket.create_server(("127.0.0.1", 0), backlog=100))
     _sockets: set[socket.socket] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _left: bool = False
 
     @property
     def port(self) -> int:
@@ -74,7 +75,10 @@ class Forwarder:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for sock in (self._listener, *self._sockets):
+        with self._lock:
+            self._left = True
+            sockets = list(self._sockets)
+        for sock in (self._listener, *sockets):
             _close(sock)
 
     def _accept(self) -> None:
@@ -97,6 +101,10 @@ class Forwarder:
         with self._lock:
             self.tally.connections += 1
             self._sockets |= {client, broker}
+            left = self._left
+        if left:  # while the broker was being reached
+            self.forget(client, broker)
+            return
         for pump in (connection.to_broker, connection.to_client):
             threading.Thread(target=pump, daemon=True).start()
 
