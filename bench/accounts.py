@@ -147,7 +147,8 @@ plaid as (
   select provider, user_ref, j->>'transaction_id' as id, j->>'account_id' as account,
     -try_cast(j->>'amount' as decimal(19,4)) as amount, if((j->>'pending')::boolean, 'PENDING', 'POSTED') as status,
     j->>'iso_currency_code' as currency, j->>'unofficial_currency_code' as unofficial,
-    try_cast(coalesce(j->>'authorized_date', j->>'date') as date) as day,
+    coalesce(if((j->>'pending')::boolean, null, try_cast(j->>'date' as date)),
+      try_cast(j->>'authorized_date' as date), try_cast(j->>'date' as date)) as day,
     coalesce(j->>'merchant_name', j->>'name') as text, null as mcc,
     j->'personal_finance_category'->>'primary' as top, j->'personal_finance_category'->>'detailed' as detail
   from raw where provider = 'plaid'),
@@ -156,7 +157,8 @@ yodlee as (
     case j->>'baseType' when 'DEBIT' then -1 when 'CREDIT' then 1 end * try_cast(j->'amount'->>'amount' as decimal(19,4)) as amount,
     if(j->>'status' in ('POSTED', 'CLEARED'), 'POSTED', j->>'status') as status,
     j->'amount'->>'currency' as currency, null as unofficial,
-    try_cast(coalesce(j->>'transactionDate', j->>'date') as date) as day,
+    coalesce(if(j->>'status' in ('POSTED', 'CLEARED'), try_cast(coalesce(j->>'postDate', j->>'date') as date), null),
+      try_cast(coalesce(j->>'transactionDate', j->>'date') as date)) as day,
     coalesce(j->'description'->>'simple', j->'merchant'->>'name') as text, j->>'sourceMerchantCategoryCode' as mcc,
     j->>'categoryType' as top, j->>'subType' as detail
   from raw where provider = 'yodlee'),

@@ -105,6 +105,8 @@ def _figures(measured: Sequence[Job], size: int) -> Iterator[str]:
 MISSED = """
 - Ripgrep stops at the first match of a line and keeps nothing. Leadsman's pass over the bytes (`scan alone`) is faster,
   but every line that becomes an event is then taken apart in Python, and searched for secrets.
+- Among the made-up lines of ordinary life are many that say that a leader started. Each is an event, and they are most of the
+  rows; in life they come with elections only.
 - The full job adds Spark's own work for each row: out of Arrow, through the JVM without generated code, into Parquet.
 - A cold run is at least what the small capture takes, which is start-up and the planning of the detectors; a worker also
   starts a Python of its own, and writes what it read through the JVM into Spark's cache.
