@@ -146,7 +146,7 @@ def test_a_plain_pool_hands_the_dead_connection_out(rds, tokens, made, server) -
 
     server.run(f"select pg_terminate_backend({first})")
 
-    with pytest.raises(DBAPIError):
+    with pytest.raises((DBAPIError, OSError)):  # pg8000 lets a reset socket's own error through
         backend(engine)
 
 
