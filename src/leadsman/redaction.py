@@ -29,7 +29,7 @@ _SEPARATOR = r"\\?[\"']?[ \t]*+(?:=>|=|:)[ \t]*+"
 _NONE = r"(?:null\b|none\b|true\b|false\b|\[hidden\]|\*{3,})"
 """What Kafka and others print where there is no secret, or where they have masked it."""
 
-_KEY_HINTS = ("pass", "secret", "key", "cred", "token", "user.info", "string", "signa")
+_KEY_HINTS = ("passw", "passp", "secret", "key", "cred", "token", "user.info", "string", "signa")
 
 _RULES = (
     # sasl.jaas.config = org...LoginModule required username="u" password="p";   it has many forms: to the line's end

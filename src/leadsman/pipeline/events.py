@@ -152,14 +152,18 @@ def _label_columns(labels: Mapping[str, Sequence[str | None]], count: int) -> pa
 
 
 def _texts(values: Sequence[str | None]) -> pa.Array[Any]:
-    encoded = [b"" if value is None else value.encode("utf-8", "replace") for value in values]
-    offsets = np.fromiter(accumulate(map(len, encoded), initial=0), np.int32, len(encoded) + 1)
-    buffers = [_valid(values), _buffer(offsets), pa.py_buffer(b"".join(encoded))]
-    return pa.Array.from_buffers(pa.string(), len(encoded), buffers)
+    there = ["" if value is None else value for value in values] if None in values else cast("Sequence[str]", values)
+    held = "".join(there).encode("utf-8", "replace")
+    lengths = map(len, there)
+    if sum(map(len, there)) != len(held):  # not only ASCII: a character can be several bytes
+        lengths = (len(text.encode("utf-8", "replace")) for text in there)
+    offsets = np.fromiter(accumulate(lengths, initial=0), np.int32, len(there) + 1)
+    return pa.Array.from_buffers(pa.string(), len(there), [_valid(values), _buffer(offsets), pa.py_buffer(held)])
 
 
 def _numbers(values: Sequence[float | None], kind: pa.DataType) -> pa.Array[Any]:
-    held = np.array([value or 0 for value in values], np.float64 if kind == pa.float64() else np.int64)
+    there = [value or 0 for value in values] if None in values else values
+    held = np.array(there, np.float64 if kind == pa.float64() else np.int64)
     return pa.Array.from_buffers(kind, len(values), [_valid(values), _buffer(held)])
 
 

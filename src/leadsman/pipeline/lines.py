@@ -8,7 +8,7 @@ one large document) hand out their records one by one instead, and the rest is t
 from __future__ import annotations
 
 from itertools import accumulate, chain, islice, pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from leadsman.pipeline.scanner import scanner
 from leadsman.telemetry.source import LONGEST_MATCH
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -157,7 +157,7 @@ class FileReading:
             if found:
                 at = record.at if record.at is not None else subject.last and subject.last[0]
                 head = Head(at, record.first_line, subject.name)
-                hit = Hit(record.line, record.text, record.quote, 0, tuple(sorted(found)), 0)
+                hit = Hit(record.line, record.text, record.quote, 0, tuple(sorted(found)))
                 waiting.setdefault(subject.name, (head, []))[1].append(hit)
         for head, hits in waiting.values():
             yield from self._listener.hear(head, hits, self._file)
@@ -177,40 +177,37 @@ class FileReading:
 
     def _hits(self, data: bytes, found: list[tuple[int, int]], newlines: NDArray[np.bool_]) -> Iterator[Row]:
         """Group what was found by line, the lines by record, and turn each record into events."""
-        by_line: dict[int, dict[int, int]] = {}
-        heard_out = self._listener.heard_out
-        for end, index in found:
-            if index in heard_out:
-                continue
-            by_line.setdefault(data.rfind(b"\n", 0, end - 1) + 1, {}).setdefault(index, end)
-        starts = sorted(by_line)
-        lines = [self.line + 1 + before for before in _lines_before(starts, newlines)]
+        spots = list(_spots(data, found, self._listener.heard_out))
+        lines = _lines_before([spot.start for spot in spots], newlines)
         goes_on = bool(self._open) and self._open_head == self._head and self._head.at is not None
         begun, last = -1 if goes_on else -2, -1
-        for start, line in zip(starts, lines, strict=True):
-            hit = _hit(data, start, line, by_line[start])
-            now, head = self._head_of(data, start, hit, last=last, known=(begun, self._open_head))
+        for spot, before in zip(spots, lines, strict=True):
+            hit = _hit(data, spot, self.line + 1 + before)
+            now, head = self._head_of(data, spot, hit, last=last, known=(begun, self._open_head))
             if now != begun:
                 yield from self._heard()
                 begun, self._open_head = now, head
-            last = start
+            last = spot.start
             self._open.append(hit)
         if len(self._open) > HITS_A_RECORD:
             yield from self._heard()
 
-    def _heard(self) -> Iterator[Row]:
-        """Yield the events of the record that is open, and close it. A block's last record may go on in the next."""
+    def _heard(self) -> Iterable[Row]:
+        """Return the events of the record that is open, and close it. A block's last record may go on in the next."""
+        if not self._open:
+            return ()
         told = self._listener.hear(self._open_head, self._open, self._file)
         self._open = []
         return told
 
-    def _head_of(self, data: bytes, start: int, hit: Hit, *, last: int, known: tuple[int, Head]) -> tuple[int, Head]:
-        """Return where the record begins that the line at `start` belongs to, looking upwards from it, and its head.
+    def _head_of(self, data: bytes, spot: Spot, hit: Hit, *, last: int, known: tuple[int, Head]) -> tuple[int, Head]:
+        """Return where the record begins that the line at `spot` belongs to, looking upwards from it, and its head.
 
         `hit` is what was found on that line. The record of the line at `last` is `known`: there the search ends.
         """
         time_at = self._form.time_at
-        at = time_at(data, start, start + hit.bytes)
+        start = spot.start
+        at = time_at(data, start, spot.end)
         if at is not None:
             return start, Head(at, hit.raw, self._name)
         for _ in range(LINES_LOOKED_BACK):
@@ -245,14 +242,41 @@ class FileReading:
         return mark.at, line, data[mark.start : mark.end].decode("utf-8", "replace").rstrip("\r"), self._file
 
 
-def _hit(data: bytes, start: int, line: int, found: dict[int, int]) -> Hit:
-    """Return what was found on the line at `start`. `found` maps signatures to where in `data` their match ends."""
-    end = data.find(b"\n", start)
-    end = len(data) if end < 0 else end
-    text = data[start:end].decode("utf-8", "replace").rstrip("\r")
-    near = min(found.values()) - start
+class Spot(NamedTuple):
+    """A line on which signatures were found: from `start` to `end` of its block, the first match ending at `near`."""
+
+    start: int
+    end: int
+    near: int
+    signatures: tuple[int, ...]
+
+
+def _spots(data: bytes, found: list[tuple[int, int]], heard_out: Container[int]) -> Iterator[Spot]:
+    """Group by line what was found, which comes in the order in which the matches end."""
+    start, end, near = 0, -1, 0
+    there: list[int] = []
+    for place, index in found:
+        if index in heard_out:
+            continue
+        if place <= end:
+            if index not in there:
+                there.append(index)
+            continue
+        if there:
+            yield Spot(start, end, near, tuple(sorted(there)))
+        start, end = data.rfind(b"\n", 0, place - 1) + 1, data.find(b"\n", place - 1)
+        end = len(data) if end < 0 else end
+        near, there = place, [index]
+    if there:
+        yield Spot(start, end, near, tuple(sorted(there)))
+
+
+def _hit(data: bytes, spot: Spot, line: int) -> Hit:
+    """Return what was found on a line, which is the file's `line`-th."""
+    text = data[spot.start : spot.end].decode("utf-8", "replace").rstrip("\r")
+    near = spot.near - spot.start
     window = text if len(text) <= LONG_LINE else text[max(0, near - LONGEST_MATCH) : near + LONGEST_MATCH]
-    return Hit(line, window, text, near, tuple(sorted(found)), end - start)
+    return Hit(line, window, text, near, spot.signatures)
 
 
 def _lines_before(starts: list[int], newlines: NDArray[np.bool_]) -> list[int]:

@@ -15,6 +15,7 @@ from leadsman.vocabulary import ERROR, SETTING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from leadsman.telemetry.source import Signature
 
 QUOTE_LENGTH = 1000
 """Characters of a line that are quoted: a whole ordinary line; of a longer one the part around what was found."""
@@ -35,7 +36,7 @@ GROUPS_KEPT = 2000
 class Hit(NamedTuple):
     """A line on which signatures were found, the first near character `near` of `raw`.
 
-    `text` is what they are matched on, `raw` what stands in the file, `bytes` of it.
+    `text` is what they are matched on, `raw` what stands in the file.
     """
 
     line: int
@@ -43,7 +44,6 @@ class Hit(NamedTuple):
     raw: str
     near: int
     signatures: tuple[int, ...]
-    bytes: int
 
     @property
     def quote(self) -> str:
@@ -82,9 +82,10 @@ class Listener:
     settings: dict[tuple[str, frozenset[tuple[str, str]]], str] = field(default_factory=dict)
     """What each setting was told to be last, by subject and labels."""
 
-    def hear(self, head: Head, hits: Iterable[Hit], file: str) -> Iterator[Row]:
-        """Yield the record's events, each kind once, settings apart."""
+    def hear(self, head: Head, hits: Iterable[Hit], file: str) -> list[Row]:
+        """Return the record's events, each kind once, settings apart."""
         signatures = every_signature()
+        rows: list[Row] = []
         said: set[str] = set()
         unknown: Hit | None = None
         for hit in hits:
@@ -92,32 +93,44 @@ class Listener:
                 event = signatures[index][1].event
                 if event == ERROR:
                     unknown = unknown or hit
-                elif event == SETTING or event not in said:
-                    told = [] if index in self.heard_out else self._told(index, head, hit, file)
-                    if told:
+                elif event == SETTING:
+                    rows += self._settings(index, head, hit, file)
+                elif event not in said and index not in self.heard_out:
+                    row = self._told(index, head, hit, file)
+                    if row is not None:
                         said.add(event)
-                        yield from told
-        if unknown is not None and not said:
+                        rows.append(row)
+        if unknown is not None and not rows:
             self._group(head, unknown, file)
+        return rows
 
-    def _told(self, index: int, head: Head, hit: Hit, file: str) -> list[Row]:
-        """Return what one signature finds on a line: one event; of settings, which a JSON line holds many of, each."""
+    def _told(self, index: int, head: Head, hit: Hit, file: str) -> Row | None:
+        """Return the event that one signature finds on a line."""
         source, signature, pattern = every_signature()[index]
-        # On a record's own first line there is nothing more to learn from that line.
-        first_line = head.text if signature.within or head.text != hit.text else ""
-        is_setting = signature.event == SETTING
-        matches = pattern.finditer(hit.text) if is_setting else filter(None, [pattern.search(hit.text)])
-        found = [told for match in matches if (told := signature.read(match, first_line)) is not None]
-        if not found:
-            return []
+        match = pattern.search(hit.text)
+        read = None if match is None else signature.read(match, _first_line(signature, head, hit))
+        if read is None:
+            return None
         if signature.names_source:
             self.sources.add(source.name)
         if signature.once:
             self.heard_out.add(index)
-        if is_setting:
-            found = [told for told in found if self._is_news(head.subject, told[0])]
+        labels, value = read
+        quoted = hit.quote
+        return Row(
+            self.capture, head.at, head.subject, source.name, signature.event, file, hit.line, quoted, value, labels
+        )
+
+    def _settings(self, index: int, head: Head, hit: Hit, file: str) -> list[Row]:
+        """Return the settings that one signature finds on a line, as far as they are news: a JSON line holds many."""
+        source, signature, pattern = every_signature()[index]
+        first_line = _first_line(signature, head, hit)
+        read = [signature.read(match, first_line) for match in pattern.finditer(hit.text)]
+        found = [told for told in read if told is not None]
+        if found and signature.names_source:
+            self.sources.add(source.name)
         said = (self.capture, head.at, head.subject, source.name, signature.event, file, hit.line, hit.quote)
-        return [Row(*said, value, labels) for labels, value in found]
+        return [Row(*said, value, labels) for labels, value in found if self._is_news(head.subject, labels)]
 
     def _is_news(self, subject: str, labels: Mapping[str, str]) -> bool:
         """Say whether a setting is new or has changed: clients print all of theirs whenever one is created."""
@@ -161,6 +174,11 @@ class Listener:
                     self.messages.clear()
                 self.messages[blank] = key
         return key
+
+
+def _first_line(signature: Signature, head: Head, hit: Hit) -> str:
+    """Return the record's first line. On that line itself there is nothing more to learn from it."""
+    return head.text if signature.within or head.text != hit.text else ""
 
 
 def around(line: str, near: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, tzinfo
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -64,7 +64,7 @@ def _text(text: bytes, clock: Clock) -> Format:
     if prefix is not None and prefix.cut:
         sample = interleaved.behind_prefix(prefix, sample)
         timing = lines.learn(sample, clock)
-    zoned = _zoned(sample, clock, timing)
+    zoned = lines.is_zoned(sample, clock, timing)
     names = timing.names or ("undated text",)
     if prefix is not None:
         names = tuple(dict.fromkeys((prefix.name, *names)))
@@ -91,17 +91,11 @@ def _no_time(_block: bytes, _start: int, _end: int, /) -> int | None:
     return None
 
 
-def _zoned(sample: list[bytes], clock: Clock, timing: lines.Timing) -> bool:
-    """Whether every time names its zone: then another default changes none of them."""
-    elsewhere = lines.learn(sample, replace(clock, zone=timezone(timedelta(hours=13, minutes=37))))
-    return all(timing.time_at(line, 0, len(line)) == elsewhere.time_at(line, 0, len(line)) for line in sample)
-
-
 def _document_zoned(text: bytes, clock: Clock) -> bool:
     def times(zone: tzinfo) -> list[int | None]:
         return [record.at for record in documents.reader(zone)([text[: 64 << 10]])]
 
-    return times(clock.zone) == times(timezone(timedelta(hours=13, minutes=37)))
+    return times(clock.zone) == times(lines.ELSEWHERE)
 
 
 def _json_records(sample: list[bytes], time_at: Stamp) -> Any:  # noqa: ANN401 - a reader, or None

@@ -57,7 +57,10 @@ class Signature:
         context = self._context(head)
         if context is None:
             return None
-        labels = {**self.labels, **context, **{name: text for name, text in match.groupdict().items() if text}}
+        given = match.groupdict()
+        if not all(given.values()):
+            given = {name: text for name, text in given.items() if text}
+        labels = {**self.labels, **context, **given}
         if "client_id" not in labels and (client := _client(match.string) or _client(head)):
             labels["client_id"] = client
         return labels, _number(labels.get("value"), self.scale)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta, timezone
 from typing import TYPE_CHECKING
 
 from leadsman.telemetry.formats import calendar, jsons
@@ -20,6 +21,7 @@ LEVEL = rb"\[?(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|SEVER
 MARKS = re.compile(
     rb"(?:\x1b\[[0-9;]*m|\xef\xbb\xbf|\x00)+"
 )  # colours, a byte order mark, the hole copytruncate leaves
+ELSEWHERE = timezone(timedelta(hours=13, minutes=37))  # nobody's zone
 SHARE_OF_LINES = 0.2  # a shape that could be met in any text counts only where it is this common
 
 
@@ -124,34 +126,47 @@ class Timing:
     names: tuple[str, ...]
     timed: float
     """The share of the sample's lines that carry a time."""
+    chosen: tuple[int, ...]
+    """Which of the shapes were met, or could be by a line that the sample does not hold."""
 
 
 def learn(sample: list[bytes], clock: Clock) -> Timing:
     """Chooses the shapes that this file needs."""
     shapes = every_shape(clock, sample)
-    seen = Counter(index for line in sample if (index := _shape_of(line, shapes)) is not None)
+    seen = _seen(sample, shapes)
     lines = max(1, sum(1 for line in sample if line.strip()))
     chosen = tuple(
-        shape for index, shape in enumerate(shapes) if not shape.guess or seen[index] >= SHARE_OF_LINES * lines
+        index for index, shape in enumerate(shapes) if not shape.guess or seen[index] >= SHARE_OF_LINES * lines
     )
-    timed = sum(count for index, count in seen.items() if shapes[index] in chosen)
-    names = tuple(dict.fromkeys(shapes[index].name for index, _ in seen.most_common() if shapes[index] in chosen))
-    return Timing(_time_at(chosen), names, timed / lines)
+    timed = sum(seen[index] for index in chosen)
+    names = tuple(dict.fromkeys(shapes[index].name for index, _ in seen.most_common() if index in chosen))
+    return Timing(_time_at(tuple(shapes[index] for index in chosen)), names, timed / lines, chosen)
 
 
-def _shape_of(line: bytes, shapes: tuple[Shape, ...]) -> int | None:
-    marks = MARKS.match(line)
-    start = marks.end() if marks else 0
-    return next(
-        (
-            index
-            for index, shape in enumerate(shapes)
-            if line[start : start + 1] in shape.firsts
-            and start < len(line)
-            and shape.stamp(line, start, len(line)) is not None
-        ),
-        None,
-    )
+def is_zoned(sample: list[bytes], clock: Clock, timing: Timing) -> bool:
+    """Whether every time names its zone: then another default changes none of them."""
+    shapes = every_shape(replace(clock, zone=ELSEWHERE), sample)
+    elsewhere = _time_at(tuple(shapes[index] for index in timing.chosen))
+    return all(timing.time_at(line, 0, len(line)) == elsewhere(line, 0, len(line)) for line in sample)
+
+
+def _seen(sample: list[bytes], shapes: tuple[Shape, ...]) -> Counter[int]:
+    """Count the lines that begin in each shape."""
+    by_first: dict[int, list[tuple[int, Stamp]]] = {}
+    seen = Counter[int]()
+    for line in sample:
+        marks = MARKS.match(line)
+        start, end = marks.end() if marks else 0, len(line)
+        if start == end:
+            continue
+        first = line[start]
+        if first not in by_first:
+            by_first[first] = [(index, shape.stamp) for index, shape in enumerate(shapes) if first in shape.firsts]
+        for index, stamp in by_first[first]:
+            if stamp(line, start, end) is not None:
+                seen[index] += 1
+                break
+    return seen
 
 
 def _time_at(shapes: tuple[Shape, ...]) -> Stamp:
