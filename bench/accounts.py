@@ -17,7 +17,7 @@ import sys
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
@@ -91,11 +91,13 @@ def generate(folder: Path, rows: int) -> Path:
 def _record(item: Item, movement: Movement, number: int) -> dict[str, object]:
     """Return one raw record. Every ledger counts from one, so its `number` goes into all that must differ."""
     provider = item.provider
+    told: dict[str, Any] | None
     if provider == "plaid":
         told = plaid.transaction(movement)
         told |= {name: f"{told[name]}-{number}" for name in ("transaction_id", "account_id")}
     else:
         told = yodlee.transaction(movement, item)
+        assert told is not None  # nothing is pending in a history
         told |= {name: told[name] * FILES + number for name in ("id", "accountId")}
     return {
         "provider": provider,

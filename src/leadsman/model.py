@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import timedelta
 from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING
 
@@ -392,18 +391,3 @@ class Violation:
     rule: str
     line: int
     message: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scenario:
-    """The world in which a mode's `broken` settings fail and its `healthy` ones do not.
-
-    `broker` are settings of every broker; `limit` is the setting that a short value stands in for (for example 3 s
-    for 600 s), so that the capture can say so.
-    """
-
-    brokers: int = 1
-    broker: Mapping[str, str] = field(default_factory=dict)
-    near_misses: tuple[str, ...] = ()
-    stands_for: Mapping[str, str] = field(default_factory=dict)
-    lasts: timedelta = timedelta(seconds=60)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from leadsman.lab.record import Recorder
     from leadsman.lab.services import Running, Service
     from leadsman.lab.watch import Watch
-    from leadsman.model import Harm, Scenario
+    from leadsman.model import Harm
 
 Script = Callable[["Worker"], None]
 """What one worker does, in a thread of its own."""
@@ -33,6 +33,21 @@ PLAY_WITHIN = timedelta(minutes=10)
 
 CATCH_UP_SECONDS = 5.0
 """A service that is alive needs under a second for what is left when its source ends, on a busy machine some."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """The world in which a mode's `broken` settings fail and its `healthy` ones do not.
+
+    `broker` are settings of every broker; `limit` is the setting that a short value stands in for (for example 3 s
+    for 600 s), so that the capture can say so.
+    """
+
+    brokers: int = 1
+    broker: Mapping[str, str] = field(default_factory=dict)
+    near_misses: tuple[str, ...] = ()
+    stands_for: Mapping[str, str] = field(default_factory=dict)
+    lasts: timedelta = timedelta(seconds=60)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -179,23 +179,9 @@ def _set(
     play.phase("warm_up", f"Starting {len(variant.workers)} workers with {client.label}")
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="leadsman-workers-")))
     workers: dict[str, Worker] = {}
-
-    def hire(name: str, more: Mapping[str, str]) -> Worker:
-        place = HERE if fabric is None else fabric.instances[name].place
-        own, _ = client.translate({"bootstrap.servers": bootstrap, **settings, **more})
-        with undisturbed():
-            worker = clients.Worker.start(
-                name,
-                client,
-                topic=play.experiment.topic,
-                settings=own,
-                folder=folder,
-                place=place,
-                hold=variant.hold.get(name, "1"),
-            )
-            workers[name] = stack.enter_context(worker)
-        return worker
-
+    hire = _hiring(
+        play, stack, workers, settings={"bootstrap.servers": bootstrap, **settings}, folder=folder, at=fabric
+    )
     for name in variant.workers:
         if fabric is not None and variant.site is not None:
             fabric.launch(name, *variant.site.workers[name])
@@ -215,6 +201,35 @@ def _set(
     if variant.services:
         _serve(play, stage, stack, folder)
     return stage, settings, notes
+
+
+def _hiring(
+    play: _Run,
+    stack: ExitStack,
+    workers: dict[str, Worker],
+    *,
+    settings: Mapping[str, str],
+    folder: Path,
+    at: Fabric | None,
+) -> Callable[[str, Mapping[str, str]], Worker]:
+    """Return what starts a worker by name, with settings of its own beside those of all, and adds it to `workers`."""
+
+    def hire(name: str, more: Mapping[str, str]) -> Worker:
+        own, _ = play.client.translate({**settings, **more})
+        with undisturbed():
+            worker = clients.Worker.start(
+                name,
+                play.client,
+                topic=play.experiment.topic,
+                settings=own,
+                folder=folder,
+                place=HERE if at is None else at.instances[name].place,
+                hold=play.plays.hold.get(name, "1"),
+            )
+            workers[name] = stack.enter_context(worker)
+        return worker
+
+    return hire
 
 
 def _serve(play: _Run, stage: Stage, stack: ExitStack, folder: Path) -> None:

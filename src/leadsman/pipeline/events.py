@@ -154,9 +154,9 @@ def _label_columns(labels: Mapping[str, Sequence[str | None]], count: int) -> pa
 def _texts(values: Sequence[str | None]) -> pa.Array[Any]:
     there = ["" if value is None else value for value in values] if None in values else cast("Sequence[str]", values)
     held = "".join(there).encode("utf-8", "replace")
-    lengths = map(len, there)
-    if sum(map(len, there)) != len(held):  # not only ASCII: a character can be several bytes
-        lengths = (len(text.encode("utf-8", "replace")) for text in there)
+    lengths = list(map(len, there))
+    if sum(lengths) != len(held):  # not only ASCII: a character can be several bytes
+        lengths = [len(text.encode("utf-8", "replace")) for text in there]
     offsets = np.fromiter(accumulate(lengths, initial=0), np.int32, len(there) + 1)
     return pa.Array.from_buffers(pa.string(), len(there), [_valid(values), _buffer(offsets), pa.py_buffer(held)])
 

@@ -13,9 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from leadsman.lab import faults
-from leadsman.lab.experiment import Experiment, Stage, Variant
+from leadsman.lab.experiment import Experiment, Scenario, Stage, Variant
 from leadsman.lab.network import Path
-from leadsman.model import Scenario
 from leadsman.modes.idle_disconnect import broken, healthy
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from leadsman.errors import LabError
 from leadsman.lab import faults
-from leadsman.lab.experiment import Experiment, Stage, Variant
+from leadsman.lab.experiment import Experiment, Scenario, Stage, Variant
 from leadsman.lab.groups import leaders
 from leadsman.lab.services import Service
-from leadsman.model import Harm, Scenario
+from leadsman.model import Harm
 from leadsman.modes.leaderless_partition import broken, healthy
 from leadsman.waiting import wait_for
 

@@ -126,8 +126,16 @@ def _judged(
         "series.last - series.late AS grown_late",
         f"round(coalesce((series.last - series.first) / series.seconds, ids / nullif({span}, 0)) * 3600) AS per_hour",
     )
+    links = _links(one_shot=one_shot, few=few, tenths=tenths, short=short, half=half, freed=freed, per_hour=per_hour)
+    return known.selectExpr("*", *(f"{state} AS {link}" for link, state in links.items()))
+
+
+def _links(
+    *, one_shot: float, few: float, tenths: int, short: float, half: float, freed: float, per_hour: float
+) -> dict[str, str]:
+    """Return what the telemetry says of each link of a topic, as expressions over what is known of it."""
     on_and_on = f"(grown > 0 AND grown_first >= {half}D * grown AND grown_late >= {half}D * grown)"
-    states = {
+    return {
         "one_shot": (
             f"CASE WHEN transactional >= {one_shot}D * shape.ids THEN 'contradicted' "
             f"WHEN single >= {one_shot}D * shape.ids OR records_an_id <= {few}D THEN 'observed' "
@@ -146,7 +154,6 @@ def _judged(
             "WHEN idle > 0 OR series.last >= series.first THEN 'observed' ELSE 'not visible' END"
         ),
     }
-    return known.selectExpr("*", *(f"{state} AS {link}" for link, state in states.items()))
 
 
 def _pooled(topics: DataFrame, heaps: DataFrame, captures: DataFrame) -> DataFrame:

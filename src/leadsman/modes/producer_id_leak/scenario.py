@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from leadsman.errors import LabError
 from leadsman.lab import faults, metrics, wire
 from leadsman.lab import held as held_ids
-from leadsman.lab.experiment import Experiment, Variant
-from leadsman.model import Scenario
+from leadsman.lab.experiment import Experiment, Scenario, Variant
 from leadsman.modes.producer_id_leak import broken, healthy
 from leadsman.telemetry.hprof import histogram
 from leadsman.waiting import wait_for

@@ -16,9 +16,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from leadsman.lab import faults, hosts, kernel
-from leadsman.lab.experiment import Experiment, Variant
+from leadsman.lab.experiment import Experiment, Scenario, Variant
 from leadsman.lab.fabric import DEVICE, Denied, Site, Ways
-from leadsman.model import Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
