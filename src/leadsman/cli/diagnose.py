@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from leadsman.errors import LeadsmanError
 from leadsman.model import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pyspark.sql import DataFrame
 
@@ -99,27 +100,32 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it h
         delta=options["table"] == "delta" and options["out"] is not None,
     )
     source = look(options["paths"], zone(options["timezone"]))
-    diagnoses = _diagnose(source, question, wanted, out=options["out"], table=options["table"])
-    _show(diagnoses, options["format"])
+    with _diagnosed(source, question, wanted, out=options["out"], table=options["table"]) as diagnoses:
+        _show(diagnoses, options["format"])
     return exit_code(diagnoses)
 
 
-def _diagnose(source: Input, question: Question, wanted: Wanted, *, out: str | None, table: str) -> list[Diagnosis]:
+@contextmanager
+def _diagnosed(
+    source: Input, question: Question, wanted: Wanted, *, out: str | None, table: str
+) -> Iterator[list[Diagnosis]]:
+    """Yield the diagnoses while Spark still runs: to end it takes a second, in which they can be read already."""
     from leadsman.pipeline.question import read_small  # noqa: PLC0415
     from leadsman.pipeline.session import session  # noqa: PLC0415
 
     folder = _made(out) if out else None
-    with ThreadPoolExecutor(1) as pool, progress("Starting Spark") as say:
-        reading = pool.submit(read_small, source)
-        with session(wanted) as spark:
+    with ExitStack() as stack, ThreadPoolExecutor(1) as pool:
+        with progress("Starting Spark") as say:
+            reading = pool.submit(read_small, source)
+            spark = stack.enter_context(session(wanted))
             from leadsman.pipeline.diagnose import diagnose  # noqa: PLC0415 - PySpark is imported while the JVM starts
 
             say("Diagnosing")
             diagnoses = diagnose(spark, reading.result(), question, keep=_keeper(folder, table) if folder else None)
-        if folder:
-            say("Writing the report")
-            write(diagnoses, folder)
-    return diagnoses
+            if folder:
+                say("Writing the report")
+                write(diagnoses, folder)
+        yield diagnoses
 
 
 def _made(out: str) -> Path:

@@ -15,11 +15,11 @@ from leadsman.model import Verdict
 from leadsman.pipeline import events as table
 from leadsman.pipeline.answers import matrix_of, silence
 from leadsman.pipeline.changes.around import around, onset
-from leadsman.pipeline.elsewhere import events_elsewhere, is_elsewhere
+from leadsman.pipeline.elsewhere import events_elsewhere
 from leadsman.pipeline.folding import investigate, with_causes
 from leadsman.pipeline.listing import folded, listing, told_of, visible_sources
 from leadsman.pipeline.shapes import settled
-from leadsman.pipeline.streams import balanced
+from leadsman.pipeline.streams import balanced, is_elsewhere
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -23,11 +23,6 @@ if TYPE_CHECKING:
 WILDCARDS = re.compile(r"([\[\]{}*?\\])")
 
 
-def is_elsewhere(path: str) -> bool:
-    """Say whether a path is a URL for Spark to open."""
-    return "://" in path
-
-
 def events_elsewhere(spark: SparkSession, path: str, zone: tzinfo) -> DataFrame:
     """Return the event table of everything below a URL. Raises CaptureError where there is nothing."""
     root = urlsplit(path).path.rstrip("/")

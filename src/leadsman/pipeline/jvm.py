@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leadsman.errors import SparkError
+from leadsman.java import build_of
 from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -120,8 +121,7 @@ def class_path(jars: Sequence[Path]) -> str:
 
 def archive_of(java: Path, classes: str) -> Path:
     """Return where the archive for this Java and these classes is kept."""
-    version = subprocess.run([java, "-version"], capture_output=True, check=True).stderr
-    name = hashlib.sha256(version + classes.encode()).hexdigest()[:24]
+    name = hashlib.sha256((build_of(java) + classes).encode()).hexdigest()[:24]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return cache / "leadsman" / "cds" / f"{name}.jsa"
 

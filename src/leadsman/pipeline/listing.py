@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
-
 from leadsman import vocabulary as names
 from leadsman.model import Diagnosis, ErrorGroup, Evidence, Folded, Missing, NotUnderstood
+from leadsman.pipeline.shapes import quoted, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,16 +17,32 @@ if TYPE_CHECKING:
 GROUPS_SHOWN = 50
 """Kinds of errors listed for one capture."""
 
-NOT_LISTED = {names.SUBJECT_ACTIVE, names.SUBJECT_QUIET, names.SETTING, *names.LIFE, *names.STATE} - {
-    names.ITEM_MISSING
-}
-"""Names of ordinary life and of how things stood: they are no errors."""
+PASSED_OVER = (names.SUBJECT_QUIET, names.SETTING, *names.LIFE)
+"""Names of ordinary life: they are no errors, and their times are told by `SUBJECT_ACTIVE`."""
 
-GROUP = f"""
-    CASE WHEN name IN ('{names.FILE_READ}', '{names.FILE_NOT_UNDERSTOOD}') THEN file
-         WHEN name = '{names.ITEM_MISSING}' THEN concat_ws(' ', labels['what'], text)
-         ELSE coalesce(labels['message'], labels['error'], source) END
-"""
+SPAN = (names.SUBJECT_ACTIVE, *(name for name in names.STATE if name != names.ITEM_MISSING))
+"""Names that say from when to when a capture tells of anything. Not one by one: all of them are one row."""
+
+IS_SPAN = f"name IN ({quoted(*SPAN)})"
+STEPS = {
+    "listed": f"""
+        SELECT capture, {IS_SPAN} AS is_span, if({IS_SPAN}, '{names.SUBJECT_ACTIVE}', name) AS name,
+            if({IS_SPAN}, NULL, explained_by) AS explained_by, file, line, at, text, labels,
+            coalesce(try_to_timestamp(labels['until']), at) AS until,
+            CASE WHEN {IS_SPAN} THEN NULL
+                WHEN name IN ('{names.FILE_READ}', '{names.FILE_NOT_UNDERSTOOD}') THEN file
+                WHEN name = '{names.ITEM_MISSING}' THEN concat_ws(' ', labels['what'], text)
+                ELSE coalesce(labels['message'], labels['error'], source) END AS group,
+            if(name IN ('{names.ERROR}', '{names.FILE_READ}'), value, 1D) AS count
+        FROM events WHERE name NOT IN ({quoted(*PASSED_OVER)})
+    """,
+    "grouped": """
+        SELECT capture, name, group, explained_by, sum(count) AS count, min(at) AS first, max(until) AS last,
+            min_by(struct(file, line, at, text, labels), struct(at, file, line))
+                FILTER (WHERE NOT is_span) AS example
+        FROM listed GROUP BY capture, name, group, explained_by
+    """,
+}
 
 APPLICATION = "application"
 BROKER = "broker"
@@ -38,33 +53,8 @@ def told_of(events: DataFrame) -> dict[str, list[Row]]:
 
     `events` say in `explained_by` which mode's finding accounts for them.
     """
-    grouped = events.where(~F.col("name").isin(*NOT_LISTED))
-    until = F.coalesce(F.try_to_timestamp(F.col("labels")["until"]), F.col("at"))
-    rows = (
-        grouped.withColumn(
-            "group",
-            F.expr(GROUP),
-        )
-        .groupBy("capture", "name", "group", "explained_by")
-        .agg(
-            F.sum(F.when(F.col("name").isin(names.ERROR, names.FILE_READ), F.col("value")).otherwise(1.0)).alias(
-                "count"
-            ),
-            F.min("at").alias("first"),
-            F.max(until).alias("last"),
-            F.min_by(F.struct("file", "line", "at", "text", "labels"), F.struct("at", "file", "line")).alias("example"),
-        )
-        .collect()
-    )
-    spans = (
-        events.where(F.col("name").isin(names.SUBJECT_ACTIVE, *names.STATE))
-        .groupBy("capture")
-        .agg(F.min("at").alias("first"), F.max(until).alias("last"))
-        .withColumns({"name": F.lit(names.SUBJECT_ACTIVE), "explained_by": F.lit(None).cast("string")})
-        .collect()
-    )
     told: dict[str, list[Row]] = {}
-    for row in [*rows, *spans]:
+    for row in table({"events": events}, STEPS).collect():
         told.setdefault(row["capture"], []).append(row)
     return told
 
@@ -72,15 +62,15 @@ def told_of(events: DataFrame) -> dict[str, list[Row]]:
 def listing(told: Sequence[Row], *, benign: Mapping[str, str]) -> Diagnosis:
     """Return a diagnosis that holds only what is listed. `benign` gives the reason by event name."""
     files = _files(told)
-    span = next((row for row in told if row["name"] == names.SUBJECT_ACTIVE), None)
+    spans = [row for row in told if row["name"] in (names.SUBJECT_ACTIVE, names.ITEM_MISSING)]
     silent = {*benign, names.FILE_READ, names.FILE_NOT_UNDERSTOOD, names.SUBJECT_ACTIVE, names.ITEM_MISSING}
     return Diagnosis(
         path="",
         verdicts={},
         unexplained=_groups((row for row in told if row["name"] not in silent and not row["explained_by"]), {}),
         benign=_groups((row for row in told if row["name"] in benign), benign),
-        since=span["first"] if span else None,
-        until=span["last"] if span else None,
+        since=min((row["first"] for row in spans if row["first"]), default=None),
+        until=max((row["last"] for row in spans if row["last"]), default=None),
         files=len(files),
         bytes=sum(int(row["example"]["labels"]["bytes"]) for row in files),
         lines=int(sum(row["count"] for row in files)),

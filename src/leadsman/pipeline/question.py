@@ -1,4 +1,4 @@
-"""What is asked of a diagnosis, and of which input. Knows nothing of Spark, so that it is ready before Spark is."""
+"""What is asked of a diagnosis, and of which input. Ready before Spark and Arrow are: it loads neither."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from leadsman.errors import CaptureError
-from leadsman.pipeline import events as table
-from leadsman.pipeline.elsewhere import is_elsewhere
-from leadsman.pipeline.streams import Found, Stream, captures_below, find
+from leadsman.pipeline.streams import Found, Stream, captures_below, find, is_elsewhere
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime, tzinfo
+
+    import pyarrow as pa
 
     from leadsman.catalogue import Mode
 
@@ -72,7 +70,10 @@ def read_small(source: Input) -> Input:
     """Read a small input here and now, while Spark starts: a Python worker takes longer to come up than the reading."""
     if sum(stream.bytes for stream in source.streams) > HERE_BYTES:
         return source
-    from leadsman.pipeline.read import read  # noqa: PLC0415 - in the worker's place, at the worker's time
+    import pyarrow as pa  # noqa: PLC0415 - in the worker's place, at the worker's time
+
+    from leadsman.pipeline import events as table  # noqa: PLC0415
+    from leadsman.pipeline.read import read  # noqa: PLC0415
 
     told = (each for stream in source.streams for each in read(stream, source.zone))
     return replace(source, events=pa.Table.from_batches(list(table.batches(told)), schema=table.ARROW))

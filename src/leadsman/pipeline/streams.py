@@ -62,6 +62,11 @@ class Found:
     refused: tuple[NotUnderstood, ...]
 
 
+def is_elsewhere(path: str) -> bool:
+    """Say whether a path is a URL for Spark to open."""
+    return "://" in path
+
+
 def captures_below(path: str) -> list[str]:
     """Return the whole captures that lie below a folder which is none itself: one a cluster, or one a day."""
     if not Path(path).is_dir():
