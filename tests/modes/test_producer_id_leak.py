@@ -119,7 +119,17 @@ def test_the_request_log_says_who_asked_for_the_ids(part_of, finding_of) -> None
     part = part_of("broken-java", "kafka/producers.txt")
     (part / "kafka-request.log").write_text("".join(REQUEST.format(second) for second in range(40)))
 
-    assert "order-events (10.2.3.4) 40 times" in finding_of(part).summary
+    assert "most went to order-events (10.2.3.4) 40." in finding_of(part).summary
+
+
+def test_a_client_that_took_one_id_is_not_named_beside_a_leak(finding_of) -> None:
+    assert "steady-1" not in finding_of(RECORDED / "broken-out-of-memory-java").summary
+
+
+def test_that_a_broker_died_of_it_is_shown_by_the_line_that_says_so(finding_of) -> None:
+    heap = next(link for link in finding_of(RECORDED / "broken-out-of-memory-java").chain if link.link == "heap")
+
+    assert any("OutOfMemoryError" in evidence.text for evidence in heap.evidence)
 
 
 def test_a_leak_that_was_deployed_while_somebody_watched_begins_when_it_was_deployed(finding_of) -> None:

@@ -105,3 +105,12 @@ def test_headings_within_code_are_no_sections():
     page_text = f"## What you see\n{fenced('## not one')}\n## Why it happens\n"
 
     assert sections(page_text) == ("What you see", "Why it happens")
+
+
+def test_a_long_word_in_a_table_is_broken_and_never_cut():
+    word = "kafka-delete-records --offset-json-file trimmed-to-the-last-offset-of-each-partition.json".replace(" ", "_")
+
+    text = on_terminal(f"| what | where | when |\n|---|---|---|\n| {word} | {word} | now |")
+
+    assert "…" not in text
+    assert "partition.json" in "".join(text.split())

@@ -80,9 +80,10 @@ def _played(mode: str, variant: str, client: str, out: Path) -> tuple[bool, str]
         check=False,
         timeout=PLAYED_SECONDS,
     )
-    if ran.returncode:
-        return False, (ran.stderr.strip().splitlines() or ["?"])[-1]
-    return any(json.loads(ran.stdout.splitlines()[-1])["harm"].values()), ""
+    harmed = not ran.returncode and any(json.loads(ran.stdout.splitlines()[-1])["harm"].values())
+    failed = (ran.stderr.strip().splitlines() or ["?"])[-1] if ran.returncode else ""
+    click.echo(f"{variant}: {failed or ('harmed' if harmed else 'unharmed')}", err=True)
+    return harmed, failed
 
 
 def _verdicts(mode: str, captures: Sequence[Path]) -> dict[str, str]:

@@ -10,7 +10,8 @@ import re
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.markdown import Markdown
+from rich.markdown import Markdown, TableElement
+from rich.table import Table
 
 from leadsman import defaults
 from leadsman.errors import TemplateError
@@ -18,7 +19,10 @@ from leadsman.report.visible import encodable, visible
 from leadsman.words import duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
+    from typing import Any, ClassVar
+
+    from rich.console import ConsoleOptions
 
     from leadsman.model import Cure, FailureMode
 
@@ -34,11 +38,27 @@ SECTIONS = (
 PLACEHOLDER = re.compile(r"\{\{ *(\w+) *\}\}")
 
 
+class WholeTable(TableElement):
+    """A table that breaks a long word where it must: Rich would cut it, and half a command is none."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Any]:
+        for part in super().__rich_console__(console, options):
+            for column in part.columns if isinstance(part, Table) else ():
+                column.overflow = "fold"
+            yield part
+
+
+class Page(Markdown):
+    """A page for the terminal."""
+
+    elements: ClassVar[dict[str, Any]] = {**Markdown.elements, "table_open": WholeTable}
+
+
 def explain(card: FailureMode, page_text: str, excerpt: str, console: Console | None = None) -> None:
     """Print the page of a mode. The default console is standard output."""
     filled = explanation(card, page_text, excerpt)
     screen = console or Console(highlight=False)
-    screen.print(Markdown(encodable(filled, screen.encoding), hyperlinks=False, code_theme="ansi_dark"))
+    screen.print(Page(encodable(filled, screen.encoding), hyperlinks=False, code_theme="ansi_dark"))
 
 
 def explanation(card: FailureMode, page_text: str, excerpt: str) -> str:

@@ -54,7 +54,7 @@ class Screen:
 
     def safe(self, text: str) -> str:
         """Make text safe for this terminal and its encoding."""
-        return encodable(visible(text), self.console.encoding)
+        return encodable(visible(text, keep="\t"), self.console.encoding)
 
     def text(self, *parts: Part) -> Text:
         """Join parts into one text of rich."""

@@ -18,7 +18,7 @@ MODE = FailureMode(
             "They expire after {expiry:duration}, so at this rate they level off at {plateau_bytes:bytes}.",
         ),
         "A broker has run out of memory ({exhausted:count line|lines}).",
-        "{clients} took ids: {taken:count line|lines} of these logs say so.",
+        "Of the {taken:count id|ids} whose taking is in these logs, most went to {clients}.",
         "On Kafka {version} {frees}.",
     ),
     unsettled=(

@@ -89,7 +89,9 @@ def detect(
     pooled = _pooled(topics, heaps, captures_of(events))
     unexplained = _unexplained(heaps, topics, least=least_ids, half=least_half)
     return Detection(
-        observations(_of_topics(topics), _of_heaps(unexplained), _of_captures(pooled, unexplained), _accounts(topics)),
+        observations(
+            _of_topics(topics, heaps), _of_heaps(unexplained), _of_captures(pooled, unexplained), _accounts(topics)
+        ),
         points_of(events),
         (topics, heaps),
     )
@@ -228,18 +230,19 @@ def _foreseen(joined: DataFrame) -> DataFrame:
     )
 
 
-def _of_topics(topics: DataFrame) -> DataFrame:
+def _of_topics(topics: DataFrame, heaps: DataFrame) -> DataFrame:
     """Return the four links of each topic. The ids themselves are on the heap: whoever counts them has seen it."""
+    of_heaps = heaps.groupBy("capture").agg(*columns("collect_list(died) AS deaths"))
     rows = ", ".join(
         f"struct('{link}' AS link, {state} AS state, {since} AS since, {first_lines(lines)} AS evidence)"
         for link, state, since, lines in (
             ("one_shot", "one_shot", "began", "told"),
             ("growing", "growing", "greatest(began, shape.oldest)", "told"),
             ("retained", "retained", "ended", "latest"),
-            ("heap", "'observed'", "ended", "latest"),
+            ("heap", "'observed'", "ended", f"concat(coalesce(deaths, array()), CAST(latest AS array<{EVIDENCE}>))"),
         )
     )
-    return topics.selectExpr(
+    return topics.join(of_heaps, "capture", "left").selectExpr(
         "capture",
         "concat('topic ', topic) AS subject",
         f"{map_of(('ids', 'per_hour'), 'double')} AS figures",

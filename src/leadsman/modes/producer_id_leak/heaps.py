@@ -50,6 +50,10 @@ PATTERN = "concat('^', replace(replace(replace(labels['key'], '.', '[.]'), '*', 
 """Of topics, as shells write it, as a regular expression."""
 
 
+# Where Java says that it ran out of memory, there is often no time.
+DIED = "max(IF(exhausted, struct(at, told), NULL)).told"
+
+
 def heaps_of(events: DataFrame) -> DataFrame:
     """Return one row for each subject that shows something of a heap: a broker, a log of its collector."""
     chosen = events.where(
@@ -92,10 +96,15 @@ def heaps_of(events: DataFrame) -> DataFrame:
             "count_if(exhausted) AS exhausted",
             "min(began) AS began",
             "max(ended) AS ended",
-            "array_compact(array(max_by(told, IF(exhausted, at, NULL)), min_by(told, IF(entries IS NULL, NULL, at)), "
+            f"array_compact(array({DIED}, min_by(told, IF(entries IS NULL, NULL, at)), "
             "max_by(told, IF(entries IS NULL, NULL, at)))) AS told",
+            f"{DIED} AS died",
         ),
     )
+
+
+MANY_IDS = 5
+"""More ids than a client with one producer takes, however often it is started again while one looks."""
 
 
 def captures_of(events: DataFrame) -> DataFrame:
@@ -131,10 +140,13 @@ def captures_of(events: DataFrame) -> DataFrame:
 
 
 def _ranked(names: str) -> str:
-    """Return the three names that come most often in an array, each with how often, as an expression for one text."""
-    often = f"transform(array_distinct({names}), n -> struct(size(filter({names}, m -> m = n)) AS times, n AS name))"
-    written = f"transform(slice(sort_array({often}, false), 1, 3), t -> concat(t.name, ' ', t.times, ' times'))"
-    return f"nullif(array_join({written}, ', '), '')"
+    """Return the three that took most ids, each with how many, as an expression for one text; null where nobody did.
+
+    Whoever took few has one producer and was started again.
+    """
+    often = f"transform(array_distinct({names}), n -> struct(size(filter({names}, m -> m = n)) AS ids, n AS name))"
+    most = f"slice(filter(sort_array({often}, false), t -> t.ids >= {MANY_IDS}), 1, 3)"
+    return f"nullif(array_join(transform({most}, t -> concat(t.name, ' ', t.ids)), ', '), '')"
 
 
 def _frees() -> str:
