@@ -122,6 +122,18 @@ def test_the_request_log_says_who_asked_for_the_ids(part_of, finding_of) -> None
     assert "most went to order-events (10.2.3.4) 40." in finding_of(part).summary
 
 
+def test_one_count_of_ids_tells_of_no_growth_and_of_no_death(part_of, finding_of) -> None:
+    part = part_of("broken-java", "kafka/producers.txt")
+    census = part / "kafka/producers.txt"
+    census.write_text("### leadsman 2026" + census.read_text().rpartition("### leadsman 2026")[2])
+
+    finding = finding_of(part)
+
+    assert finding.verdict == "UNKNOWN"
+    assert "nothing here shows that they grow" in finding.summary
+    assert "out of memory" not in finding.summary
+
+
 def test_a_client_that_took_one_id_is_not_named_beside_a_leak(finding_of) -> None:
     assert "steady-1" not in finding_of(RECORDED / "broken-out-of-memory-java").summary
 

@@ -24,9 +24,12 @@ MODE = FailureMode(
     unsettled=(
         "A broker's heap holds {entries:count producer id|producer ids}.",
         "Brokers hold {ids:count producer id|producer ids} ({by_topic}).",
-        "A broker ran out of memory.",
+        "A broker ran out of memory ({exhausted:count line|lines}).",
         "A heap dump shows who holds them: {held_by}.",
-        "This capture does not show whose ids they are, what they sent, or whether their number grows.",
+        (
+            "{ids:count id|ids} at one moment may be all there will ever be: nothing here shows that they grow.",
+            "This capture does not show whose ids they are, what they sent, or whether their number grows.",
+        ),
     ),
     absent="No topic's producer ids keep growing by ids that send once.",
     blind=(

@@ -77,7 +77,10 @@ def plan(cluster: Cluster, where: Address, *, topics: Sequence[str], after: time
 def _refuse_in_vain(known: Sequence[Setting], now: Held, after: timedelta) -> None:
     seconds = duration(after.total_seconds())
     if not now.total_silent:
-        raise Refused(f"No id has been silent for {seconds}: of {count(now.total, 'id ids')} none would go.")
+        raise Refused(
+            f"No id has been silent for {seconds}: of {count(now.total, 'id ids')} none would go. Wait until their "
+            "producers have been gone for so long, or give a shorter --expire-after."
+        )
     if all(each.value_ms <= after.total_seconds() * 1000 for each in known):
         raise Refused(
             f"Brokers forget ids after {duration(max(each.value_ms for each in known) / 1000)} already. They look "
