@@ -72,6 +72,39 @@ def test_maintenance_of_the_host_near_the_loss_is_told_quoted_and_drawn(capture:
     ]
 
 
+def test_who_led_how_many_is_drawn_from_what_brokers_count_where_no_metadata_tells(found, tmp_path: Path) -> None:
+    shutil.copytree(FROZEN / "clients", tmp_path / "clients")
+    at = struck(found(tmp_path)).timestamp()
+    counts = {"kafka-1:7071": (3, 5), "kafka-3:7071": (3, 1)}
+    series = [
+        {
+            "metric": {"__name__": "kafka_server_replicamanager_leadercount", "instance": broker},
+            "values": [[at - 60, str(before)], [at + 60, str(after)]],
+        }
+        for broker, (before, after) in counts.items()
+    ]
+    answer = {"status": "success", "data": {"resultType": "matrix", "result": series}}
+    (tmp_path / "range.json").write_text(json.dumps(answer))
+
+    leaders = [point for point in found(tmp_path).points if point.outcome == "leaders"]
+
+    assert sorted((point.subject, point.value) for point in leaders) == [
+        ("broker kafka-1:7071", 3.0),
+        ("broker kafka-1:7071", 5.0),
+        ("broker kafka-3:7071", 1.0),
+        ("broker kafka-3:7071", 3.0),
+    ]
+
+
+def test_imbalance_is_what_the_first_broker_leads_against_the_average(found) -> None:
+    points = found(FROZEN).points
+    last = {point.subject: point.value for point in points if point.outcome == "leaders"}
+    imbalance = [point.value for point in points if point.outcome == "imbalance"]
+
+    assert imbalance[0] == 1.0
+    assert imbalance[-1] == pytest.approx(max(last.values()) / (sum(last.values()) / len(last)))
+
+
 def test_maintenance_of_another_day_is_not(capture: Path, found) -> None:
     (capture / "cloud").mkdir()
     (capture / "cloud" / "events.json").write_text(audit(datetime(2026, 1, 1, tzinfo=UTC), "kafka-3"))

@@ -141,8 +141,13 @@ MODE = FailureMode(
         Cure(
             title="Supervise the threads",
             why=(
-                "A JVM outlives its dead threads. Replace them (Streams since 2.8: REPLACE_THREAD), or end the process "
-                "so that its platform starts it again; and alert on the state, not on the process."
+                "A JVM outlives its dead threads. Replace them (since 2.8 a StreamsUncaughtExceptionHandler that "
+                "answers REPLACE_THREAD), or end the process so that its platform starts it again; and alert on the "
+                "state, not on the process."
+            ),
+            settings=(
+                "// Streams since 2.8\nstreams.setUncaughtExceptionHandler(\n"
+                "    e -> StreamsUncaughtExceptionHandler.StreamThreadExceptionResponse.REPLACE_THREAD);"
             ),
         ),
         Cure(
@@ -195,6 +200,7 @@ MODE = FailureMode(
             marks=("settling", "election", "preferred election", "new controller"),
             wide=True,
         ),
+        Panel(id="imbalance", title="Imbalance: most partitions led by one broker, in averages"),
     ),
     settings=(
         ("consumer", "default.api.timeout.ms"),

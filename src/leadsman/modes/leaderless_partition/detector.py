@@ -15,8 +15,10 @@ from leadsman.modes.leaderless_partition.consumers import consumers_of
 from leadsman.modes.leaderless_partition.leaders import (
     CHANGES,
     ELECTIONS,
+    IMBALANCE,
     LEADERS_OF,
     LED,
+    METERED,
     SETTLING,
     SPANS,
     captures_of,
@@ -60,6 +62,8 @@ def detect(
         "changes": CHANGES,
         "spans": SPANS,
         "leaders": LEADERS_OF,
+        "metered": METERED,
+        "imbalance": IMBALANCE,
         "elections": ELECTIONS,
         "settling": SETTLING,
         "lives": LIVES,
@@ -291,6 +295,8 @@ LIVES = """
 
 POINTS = """
     SELECT capture, subject, outcome, since, at, value FROM leaders
+    UNION ALL SELECT capture, subject, outcome, since, at, value FROM metered
+    UNION ALL SELECT capture, subject, outcome, since, at, value FROM imbalance
     UNION ALL SELECT capture, subject, outcome, since, at, value FROM elections
     UNION ALL SELECT capture, subject, outcome, since, at, value FROM settling
     UNION ALL SELECT capture, subject, outcome, since, at, value FROM lives

@@ -128,6 +128,32 @@ SPANS = """
 """
 """How many partitions each broker led, and from when to when: a running sum of gains and losses."""
 
+METERED = f"""
+    SELECT capture, concat('broker ', coalesce(labels['broker'], labels['instance'], subject)) AS subject,
+        '{LEADERS}' AS outcome, CAST(NULL AS TIMESTAMP) AS since, at, value
+    FROM events LEFT ANTI JOIN changes USING (capture)
+    WHERE name = '{names.METRIC}' AND at IS NOT NULL AND labels['metric'] RLIKE '(?i)replica_?manager_?leader_?count'
+"""
+"""The same as brokers count it themselves, for captures without metadata: the metric LeaderCount."""
+
+IMBALANCE_TIMES = 200
+"""Moments at which brokers are compared: more than a chart has room for."""
+
+IMBALANCE = f"""
+    SELECT capture, 'cluster' AS subject, 'imbalance' AS outcome, CAST(NULL AS TIMESTAMP) AS since, moment AS at,
+        max(led) / avg(led) AS value
+    FROM (
+        SELECT DISTINCT capture, timestamp_seconds(ceil(unix_seconds(since) / step) * step) AS moment
+        FROM spans JOIN (
+            SELECT capture,
+                greatest(1, (unix_seconds(max(until)) - unix_seconds(min(since))) / {IMBALANCE_TIMES}) AS step
+            FROM spans GROUP BY capture
+        ) USING (capture)
+    ) JOIN spans USING (capture)
+    WHERE moment BETWEEN since AND until GROUP BY capture, moment HAVING avg(led) > 0
+"""
+"""How many times the average the broker leads that leads most: what a preferred election evens out."""
+
 LEADERS_OF = f"""
     SELECT capture, subject, '{LEADERS}' AS outcome, CAST(NULL AS TIMESTAMP) AS since,
         explode(array(since, until)) AS at, led AS value
