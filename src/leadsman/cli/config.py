@@ -14,7 +14,7 @@ from leadsman.redaction import mask
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-CONFIGURED = ("diagnose", "reproduce", "sweep", "demo", "setup")
+CONFIGURED = ("diagnose", "changes", "reproduce", "sweep", "demo", "setup")
 
 EPILOG = """\b
 A flag comes before the environment, the environment before the file, the file before the default:
