@@ -1,9 +1,11 @@
 """What a person sees on a terminal, in a pipe, in a narrow window and where a log is hostile."""
 
+import contextlib
 import io
 import os
 import pty
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -120,10 +122,17 @@ def test_colours_are_for_terminals_unless_no_color_is_set(environment, coloured,
     master, slave = pty.openpty()
     with os.fdopen(slave, "w", encoding="utf-8") as stream:
         show([absent], Console(file=stream, _environ={"TERM": "xterm-256color", **environment}))
-    text = os.read(master, 65_536).decode()
-    os.close(master)
+    text = b"".join(_until_hung_up(master)).decode()
 
     assert ("\x1b[1;32m" in text) is coloured
+
+
+def _until_hung_up(terminal: int) -> Iterator[bytes]:
+    """Yield what came through a terminal: the kernel hands it over bit by bit, and then an error for an end."""
+    with contextlib.suppress(OSError):
+        while piece := os.read(terminal, 65_536):
+            yield piece
+    os.close(terminal)
 
 
 def test_a_clean_capture_takes_few_lines(absent):
