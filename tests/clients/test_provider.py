@@ -7,15 +7,13 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from itertools import count, pairwise
+from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
 
 from leadsman.clients import (
     Activity,
-    CreationFailed,
-    CreationTimedOut,
     ExpiringProvider,
     Kind,
     LeaseMisused,
@@ -24,7 +22,6 @@ from leadsman.clients import (
     Reason,
     Retire,
 )
-from leadsman.clients.backoff import Backoff
 from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -244,99 +241,6 @@ def test_an_instance_that_says_that_it_is_unusable_is_replaced(maker: Maker, clo
     )
 
     assert use(provider) == 2
-
-
-def test_fifty_threads_at_once_make_one_instance(clock: HandClock) -> None:
-    everybody_waits = threading.Event()
-    made: list[object] = []
-
-    def create() -> object:
-        everybody_waits.wait(SOON.total_seconds())
-        made.append(object())
-        return made[-1]
-
-    provider = ExpiringProvider(create, clock=clock)
-    with ThreadPoolExecutor(50) as pool:
-        given = [pool.submit(provider.get) for _ in range(50)]
-        everybody_waits.set()
-        found = {id(future.result()) for future in given}
-
-    assert len(made) == len(found) == 1
-
-
-def test_a_creator_that_fails_tells_everybody_who_waits_the_same_cause(clock: HandClock) -> None:
-    both_wait, cause = threading.Barrier(2), OSError("no route")
-
-    def create() -> object:
-        both_wait.wait(SOON.total_seconds())
-        raise cause
-
-    provider = ExpiringProvider(create, clock=clock)
-    with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(provider.get)
-        both_wait.wait(SOON.total_seconds())
-
-        error = first.exception()
-
-    assert isinstance(error, CreationFailed)
-    assert error.__cause__ is cause
-
-
-def test_after_a_failure_creating_pauses_longer_each_time(clock: HandClock) -> None:
-    attempts: list[float] = []
-
-    def create() -> object:
-        attempts.append(clock.monotonic)
-        raise OSError("no route")
-
-    backoff = Backoff(first=timedelta(seconds=1), uniform=lambda _, high: high)
-    provider = ExpiringProvider(create, clock=clock, policy=Policy(backoff=backoff))
-    for _ in range(4):
-        with pytest.raises(CreationFailed):
-            provider.get()
-
-    assert [later - sooner for sooner, later in pairwise(attempts)] == [1, 2, 4]
-
-
-def test_who_has_less_time_than_the_pause_hears_at_once(clock: HandClock) -> None:
-    def create() -> object:
-        raise OSError("no route")
-
-    provider = ExpiringProvider(create, clock=clock, policy=Policy(backoff=Backoff(at_least=LIMIT)))
-    with pytest.raises(CreationFailed):
-        provider.get()
-
-    with pytest.raises(CreationFailed, match=r"next attempt is in 100\.0 s.*no route"):
-        provider.get(within=timedelta(seconds=1))
-
-
-def test_a_creator_that_hangs_holds_nobody_for_longer_than_it_may(maker: Maker, clock: HandClock) -> None:
-    clock.patience = IMPATIENT
-    goes_on = threading.Event()
-
-    def create() -> Connection:
-        goes_on.wait(SOON.total_seconds())
-        return maker.create()
-
-    provider = ExpiringProvider(create, maker.retire, clock=clock, policy=Policy(create_within=timedelta(seconds=3)))
-    with pytest.raises(CreationTimedOut, match="3 s"):
-        provider.get()
-
-    clock.patience = SOON.total_seconds()
-    goes_on.set()
-
-    wait_for(lambda: maker.made and maker.made[0].closed, within=SOON, what="the late instance to be closed")
-    assert use(provider) == 1
-
-
-def test_a_creator_that_asks_its_own_provider_is_told(clock: HandClock) -> None:
-    def create() -> object:
-        return provider.get()
-
-    provider: ExpiringProvider[object] = ExpiringProvider(create, clock=clock)
-
-    with pytest.raises(CreationFailed, match="wait for itself"):
-        provider.get()
 
 
 def test_retiring_may_ask_the_provider_and_may_raise(maker: Maker, clock: HandClock, heard: Heard) -> None:
