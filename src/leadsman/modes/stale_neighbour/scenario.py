@@ -12,12 +12,15 @@ from __future__ import annotations
 import signal
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
+from leadsman.errors import LabError
 from leadsman.lab import faults, hosts, kernel
 from leadsman.lab.experiment import Experiment, Scenario, Variant
 from leadsman.lab.fabric import DEVICE, Denied, Site, Ways
+from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -69,6 +72,9 @@ Reachable time stays above the first probe's delay, or an idle entry would probe
 REST_SECONDS = 17.0
 """How long an address rests before it is used again: longer than collecting takes."""
 
+FORGOTTEN_WITHIN = timedelta(minutes=1)
+"""Four times what collecting takes on a quiet machine."""
+
 LOOKS_AFTER = (3.0, 4.0)
 """Seconds from the first record of the new instance to the first look at the hosts, and from that to the second."""
 
@@ -94,8 +100,12 @@ def play_reuse(
     collector: Callable[..., AbstractContextManager[None]] = kernel.remembering,
     balanced: bool = True,
     heal: bool = False,
+    forgotten: bool = False,
 ) -> None:
-    """Let an address change hands, and its new owner try to produce."""
+    """Let an address change hands, and its new owner try to produce.
+
+    `forgotten`: the address rests until the servers have forgotten its first owner, which a busy machine can put off.
+    """
     fabric = _fabric(stage)
     with ExitStack() as stack:
         stack.enter_context(collector(fabric))
@@ -103,11 +113,26 @@ def play_reuse(
         _first_life(stage)
         stage.progress(f"The address of {FIRST} rests for {REST_SECONDS:g} s")
         stage.quiet(REST_SECONDS)
+        if forgotten:
+            wait_for(
+                lambda: not _remembered(stage),
+                within=FORGOTTEN_WITHIN,
+                what=f"the servers to forget {REUSED}",
+                every=timedelta(seconds=1),
+                error=LabError,
+            )
         second = _second_life(stage, stack, balanced=balanced)
         _suffer(stage, second)
         if heal:
             _heal(stage, second)
     _say_drops(stage)
+
+
+def _remembered(stage: Stage) -> list[str]:
+    """Return the servers whose neighbour table still knows the address that is used again."""
+    fabric = _fabric(stage)
+    asked = ["ip", "neigh", "show", "to", _here(stage, REUSED), "dev", DEVICE]
+    return [name for name in SERVERS if fabric.run(fabric.instances[name].place.way, asked).strip()]
 
 
 def _fabric(stage: Stage) -> Fabric:
@@ -345,7 +370,7 @@ EXPERIMENT = Experiment(
         ),
         "cured": _variant(
             "The same, but the servers' kernel forgets unused neighbours",
-            partial(play_reuse, collector=kernel.forgetting),
+            partial(play_reuse, collector=kernel.forgetting, forgotten=True),
         ),
         **NEAR_MISSES,
     },
