@@ -30,7 +30,6 @@ Script = Callable[["Worker"], None]
 PLAY_WITHIN = timedelta(minutes=10)
 """An experiment that takes longer hangs: no gap in one is longer than a minute."""
 
-
 CATCH_UP_SECONDS = 5.0
 """A service that is alive needs under a second for what is left when its source ends, on a busy machine some."""
 
@@ -39,8 +38,8 @@ CATCH_UP_SECONDS = 5.0
 class Scenario:
     """The world in which a mode's `broken` settings fail and its `healthy` ones do not.
 
-    `broker` are settings of every broker; `limit` is the setting that a short value stands in for (for example 3 s
-    for 600 s), so that the capture can say so.
+    `broker` are settings of every broker; `stands_for` says of each setting with a short value what it stands for
+    (3 s for 600 s), so that the capture can say so.
     """
 
     brokers: int = 1
