@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from leadsman.pipeline.events import Row
 from leadsman.redaction import mask
 from leadsman.telemetry.line import LONGEST, error_kind, normalised
-from leadsman.telemetry.source import every_signature
+from leadsman.telemetry.source import every_signature, is_of_cluster
 from leadsman.vocabulary import ERROR, SETTING
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class Listener:
                     if row is not None:
                         said.add(event)
                         rows.append(row)
-        if unknown is not None and not rows:
+        if unknown is not None and all(row.name == SETTING for row in rows):  # a setting explains no error
             self._group(head, unknown, file)
         return rows
 
@@ -134,6 +134,7 @@ class Listener:
 
     def _is_news(self, subject: str, labels: Mapping[str, str]) -> bool:
         """Say whether a setting is new or has changed: clients print all of theirs whenever one is created."""
+        subject = "" if is_of_cluster(labels) else subject
         whose = subject, frozenset(pair for pair in labels.items() if pair[0] != "value")
         value = labels.get("value", "")
         if self.settings.get(whose) == value:

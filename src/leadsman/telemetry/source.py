@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 LONGEST_MATCH = 2000
 """Characters that a match of any signature spans at most, on lines as programs write them."""
 
+CLUSTER_ID: Mapping[str, str] = {"key": "cluster.id", "owner": "cluster"}
+"""Labels of a setting that says which cluster is meant."""
+
 # [Producer clientId=orders-1, ...], |orders#producer-1|, [rdkafka#producer-1], client_id=orders
 CLIENT = re.compile(r"clientId=([^,\]\s\"]+)|[|\[]([\w.-]+#(?:producer|consumer)-\d+)[|\]]|client_id=([^,)>\]\s]+)")
 
@@ -52,7 +55,7 @@ class Signature:
         """Labels and value of one match in a record whose first line is `head`; None where it is no event there.
 
         The text of the group `value` stays among the labels: not every setting is a number. `client_id` is added
-        where the line or the record's first one names a client.
+        where the line or the record's first one names a client, except to what is the cluster's.
         """
         context = self._context(head)
         if context is None:
@@ -61,7 +64,8 @@ class Signature:
         if not all(given.values()):
             given = {name: text for name, text in given.items() if text}
         labels = {**self.labels, **context, **given}
-        if "client_id" not in labels and (client := _client(match.string) or _client(head)):
+        needs_client = "client_id" not in labels and not is_of_cluster(labels)
+        if needs_client and (client := _client(match.string) or _client(head)):
             labels["client_id"] = client
         return labels, _number(labels.get("value"), self.scale)
 
@@ -89,6 +93,11 @@ class Source:
         """The event names that this source can report."""
         read = self.reading.reports if self.reading else frozenset()
         return read | {signature.event for signature in self.signatures}
+
+
+def is_of_cluster(labels: Mapping[str, str]) -> bool:
+    """Say whether a setting is the cluster's own, whoever tells it: a thousand clients tell one id."""
+    return labels.get("owner") == CLUSTER_ID["owner"]
 
 
 def _client(text: str) -> str | None:

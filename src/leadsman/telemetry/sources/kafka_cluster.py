@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as v
 from leadsman.telemetry.reading import About, Facts, Reading, decoded_lines, fact, told_by
-from leadsman.telemetry.source import Source
+from leadsman.telemetry.source import CLUSTER_ID, Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -43,7 +43,7 @@ def _facts(blocks: Iterable[bytes], about: About) -> Iterator[Facts]:  # noqa: A
         elif found := LEADER.match(line):
             yield fact(v.BROKER_SEEN, number, line, None, id=found[1], controller="true")
         elif found := CLUSTER.match(line):
-            yield fact(v.SETTING, number, line, None, key="cluster.id", value=found[1] or found[2], owner="cluster")
+            yield fact(v.SETTING, number, line, None, **CLUSTER_ID, value=found[1] or found[2])
         elif found := FEATURE.match(line):
             name, _, newest, level = found.groups()
             yield fact(v.SETTING, number, line, None, key=name, value=level, owner="feature", supported=newest)
