@@ -366,10 +366,14 @@ class Missing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
-    """Everything that was concluded about one capture. `bytes` are uncompressed."""
+    """Everything that was concluded about one capture, or what of it is of one Kafka cluster. `bytes` are uncompressed.
+
+    `cluster` is the cluster's id; None where nothing tells of one, or of several.
+    """
 
     path: str
     verdicts: Mapping[str, Verdict]
+    cluster: str | None = None
     findings: tuple[Finding, ...] = ()
     unexplained: tuple[ErrorGroup, ...] = ()
     benign: tuple[ErrorGroup, ...] = ()

@@ -109,6 +109,11 @@ def size(number: float) -> str:
     return f"{number / KILOBYTE:,.1f} TB"
 
 
+def in_cluster(path: str, cluster: str | None) -> str:
+    """Name what of a capture is of one cluster, or of no single one."""
+    return f"{path} (cluster {cluster})" if cluster else f"{path} (no single cluster)"
+
+
 def in_utc(time: datetime) -> datetime:
     """Move a time to UTC. One without a zone is taken for UTC, never for the zone of the machine that reads it."""
     return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""From paths to diagnoses, in one Spark job however many captures there are."""
+"""From paths to diagnoses, in one Spark job however many captures there are, each of one cluster."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from leadsman.pipeline.answers import matrix_of, silence
 from leadsman.pipeline.changes.around import around, onset
 from leadsman.pipeline.elsewhere import events_elsewhere
 from leadsman.pipeline.folding import investigate, with_causes
-from leadsman.pipeline.listing import folded, listing, told_of, visible_sources
+from leadsman.pipeline.listing import folded, listing, told_of
+from leadsman.pipeline.parting import files_of, parted, parts_in, sources_of
 from leadsman.pipeline.shapes import settled
 from leadsman.pipeline.streams import balanced, is_elsewhere
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from leadsman.catalogue import Mode
     from leadsman.model import Diagnosis, Finding
+    from leadsman.pipeline.clusters import Part
     from leadsman.pipeline.folding import Judged
     from leadsman.pipeline.question import Input, Question
     from leadsman.pipeline.streams import Found, Stream
@@ -40,24 +42,30 @@ READER_NAMES = (names.FILE_READ, names.FILE_NOT_UNDERSTOOD, names.SUBJECT_ACTIVE
 def diagnose(
     spark: SparkSession, source: Input, question: Question, keep: Callable[[DataFrame], None] | None = None
 ) -> list[Diagnosis]:
-    """Return one diagnosis a path, in the order given. `keep` is handed the event table before it is let go."""
-    events = _held(_chosen(events_of(spark, source), question), source)
+    """Return one diagnosis a path and cluster, in the order given; a path that tells of one cluster at most has one.
+
+    `keep` is handed the event table before it is let go.
+    """
+    read = _held(_chosen(events_of(spark, source), question), source)
+    events = read
     try:
-        asked = _with_signs(question, _names(events, source))
-        judged = investigate(events, asked, _sources(events, source), source.found)
+        files = files_of(read, source)
+        parts = parts_in(source, files)
+        if any(part.name != part.path for part in parts):
+            events = _held(parted(read, parts), source)
+        asked = _with_signs(question, _names(read, source))
+        judged = investigate(events, asked, sources_of(files, parts), [part.name for part in parts])
         told = told_of(with_causes(events, judged.claims()))
         if keep:
             keep(events)
         findings = {
-            path: [
-                (mode, _with_changes(events, path, mode, finding=finding, judged=judged))
-                for mode, finding in _findings(path, question.modes, told.get(path, []), judged)
-            ]
-            for path in source.found
+            part.name: list(_findings(events, part.name, question.modes, told=told.get(part.name, []), judged=judged))
+            for part in parts
         }
     finally:
         events.unpersist()
-    return [_diagnosis(path, found, told.get(path, []), findings[path]) for path, found in source.found.items()]
+        read.unpersist()
+    return [_diagnosis(part, source.found[part.path], told.get(part.name, []), findings[part.name]) for part in parts]
 
 
 def events_of(spark: SparkSession, source: Input) -> DataFrame:
@@ -73,7 +81,7 @@ def events_of(spark: SparkSession, source: Input) -> DataFrame:
 
 def _names(events: DataFrame, source: Input) -> set[str]:
     """Return the names that the events carry."""
-    if _all_here(source):  # a job would take a third of a second
+    if source.is_here:  # a job would take a third of a second
         assert source.events is not None
         return set(map(str, source.events.column("name").unique().to_pylist()))
     return {row["name"] for row in events.select("name").distinct().collect()}
@@ -81,12 +89,7 @@ def _names(events: DataFrame, source: Input) -> set[str]:
 
 def _held(events: DataFrame, source: Input) -> DataFrame:
     """Return the events read once. What SQL makes of a persisted frame reads all the files again, query by query."""
-    return events.persist() if _all_here(source) else settled(events)
-
-
-def _all_here(source: Input) -> bool:
-    """Whether the events are in this process, and none elsewhere."""
-    return source.events is not None and not any(map(is_elsewhere, source.found))
+    return events.persist() if source.is_here else settled(events)
 
 
 def _with_signs(question: Question, present: set[str]) -> Question:
@@ -126,57 +129,42 @@ def _chosen(events: DataFrame, question: Question) -> DataFrame:
     return events
 
 
-def _sources(events: DataFrame, source: Input) -> dict[str, set[str]]:
-    """Return the sources whose symptoms each capture could show."""
-    files: dict[str, list[dict[str, str]]] = {}
-    for capture, labels in _files_read(events, source):
-        files.setdefault(capture, []).append(labels)
-    return {capture: visible_sources(labels) for capture, labels in files.items()}
+def _findings(
+    events: DataFrame, capture: str, modes: Sequence[Mode], *, told: Sequence[Row], judged: Judged
+) -> Iterator[tuple[Mode, Finding]]:
+    """Yield what was found of each mode, also of those that were not asked for want of any sign."""
+    for mode in modes:
+        finding = _whole(mode, capture, told, judged)
+        yield mode, _with_changes(events, capture, mode, finding=finding, judged=judged)
 
 
-def _files_read(events: DataFrame, source: Input) -> list[tuple[str, dict[str, str]]]:
-    """Return the labels of each file that was read, with its capture."""
-    if _all_here(source):
-        table_ = source.events
-        assert table_ is not None
-        rows = [index for index, name in enumerate(table_.column("name").to_pylist()) if name == names.FILE_READ]
-        captures, labels = table_.column("capture"), table_.column("labels")
-        return [(captures[index].as_py(), dict(labels[index].as_py())) for index in rows]
-    read = events.where(F.col("name") == names.FILE_READ).select("capture", "labels").collect()
-    return [(row["capture"], row["labels"]) for row in read]
-
-
-def _findings(path: str, modes: Sequence[Mode], told: Sequence[Row], judged: Judged) -> list[tuple[Mode, Finding]]:
-    """Return what was found of each mode, also of those that were not asked for want of any sign."""
-    return [(mode, _whole(mode, path, told, judged)) for mode in modes]
-
-
-def _whole(mode: Mode, path: str, told: Sequence[Row], judged: Judged) -> Finding:
+def _whole(mode: Mode, capture: str, told: Sequence[Row], judged: Judged) -> Finding:
     """Return a finding with its matrix, and with what it accounts for."""
-    answer = judged.answers.get((path, mode.name), silence())
-    finding = judged.finding(path, mode)
+    answer = judged.answers.get((capture, mode.name), silence())
+    finding = judged.finding(capture, mode)
     return replace(finding, matrix=matrix_of(mode, answer), accounts_for=folded(told, mode.name))
 
 
-def _with_changes(events: DataFrame, path: str, mode: Mode, *, finding: Finding, judged: Judged) -> Finding:
+def _with_changes(events: DataFrame, capture: str, mode: Mode, *, finding: Finding, judged: Judged) -> Finding:
     """Add what changed when it began, to a finding of a mode whose card says when that is."""
-    answer = judged.answers.get((path, mode.name), silence())
+    answer = judged.answers.get((capture, mode.name), silence())
     began = onset(mode.card, answer.observations)
     if began is None or finding.verdict is not Verdict.PRESENT:
         return finding
-    return replace(finding, changes=around(events.where(F.col("capture") == path), finding, began))
+    return replace(finding, changes=around(events.where(F.col("capture") == capture), finding, began))
 
 
-def _diagnosis(path: str, found: Found, told: Sequence[Row], judged: Sequence[tuple[Mode, Finding]]) -> Diagnosis:
+def _diagnosis(part: Part, found: Found, told: Sequence[Row], judged: Sequence[tuple[Mode, Finding]]) -> Diagnosis:
     benign = {each.name: each.why for mode, _ in judged for each in mode.card.benign}
     listed = listing(told, benign=benign)
     return replace(
         listed,
-        path=path,
+        path=part.path,
+        cluster=part.cluster,
         verdicts={finding.mode: finding.verdict for _, finding in judged},
         findings=tuple(finding for _, finding in judged if finding.verdict is not Verdict.ABSENT),
-        not_understood=(*found.refused, *listed.not_understood),
-        notes=(*_scale(path), *listed.notes),
+        not_understood=(*(each for each in found.refused if each.file in part.files), *listed.not_understood),
+        notes=(*filter(None, [part.note]), *_scale(part.path), *listed.notes),
     )
 
 

@@ -46,6 +46,11 @@ class Input:
         """All streams of all paths."""
         return [stream for each in self.found.values() for stream in each.streams]
 
+    @property
+    def is_here(self) -> bool:
+        """Whether the events are in this process, and none elsewhere."""
+        return self.events is not None and not any(map(is_elsewhere, self.found))
+
 
 def look(paths: Sequence[str], zone: tzinfo = UTC) -> Input:
     """List what there is to read. Raises CaptureError where a path holds nothing.

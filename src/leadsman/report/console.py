@@ -17,6 +17,7 @@ from leadsman.report.outline import (
     rest,
     subject_rows,
     sureness,
+    titles,
     what_was_read,
 )
 from leadsman.report.screen import Screen
@@ -57,8 +58,9 @@ STATE_STYLE = {State.OBSERVED: "green", State.CONTRADICTED: "red", State.NOT_VIS
 def show(diagnoses: Iterable[Diagnosis], console: Console | None = None) -> None:
     """Print all that was concluded. The default console is standard output, with colours if that is a terminal."""
     screen = Screen(console or Console(highlight=False))
-    for diagnosis in diagnoses:
-        _capture(screen, diagnosis)
+    listed = list(diagnoses)
+    for title, diagnosis in zip(titles(listed), listed, strict=True):
+        _capture(screen, title, diagnosis)
 
 
 def show_changes(changes: Changes, sides: Mapping[str, str], *, limit: int, console: Console | None = None) -> None:
@@ -85,9 +87,9 @@ def _changed(screen: Screen, changes: Sequence[Change]) -> None:
             screen.verbatim(_where(change.evidence), indent=7, style="cyan")
 
 
-def _capture(screen: Screen, diagnosis: Diagnosis) -> None:
+def _capture(screen: Screen, title: str, diagnosis: Diagnosis) -> None:
     screen.rule()
-    screen.say((diagnosis.path, "bold"))
+    screen.say((title, "bold"))
     when = span(diagnosis.since, diagnosis.until) or "no times in it"
     screen.say((f"{what_was_read(diagnosis)}; {when}", "dim"))
     screen.say((headline(diagnosis), "bold"))

@@ -49,6 +49,7 @@ def iso(time: datetime | None) -> str | None:
 def _capture(diagnosis: Diagnosis) -> Json:
     return {
         "path": whole(diagnosis.path),
+        "cluster": whole(diagnosis.cluster) if diagnosis.cluster else None,
         "from": iso(diagnosis.since),
         "until": iso(diagnosis.until),
         "files": diagnosis.files,

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from leadsman.model import Diagnosis, ErrorGroup, State, Verdict
-from leadsman.words import count, size
+from leadsman.words import count, in_cluster, size
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from leadsman.model import Evidence, Finding, RivalFinding
 
 WORST_FIRST = (Verdict.PRESENT, Verdict.UNKNOWN, Verdict.ABSENT)
@@ -33,6 +35,18 @@ def worst(diagnosis: Diagnosis) -> Verdict:
     """Pick the verdict that a reader must hear first. Where no mode was looked for nothing is known."""
     verdicts = {*diagnosis.verdicts.values(), *(finding.verdict for finding in diagnosis.findings)}
     return next((verdict for verdict in WORST_FIRST if verdict in verdicts), Verdict.UNKNOWN)
+
+
+def titles(diagnoses: Sequence[Diagnosis]) -> list[str]:
+    """Name each diagnosis: by its path, and where they are of several clusters by its cluster too."""
+    entries = Counter(diagnosis.path for diagnosis in diagnoses)
+    clusters = {diagnosis.cluster for diagnosis in diagnoses if diagnosis.cluster}
+    if len(clusters) <= 1 and entries.total() == len(entries):
+        return list(entries)
+    return [
+        in_cluster(each.path, each.cluster) if each.cluster or entries[each.path] > 1 else each.path
+        for each in diagnoses
+    ]
 
 
 def headline(diagnosis: Diagnosis) -> str:

@@ -106,6 +106,7 @@ def _rendered(diagnoses: Sequence[Diagnosis], detail: Detail) -> str:
         .get_template("page.html.j2")
         .render(
             diagnoses=diagnoses[:MOST_LISTED],
+            titles=outline.titles(diagnoses),
             total=len(diagnoses),
             shown={number + 1: diagnosis for number, diagnosis in shown},
             detail=detail,

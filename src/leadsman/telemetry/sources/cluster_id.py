@@ -14,9 +14,10 @@ ID = r"(?P<value>[\w-]{1,64})"
 MADE_BY_KAFKA = r"(?P<value>[\w-]{22})\b"
 
 
-def _told(pattern: str, within: tuple[str, ...] = ()) -> Signature:
+def _told(pattern: str, within: str = "") -> Signature:
     """Return a signature of a cluster's id. None of them tells who wrote the file: brokers hold clients, too."""
-    return Signature(v.SETTING, pattern, labels=CLUSTER_ID, within=dict.fromkeys(within, {}), names_source=False)
+    heads: dict[str, dict[str, str]] = {within: {}} if within else {}
+    return Signature(v.SETTING, pattern, labels=CLUSTER_ID, within=heads, names_source=False)
 
 
 SOURCE = Source(
@@ -34,6 +35,6 @@ SOURCE = Source(
         _told(rf'ClusterId update \\?"[^"\n]{{0,64}}" -> \\?"{ID}\\?"'),
         _told(rf"\bClusterId: {ID}, ControllerId: "),
         _told(rf"\bFound metadata: \{{[^}}\n]{{0,200}}cluster\.id={ID}[,}}]"),  # kafka-storage info
-        _told(rf"\bcluster\.id = {ID}\b", within=("broker properties",)),  # a broker's meta.properties
+        _told(rf"\bcluster\.id = {ID}\b", within="broker properties"),  # a broker's meta.properties
     ),
 )

@@ -1,0 +1,85 @@
+"""Finds what of each capture is of which cluster, and gives the events of each part a capture of their own.
+
+What is known of files is had in one go, and where a capture is of one cluster nothing else is done.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+
+from leadsman import vocabulary as names
+from leadsman.pipeline.clusters import Told, parts_of
+from leadsman.pipeline.listing import visible_sources
+from leadsman.telemetry.source import CLUSTER_ID
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    from leadsman.pipeline.clusters import Part
+    from leadsman.pipeline.question import Input
+
+OF_FILES = (names.FILE_READ, names.FILE_NOT_UNDERSTOOD)
+
+
+class FileSaid(NamedTuple):
+    """What is said of a file: that it was read or could not be, or of which cluster it tells."""
+
+    capture: str
+    file: str
+    name: str
+    labels: Mapping[str, str]
+
+
+def files_of(events: DataFrame, source: Input) -> list[FileSaid]:
+    """Return what is said of each file."""
+    if source.is_here:
+        assert source.events is not None
+        return _files_here(source.events)
+    of_cluster = (F.col("name") == names.SETTING) & (F.col("labels")["key"] == CLUSTER_ID["key"])
+    said = events.where(F.col("name").isin(*OF_FILES) | of_cluster).select("capture", "file", "name", "labels")
+    return [FileSaid(*row) for row in said.collect()]
+
+
+def _files_here(events: pa.Table) -> list[FileSaid]:
+    import pyarrow.compute  # noqa: PLC0415 - what hands Arrow to Spark loads it, too
+
+    pc: Any = pyarrow.compute  # its types know no Python values
+    name, key = events.column("name"), pc.map_lookup(events.column("labels"), "key", "first")
+    wanted = pc.and_(pc.equal(name, names.SETTING), pc.equal(key, CLUSTER_ID["key"]))  # null where there is no key
+    for each in OF_FILES:
+        wanted = pc.or_kleene(wanted, pc.equal(name, each))
+    said = events.select(["capture", "file", "name", "labels"]).filter(wanted).to_pylist()
+    return [FileSaid(row["capture"], row["file"], row["name"], dict(row["labels"])) for row in said]
+
+
+def parts_in(source: Input, files: Sequence[FileSaid]) -> list[Part]:
+    """Return what is to be diagnosed by itself, capture by capture."""
+    told: dict[str, list[Told]] = {path: [] for path in source.found}
+    for each in files:
+        told[each.capture].append((each.file, each.labels["value"] if each.name == names.SETTING else None))
+    for path, found in source.found.items():
+        told[path] += [(each.file, None) for each in found.refused]
+    return [part for path, pairs in told.items() for part in parts_of(path, pairs)]
+
+
+def parted(events: DataFrame, parts: Sequence[Part]) -> DataFrame:
+    """Return the events with the part that each is of as their capture."""
+    of_part = [(part.path, file, part.name) for part in parts if part.name != part.path for file in part.files]
+    named = events.sparkSession.createDataFrame(of_part, "capture string, file string, part string")
+    joined = events.join(F.broadcast(named), ["capture", "file"], "left")
+    return joined.withColumn("capture", F.coalesce("part", "capture")).select(*events.columns)
+
+
+def sources_of(files: Sequence[FileSaid], parts: Sequence[Part]) -> dict[str, set[str]]:
+    """Return the sources whose symptoms each part could show."""
+    part_of = {(part.path, file): part.name for part in parts for file in part.files}
+    read: dict[str, list[Mapping[str, str]]] = {}
+    for each in files:
+        if each.name == names.FILE_READ:
+            read.setdefault(part_of[each.capture, each.file], []).append(each.labels)
+    return {part: visible_sources(labels) for part, labels in read.items()}
