@@ -1,5 +1,6 @@
 """Several incidents in one capture, and several clusters in one call: each finding has its own subjects."""
 
+import re
 import shutil
 from collections.abc import Callable
 from itertools import combinations
@@ -13,6 +14,7 @@ from leadsman.model import Diagnosis, Finding, Verdict
 pytestmark = pytest.mark.spark
 
 FOUR = Path(__file__).parent / "recorded" / "four-at-once"
+CLUSTER_OF_THE_LAB = re.compile(rb"bGFi[\w-]{18}")
 PAIRS = [pytest.param(pair, id="-".join(mode.name for mode in pair)) for pair in combinations(every_mode(), 2)]
 
 
@@ -25,14 +27,25 @@ def four(diagnosed: Callable[..., list[Diagnosis]]) -> Diagnosis:
 
 @pytest.fixture(scope="module")
 def merged(diagnosed, tmp_path_factory) -> dict[tuple[str, ...], Diagnosis]:
-    """Of each two modes a broken recording, both in one folder."""
+    """Of each two modes a broken recording, both in one folder and as if of one cluster."""
     folders = {}
     for first, second in combinations(every_mode(), 2):
         folder = tmp_path_factory.mktemp("merged")
         for mode in (first, second):
-            shutil.copytree(_recording(mode), folder / mode.name, ignore=shutil.ignore_patterns("manifest.json"))
+            _copy(mode, folder)
+        _as_of_one_cluster(folder)
         folders[first.name, second.name] = folder
     return dict(zip(folders, diagnosed(list(folders.values())), strict=True))
+
+
+def _copy(mode: Mode, folder: Path) -> None:
+    shutil.copytree(_recording(mode), folder / mode.name, ignore=shutil.ignore_patterns("manifest.json"))
+
+
+def _as_of_one_cluster(folder: Path) -> None:
+    for file in folder.rglob("*"):
+        if file.is_file():
+            file.write_bytes(CLUSTER_OF_THE_LAB.sub(b"bGFi" + 18 * b"A", file.read_bytes()))
 
 
 def _recording(mode: Mode) -> Path:

@@ -1,0 +1,101 @@
+"""Several clusters in one folder that says nothing of them: what is of one is not taken for another's."""
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from leadsman.catalogue import Mode, every_mode
+from leadsman.model import Diagnosis, Verdict
+
+pytestmark = pytest.mark.spark
+
+CLUSTER = re.compile(rb"Cluster ID: (\S{22})|with clusterId (\S{22})|^ClusterId: +(\S{22})|in cluster (\S{22}) is now")
+MODES = {mode.name: mode for mode in every_mode()}
+
+
+def _recording(mode: Mode) -> Path:
+    return next(path for path in mode.recordings() if path.name.startswith("broken"))
+
+
+def _cluster(recording: Path) -> str:
+    """The id that anything in a recording tells, found without the reader."""
+    texts = [file.read_bytes() for file in sorted(recording.rglob("*.log")) + sorted(recording.rglob("*.txt"))]
+    told = {next(filter(None, found)).decode() for text in texts for found in CLUSTER.findall(text)}
+    (cluster,) = told
+    return cluster
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """Of each mode a broken recording, each of a cluster of its own, and a log of nobody knows which."""
+    mixed = tmp_path_factory.mktemp("mixed")
+    for mode in MODES.values():
+        shutil.copytree(_recording(mode), mixed / mode.name, ignore=shutil.ignore_patterns("manifest.json"))
+    (mixed / "billing.log").write_text("2026-11-21 12:00:00,000 ERROR billing: no such invoice\n")
+    return mixed
+
+
+@pytest.fixture(scope="module")
+def entries(diagnosed: Callable[..., list[Diagnosis]], folder: Path) -> dict[str | None, Diagnosis]:
+    """What is diagnosed of that folder, by cluster."""
+    found = diagnosed([folder])
+    assert [each.path for each in found] == [str(folder)] * len(found)
+    return {each.cluster: each for each in found}
+
+
+@pytest.fixture(scope="module")
+def alone(diagnosed: Callable[..., list[Diagnosis]]) -> dict[str, Diagnosis]:
+    """What is diagnosed of each recording by itself, by mode."""
+    return dict(zip(MODES, diagnosed([_recording(mode) for mode in MODES.values()]), strict=True))
+
+
+def test_each_cluster_is_an_entry_and_so_is_what_is_of_none(entries):
+    clusters = sorted(map(_cluster, map(_recording, MODES.values())))
+
+    assert list(entries) == [*clusters, None]
+
+
+@pytest.mark.parametrize("name", MODES)
+def test_a_cluster_among_others_is_diagnosed_as_it_is_alone(name, entries, alone):
+    among = entries[_cluster(_recording(MODES[name]))]
+
+    assert among.verdicts == alone[name].verdicts
+    assert {each.mode: each.figures for each in among.findings} == {
+        each.mode: each.figures for each in alone[name].findings
+    }
+    assert (among.files, among.lines) == (alone[name].files, alone[name].lines)
+
+
+@pytest.mark.parametrize("name", MODES)
+def test_a_recording_tells_its_cluster_by_itself(name, alone):
+    assert alone[name].cluster == _cluster(_recording(MODES[name]))
+
+
+def test_what_is_of_no_cluster_is_diagnosed_and_says_why(entries):
+    rest = entries[None]
+
+    assert [group.example.file for group in rest.unexplained] == ["billing.log"]
+    assert rest.notes[0].startswith("The capture tells of 4 clusters: ")
+    assert Verdict.PRESENT not in rest.verdicts.values()
+
+
+def test_every_file_is_of_one_entry(entries, folder):
+    files = [file for file in folder.rglob("*") if file.is_file()]
+
+    assert sum(entry.files + len(entry.not_understood) for entry in entries.values()) == len(files)
+
+
+def test_larger_input_that_workers_read_is_parted_alike(spark, folder, entries):
+    from leadsman.pipeline.diagnose import diagnose  # noqa: PLC0415 - a session runs by now
+    from leadsman.pipeline.question import Question, look  # noqa: PLC0415
+
+    (mode,) = [mode for mode in MODES.values() if mode.name == "idle_disconnect"]
+
+    found = diagnose(spark, look([str(folder)]), Question(modes=[mode]))
+
+    assert {each.cluster: each.verdicts[mode.name] for each in found} == {
+        cluster: entry.verdicts[mode.name] for cluster, entry in entries.items()
+    }
