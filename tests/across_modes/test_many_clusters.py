@@ -9,6 +9,8 @@ import pytest
 
 from leadsman.catalogue import Mode, every_mode
 from leadsman.model import Diagnosis, Verdict
+from leadsman.pipeline.diagnose import diagnose
+from leadsman.pipeline.question import Question, look, read_small
 
 pytestmark = pytest.mark.spark
 
@@ -88,14 +90,27 @@ def test_every_file_is_of_one_entry(entries, folder):
     assert sum(entry.files + len(entry.not_understood) for entry in entries.values()) == len(files)
 
 
-def test_larger_input_that_workers_read_is_parted_alike(spark, folder, entries):
-    from leadsman.pipeline.diagnose import diagnose  # noqa: PLC0415 - a session runs by now
-    from leadsman.pipeline.question import Question, look  # noqa: PLC0415
+@pytest.mark.parametrize("as_path", [str, Path.as_uri], ids=["larger input, read by workers", "a URL"])
+def test_what_tasks_read_is_parted_alike(as_path, spark, folder, entries):
+    name = "idle_disconnect"
 
-    (mode,) = [mode for mode in MODES.values() if mode.name == "idle_disconnect"]
+    found = diagnose(spark, look([as_path(folder)]), Question(modes=[MODES[name]]))
 
-    found = diagnose(spark, look([str(folder)]), Question(modes=[mode]))
+    assert {each.cluster: each.verdicts[name] for each in found} == {
+        cluster: entry.verdicts[name] for cluster, entry in entries.items()
+    }
 
-    assert {each.cluster: each.verdicts[mode.name] for each in found} == {
-        cluster: entry.verdicts[mode.name] for cluster, entry in entries.items()
+
+def test_the_event_table_names_the_cluster_behind_the_path(spark, folder, entries):
+    captures = set()
+
+    diagnose(
+        spark,
+        read_small(look([str(folder)])),
+        Question(modes=[MODES["idle_disconnect"]]),
+        keep=lambda events: captures.update(row["capture"] for row in events.select("capture").distinct().collect()),
+    )
+
+    assert captures == {
+        f"{folder} (cluster {cluster})" if cluster else f"{folder} (no single cluster)" for cluster in entries
     }

@@ -99,7 +99,7 @@ def test_the_note_counts_files_of_none_and_files_of_several():
 
     assert rest.name == "logs (no single cluster)"
     assert rest.note == (
-        f"The capture tells of 2 clusters: {EAST}, {WEST}. This is what is of no single one: "
+        f"The capture tells of 2 clusters: {EAST}, {WEST}. Here is what belongs to no single one: "
         "1 file tells of none and lies in no folder of one, 1 file tells of several."
     )
 

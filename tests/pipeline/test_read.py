@@ -146,3 +146,42 @@ def test_invocations_are_told_once_a_stream(rows, tmp_path: Path):
 
     assert [row.line for row in found if row.name == names.INVOCATION_STARTED] == [1]
     assert [row.labels["sources"] for row in found if row.name == names.FILE_READ] == ["serverless"]
+
+
+JOINED = "[Producer clientId=producer-{}] Cluster ID: {}"
+EAST, WEST = "stqwfmvfRzeBrk7eRGCzkA", "2kR3c9SxTmy0jmRTBGPQAw"
+
+
+def test_a_cluster_is_told_once_a_stream_whoever_tells_it_and_names_no_client(rows, log_of, tmp_path: Path):
+    (tmp_path / "worker.log").write_text(log_of([(n, JOINED.format(n, EAST)) for n in range(9)]))
+
+    told = [row for row in rows(tmp_path) if row.name == names.SETTING]
+
+    assert [(row.line, dict(row.labels)) for row in told] == [
+        (1, {"key": "cluster.id", "owner": "cluster", "value": EAST})
+    ]
+
+
+def test_a_log_of_two_clusters_tells_both(rows, log_of, tmp_path: Path):
+    (tmp_path / "mirror.log").write_text(log_of([(0, JOINED.format(1, EAST)), (1, JOINED.format(2, WEST))]))
+
+    assert [row.labels["value"] for row in rows(tmp_path) if row.name == names.SETTING] == [EAST, WEST]
+
+
+def test_a_brokers_meta_properties_tell_its_cluster(rows, tmp_path: Path):
+    text = f"#\n#Sat Nov 21 15:01:40 UTC 2026\ncluster.id={EAST}\nversion=1\nnode.id=1\n"
+    (tmp_path / "meta.properties").write_text(text)
+
+    (told,) = [row for row in rows(tmp_path) if row.name == names.SETTING and row.labels["key"] == "cluster.id"]
+
+    assert (told.labels["value"], told.line) == (EAST, 3)
+
+
+def test_a_setting_explains_no_error_that_follows_without_a_time(rows, log_of, tmp_path: Path):
+    (tmp_path / "worker.log").write_text(
+        log_of([(0, JOINED.format(1, EAST))]) + "java.lang.IllegalStateException: no\n"
+    )
+
+    (error,) = [row for row in rows(tmp_path) if row.name == names.ERROR]
+
+    assert error.line == 2

@@ -55,6 +55,13 @@ def test_an_open_question_names_the_command_that_would_settle_it_on_one_line(unk
     assert "Of 3 links of the causal chain: 1" in text
 
 
+def test_of_several_clusters_each_has_its_own_heading(present, unknown):
+    text = shown(replace(present, cluster="east"), replace(unknown, cluster="west"))
+
+    assert f"{present.path} (cluster east)\n" in text
+    assert f"{unknown.path} (cluster west)\n" in text
+
+
 def test_verdicts_of_the_other_modes_stand_in_one_sentence(present):
     text = " ".join(shown(present).split())
 

@@ -48,6 +48,13 @@ def test_captures_come_in_the_order_of_the_call(document):
     assert paths == ["captures/account-linking", "mail.txt", "captures/healthy"]
 
 
+def test_an_entry_says_of_which_cluster_it_is(present, absent, contract):
+    printed = to_json([replace(present, cluster="stqwfmvfRzeBrk7eRGCzkA"), absent])
+
+    assert [capture["cluster"] for capture in printed["captures"]] == ["stqwfmvfRzeBrk7eRGCzkA", None]
+    assert contract.is_valid(printed)
+
+
 def test_a_quoted_line_is_the_line_to_the_letter(hostile):
     printed = json.loads(dumps([hostile]))
 

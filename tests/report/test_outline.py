@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from leadsman.model import RivalFinding, Verdict
-from leadsman.report.outline import about, headline, next_step, subject_rows, sureness, worst
+from leadsman.report.outline import about, headline, next_step, subject_rows, sureness, titles, worst
 
 
 @pytest.mark.parametrize(
@@ -75,3 +75,19 @@ def test_the_worst_verdict_is_the_one_to_hear_first(present, absent):
     assert worst(absent) is Verdict.ABSENT
     assert worst(replace(absent, verdicts={})) is Verdict.UNKNOWN
     assert headline(replace(absent, verdicts={})) == "No failure mode was looked for"
+
+
+def test_captures_of_one_cluster_are_named_by_their_paths(present, unknown):
+    assert titles([replace(present, cluster="east"), unknown]) == [present.path, unknown.path]
+
+
+def test_captures_of_several_clusters_are_named_by_these_too(present, unknown, absent):
+    diagnoses = [replace(present, cluster="east"), replace(unknown, cluster="west"), absent]
+
+    assert titles(diagnoses) == [f"{present.path} (cluster east)", f"{unknown.path} (cluster west)", absent.path]
+
+
+def test_what_is_of_no_single_cluster_in_a_capture_is_named_so(present):
+    parts = [replace(present, cluster="east"), present]
+
+    assert titles(parts) == [f"{present.path} (cluster east)", f"{present.path} (no single cluster)"]

@@ -170,6 +170,13 @@ def test_thousands_of_captures_are_all_listed_and_the_worst_are_shown(absent, un
     assert 'id="c1500"' not in html
 
 
+def test_of_several_clusters_each_is_named_in_the_list_and_above_its_findings(present):
+    text = text_of(render([replace(present, cluster="east"), present]))
+
+    assert text.count(f"{present.path} (cluster east)") == 2
+    assert text.count(f"{present.path} (no single cluster)") == 2
+
+
 def test_a_clean_capture_says_that_nothing_was_found(absent):
     text = text_of(render([absent]))
 

@@ -114,5 +114,5 @@ def _note(clusters: Sequence[str], *, silent: int, several: int) -> str:
     }
     return (
         f"The capture tells of {count(len(clusters), 'cluster clusters')}: {', '.join(clusters[:NAMED])}{left_out}. "
-        f"This is what is of no single one: {', '.join(part for part, files in why.items() if files)}."
+        f"Here is what belongs to no single one: {', '.join(part for part, files in why.items() if files)}."
     )
