@@ -25,13 +25,13 @@ def _recording(mode: Mode) -> Path:
 def _cluster(recording: Path) -> str:
     """The id that anything in a recording tells, found without the reader."""
     texts = [file.read_bytes() for file in sorted(recording.rglob("*.log")) + sorted(recording.rglob("*.txt"))]
-    told = {next(filter(None, found)).decode() for text in texts for found in CLUSTER.findall(text)}
-    (cluster,) = told
+    told: set[str] = {next(filter(None, found)).decode() for text in texts for found in CLUSTER.findall(text)}
+    (cluster,) = sorted(told)
     return cluster
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Of each mode a broken recording, each of a cluster of its own, and a log of nobody knows which."""
     mixed = tmp_path_factory.mktemp("mixed")
     for mode in MODES.values():
@@ -102,7 +102,7 @@ def test_what_tasks_read_is_parted_alike(as_path, spark, folder, entries):
 
 
 def test_the_event_table_names_the_cluster_behind_the_path(spark, folder, entries):
-    captures = set()
+    captures: set[str] = set()
 
     diagnose(
         spark,

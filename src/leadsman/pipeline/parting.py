@@ -5,6 +5,7 @@ What is known of files is had in one go, and where a capture is of one cluster n
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
@@ -15,7 +16,7 @@ from leadsman.pipeline.listing import visible_sources
 from leadsman.telemetry.source import CLUSTER_ID
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pyarrow as pa
     from pyspark.sql import DataFrame
@@ -34,6 +35,12 @@ class FileSaid(NamedTuple):
     name: str
     labels: Mapping[str, str]
 
+    @property
+    def cluster(self) -> str | None:
+        """The cluster that it tells of."""
+        told = self.name == names.SETTING and self.labels["key"] == CLUSTER_ID["key"]
+        return self.labels["value"] if told else None
+
 
 def files_of(events: DataFrame, source: Input) -> list[FileSaid]:
     """Return what is said of each file."""
@@ -46,22 +53,32 @@ def files_of(events: DataFrame, source: Input) -> list[FileSaid]:
 
 
 def _files_here(events: pa.Table) -> list[FileSaid]:
-    import pyarrow.compute  # noqa: PLC0415 - what hands Arrow to Spark loads it, too
+    """Return the same of events that are here. Arrow's own search would load pandas, which takes a second."""
+    of_files = [row for row, name in enumerate(events.column("name").to_pylist()) if name in OF_FILES]
+    captures, files, event, labels = (events.column(name) for name in ("capture", "file", "name", "labels"))
+    return [
+        FileSaid(captures[row].as_py(), files[row].as_py(), event[row].as_py(), dict(labels[row].as_py()))
+        for row in (*of_files, *_telling_clusters(labels))
+    ]
 
-    pc: Any = pyarrow.compute  # its types know no Python values
-    name, key = events.column("name"), pc.map_lookup(events.column("labels"), "key", "first")
-    wanted = pc.and_(pc.equal(name, names.SETTING), pc.equal(key, CLUSTER_ID["key"]))  # null where there is no key
-    for each in OF_FILES:
-        wanted = pc.or_kleene(wanted, pc.equal(name, each))
-    said = events.select(["capture", "file", "name", "labels"]).filter(wanted).to_pylist()
-    return [FileSaid(row["capture"], row["file"], row["name"], dict(row["labels"])) for row in said]
+
+def _telling_clusters(labels: pa.ChunkedArray[Any]) -> Iterator[int]:
+    """Yield the rows among whose labels is the key of a cluster's id. Opening all settings would take longer."""
+    before = 0
+    chunk: Any  # Arrow's types do not know those of maps
+    for chunk in labels.chunks:
+        starts = chunk.offsets.to_pylist()
+        for place, text in enumerate(chunk.items.to_pylist()):
+            if text == CLUSTER_ID["key"]:
+                yield before + bisect_right(starts, place) - 1
+        before += len(chunk)
 
 
 def parts_in(source: Input, files: Sequence[FileSaid]) -> list[Part]:
     """Return what is to be diagnosed by itself, capture by capture."""
     told: dict[str, list[Told]] = {path: [] for path in source.found}
     for each in files:
-        told[each.capture].append((each.file, each.labels["value"] if each.name == names.SETTING else None))
+        told[each.capture].append((each.file, each.cluster))
     for path, found in source.found.items():
         told[path] += [(each.file, None) for each in found.refused]
     return [part for path, pairs in told.items() for part in parts_of(path, pairs)]
