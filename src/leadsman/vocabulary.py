@@ -47,6 +47,7 @@ WRITE_REFUSED = "write.refused"
 # What hosts and clouds say.
 HOST_MAINTENANCE = "host.maintenance"
 CLOCK_JUMPED = "clock.jumped"
+HOST_STOLEN = "host.stolen"
 
 # What was configured.
 SETTING = "setting"
@@ -105,6 +106,7 @@ STATE = (
     LINK_SEEN,
     HANDSHAKE_PACKET,
     INSTANCE_SEEN,
+    HOST_STOLEN,
     ITEM_MISSING,
     GC_PAUSED,
     HEAP_DUMPED,
@@ -173,6 +175,10 @@ VOCABULARY = {
         "error, notice)."
     ),
     CLOCK_JUMPED: "A host's clock leapt, or its processors stood still: it had been stopped. Value: seconds.",
+    HOST_STOLEN: (
+        "How long a hypervisor has kept a host's processors from running. Value: seconds of one processor, since "
+        "`since`, or since the host started. Labels: cpu (none: the average of all), since (an ISO time)."
+    ),
     SETTING: "A setting and its value, as a log or file shows it. Labels: key, value, owner.",
     METRIC: "A metric at one moment. Value: the number. Labels: metric (the name as exposed) and its own labels.",
     PRODUCERS_COUNTED: (

@@ -25,7 +25,10 @@ HEAP = {
 }
 """What the Java client library of Prometheus calls the sizes of memory areas, before and since its 1.0."""
 
-REPORTS = frozenset({v.METRIC, v.PRODUCERS_COUNTED, v.HEAP_SIZE})
+PROCESSORS = ("nodecpusecondstotal", "nodecpu")
+"""Prometheus's node_exporter since its 0.16, and before: seconds by `cpu` and `mode`, of which `steal` is one."""
+
+REPORTS = frozenset({v.METRIC, v.PRODUCERS_COUNTED, v.HEAP_SIZE, v.HOST_STOLEN})
 
 
 def meaning(facts: Facts) -> Iterator[Facts]:
@@ -34,8 +37,17 @@ def meaning(facts: Facts) -> Iterator[Facts]:
     if PRODUCER_IDS in bare:
         yield replace(facts, name=v.PRODUCERS_COUNTED, labels={"via": ["metric"] * len(facts.lines)})
     elif bare in HEAP:
-        heap = [index for index, area in enumerate(facts.labels.get("area", ())) if area == "heap"]
+        heap = _where(facts, area="heap")
         yield replace(_chosen(facts, heap), name=v.HEAP_SIZE, labels={"kind": [HEAP[bare]] * len(heap)})
+    elif bare in PROCESSORS and (stolen := _where(facts, mode="steal")):
+        labels = {"cpu": [facts.labels["cpu"][index] for index in stolen]} if "cpu" in facts.labels else {}
+        yield replace(_chosen(facts, stolen), name=v.HOST_STOLEN, labels=labels)
+
+
+def _where(facts: Facts, **wanted: str) -> list[int]:
+    """Return which samples have this label."""
+    ((name, value),) = wanted.items()
+    return [index for index, found in enumerate(facts.labels.get(name, ())) if found == value]
 
 
 def _chosen(facts: Facts, indices: Sequence[int]) -> Facts:

@@ -1,4 +1,4 @@
-"""This host's network: sockets, neighbours, interfaces, routes, kernel settings, counters and log, and handshakes."""
+"""This host's network and processors: sockets, neighbours, interfaces, kernel settings, counters, log, handshakes."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ PROBES: Sequence[tuple[str, Sequence[str], bool]] = (
     ("counters", (f"nstat -asz {COUNTERS}", "cat /proc/net/snmp /proc/net/netstat"), True),
     ("neighbour-table", ("cat /proc/net/stat/arp_cache",), True),
     ("neighbour-table-6", ("cat /proc/net/stat/ndisc_cache",), True),
+    ("processors", ("grep ^cpu /proc/stat",), True),
     ("settings", (f"sysctl {' '.join(SETTINGS)}",), False),
     (
         "clock",
@@ -130,9 +131,10 @@ class _Ports(click.ParamType):  # type: ignore[type-arg]  # generic from click 8
 
 
 COLLECTOR = Collector(
-    title="This host's network: sockets, neighbours, interfaces, kernel settings, and handshakes when asked",
+    title="This host: sockets, neighbours, interfaces, kernel settings, processors, and handshakes when asked",
     help=(
-        "Read this host's TCP sockets, neighbour table, interfaces, routes, kernel settings, counters and kernel log. "
+        "Read this host's TCP sockets, neighbour table, interfaces, routes, kernel settings, counters, kernel log, and "
+        "the time that its processors were kept from running. "
         "Run it on the broker that cannot be reached and on a client that cannot reach it, at the same time. It needs "
         "no root; with --handshakes it does."
     ),

@@ -36,9 +36,12 @@ NAMES = (
     "jvm_memory_(bytes_)?(used|max|committed)(_bytes)?",
     "jvm_gc_collection_seconds_(sum|count)",
 )
-QUERIES = tuple(f'{{__name__=~"{names}"}}' for names in NAMES)
+STOLEN = '{__name__=~"node_cpu(_seconds_total)?",mode="steal"}'
+"""One of eight modes of each processor: the others are not asked for."""
+
+QUERIES = (*(f'{{__name__=~"{names}"}}' for names in NAMES), STOLEN)
 """What a server is asked when nothing is said: brokers, controllers, idle shares and heaps, under the names that the
-JMX exporter gives with its usual lower-case rules."""
+JMX exporter gives with its usual lower-case rules; and the time that hosts' processors were kept from running."""
 
 
 @contextmanager
