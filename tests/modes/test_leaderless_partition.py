@@ -12,9 +12,10 @@ import pytest
 
 from leadsman.catalogue import MODES
 from leadsman.model import Finding, Verdict
+from leadsman.sections import Section, exit_line, head_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
     from leadsman.model import Diagnosis
 
@@ -124,6 +125,129 @@ def test_a_clock_that_leapt_tells_how_long_the_host_stood_still(capture: Path, f
     finding = found(capture)
 
     assert finding.figures["jumped"] == pytest.approx(30.412345)
+
+
+MINUTE = timedelta(minutes=1)
+CALM = [0.0] * 20
+
+
+def looks(until: datetime, shares: Sequence[float], every: timedelta = MINUTE) -> Iterator[str]:
+    """What `collect host` writes of a host of two processors, look by look; a share is what was stolen since the last.
+
+    The last look is at `until`. The numbers are those of a real host, the eighth one apart.
+    """
+    at, stolen = until - len(shares) * every, 2062
+    for share in (0.0, *shares):
+        stolen += round(share * 2 * every.total_seconds() * 100)
+        yield head_line(Section(at, "kafka-3", "host/processors.txt", "grep ^cpu /proc/stat"))
+        yield f"cpu  2613451 16119 457630 2003160 13944 0 14603 {stolen} 0 0\n"
+        yield f"cpu0 1239091 7869 221320 1080148 3532 0 5779 {stolen // 2} 0 0\n"
+        yield f"cpu1 1374360 8249 236309 923011 10411 0 8824 {stolen - stolen // 2} 0 0\n"
+        yield exit_line(0)
+        at += every
+
+
+def prometheus(at: datetime) -> str:
+    """What Prometheus kept of a host of two processors, of which one was kept waiting for the 15 s after `at`."""
+    calm = [[at.timestamp() + 15 * number, "10.31"] for number in range(-60, 1)]
+    series = [
+        {
+            "metric": {"__name__": "node_cpu_seconds_total", "cpu": cpu, "instance": "kafka-3:9100", "mode": "steal"},
+            "values": [*calm, [at.timestamp() + 15, last]],
+        }
+        for cpu, last in (("0", "25.31"), ("1", "10.31"))
+    ]
+    return json.dumps({"status": "success", "data": {"resultType": "matrix", "result": series}})
+
+
+def sysstat(at: datetime) -> str:
+    """The five hours up to `at` that sysstat kept, with the last ten minutes unlike the others."""
+    rows = [(f"{at - 10 * number * MINUTE:%Y-%m-%d %H:%M:%S}", "0.10" if number else "21.70") for number in range(30)]
+    head = "# hostname;interval;timestamp;CPU;%user;%nice;%system;%iowait;%steal;%idle\n"
+    return head + "".join(
+        f"kafka-3;600;{when} UTC;-1;66.70;0.00;5.06;0.00;{steal};28.14\n" for when, steal in reversed(rows)
+    )
+
+
+STOLEN = {
+    "looks": lambda at: looks(at + MINUTE, [*CALM, 0.55, 0.8, 0.0]),
+    "prometheus": prometheus,
+    "sysstat": lambda at: sysstat(at + 5 * MINUTE),
+}
+NOT_OF_THE_LOSS = {
+    "a neighbour that steals all day": lambda at: looks(at, [0.3, 0.35, 0.25, 0.32, 0.3] * 5),
+    "a neighbour that steals in bursts": lambda at: looks(at, [0.0, 0.0, 0.0, 0.3] * 6),
+    "less than a tenth": lambda at: looks(at, [*CALM, 0.09, 0.0]),
+    "another day": lambda at: looks(at - timedelta(days=1), [*CALM, 0.8, 0.0]),
+    "long before": lambda at: looks(at, [*CALM, 0.8, *CALM]),
+    "a host that nobody looked at before": lambda at: looks(at, [0.8, 0.8]),
+    "a counter that began anew": lambda at: looks(at, [*CALM, -0.8, 0.0]),
+}
+
+
+@pytest.fixture(scope="module")
+def stolen(diagnosed: Callable[..., list[Diagnosis]], tmp_path_factory) -> tuple[datetime, dict[str, Finding]]:
+    """When the broker was lost, and the finding of the same recording with each of the above beside it, in one go."""
+    (alone,) = diagnosed([FROZEN / "clients"])
+    lost = struck(next(each for each in alone.findings if each.mode == "leaderless_partition"))
+    at = lost.replace(microsecond=0)
+    folders = {what: tmp_path_factory.mktemp("stolen") for what in (*STOLEN, *NOT_OF_THE_LOSS)}
+    for what, told in {**STOLEN, **NOT_OF_THE_LOSS}.items():
+        shutil.copytree(FROZEN / "clients", folders[what] / "clients")
+        (folders[what] / "kafka-3.txt").write_text("".join(told(at)))
+    found = diagnosed(list(folders.values()), points=True)
+    named = {each.path: next(one for one in each.findings if one.mode == "leaderless_partition") for each in found}
+    return at, {what: named[str(folder)] for what, folder in folders.items()}
+
+
+def quoted(finding: Finding) -> list[str]:
+    """The lines of the host that the first link quotes."""
+    return [line.text for line in finding.chain[0].evidence if line.file == "kafka-3.txt"]
+
+
+def test_processors_that_a_hypervisor_kept_waiting_at_the_loss_are_told_quoted_and_drawn(stolen) -> None:
+    at, findings = stolen
+    finding = findings["looks"]
+
+    drawn = sorted((point.outcome, point.at) for point in finding.points if point.subject == "host kafka-3")
+
+    assert (finding.figures["stolen_from"], finding.figures["stolen"], finding.figures["stolen_of"]) == (
+        "kafka-3",
+        pytest.approx(48),
+        60,
+    )
+    assert "kept the processors of kafka-3 from running for 48 s of 60 s" in finding.chain[0].says
+    assert "A hypervisor kept kafka-3 from running near the loss." in finding.summary
+    assert [line.split()[8] for line in quoted(finding)] == ["8662", "18262"]
+    assert drawn == [("kept waiting", at - MINUTE), ("kept waiting", at)]
+
+
+@pytest.mark.parametrize("what", NOT_OF_THE_LOSS)
+def test_stolen_time_that_does_not_stand_out_near_the_loss_is_not_told(what: str, stolen) -> None:
+    _, findings = stolen
+    finding = findings[what]
+
+    drawn = [point for point in finding.points if point.subject.startswith("host ")]
+
+    assert finding.verdict is Verdict.PRESENT
+    assert "stolen" not in finding.figures
+    assert (drawn, quoted(finding)) == ([], [])
+
+
+def test_stolen_time_is_found_in_what_prometheus_kept_of_each_processor(stolen) -> None:
+    _, findings = stolen
+    finding = findings["prometheus"]
+
+    assert (finding.figures["stolen_from"], finding.figures["stolen_of"]) == ("kafka-3:9100", 15)
+    assert finding.figures["stolen"] == pytest.approx(7.5)
+
+
+def test_stolen_time_is_found_in_the_day_that_sysstat_kept(stolen) -> None:
+    _, findings = stolen
+    finding = findings["sysstat"]
+
+    assert finding.figures["stolen"] == pytest.approx(130.2)
+    assert [line.split(";")[8] for line in quoted(finding)] == ["21.70"]
 
 
 TOPICS = (

@@ -37,6 +37,11 @@ MODE = FailureMode(
         ),
         "{healed:count consumer|consumers} healed without help, at most {healed_after:duration} after the loss.",
         "The clients that died are of version {dead_version}.",
+        (
+            "A cloud's maintenance of a host ({action}) lies near the loss.",
+            "A host's clock leapt by {jumped:duration} near the loss.",
+            "A hypervisor kept {stolen_from} from running near the loss.",
+        ),
     ),
     unsettled=(
         "{dead:count consumer|consumers} ended on a commit that timed out, but this capture does not show whether a "
@@ -57,6 +62,8 @@ MODE = FailureMode(
                 "A request waited {frozen:duration} on a connection that stayed open: the broker was frozen, not gone.",
                 "A host's clock leapt by {jumped:duration}: it had been stopped.",
                 "A cloud's maintenance of a host ({action}) lies near.",
+                "A hypervisor kept the processors of {stolen_from} from running for {stolen:duration} of "
+                "{stolen_of:duration}, far more than before.",
             ),
             contradicted=("No broker was missing when the commit timed out: the log tells of none.",),
             not_visible=("The log does not reach back to before the time-out, at INFO.",),

@@ -21,8 +21,10 @@ from leadsman.modes.leaderless_partition.leaders import (
     METERED,
     SETTLING,
     SPANS,
+    STRUCK,
     captures_of,
 )
+from leadsman.modes.leaderless_partition.stolen import stolen_of
 from leadsman.pipeline.shapes import EVIDENCE, OBSERVATION, Detection, accounted, first_lines, map_of, settled, table
 
 if TYPE_CHECKING:
@@ -39,6 +41,9 @@ def detect(
     history_seconds: float = 2.0,
     fenced_seconds: float = 300.0,
     maintenance_seconds: float = 600.0,
+    stolen_share: float = 0.1,
+    stolen_times: float = 2.0,
+    usual_seconds: float = 300.0,
 ) -> Detection:
     """Return the observations of every link, and the points of the page.
 
@@ -47,11 +52,18 @@ def detect(
     history_seconds: a log that began this long before a time-out, without a word of a broker, shows that none was lost.
     fenced_seconds: a broker that the controller gives up this soon after a commit timed out was missing already.
     maintenance_seconds: a host's maintenance this near to the loss of a broker may be its cause.
+    stolen_share: of its processors' time a host was kept from running; at a tenth alert rules for node_exporter call it
+        a noisy neighbour (awesome-prometheus-alerts, HostCpuStealNoisyNeighbor).
+    stolen_times: so many times what was usual before the loss; a neighbour that always steals is no maintenance.
+    usual_seconds: what is usual on a host is known from looks of so long before the loss: five at a minute each.
     """
     found = {"events": events}
+    stolen = {"near": maintenance_seconds, "share": stolen_share, "times": stolen_times, "history": usual_seconds}
     for steps in (
         consumers_of(near=near_seconds),
         {
+            "struck": STRUCK,
+            **stolen_of(**stolen),
             **captures_of(near=maintenance_seconds),
             "judged": _judged(least=least_leaderless_seconds, history=history_seconds, late=fenced_seconds),
         },
@@ -106,6 +118,9 @@ OF_THE_CAPTURE = (
     "maintenance",
     "action",
     "jumped",
+    "stolen",
+    "stolen_of",
+    "stolen_from",
     "refilled",
     "broker_lines",
     "stopping",
@@ -148,6 +163,8 @@ WHERE_ANY = (
     "stuck",
     "maintenance",
     "jumped",
+    "stolen",
+    "stolen_of",
     "stopping",
     "unreplicated",
     "refilled",
@@ -226,6 +243,13 @@ def _links() -> Mapping[str, str]:
     }
 
 
+OF_THE_LOSS = (
+    "IF(size(host_lines) = 0, concat(slice(trouble_lines, 1, 4), fenced_lines), "
+    "concat(slice(host_lines, 1, 3), slice(trouble_lines, 1, 2), slice(fenced_lines, 1, 1)))"
+)
+"""What the first link quotes. A host tells late that it was stopped: six lines in all, or its own would be cut off."""
+
+
 def _of_subjects() -> str:
     """Leaderless, gave up, died: one row each for every consumer that a commit failed on."""
     links = (
@@ -234,7 +258,7 @@ def _of_subjects() -> str:
             "leaderless",
             "least(trouble_at, gave_up_at)",
             "coalesce(settled_at, trouble_until)",
-            "concat(host_lines, slice(trouble_lines, 1, 4), fenced_lines)",
+            OF_THE_LOSS,
         ),
         ("impatient", "gave_up", "gave_up_at", "timed_out_until", "timed_out_lines"),
         ("died", "died_state", "died_at", "died_at", "died_lines"),
@@ -268,7 +292,7 @@ def _of_captures() -> str:
     return f"""
         SELECT capture, '*' AS subject, since, until,
             {map_of(ALWAYS, "double", where_any=WHERE_ANY)} AS figures,
-            {map_of(("dead_version", "action", "decided_by"), "string")} AS facts,
+            {map_of(("dead_version", "action", "decided_by", "stolen_from"), "string")} AS facts,
             CAST(array() AS array<{EVIDENCE}>) AS evidence,
             inline(array({rows}))
         FROM (

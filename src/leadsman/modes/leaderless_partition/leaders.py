@@ -48,7 +48,7 @@ STRUCK = """
 
 
 def captures_of(*, near: float) -> Mapping[str, str]:
-    """Return the steps from `events` and `consumers` to `captures`: the loss of a broker, and what else happened.
+    """Return the steps from `events`, `struck` and `stolen` to `captures`: the loss of a broker, what else happened.
 
     The cluster has settled for its clients when others lead, and when no request waits on the lost broker any more: a
     frozen one keeps its connections open.
@@ -59,7 +59,6 @@ def captures_of(*, near: float) -> Mapping[str, str]:
         "greatest(coalesce(moved_at, healed_first), struck_at + make_interval(0, 0, 0, 0, 0, 0, nullif(unanswered, 0)))"
     )
     return {
-        "struck": STRUCK,
         "counted": f"""
             SELECT capture,
                 max(struck_at) AS struck_at,
@@ -88,9 +87,11 @@ def captures_of(*, near: float) -> Mapping[str, str]:
             FROM (SELECT *, filter(given_up, f -> NOT {IN_ORDER}) AS lost FROM counted)
         """,
         "captures": f"""
-            SELECT *, {settled} AS settled_at,
-                CAST({settled} AS DOUBLE) - CAST(struck_at AS DOUBLE) AS settling_seconds
-            FROM lost
+            SELECT * EXCEPT (host_lines, at_hosts), {settled} AS settled_at,
+                CAST({settled} AS DOUBLE) - CAST(struck_at AS DOUBLE) AS settling_seconds,
+                concat(host_lines, coalesce(stolen_lines, array())) AS host_lines,
+                concat(at_hosts, coalesce(stolen_at, array())) AS at_hosts
+            FROM lost LEFT JOIN stolen USING (capture)
         """,
     }
 

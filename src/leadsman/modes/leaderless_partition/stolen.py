@@ -1,0 +1,74 @@
+"""From looks at processors to hosts whose hypervisor kept them from running near the loss, and not before.
+
+A neighbour that steals all day is no maintenance. So a look counts only where it shows much more than was usual on the
+same host before the loss; of a host that nobody looked at before, it is not known.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leadsman import vocabulary as names
+from leadsman.modes.leaderless_partition.consumers import LINE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SHOWN = 40
+"""Looks of a capture that are drawn, those with most stolen time first: a chart has no room for more."""
+
+LOOKS = f"""
+    SELECT capture, coalesce(subject, file) AS host, source, at, value, {LINE} AS line,
+        IF(labels['since'] IS NULL, lag({LINE}) OVER earlier, NULL) AS line_before,
+        coalesce(to_timestamp(labels['since']), lag(at) OVER earlier) AS since,
+        IF(labels['since'] IS NULL, value - lag(value) OVER earlier, value) AS seconds
+    FROM events WHERE name = '{names.HOST_STOLEN}' AND at IS NOT NULL
+    WINDOW earlier AS (PARTITION BY capture, coalesce(subject, file), source, labels['cpu'] ORDER BY at, line)
+"""
+"""What was stolen between two looks at a counter. Other looks tell themselves since when they count."""
+
+LASTED = "CAST(at AS DOUBLE) - CAST(since AS DOUBLE)"
+SHARES = f"""
+    SELECT capture, host, source, since, at, struck_at, avg(seconds) AS seconds,
+        avg(seconds) / ({LASTED}) AS share,
+        max_by(array(line_before, line), seconds) AS lines
+    FROM looks JOIN struck USING (capture) WHERE since < at AND seconds >= 0 GROUP BY ALL
+"""
+"""Over all processors of a host. A counter that went back began anew, as with a restart."""
+
+WEIGHED = f"""
+    SELECT *,
+        percentile(IF(at <= struck_at, share, NULL), 0.9) OVER of_host AS usual,
+        sum(IF(at <= struck_at, {LASTED}, 0)) OVER of_host AS looked
+    FROM shares WINDOW of_host AS (PARTITION BY capture, host, source)
+"""
+"""Usual is what nine of ten looks before the loss stayed below: a neighbour may steal in bursts."""
+
+DRAWN = f"""
+    transform(
+        slice(sort_array(collect_list(struct(share, host, since, at)), false), 1, {SHOWN}),
+        s -> struct(concat('host ', s.host) AS subject, 'kept waiting' AS outcome, s.since, s.at, s.share AS value)
+    )
+"""
+
+
+def stolen_of(*, near: float, share: float, times: float, history: float) -> Mapping[str, str]:
+    """Return the steps from `events` and `struck` to `stolen`: one row for each capture in which it stands out."""
+    away = f"make_interval(0, 0, 0, 0, 0, 0, {near})"
+    return {
+        "looks": LOOKS,
+        "shares": SHARES,
+        "weighed": WEIGHED,
+        "stolen": f"""
+            SELECT capture,
+                max_by(host, share) AS stolen_from,
+                max_by(seconds, share) AS stolen,
+                max_by({LASTED}, share) AS stolen_of,
+                filter(max_by(lines, share), l -> l IS NOT NULL) AS stolen_lines,
+                {DRAWN} AS stolen_at
+            FROM weighed
+            WHERE since >= struck_at - {away} AND at <= struck_at + {away}
+                AND looked >= {history}D AND share >= {share}D AND share >= {times}D * usual
+            GROUP BY capture
+        """,
+    }
