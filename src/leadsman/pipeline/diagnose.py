@@ -17,9 +17,9 @@ from leadsman.pipeline.answers import matrix_of, silence
 from leadsman.pipeline.changes.around import around, onset
 from leadsman.pipeline.elsewhere import events_elsewhere
 from leadsman.pipeline.folding import investigate, with_causes
+from leadsman.pipeline.held import held
 from leadsman.pipeline.listing import folded, listing, told_of
 from leadsman.pipeline.parting import files_of, parted, parts_in, sources_of
-from leadsman.pipeline.shapes import settled
 from leadsman.pipeline.streams import balanced, is_elsewhere
 
 if TYPE_CHECKING:
@@ -46,14 +46,14 @@ def diagnose(
 
     `keep` is handed the event table before it is let go.
     """
-    read = _held(_chosen(events_of(spark, source), question), source)
+    read, present = _held(_chosen(events_of(spark, source), question), source)
     events = read
     try:
         files = files_of(read, source)
         parts = parts_in(source, files)
         if any(part.name != part.path for part in parts):
-            events = _held(parted(read, parts), source)
-        asked = _with_signs(question, _names(read, source))
+            events, _ = _held(parted(read, parts), source)
+        asked = _with_signs(question, present)
         judged = investigate(events, asked, sources_of(files, parts), [part.name for part in parts])
         told = told_of(with_causes(events, judged.claims()))
         if keep:
@@ -79,17 +79,12 @@ def events_of(spark: SparkSession, source: Input) -> DataFrame:
     return events.coalesce(1) if source.events is not None else events
 
 
-def _names(events: DataFrame, source: Input) -> set[str]:
-    """Return the names that the events carry."""
-    if source.is_here:  # a job would take a third of a second
-        assert source.events is not None
-        return set(map(str, source.events.column("name").unique().to_pylist()))
-    return {row["name"] for row in events.select("name").distinct().collect()}
-
-
-def _held(events: DataFrame, source: Input) -> DataFrame:
-    """Return the events read once. What SQL makes of a persisted frame reads all the files again, query by query."""
-    return events.persist() if source.is_here else settled(events)
+def _held(events: DataFrame, source: Input) -> tuple[DataFrame, set[str]]:
+    """Return the events read once, and their names. SQL over a persisted frame would read the files query by query."""
+    if not source.is_here:
+        return held(events)
+    assert source.events is not None
+    return events.persist(), set(map(str, source.events.column("name").unique().to_pylist()))
 
 
 def _with_signs(question: Question, present: set[str]) -> Question:

@@ -21,28 +21,33 @@ PASSED_OVER = (names.SUBJECT_QUIET, names.SETTING, *names.LIFE)
 """Names of ordinary life: they are no errors, and their times are told by `SUBJECT_ACTIVE`."""
 
 SPAN = (names.SUBJECT_ACTIVE, *(name for name in names.STATE if name != names.ITEM_MISSING))
-"""Names that say from when to when a capture tells of anything. Not one by one: all of them are one row."""
+"""Names that say from when to when a capture tells of anything: all of them together are one row."""
 
-IS_SPAN = f"name IN ({quoted(*SPAN)})"
 STEPS = {
     "listed": f"""
-        SELECT capture, {IS_SPAN} AS is_span, if({IS_SPAN}, '{names.SUBJECT_ACTIVE}', name) AS name,
-            if({IS_SPAN}, NULL, explained_by) AS explained_by, file, line, at, text, labels,
+        SELECT capture, name, explained_by, at, struct(file, line, at, text, labels) AS example,
             coalesce(try_to_timestamp(labels['until']), at) AS until,
-            CASE WHEN {IS_SPAN} THEN NULL
-                WHEN name IN ('{names.FILE_READ}', '{names.FILE_NOT_UNDERSTOOD}') THEN file
+            CASE WHEN name IN ('{names.FILE_READ}', '{names.FILE_NOT_UNDERSTOOD}') THEN file
                 WHEN name = '{names.ITEM_MISSING}' THEN concat_ws(' ', labels['what'], text)
                 ELSE coalesce(labels['message'], labels['error'], source) END AS group,
             if(name IN ('{names.ERROR}', '{names.FILE_READ}'), value, 1D) AS count
-        FROM events WHERE name NOT IN ({quoted(*PASSED_OVER)})
+        FROM events WHERE name NOT IN ({quoted(*PASSED_OVER, *SPAN)})
     """,
     "grouped": """
         SELECT capture, name, group, explained_by, sum(count) AS count, min(at) AS first, max(until) AS last,
-            min_by(struct(file, line, at, text, labels), struct(at, file, line))
-                FILTER (WHERE NOT is_span) AS example
+            min_by(example, struct(at, example.file, example.line)) AS example
         FROM listed GROUP BY capture, name, group, explained_by
     """,
+    "spans": f"""
+        SELECT capture, '{names.SUBJECT_ACTIVE}' AS name, CAST(NULL AS STRING) AS group,
+            CAST(NULL AS STRING) AS explained_by, CAST(count(*) AS DOUBLE) AS count, min(at) AS first,
+            max(coalesce(if(name = '{names.SUBJECT_ACTIVE}', try_to_timestamp(labels['until']), NULL), at)) AS last,
+            NULL AS example
+        FROM events WHERE name IN ({quoted(*SPAN)}) GROUP BY capture
+    """,
+    "told": "SELECT * FROM grouped UNION ALL SELECT * FROM spans",
 }
+"""Most rows of a large capture are in spans, and are counted without being sorted."""
 
 APPLICATION = "application"
 BROKER = "broker"

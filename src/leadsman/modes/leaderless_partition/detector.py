@@ -67,12 +67,10 @@ def detect(
             **captures_of(near=maintenance_seconds),
             "judged": _judged(least=least_leaderless_seconds, history=history_seconds, late=fenced_seconds),
         },
+        {"led": LED, "changes": CHANGES, "spans": SPANS},
     ):
         found[list(steps)[-1]] = settled(table(found, steps))
     points = {
-        "led": LED,
-        "changes": CHANGES,
-        "spans": SPANS,
         "leaders": LEADERS_OF,
         "metered": METERED,
         "imbalance": IMBALANCE,

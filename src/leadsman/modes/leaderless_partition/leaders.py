@@ -46,6 +46,15 @@ STRUCK = """
     FROM consumers WHERE trouble_at IS NOT NULL GROUP BY capture
 """
 
+HEARD = f"""
+    SELECT capture, subject, name, at, file, line, text, value, labels FROM events
+    WHERE name <> '{names.PARTITION_STATE}'
+    UNION ALL
+    SELECT DISTINCT capture, NULL, name, at, NULL, NULL, NULL, NULL, NULL FROM events
+    WHERE name = '{names.PARTITION_STATE}'
+"""
+"""All events, but of partitions' states only the moments: a cluster can have a million partitions."""
+
 
 def captures_of(*, near: float) -> Mapping[str, str]:
     """Return the steps from `events`, `struck` and `stolen` to `captures`: the loss of a broker, what else happened.
@@ -59,6 +68,7 @@ def captures_of(*, near: float) -> Mapping[str, str]:
         "greatest(coalesce(moved_at, healed_first), struck_at + make_interval(0, 0, 0, 0, 0, 0, nullif(unanswered, 0)))"
     )
     return {
+        "heard": HEARD,
         "counted": f"""
             SELECT capture,
                 max(struck_at) AS struck_at,
@@ -80,7 +90,7 @@ def captures_of(*, near: float) -> Mapping[str, str]:
                 count(DISTINCT IF({ABANDONED}, labels['group'], NULL)) AS abandoned,
                 max(IF({ABANDONED}, value, NULL)) AS behind,
                 coalesce(sum(IF({OF_BROKER}, value, 0)), 0) AS broker_lines
-            FROM events LEFT JOIN struck USING (capture) GROUP BY capture
+            FROM heard LEFT JOIN struck USING (capture) GROUP BY capture
         """,
         "lost": f"""
             SELECT *, size(filter(lost, f -> f.at >= struck_at)) AS fenced, transform(lost, f -> f.line) AS fenced_lines
@@ -97,12 +107,12 @@ def captures_of(*, near: float) -> Mapping[str, str]:
 
 
 LED = f"""
-    SELECT capture, at, labels['leader'] AS leader,
-        lag(labels['leader']) OVER (
-            PARTITION BY capture, labels['topic'], labels['partition'] ORDER BY at, line
-        ) AS before
-    FROM events
-    WHERE name = '{names.PARTITION_STATE}' AND at IS NOT NULL AND labels['leader'] IS NOT NULL
+    SELECT *, lag(leader) OVER (PARTITION BY capture, topic, partition ORDER BY at, line) AS before
+    FROM (
+        SELECT capture, at, line, labels['leader'] AS leader, labels['topic'] AS topic, labels['partition'] AS partition
+        FROM events
+        WHERE name = '{names.PARTITION_STATE}' AND at IS NOT NULL AND labels['leader'] IS NOT NULL
+    )
 """
 """Each line or snapshot says who leads a partition from then on."""
 
@@ -132,7 +142,7 @@ SPANS = """
 METERED = f"""
     SELECT capture, concat('broker ', coalesce(labels['broker'], labels['instance'], subject)) AS subject,
         '{LEADERS}' AS outcome, CAST(NULL AS TIMESTAMP) AS since, at, value
-    FROM events LEFT ANTI JOIN changes USING (capture)
+    FROM events LEFT ANTI JOIN spans USING (capture)
     WHERE name = '{names.METRIC}' AND at IS NOT NULL AND labels['metric'] RLIKE '(?i)replica_?manager_?leader_?count'
 """
 """The same as brokers count it themselves, for captures without metadata: the metric LeaderCount."""

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+LISTED = f"coalesce(source IN ({quoted(*LISTINGS)}), false)"
+
 LEAST_SHARE = 0.1
 """Numbers that differ by less have not changed: what is counted while it is used never stands still."""
 
@@ -26,22 +28,22 @@ CHANGES_KEPT = 1000
 """Changes are gathered by what became of what, so this many are a system that was rebuilt."""
 
 MOMENT = "struct(at, line, value, amount, file, text, listed)"
-OF_THING = "PARTITION BY kind, thing, key, part"
 OF_LINE = "struct(at, file, line, text)"
 KINDS_TOLD = (
-    "SELECT kind, count_if(side = 'before') > 0 AS was, count_if(side = 'after') > 0 AS now,"
-    " count_if(side = 'after' AND listed) > 0 AS listed FROM current GROUP BY kind"
+    "SELECT kind, bool_or(times_before > 0) AS was, bool_or(times_after > 0) AS now,"
+    " bool_or(is_listed) AS listed, min(first_before) AS first_before, max(last_before) AS last_before,"
+    " min(first_after) AS first_after, max(last_after) AS last_after FROM states GROUP BY kind"
 )
 
 
 def compare(events: DataFrame, side: str) -> Changes:
     """Return what differs. `side` is an expression that says `before` or `after` of an event; null leaves it out."""
-    current = settled(table({"events": events}, _sights(side)))
+    states = settled(table({"events": events}, {**_sights(side), **_states()}))
     try:
-        found = [_change(row) for row in table({"current": current}, _changed()).collect()]
-        told = table({"current": current}, {"kinds": KINDS_TOLD}).collect()
+        found = [_change(row) for row in table({"states": states}, _changed()).collect()]
+        told = table({"states": states}, {"kinds": KINDS_TOLD}).collect()
     finally:
-        current.unpersist()
+        states.unpersist()
     kinds = dict.fromkeys(KINDS, (False, False)) | {row["kind"]: (row["was"], row["now"]) for row in told}
     return Changes(
         changes=tuple(sorted(found, key=_rank)),
@@ -65,29 +67,42 @@ def _sights(side: str) -> dict[str, str]:
         "sided": f"SELECT *, {side} AS side FROM timed",
         "sights": "SELECT side, at, source, file, line, text, inline(array_compact(array("
         f"{sights}))) FROM sided WHERE side IS NOT NULL",
-        "looked": f"SELECT *, source IN ({quoted(*LISTINGS)}) AS listed,"
-        " max(at) OVER (PARTITION BY side, kind, source, file) AS look FROM sights",
-        "current": "SELECT * FROM looked WHERE NOT coalesce(listed, false) OR at <=> look",
+        "looked": f"SELECT *, max(at) OVER (PARTITION BY side, kind, source, file) AS look FROM sights WHERE {LISTED}",
+        "current": f"SELECT *, true AS listed FROM (SELECT * EXCEPT (look) FROM looked WHERE at <=> look)"
+        f" UNION ALL SELECT *, false AS listed FROM sights WHERE NOT {LISTED}",
+    }
+
+
+def _states() -> dict[str, str]:
+    """Say of each thing what it was and what it is, and where the latter stands first.
+
+    In two steps, the first for each value of a thing: so no line of a log has to be sorted among the others.
+    """
+    ends = ", ".join(
+        f"min(IF(side = '{side}', at, NULL)) AS first_{side}, max(IF(side = '{side}', at, NULL)) AS last_{side},"
+        f" count_if(side = '{side}') AS times_{side}"
+        for side in ("before", "after")
+    )
+    whole = ", ".join(
+        f"min(first_{side}) AS first_{side}, max(last_{side}) AS last_{side}, sum(times_{side}) AS times_{side}"
+        for side in ("before", "after")
+    )
+    return {
+        "valued": "SELECT kind, thing, key, part, value,"
+        f" max(IF(side = 'before', {MOMENT}, NULL)) AS b, max(IF(side = 'after', {MOMENT}, NULL)) AS a,"
+        f" min(IF(side = 'after', {OF_LINE}, NULL)) AS told, max(IF(side = 'before', {OF_LINE}, NULL)) AS told_before,"
+        " bool_or(side = 'before' AND listed) AS was_listed, bool_or(side = 'after' AND listed) AS is_listed,"
+        f" {ends}"
+        " FROM current GROUP BY kind, thing, key, part, value",
+        "states": "SELECT kind, thing, key, part, max(b) AS b, max(a) AS a, max_by(told, a) AS told,"
+        " max(told_before) AS told_before, bool_or(was_listed) AS was_listed, bool_or(is_listed) AS is_listed,"
+        f" count_if(times_before > 0 AND value IS NOT NULL) > 1 AS restless, {whole}"
+        " FROM valued GROUP BY kind, thing, key, part",
     }
 
 
 def _changed() -> dict[str, str]:
-    return {"kinds": KINDS_TOLD, **_states(), **_texts(), **_numbers(), **_gathered()}
-
-
-def _states() -> dict[str, str]:
-    """Say of each thing what it was and what it is, and where the latter stands first."""
-    last = f"max(IF(side = '{{}}', {MOMENT}, NULL)) OVER ({OF_THING})"
-    return {
-        "ends": f"SELECT *, {last.format('before')} AS b, {last.format('after')} AS a FROM current",
-        "states": "SELECT kind, thing, key, part, first(b) AS b, first(a) AS a,"
-        f" min(IF(side = 'after' AND value <=> a.value, {OF_LINE}, NULL)) AS told,"
-        f" max(IF(side = 'before', {OF_LINE}, NULL)) AS told_before,"
-        " coalesce(max(side = 'before' AND listed), false) AS was_listed,"
-        " count(DISTINCT IF(side = 'before', value, NULL)) > 1 AS restless,"
-        " count_if(side = 'before') AS times_before, count_if(side = 'after') AS times_after"
-        " FROM ends GROUP BY kind, thing, key, part",
-    }
+    return {"kinds": KINDS_TOLD, **_texts(), **_numbers(), **_gathered()}
 
 
 def _texts() -> dict[str, str]:
@@ -110,13 +125,10 @@ def _texts() -> dict[str, str]:
 
 def _numbers() -> dict[str, str]:
     """Say of things that are numbers whether they are more or fewer; one counted in several ways by the fullest."""
-    hours = (
-        "greatest(1, unix_seconds(max(IF(side = '{0}', at, NULL))) - unix_seconds(min(IF(side = '{0}', at, NULL))))"
-        " / 3600D AS {0}_hours"
-    )
+    hours = "greatest(1, unix_seconds(max(last_{0})) - unix_seconds(min(first_{0}))) / 3600D AS {0}_hours"
     moved = f"is_amount IS NOT NULL AND abs(is_amount - was_amount) > {LEAST_SHARE}D * greatest(is_amount, was_amount)"
     return {
-        "spans": f"SELECT {hours.format('before')}, {hours.format('after')} FROM current",
+        "spans": f"SELECT {hours.format('before')}, {hours.format('after')} FROM kinds",
         "summed": "SELECT kind, thing, key, sum(b.amount) AS was_amount, sum(a.amount) AS is_amount, count(*) AS parts,"
         " max(told_before) AS told_before, max(struct(a.at, a.file, a.line, a.text)) AS told FROM states"
         f" WHERE kind IN ({quoted(*AMOUNTS)}) AND b IS NOT NULL AND a IS NOT NULL GROUP BY kind, thing, key",
