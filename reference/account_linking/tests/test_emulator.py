@@ -152,3 +152,21 @@ def test_code_that_cannot_be_loaded_is_told_at_once(function: Function) -> None:
         environment.invoke({})
 
     assert time.monotonic() - began < 60
+
+
+def test_a_process_that_is_killed_while_it_starts_is_started_anew(function: Function, tmp_path: Path) -> None:
+    (tmp_path / "killed_once.py").write_text(
+        "import os, pathlib, signal\n"
+        "mark = pathlib.Path(__file__).with_suffix('.mark')\n"
+        "if not mark.exists():\n"
+        "    mark.touch()\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "def handler(event, context):\n"
+        "    return 'alive'\n"
+    )
+
+    with Environment(replace(function, handler="killed_once.handler")) as environment:
+        outcomes = [environment.invoke({}), environment.invoke({})]
+
+    assert [each.error for each in outcomes] == ["Runtime.ExitError", ""]
+    assert outcomes[1].answer == "alive"

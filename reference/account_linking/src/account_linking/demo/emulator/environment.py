@@ -75,8 +75,8 @@ class Environment:
 
     def invoke(self, event: Mapping[str, Any]) -> Outcome:
         """Run the handler on an event, in a process that may be an old one."""
-        if self._process is None or self._process.poll() is not None:
-            self._start()
+        if (self._process is None or self._process.poll() is not None) and (killed := self._start()):
+            return Outcome("Runtime.ExitError", killed)
         process = self._process
         assert process is not None
         request = str(uuid.uuid4())
@@ -111,7 +111,8 @@ class Environment:
         if self.function.freezes and self._process is not None and self._process.poll() is None:
             self._process.send_signal(signal.SIGSTOP)
 
-    def _start(self) -> None:
+    def _start(self) -> int:
+        """Start a process. Return 0, or less where a signal killed it meanwhile: that says nothing of its code."""
         self.close()
         self.cold_starts += 1
         self._events = queue.Queue()  # a request of the dead process still waits on the old one
@@ -128,10 +129,15 @@ class Environment:
                 stderr=log,
                 start_new_session=True,
             )
-        if not self._started():
-            told = self._stream.read_text(errors="replace").replace("\r", "\n").strip()[-TOLD_CHARACTERS:]
-            self.close()
+        if self._started():
+            return 0
+        ended = self._process.poll() or 0
+        told = self._stream.read_text(errors="replace").replace("\r", "\n").strip()[-TOLD_CHARACTERS:]
+        self.close()
+        if ended >= 0:
             raise DidNotStart(f"{self.function.name} did not start. Its last words: {told}")
+        self._log(f"INIT_REPORT Phase: init Status: error Error Type: Runtime.ExitError: exit status {ended}")
+        return ended
 
     def _started(self) -> bool:
         """Wait until the runtime asks for its first event; False: it ended, or takes too long."""
