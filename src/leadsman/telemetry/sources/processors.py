@@ -30,6 +30,8 @@ OF_ALL = re.compile(r"cpu +\d+(?: +\d+){7,}[ \r]*$")
 OF_ONE = re.compile(r"cpu\d+ ")
 SADF = re.compile(r"# hostname;interval;timestamp;CPU;[^\n]*%steal")
 ALL_PROCESSORS = "-1"
+EPOCH_SECONDS = re.compile(r"\d{9,10}", re.ASCII)
+PRINTED = re.compile(r"\d{1,9}(?:\.\d+)?", re.ASCII)
 
 VMSTAT = re.compile(r" *r +b +swpd .*\bst\b.*\bUTC[ \r]*$")
 """The last heading is the zone of the times below. Of the zones' abbreviations UTC alone means one zone."""
@@ -90,10 +92,9 @@ def _sadf(lines: Iterable[tuple[int, str]], _about: About) -> Iterator[Look]:
             names = text.removeprefix("# ").split(";") if SADF.match(text) else ()
             continue
         row = dict(zip(names, text.split(";"), strict=False))
-        at = _utc(row.get("timestamp", ""))
-        if row.get("CPU") == ALL_PROCESSORS and len(row) == len(names) and at is not None:
-            seconds = float(row["interval"])
-            stolen = seconds * float(row["%steal"]) / 100
+        at, seconds, share = _utc(row.get("timestamp", "")), _number(row.get("interval")), _number(row.get("%steal"))
+        if row.get("CPU") == ALL_PROCESSORS and at is not None and seconds is not None and share is not None:
+            stolen = seconds * share / 100
             yield Look(number, text, stolen, at, at - round(seconds * 1000), row["hostname"])
 
 
@@ -105,10 +106,12 @@ def _vmstat(lines: Iterable[tuple[int, str]], _about: About) -> Iterator[Look]:
             place = text.split().index("st")
             continue
         cells = text.split()
-        at = _utc(" ".join((*cells[-2:], "UTC")))
-        if at is not None and before is not None and before < at:
-            yield Look(number, text, int(cells[place]) / 100 * (at - before) / 1000, at, before)
-        before = before if at is None else at
+        at, share = _utc(" ".join((*cells[-2:], "UTC"))), _number(dict(enumerate(cells)).get(place))
+        if at is None or share is None:
+            continue
+        if before is not None and before < at:
+            yield Look(number, text, share / 100 * (at - before) / 1000, at, before)
+        before = at
 
 
 READERS: dict[re.Pattern[str], Callable[[Iterable[tuple[int, str]], About], Iterator[Look]]] = {
@@ -120,7 +123,7 @@ READERS: dict[re.Pattern[str], Callable[[Iterable[tuple[int, str]], About], Iter
 
 def _utc(text: str) -> int | None:
     """Return milliseconds since 1970; None of what is no time, or of one whose zone is not told."""
-    if text.isdigit():  # `sadf -U`
+    if EPOCH_SECONDS.fullmatch(text):  # `sadf -U`
         return int(text) * 1000
     if not text.endswith(" UTC"):
         return None
@@ -128,6 +131,11 @@ def _utc(text: str) -> int | None:
         return round(datetime.fromisoformat(text.removesuffix(" UTC")).replace(tzinfo=UTC).timestamp() * 1000)
     except ValueError:
         return None
+
+
+def _number(text: str | None) -> float | None:
+    """Return a number as these programs print it; None of anything else: a line may be cut, or of another program."""
+    return float(text) if text and PRINTED.fullmatch(text) else None
 
 
 def _iso(ms: int) -> str:
