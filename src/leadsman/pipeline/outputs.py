@@ -43,7 +43,7 @@ class OutputReading:
     def all(self, opened: Iterable[Block]) -> Iterator[Row | pa.RecordBatch]:
         """Yield the events of the output."""
         assert self._source.reading is not None
-        for facts in self._source.reading.facts(self._counted(opened), self._about):
+        for facts in self._source.reading.read(self._counted(opened), self._about):
             if len(facts.lines) < BULK:
                 yield from self._rows(facts)
             else:

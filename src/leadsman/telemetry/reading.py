@@ -75,6 +75,14 @@ class Reading:
     reports: frozenset[str]
     text: bool = True
 
+    def read(self, blocks: Iterable[bytes], about: About) -> Iterator[Facts]:
+        """Yield the facts. One spoilt output among thousands ends its own reading, as an OSError, and nothing else."""
+        try:
+            yield from self.facts(blocks, about)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            why = f"{type(error).__name__}: {error}"
+            raise OSError(f"begins like what its program prints, but does not go on so ({why})") from error
+
 
 def fact(name: str, line: int, text: str, value: float | None = None, /, **labels: str | None) -> Facts:
     """Return a single event as facts. Labels that are None are left out."""

@@ -20,6 +20,12 @@ STATE = re.compile(
 STATES = {"has no active members": "Empty", "is rebalancing": "PreparingRebalance", "is dead": "Dead"}
 GATHERED = 10_000
 
+NEEDED = (
+    {"GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "CONSUMER-ID", "HOST", "CLIENT-ID"},
+    {"GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS"},
+)
+"""Columns of a group's offsets, and of its state."""
+
 Cells = dict[str, str]
 Told = list[tuple[int, str, Cells]]
 
@@ -44,8 +50,13 @@ def _facts(blocks: Iterable[bytes], about: About) -> Iterator[Facts]:  # noqa: A
 
 
 def _columns(heading: str) -> list[tuple[str, int, int | None]]:
-    """Return each column's name, and from where to where it reaches. Cells are padded, and can hold spaces."""
+    """Return each column's name, and from where to where it reaches. Cells are padded, and can hold spaces.
+
+    None of a heading that is cut, or of another command.
+    """
     found = [(match[0].strip(), match.start()) for match in COLUMN.finditer(heading)]
+    if not any({name for name, _ in found} >= needed for needed in NEEDED):
+        return []
     ends: list[int | None] = [start for _, start in found[1:]]
     return [(name, start, end) for (name, start), end in zip(found, [*ends, None], strict=True)]
 
