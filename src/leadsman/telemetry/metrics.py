@@ -31,9 +31,18 @@ PROCESSORS = ("nodecpusecondstotal", "nodecpu")
 REPORTS = frozenset({v.METRIC, v.PRODUCERS_COUNTED, v.HEAP_SIZE, v.HOST_STOLEN})
 
 
-def meaning(facts: Facts) -> Iterator[Facts]:
-    """Yield what samples of one metric mean; `facts` are the samples themselves."""
+def told(facts: Facts) -> Iterator[Facts]:
+    """Yield samples of one metric, and what they mean.
+
+    Of processors only what was stolen is told: every host has a series for each mode of each, and nobody reads them.
+    """
     bare = str(facts.labels["metric"][0]).replace("_", "").lower()
+    if bare not in PROCESSORS:
+        yield facts
+    yield from _meaning(facts, bare)
+
+
+def _meaning(facts: Facts, bare: str) -> Iterator[Facts]:
     if PRODUCER_IDS in bare:
         yield replace(facts, name=v.PRODUCERS_COUNTED, labels={"via": ["metric"] * len(facts.lines)})
     elif bare in HEAP:

@@ -36,8 +36,11 @@ NAMES = (
     "jvm_memory_(bytes_)?(used|max|committed)(_bytes)?",
     "jvm_gc_collection_seconds_(sum|count)",
 )
-STOLEN = '{__name__=~"node_cpu(_seconds_total)?",mode="steal"}'
-"""One of eight modes of each processor: the others are not asked for."""
+STOLEN = (
+    'label_replace(avg by (instance, mode) ({__name__=~"node_cpu(_seconds_total)?",mode="steal"}), '
+    '"__name__", "node_cpu_seconds_total", "", "")'
+)
+"""One series a host, where each processor has eight of its own. An average would lose its name."""
 
 QUERIES = (*(f'{{__name__=~"{names}"}}' for names in NAMES), STOLEN)
 """What a server is asked when nothing is said: brokers, controllers, idle shares and heaps, under the names that the

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as names
-from leadsman.modes.leaderless_partition.consumers import LINE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,22 +16,27 @@ if TYPE_CHECKING:
 SHOWN = 40
 """Looks of a capture that are drawn, those with most stolen time first: a chart has no room for more."""
 
-LOOKS = f"""
-    SELECT capture, coalesce(subject, file) AS host, source, at, value, {LINE} AS line,
-        IF(labels['since'] IS NULL, lag({LINE}) OVER earlier, NULL) AS line_before,
-        coalesce(to_timestamp(labels['since']), lag(at) OVER earlier) AS since,
-        IF(labels['since'] IS NULL, value - lag(value) OVER earlier, value) AS seconds
+TOLD = f"""
+    SELECT capture, coalesce(subject, file) AS host, source, labels['cpu'] AS cpu, at,
+        to_timestamp(labels['since']) AS told_since, value, file, line, text
     FROM events WHERE name = '{names.HOST_STOLEN}' AND at IS NOT NULL
-    WINDOW earlier AS (PARTITION BY capture, coalesce(subject, file), source, labels['cpu'] ORDER BY at, line)
+"""
+"""No more than is needed: a fleet's processors, looked at for an hour, are what sorting them has to hold."""
+
+LOOKS = """
+    SELECT capture, host, source, at, coalesce(told_since, lag(at) OVER earlier) AS since,
+        IF(told_since IS NULL, value - lag(value) OVER earlier, value) AS seconds,
+        file, line, text,
+        IF(told_since IS NULL, lag(line) OVER earlier, NULL) AS line_before, lag(text) OVER earlier AS text_before
+    FROM told WINDOW earlier AS (PARTITION BY capture, host, source, cpu ORDER BY at, line)
 """
 """What was stolen between two looks at a counter. Other looks tell themselves since when they count."""
 
 LASTED = "CAST(at AS DOUBLE) - CAST(since AS DOUBLE)"
 SHARES = f"""
-    SELECT capture, host, source, since, at, struck_at, avg(seconds) AS seconds,
-        avg(seconds) / ({LASTED}) AS share,
-        max_by(array(line_before, line), seconds) AS lines
-    FROM looks JOIN struck USING (capture) WHERE since < at AND seconds >= 0 GROUP BY ALL
+    SELECT capture, host, source, since, at, avg(seconds) AS seconds, avg(seconds) / ({LASTED}) AS share,
+        max_by(struct(file, line_before, text_before, line, text), seconds) AS most
+    FROM looks WHERE since < at AND seconds >= 0 GROUP BY ALL
 """
 """Over all processors of a host. A counter that went back began anew, as with a restart."""
 
@@ -40,9 +44,16 @@ WEIGHED = f"""
     SELECT *,
         percentile(IF(at <= struck_at, share, NULL), 0.9) OVER of_host AS usual,
         sum(IF(at <= struck_at, {LASTED}, 0)) OVER of_host AS looked
-    FROM shares WINDOW of_host AS (PARTITION BY capture, host, source)
+    FROM shares JOIN struck USING (capture) WINDOW of_host AS (PARTITION BY capture, host, source)
 """
 """Usual is what nine of ten looks before the loss stayed below: a neighbour may steal in bursts."""
+
+QUOTED = """
+    array(
+        struct(most.file, most.line_before AS line, since AS at, most.text_before AS text),
+        struct(most.file, most.line, at, most.text)
+    )
+"""
 
 DRAWN = f"""
     transform(
@@ -56,6 +67,7 @@ def stolen_of(*, near: float, share: float, times: float, history: float) -> Map
     """Return the steps from `events` and `struck` to `stolen`: one row for each capture in which it stands out."""
     away = f"make_interval(0, 0, 0, 0, 0, 0, {near})"
     return {
+        "told": TOLD,
         "looks": LOOKS,
         "shares": SHARES,
         "weighed": WEIGHED,
@@ -64,7 +76,7 @@ def stolen_of(*, near: float, share: float, times: float, history: float) -> Map
                 max_by(host, share) AS stolen_from,
                 max_by(seconds, share) AS stolen,
                 max_by({LASTED}, share) AS stolen_of,
-                filter(max_by(lines, share), l -> l IS NOT NULL) AS stolen_lines,
+                filter(max_by({QUOTED}, share), l -> l.line IS NOT NULL) AS stolen_lines,
                 {DRAWN} AS stolen_at
             FROM weighed
             WHERE since >= struck_at - {away} AND at <= struck_at + {away}

@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from leadsman import vocabulary as v
-from leadsman.telemetry.metrics import REPORTS, meaning
+from leadsman.telemetry.metrics import REPORTS, told
 from leadsman.telemetry.reading import About, Facts, Reading
 from leadsman.telemetry.source import Source
 
@@ -28,8 +28,7 @@ def _facts(blocks: Iterable[bytes], about: About) -> Iterator[Facts]:
     for series in document["data"]["result"]:
         found = _series(line, series, about)
         if found.lines:
-            yield found
-            yield from meaning(found)
+            yield from told(found)
 
 
 def _document(blocks: Iterable[bytes]) -> tuple[int, dict[str, Any]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from leadsman import vocabulary as v
 from leadsman.telemetry.bulk import matches
-from leadsman.telemetry.metrics import REPORTS, meaning
+from leadsman.telemetry.metrics import REPORTS, told
 from leadsman.telemetry.reading import About, Facts, Reading, first_lines
 from leadsman.telemetry.source import Source
 
@@ -74,8 +74,7 @@ def _alike(samples: list[_Sample]) -> Iterator[Facts]:
         labels=columns,
         at=[each.at for each in samples] if all(each.at is not None for each in samples) else None,
     )
-    yield facts
-    yield from meaning(facts)
+    yield from told(facts)
 
 
 SOURCE = Source(
