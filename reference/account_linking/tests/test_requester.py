@@ -65,8 +65,12 @@ def rumour(world: World, store: SqliteStore) -> Rumour:
     return Rumour(world, store)
 
 
+def transactions(records: Sequence[Outgoing]) -> list[Outgoing]:
+    return [each for each in records if each.topic.endswith("transactions.raw")]
+
+
 def ids(records: Sequence[Outgoing]) -> list[str]:
-    return [json.loads(each.value)["transaction_id"] for each in records if each.topic.endswith("transactions.raw")]
+    return [json.loads(each.value)["transaction_id"] for each in transactions(records)]
 
 
 def revisions(records: Sequence[Outgoing]) -> list[int]:
@@ -108,6 +112,17 @@ def test_a_worker_that_dies_before_the_cursor_moves_is_repeated_with_higher_revi
     again = rumour.records[len(dead) :]
     assert ids(again) == ids(dead)
     assert min(revisions(again)) > max(revisions(dead))
+
+
+def test_what_a_dead_worker_had_published_and_is_gone_by_now_is_deleted(rumour: Rumour, world: World) -> None:
+    rumour.fetch("i", dies=True)
+    world.happen([replace(change(3, gone=True), at=world.now + 1)])
+
+    rumour.fetch("i")
+
+    latest = dict(zip(ids(rumour.records), transactions(rumour.records), strict=True))
+    assert dict(latest["m3"].headers)["op"] == b"DELETE"
+    assert [name for name, record in latest.items() if dict(record.headers)["op"] == b"DELETE"] == ["m3"]
 
 
 def test_a_login_that_is_no_longer_accepted_is_told_once_and_not_retried(

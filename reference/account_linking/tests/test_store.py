@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from account_linking.providers.model import Link
+from account_linking.providers.model import Link, Raw, Update
 from account_linking.store import SqliteStore
 
 if TYPE_CHECKING:
@@ -44,6 +44,24 @@ def test_who_was_overtaken_does_not_move_the_cursor(store: SqliteStore) -> None:
     assert (late, in_time) == (False, True)
     assert again
     assert again.cursor == "new"
+
+
+def test_what_was_begun_is_kept_until_the_cursor_moves(store: SqliteStore) -> None:
+    update = Update((Raw(entity="transactions", account="a", value="{}", op="DELETE"),), "next")
+    first = store.claim("plaid", "one", now=0, until=30)
+    assert first
+    begun = store.begin(first, update)
+    store.release(first)
+
+    second = store.claim("plaid", "one", now=1, until=30)
+    assert second
+    too_late = store.begin(first, Update((), "late"))
+    store.advance(second, "next", now=2)
+
+    third = store.claim("plaid", "one", now=3, until=30)
+    assert third
+    assert (begun, too_late) == (True, False)
+    assert (first.begun, second.begun, third.begun) == (None, update, None)
 
 
 def test_of_many_at_once_one_gets_the_item(store: SqliteStore) -> None:

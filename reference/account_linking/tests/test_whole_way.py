@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -136,11 +137,17 @@ def test_the_history_in_one_batch_gives_the_same_tables(
         assert values(spark, batch, table) == values(spark, tables, table)
 
 
-def test_a_lost_checkpoint_changes_nothing(running: Stage, tables: Layout, spark: SparkSession) -> None:
+def test_a_checkpoint_that_was_lost_or_cut_off_while_it_was_made_changes_nothing(
+    running: Stage, tables: Layout, spark: SparkSession
+) -> None:
     names = ("bronze", "silver", "quarantine", "classified", "monthly")
     before = {table: values(spark, tables, table) for table in names}
 
-    streams.tables(spark, running.bootstrap, tables, checkpoint=f"{tables.root}/_checkpoints/new").awaitTermination()
+    new = Path(tables.root, "_checkpoints", "new")
+    (new / "offsets").mkdir(parents=True)
+    (new / "offsets" / ".0.killed.tmp").touch()  # what a driver leaves that is killed as it writes the first offsets
+
+    streams.tables(spark, running.bootstrap, tables, checkpoint=str(new)).awaitTermination()
 
     assert {table: values(spark, tables, table) for table in names} == before
 

@@ -56,22 +56,38 @@ class Requester:
     def handle(self, element: Element, *, within: timedelta) -> int:
         """Fetch, publish, and move the cursor; return how many records were published.
 
-        Publishing comes before the cursor: whatever dies in between is fetched and published again, with a higher
-        revision. TryLater if it is to be tried again, Poison if never.
+        Publishing comes before the cursor. Whatever dies in between has left what it fetched in the store, and that is
+        published again, with a higher revision, before anything is fetched. TryLater if the element is to be tried
+        again, Poison if never.
         """
         deadline = self.monotonic() + within.total_seconds()
         claim = self._claim(element, within)
         try:
-            provider = every_provider()[element.provider]
-            update = provider.fetch(element, claim.link, claim.cursor, self.api(element.provider, deadline))
-            self._publish(self._records(claim, update), deadline)
+            published = 0
+            if claim.begun is not None:
+                published = self._told(claim, claim.begun, deadline)
+                claim = self._claim(element, within)
+            update = self._fetched(element, claim, deadline)
+            return published + self._told(claim, update, deadline)
         except LoginRequired as told:
             return self._parked(claim, told, deadline)
         except BaseException:
             self.store.release(claim)
             raise
+
+    def _fetched(self, element: Element, claim: Claim, deadline: float) -> Update:
+        """Fetch what is new, and keep it in the store before anybody is told."""
+        provider = every_provider()[element.provider]
+        update = provider.fetch(element, claim.link, claim.cursor, self.api(element.provider, deadline))
+        if update.records and not self.store.begin(claim, update):
+            raise _overtaken(claim)
+        return update
+
+    def _told(self, claim: Claim, update: Update, deadline: float) -> int:
+        """Publish, move the cursor, and return how many records were published."""
+        self._publish(self._records(claim, update), deadline)
         if not self.store.advance(claim, update.cursor, now=self.now()):
-            raise TryLater(f"Item {element.item} was claimed by somebody else meanwhile.")
+            raise _overtaken(claim)
         return len(update.records)
 
     def _claim(self, element: Element, within: timedelta) -> Claim:
@@ -109,6 +125,10 @@ class Requester:
         self._publish([Outgoing(topic=STATES, key=key, value=value.encode())], deadline)
         self.store.release(claim, state="login_required")
         return 1
+
+
+def _overtaken(claim: Claim) -> TryLater:
+    return TryLater(f"Item {claim.link.item} was claimed by somebody else meanwhile.")
 
 
 def _outgoing(raw: Raw, claim: Claim, *, revision: int, fetched: str) -> Outgoing:

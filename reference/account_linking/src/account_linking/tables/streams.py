@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 ROWS_A_BATCH = 50_000
 """Bounds what one batch holds in memory; a batch of this size takes seconds."""
 
+REUSED = "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart"
+"""Off: a driver that is killed as it writes its first offsets leaves a temporary file, and no later one would start.
+The check is for queries with a state of their own; these have none."""
+
 INNER = ("user_ref", "content_sha256", "event_id", "revision", "is_deleted")
 
 
@@ -26,6 +30,7 @@ def tables(
 ) -> StreamingQuery:
     """Start the stream into the tables: all there is and then the end, or with `every` ("1 second") for ever."""
     layout.create(spark)
+    spark.conf.set(REUSED, "false")
     flow = Flow(layout)
     told = {**bronze.options(bootstrap), "maxOffsetsPerTrigger": str(ROWS_A_BATCH), "failOnDataLoss": "true"}
     records = spark.readStream.format("kafka").options(**told).load()
@@ -42,6 +47,7 @@ def changes(
     At least once: who reads it keeps the highest `sequence` of each key, or drops event ids that it knows.
     """
     layout.create(spark)
+    spark.conf.set(REUSED, "false")
     feed = spark.readStream.format("delta").option("readChangeFeed", "true").option("startingVersion", 0)
     changed = feed.load(layout.path("classified")).where("_change_type in ('insert', 'update_postimage')")
     writer = events(changed).writeStream.format("kafka").option("kafka.bootstrap.servers", bootstrap)

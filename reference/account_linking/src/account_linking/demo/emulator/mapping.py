@@ -75,7 +75,7 @@ class Mapping:
 
     def _handled(self, consumer: Consumer, partition: int) -> bool:
         place = TopicPartition(self.topic, partition)
-        _, end = consumer.get_watermark_offsets(place, timeout=10)
+        _, end = _patiently(lambda: consumer.get_watermark_offsets(place, timeout=10))
         (committed,) = _patiently(lambda: consumer.committed([place], timeout=10))
         return int(end) == 0 or int(committed.offset or 0) >= int(end)
 
@@ -143,7 +143,7 @@ class Mapping:
 
 
 def _patiently(ask: Callable[[], T]) -> T:
-    """Ask a coordinator that may still be moving in, or whose broker is being started again."""
+    """Ask a coordinator or leader that may still be moving in, or whose broker is being started again."""
     deadline = time.monotonic() + COORDINATOR_SECONDS
     while True:
         try:
