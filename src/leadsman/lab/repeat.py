@@ -1,7 +1,8 @@
 """Plays a mode's variants again and again, and says how often verdict and harm were right.
 
-`python -m leadsman.lab.repeat MODE [VARIANT...] [--times 5] [--side-by-side 1]`. Right is PRESENT with harm for what is
-broken, ABSENT without harm for the cured, and ABSENT for near misses. What the runs recorded is not kept.
+`python -m leadsman.lab.repeat MODE [VARIANT...] [--times 5] [--kafka VERSION] [--side-by-side 1]`. Right is PRESENT
+with harm for what is broken, ABSENT without harm for the cured, and ABSENT for near misses. What the runs recorded is
+not kept.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from leadsman.lab.reproduce import NEWEST_KAFKA
 from leadsman.model import Verdict
 
 if TYPE_CHECKING:
@@ -32,9 +34,9 @@ import json, sys
 from importlib import import_module
 from pathlib import Path
 from leadsman.lab.reproduce import run
-mode, variant, client, out = sys.argv[1:]
+mode, variant, client, kafka, out = sys.argv[1:]
 experiment = import_module(f"leadsman.modes.{mode}.scenario").EXPERIMENT
-outcome = run(experiment, out=Path(out), variant=variant, client=client)
+outcome = run(experiment, out=Path(out), variant=variant, client=client, kafka=kafka)
 endured = experiment.endured if variant == "cured" else ()
 print(json.dumps({"harm": {kind: count for kind, count in outcome.harm.items() if kind not in endured}}))
 """
@@ -55,13 +57,15 @@ class Played(NamedTuple):
 @click.option("--times", default=5, show_default=True, help="How often each is played.")
 @click.option("--side-by-side", default=1, show_default=True, help="Runs at one time: they wait more than they work.")
 @click.option("--client", default="java", show_default=True, help="Who suffers.")
-def main(*, mode: str, variants: tuple[str, ...], times: int, side_by_side: int, client: str) -> None:
+@click.option("--kafka", default=NEWEST_KAFKA, show_default=True, metavar="VERSION", help="Version of the brokers.")
+def main(*, mode: str, variants: tuple[str, ...], times: int, side_by_side: int, client: str, kafka: str) -> None:
     """Play MODE's variants again and again, and say how often verdict and harm were right."""
     experiment: Experiment = import_module(f"leadsman.modes.{mode}.scenario").EXPERIMENT
     wanted = [name for _ in range(times) for name in variants or experiment.variants]
     with tempfile.TemporaryDirectory(prefix="leadsman-repeat-") as folder, ThreadPoolExecutor(side_by_side) as pool:
         places = [Path(folder) / f"{number}-{name}" for number, name in enumerate(wanted)]
-        played = list(pool.map(lambda each: _played(mode, each[0], client, each[1]), zip(wanted, places, strict=True)))
+        pairs = zip(wanted, places, strict=True)
+        played = list(pool.map(lambda each: _played(mode, each[0], client, kafka=kafka, out=each[1]), pairs))
         told = _verdicts(mode, [place for place, (_, failed) in zip(places, played, strict=True) if not failed])
     runs = [
         Played(name, harmed, told.get(str(place), "-"), failed)
@@ -71,10 +75,10 @@ def main(*, mode: str, variants: tuple[str, ...], times: int, side_by_side: int,
     sys.exit(0 if all(_right(experiment, each) for each in runs) else 1)
 
 
-def _played(mode: str, variant: str, client: str, out: Path) -> tuple[bool, str]:
+def _played(mode: str, variant: str, client: str, *, kafka: str, out: Path) -> tuple[bool, str]:
     """Play once, in a process of its own, so that several can go on side by side; say whether anything was harmed."""
     ran = subprocess.run(
-        [sys.executable, "-c", CODE, mode, variant, client, str(out)],
+        [sys.executable, "-c", CODE, mode, variant, client, kafka, str(out)],
         capture_output=True,
         text=True,
         check=False,

@@ -17,7 +17,7 @@ from leadsman.pipeline.answers import matrix_of, silence
 from leadsman.pipeline.changes.around import around, onset
 from leadsman.pipeline.elsewhere import events_elsewhere
 from leadsman.pipeline.folding import investigate, with_causes
-from leadsman.pipeline.held import held
+from leadsman.pipeline.held import KEPT_APART, held
 from leadsman.pipeline.listing import folded, listing, told_of
 from leadsman.pipeline.parting import files_of, parted, parts_in, sources_of
 from leadsman.pipeline.streams import balanced, is_elsewhere
@@ -76,14 +76,16 @@ def events_of(spark: SparkSession, source: Input) -> DataFrame:
     elif source.streams:
         parts.append(read_events(spark, source.streams, source.zone))
     events = reduce(lambda left, right: left.unionByName(right), parts)
-    return events.coalesce(1) if source.events is not None else events
+    return events.coalesce(1) if source.events is not None and source.events.num_rows <= KEPT_APART else events
 
 
 def _held(events: DataFrame, source: Input) -> tuple[DataFrame, set[str]]:
-    """Return the events read once, and their names. SQL over a persisted frame would read the files query by query."""
-    if not source.is_here:
+    """Return the events read once, and their names. SQL over a persisted frame would read the files query by query.
+
+    A small file can hold very many events: 192,000 samples of metrics are 5 MB.
+    """
+    if not source.is_here or source.events is None or source.events.num_rows > KEPT_APART:
         return held(events)
-    assert source.events is not None
     return events.persist(), set(map(str, source.events.column("name").unique().to_pylist()))
 
 

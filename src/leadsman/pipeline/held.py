@@ -23,11 +23,11 @@ KEPT_APART = 20_000
 """Events of one name. To walk over so many takes as long as to plan for one more frame, 0.1 s."""
 
 
-def held(events: DataFrame) -> tuple[DataFrame, set[str]]:
-    """Return the events computed, and the names that they carry."""
+def held(events: DataFrame, *, many: int = KEPT_APART) -> tuple[DataFrame, set[str]]:
+    """Return the events computed, and the names that they carry; names with more events than `many` are kept apart."""
     together = settled(events)
     counts = {row["name"]: row["count"] for row in together.groupBy("name").count().collect()}
-    return _apart(together, [name for name, count in counts.items() if count > KEPT_APART]), set(counts)
+    return _apart(together, [name for name, count in counts.items() if count > many]), set(counts)
 
 
 def _apart(together: DataFrame, many: Collection[str]) -> DataFrame:
