@@ -76,7 +76,7 @@ def _sights(side: str) -> dict[str, str]:
 def _states() -> dict[str, str]:
     """Say of each thing what it was and what it is, and where the latter stands first.
 
-    In two steps, the first for each value of a thing: so no line of a log has to be sorted among the others.
+    In two steps, the first for each value of a thing: then a value's first line is known before the last value is.
     """
     ends = ", ".join(
         f"min(IF(side = '{side}', at, NULL)) AS first_{side}, max(IF(side = '{side}', at, NULL)) AS last_{side},"
