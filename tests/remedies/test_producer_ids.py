@@ -41,7 +41,7 @@ def old() -> Iterator[Cluster]:
 @pytest.fixture(scope="module")
 def between() -> Iterator[Cluster]:
     # Brokers hold what they deleted for another minute: its files, and its producers.
-    with Cluster(Plan(kafka="2.8.2", settings={"file.delete.delay.ms": "1000"})) as running:
+    with Cluster(Plan(kafka="2.8.2", settings={"log.segment.delete.delay.ms": "1000"})) as running:
         yield running
 
 
