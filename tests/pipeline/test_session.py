@@ -119,15 +119,19 @@ def diagnosed(capture: Path, *options: str) -> dict[str, object]:
     return dict(answer)
 
 
+@pytest.fixture(scope="module")
+def alone(large: Path) -> dict[str, object]:
+    """What one machine finds."""
+    return diagnosed(large)
+
+
 @pytest.mark.spark
-def test_a_standalone_cluster_finds_what_one_machine_finds(master: str, large: Path):
+def test_a_standalone_cluster_finds_what_one_machine_finds(master: str, large: Path, alone: dict[str, object]):
     memory = ["--spark-conf", "spark.executor.memory=500m", "--spark-conf", "spark.driver.memory=500m"]
 
-    clustered = diagnosed(large, "--master", master, *memory)
-
-    assert clustered == diagnosed(large)
+    assert diagnosed(large, "--master", master, *memory) == alone
 
 
 @pytest.mark.spark
-def test_a_connect_server_finds_what_one_machine_finds(connect: str, large: Path):
-    assert diagnosed(large, "--remote", connect) == diagnosed(large)
+def test_a_connect_server_finds_what_one_machine_finds(connect: str, large: Path, alone: dict[str, object]):
+    assert diagnosed(large, "--remote", connect) == alone
