@@ -135,3 +135,21 @@ def test_a_standalone_cluster_finds_what_one_machine_finds(master: str, large: P
 @pytest.mark.spark
 def test_a_connect_server_finds_what_one_machine_finds(connect: str, large: Path, alone: dict[str, object]):
     assert diagnosed(large, "--remote", connect) == alone
+
+
+LEAN = """
+import sys
+from leadsman.pipeline.events import texts
+from leadsman.pipeline.lean import frame_of
+from leadsman.pipeline.session import session
+with session() as spark:
+    rows = frame_of(spark, texts({"name": ["a", None]})).selectExpr("count(name)").collect()
+print(rows[0][0], "pandas" in sys.modules)
+import pandas
+print(pandas.Series([1, 2]).sum())
+"""
+
+
+def test_a_session_and_its_first_frame_do_without_pandas_and_whoever_wants_it_has_it_later():
+    told = subprocess.run([sys.executable, "-c", LEAN], capture_output=True, text=True, timeout=120, check=False)
+    assert (told.stdout.split("\n")[:2], told.stderr) == (["1 False", "3"], "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
@@ -18,6 +18,7 @@ from leadsman.pipeline.changes.around import around, onset
 from leadsman.pipeline.elsewhere import events_elsewhere
 from leadsman.pipeline.folding import investigate, with_causes
 from leadsman.pipeline.held import KEPT_APART, held
+from leadsman.pipeline.lean import frame_of
 from leadsman.pipeline.listing import folded, listing, told_of
 from leadsman.pipeline.parting import files_of, parted, parts_in, sources_of
 from leadsman.pipeline.streams import balanced, is_elsewhere
@@ -72,7 +73,7 @@ def events_of(spark: SparkSession, source: Input) -> DataFrame:
     """Return the event table: the events that are here, and what tasks read where the bytes are."""
     parts = [events_elsewhere(spark, path, source.zone) for path in source.found if is_elsewhere(path)]
     if source.events is not None and (source.streams or not parts):
-        parts.append(spark.createDataFrame(source.events))
+        parts.append(frame_of(spark, source.events))
     elif source.streams:
         parts.append(read_events(spark, source.streams, source.zone))
     events = reduce(lambda left, right: left.unionByName(right), parts)
@@ -104,8 +105,8 @@ def read_events(spark: SparkSession, streams: Sequence[Stream], zone: tzinfo) ->
         from leadsman.pipeline.read import read  # noqa: PLC0415
 
         for batch in batches:
-            for part in map(int, batch.column("id").to_numpy()):
-                yield from gathered(each for stream in parts[part] for each in read(stream, zone))
+            asked: list[Any] = batch.column("id").to_pylist()  # `to_numpy` would load pandas
+            yield from gathered(each for part in asked for stream in parts[part] for each in read(stream, zone))
 
     return spark.range(0, len(parts), 1, max(1, len(parts))).mapInArrow(read_parts, table.SPARK)
 

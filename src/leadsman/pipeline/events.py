@@ -126,6 +126,11 @@ def from_columns(columns: Columns) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(held, schema=ARROW)
 
 
+def texts(columns: Mapping[str, Sequence[str | None]]) -> pa.Table:
+    """Return a table of texts, with these columns."""
+    return pa.Table.from_arrays([_texts(column) for column in columns.values()], names=list(columns))
+
+
 def _masked(texts: Sequence[str | None]) -> list[str | None]:
     there = iter(mask_all([text for text in texts if text is not None]))
     return [None if text is None else next(there) for text in texts]

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 from leadsman.model import EVERY_SUBJECT, Layer, Verdict
 from leadsman.pipeline.answers import Answer, Answers, ask, silence
+from leadsman.pipeline.events import texts
+from leadsman.pipeline.lean import frame_of
 from leadsman.pipeline.shapes import EXPLAINS, table
 from leadsman.pipeline.verdicts import judge, present
 
@@ -31,10 +33,17 @@ if TYPE_CHECKING:
 AROUND = timedelta(seconds=5)
 """A client tells of one failure in several lines, and of the last a little after it ended."""
 
-CLAIM = (
-    "capture string, who string, server string, names array<string>, since timestamp, until timestamp, mode string, "
-    "rank int"
-)
+CLAIM = {
+    "capture": "capture",
+    "who": "who",
+    "server": "server",
+    "names": "split(names, ',')",
+    "since": "CAST(since AS TIMESTAMP)",
+    "until": "CAST(until AS TIMESTAMP)",
+    "mode": "mode",
+    "rank": "CAST(rank AS INT)",
+}
+"""The columns of a claim, out of texts."""
 
 COORDINATOR_BASE = 2_147_483_647
 NODE = "coalesce(try_cast(labels['coordinator'] AS BIGINT), try_cast(labels['node'] AS BIGINT))"
@@ -177,15 +186,17 @@ def with_causes(events: DataFrame, claims: Sequence[Claim]) -> DataFrame:
     if not claims:
         return events.selectExpr("*", "CAST(NULL AS STRING) AS explained_by")
     named = "', '".join(sorted({name for claim in claims for name in claim.names}))
-    claimed = events.sparkSession.createDataFrame([_row(claim) for claim in claims], CLAIM)
+    rows = zip(*map(_texts, claims), strict=True)
+    claimed = frame_of(events.sparkSession, texts(dict(zip(CLAIM, rows, strict=True))))
+    claimed = claimed.selectExpr(*(f"{text} AS {name}" for name, text in CLAIM.items()))
     marked = table({"events": events.where(f"name IN ('{named}')"), "claims": claimed}, STEPS)
     others = events.where(f"name NOT IN ('{named}')").selectExpr("*", "CAST(NULL AS STRING) AS explained_by")
     return others.unionByName(marked)
 
 
-def _row(claim: Claim) -> tuple[object, ...]:
-    since, until = (at and at.astimezone(UTC) for at in (claim.since, claim.until))
-    return (claim.capture, claim.who, claim.server, list(claim.names), since, until, claim.mode, claim.rank)
+def _texts(claim: Claim) -> tuple[str | None, ...]:
+    since, until = (None if at is None else at.astimezone(UTC).isoformat() for at in (claim.since, claim.until))
+    return claim.capture, claim.who, claim.server, ",".join(claim.names), since, until, claim.mode, str(claim.rank)
 
 
 HELD = "struct(rank, mode, names, server, since, until)"

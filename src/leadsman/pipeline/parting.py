@@ -12,6 +12,8 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from leadsman import vocabulary as names
 from leadsman.pipeline.clusters import Told, parts_of
+from leadsman.pipeline.events import texts
+from leadsman.pipeline.lean import frame_of
 from leadsman.pipeline.listing import visible_sources
 from leadsman.telemetry.source import CLUSTER_ID
 
@@ -87,7 +89,8 @@ def parts_in(source: Input, files: Sequence[FileSaid]) -> list[Part]:
 def parted(events: DataFrame, parts: Sequence[Part]) -> DataFrame:
     """Return the events with the part that each is of as their capture."""
     of_part = [(part.path, file, part.name) for part in parts if part.name != part.path for file in part.files]
-    named = events.sparkSession.createDataFrame(of_part, "capture string, file string, part string")
+    columns = dict(zip(("capture", "file", "part"), zip(*of_part, strict=True), strict=True))
+    named = frame_of(events.sparkSession, texts(columns))
     joined = events.join(F.broadcast(named), ["capture", "file"], "left")
     return joined.withColumn("capture", F.coalesce("part", "capture")).select(*events.columns)
 

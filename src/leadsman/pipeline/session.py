@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from leadsman.errors import SparkError
+from leadsman.pipeline.lean import without_pandas
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -152,9 +153,18 @@ def _local(wanted: Wanted) -> Iterator[SparkSession]:
     try:
         yield spark
     finally:
-        spark.stop()
+        _stop(spark)
         _let_go(spark)
         stop()
+
+
+def _stop(spark: SparkSession) -> None:
+    """Stop the session. Nobody waits for PySpark's accumulators, whose server looks once a second whether to end."""
+    context: Any = spark.sparkContext
+    server, context._accumulatorServer = context._accumulatorServer, None  # noqa: SLF001 - PySpark has no other way
+    server.handle_error = lambda *_: None  # the JVM that it listens to may end before it looks
+    threading.Thread(target=server.shutdown, daemon=True).start()
+    spark.stop()
 
 
 def _let_go(spark: SparkSession) -> None:
@@ -207,7 +217,7 @@ def _build(master: str, settings: Mapping[str, str]) -> SparkSession:
     builder = builder.master(master).appName("leadsman")
     for key, value in settings.items():
         builder = builder.config(key, value)
-    with _own_interrupt():
+    with _own_interrupt(), without_pandas():
         spark: SparkSession = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     return spark
