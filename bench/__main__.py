@@ -21,6 +21,8 @@ from bench.measure import Job, in_turn, machine
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "leadsman" / "bench"
 MEGABYTES = {"smoke": 10, "full": 1600}
 WRITERS = {"smoke": 10, "full": 60}
+WARM_UPS = 3
+"""Runs until the JVM's second compiler has done most of its work."""
 
 
 def main() -> None:
@@ -48,10 +50,8 @@ def _arguments() -> argparse.Namespace:
 
 
 def _warm(bench: Bench, runs: int) -> list[Job]:
-    """Measure what a running session does. Its first runs, which start workers and fill caches, are not counted."""
-    from leadsman.pipeline.session import Wanted, session  # noqa: PLC0415 - Spark is loaded when needed
-
-    with session(Wanted(master=f"local[{bench.cores}]")) as spark:
+    """Measure what a session does that stays. Its first runs, which start workers and compile, are not counted."""
+    with jobs.staying(bench.cores) as spark:
         parse = [
             Job("parse: leadsman", partial(jobs.parse, spark, bench)),
             Job("parse: ripgrep", partial(jobs.ripgrep, bench)),
@@ -62,7 +62,7 @@ def _warm(bench: Bench, runs: int) -> list[Job]:
             Job("full: DuckDB", partial(jobs.peer, "duckdb", bench)),
         ]
         scan = Job("scan alone, one core", partial(jobs.scan, bench))
-        for job in (*parse, scan, full[0]):
+        for job in (parse[1], scan, *(parse[0], full[0]) * WARM_UPS):
             job.run()
         in_turn([*parse, scan], runs, _say)
         in_turn(full, runs, _say)
@@ -75,6 +75,7 @@ def _cold(bench: Bench, runs: int) -> list[Job]:
     found = [
         Job("cold: all", partial(jobs.cold, bench.logs, bench)),
         Job("cold: small", partial(jobs.cold, SMALL, bench)),
+        Job("cold: small, to its finding", partial(jobs.first, SMALL, bench)),
         Job("cold: small, Spark's own start", partial(jobs.cold_stock, SMALL, bench)),
     ]
     in_turn(found, runs, _say)

@@ -7,6 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
+import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC
 from pathlib import Path
@@ -16,7 +18,7 @@ from bench.measure import PythonMemory
 from bench.peers import patterns
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from pyspark.sql import SparkSession
 
@@ -128,20 +130,41 @@ def peer(name: str, bench: Bench) -> Mapping[str, Any]:
     return found
 
 
+@contextmanager
+def staying(cores: int) -> Iterator[SparkSession]:
+    """Yield a session such as one has that stays, in a notebook or behind Spark Connect: as Spark itself starts it."""
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - Spark is loaded when needed
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder: Any = SparkSession.builder
+    spark = builder.master(f"local[{cores}]").config("spark.ui.showConsoleProgress", "false").getOrCreate()
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
 def cold(path: Path, bench: Bench) -> Mapping[str, Any]:
     """Diagnose from nothing: a new Python, a new JVM."""
-    command = [
-        sys.executable,
-        "-m",
-        "leadsman",
-        "diagnose",
-        "--format",
-        "json",
-        "--master",
-        f"local[{bench.cores}]",
-        path,
-    ]
-    return _verdicts(command)
+    return _verdicts(_diagnose(path, bench))
+
+
+def _diagnose(path: Path, bench: Bench) -> list[Any]:
+    words = [sys.executable, "-m", "leadsman", "diagnose", "--format", "json"]
+    return [*words, "--master", f"local[{bench.cores}]", path]
+
+
+def first(path: Path, bench: Bench) -> Mapping[str, Any]:
+    """Diagnose from nothing, and look when the finding is there: Spark's end takes a while longer."""
+    started = time.perf_counter()
+    with subprocess.Popen(
+        _diagnose(path, bench), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=ROOT
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.read(1)
+        seconds = time.perf_counter() - started
+        process.stdout.read()
+    return {"exit": process.returncode, "seconds": seconds}
 
 
 def cold_stock(path: Path, bench: Bench) -> Mapping[str, Any]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -11,7 +12,7 @@ from leadsman.catalogue import every_mode
 from leadsman.lab.cluster import Cluster, Plan
 from leadsman.model import Diagnosis
 from leadsman.pipeline.diagnose import diagnose
-from leadsman.pipeline.events import Row
+from leadsman.pipeline.events import Row, batches
 from leadsman.pipeline.question import Question, look, read_small
 from leadsman.pipeline.read import read
 from leadsman.pipeline.session import session
@@ -54,9 +55,14 @@ def rows() -> Callable[[Path], list[Row]]:
 
     def run(path: Path) -> list[Row]:
         told = (each for stream in find(str(path)).streams for each in read(stream, UTC))
-        return [each for each in told if isinstance(each, Row)]
+        return [_row(each) for batch in batches(told) for each in batch.to_pylist()]
 
     return run
+
+
+def _row(told: dict[str, Any]) -> Row:
+    at = None if told["at"] is None else round(told["at"].timestamp() * 1000)
+    return Row(**{**told, "at": at, "labels": dict(told["labels"])})
 
 
 @pytest.fixture(scope="session")

@@ -63,14 +63,17 @@ SPARK = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
-    """Many events of one name out of one file, column by column; a label is None where an event has it not."""
+    """Many events of one name out of one file, column by column; a label is None where an event has it not.
+
+    One subject instead of many is that of all.
+    """
 
     capture: str
     source: str
     name: str
     file: str
     at: Sequence[int | None]
-    subjects: Sequence[str | None]
+    subjects: str | Sequence[str | None]
     lines: NDArray[np.int64]
     texts: Sequence[str | None]
     values: Sequence[float | None]
@@ -78,18 +81,27 @@ class Columns:
 
 
 def batches(told: Iterable[Row | pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Gather rows into batches; batches that are made already pass as they are."""
+    """Gather rows, and batches that are made already, into batches of a good size."""
     rows: list[Row] = []
+    made: list[pa.RecordBatch] = []
+    count = 0
     for each in told:
-        if not isinstance(each, Row):
-            yield each
-            continue
-        rows.append(each)
-        if len(rows) == ROWS_A_BATCH:
-            yield to_batch(rows)
-            rows = []
-    if rows:
-        yield to_batch(rows)
+        if isinstance(each, Row):
+            rows.append(each)
+            count += 1
+        else:
+            made.append(each)
+            count += each.num_rows
+        if count >= ROWS_A_BATCH:
+            yield _together(rows, made)
+            rows, made, count = [], [], 0
+    if count:
+        yield _together(rows, made)
+
+
+def _together(rows: Sequence[Row], made: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    every = [*([to_batch(rows)] if rows else []), *made]
+    return every[0] if len(every) == 1 else cast("Any", pa).concat_batches(every)  # its types do not know it
 
 
 def to_batch(rows: Sequence[Row]) -> pa.RecordBatch:
@@ -116,7 +128,7 @@ def from_columns(columns: Columns) -> pa.RecordBatch:
     held = [
         _same(columns.capture, count),
         _numbers([None if ms is None else ms * 1000 for ms in columns.at], ARROW.field("at").type),
-        _texts(columns.subjects),
+        _same(columns.subjects, count) if isinstance(columns.subjects, str) else _texts(columns.subjects),
         *(_same(text, count) for text in (columns.source, columns.name, columns.file)),
         pa.Array.from_buffers(pa.int64(), count, [None, _buffer(columns.lines)]),
         _texts(columns.texts),
@@ -137,9 +149,16 @@ def _masked(texts: Sequence[str | None]) -> list[str | None]:
 
 
 def _same(text: str, count: int) -> pa.Array[Any]:
-    encoded = text.encode("utf-8", "replace")
-    offsets = np.arange(count + 1, dtype=np.int32) * len(encoded)
-    return pa.Array.from_buffers(pa.string(), count, [None, _buffer(offsets), pa.py_buffer(encoded * count)])
+    return _over([text], count)
+
+
+def _over(texts: Sequence[str], times: int) -> pa.Array[Any]:
+    """Return the texts, one after another, over and over."""
+    encoded = [text.encode("utf-8", "replace") for text in texts]
+    lengths = np.tile(np.array(list(map(len, encoded)), np.int32), times)
+    return pa.Array.from_buffers(
+        pa.string(), len(lengths), [None, _ends(lengths), pa.py_buffer(b"".join(encoded) * times)]
+    )
 
 
 def _label_columns(labels: Mapping[str, Sequence[str | None]], count: int) -> pa.Array[Any]:
@@ -147,23 +166,29 @@ def _label_columns(labels: Mapping[str, Sequence[str | None]], count: int) -> pa
     if not labels:
         return _pairs([{}] * count)
     texts = list(chain.from_iterable(zip(*labels.values(), strict=True)))
+    if None not in texts:
+        return _maps(np.arange(count + 1, dtype=np.int32) * len(labels), _over(list(labels), count), texts)
     keys = list(chain.from_iterable(repeat(list(labels), count)))
     there = np.fromiter((text is not None for text in texts), np.bool_, len(texts))
     offsets = np.concatenate(([0], np.cumsum(there.reshape(count, len(labels)).sum(axis=1)))).astype(np.int32)
-    if not there.all():
-        keys = [key for key, text in zip(keys, texts, strict=True) if text is not None]
-        texts = [text for text in texts if text is not None]
-    return _maps(offsets, keys, texts)
+    keys = [key for key, text in zip(keys, texts, strict=True) if text is not None]
+    return _maps(offsets, _texts(keys), [text for text in texts if text is not None])
 
 
 def _texts(values: Sequence[str | None]) -> pa.Array[Any]:
     there = ["" if value is None else value for value in values] if None in values else cast("Sequence[str]", values)
     held = "".join(there).encode("utf-8", "replace")
-    lengths = list(map(len, there))
-    if sum(lengths) != len(held):  # not only ASCII: a character can be several bytes
-        lengths = [len(text.encode("utf-8", "replace")) for text in there]
-    offsets = np.fromiter(accumulate(lengths, initial=0), np.int32, len(there) + 1)
-    return pa.Array.from_buffers(pa.string(), len(there), [_valid(values), _buffer(offsets), pa.py_buffer(held)])
+    lengths = np.fromiter(map(len, there), np.int32, len(there))
+    if lengths.sum() != len(held):  # not only ASCII: a character can be several bytes
+        lengths = np.fromiter((len(text.encode("utf-8", "replace")) for text in there), np.int32, len(there))
+    return pa.Array.from_buffers(pa.string(), len(there), [_valid(values), _ends(lengths), pa.py_buffer(held)])
+
+
+def _ends(lengths: NDArray[np.int32]) -> pa.Buffer:
+    """Return where each text begins and the last one ends."""
+    offsets = np.zeros(len(lengths) + 1, np.int32)
+    np.cumsum(lengths, out=offsets[1:])
+    return _buffer(offsets)
 
 
 def _numbers(values: Sequence[float | None], kind: pa.DataType) -> pa.Array[Any]:
@@ -187,10 +212,10 @@ def _buffer(array: NDArray[Any]) -> pa.Buffer:
 def _pairs(labels: Sequence[Mapping[str, str]]) -> pa.Array[Any]:
     offsets = np.fromiter(accumulate(map(len, labels), initial=0), np.int32, len(labels) + 1)
     texts = mask_all([text for pairs in labels for text in pairs.values()])
-    return _maps(offsets, list(chain.from_iterable(labels)), texts)
+    return _maps(offsets, _texts(list(chain.from_iterable(labels))), texts)
 
 
-def _maps(offsets: NDArray[np.int32], keys: Sequence[str], texts: Sequence[str | None]) -> pa.Array[Any]:
+def _maps(offsets: NDArray[np.int32], keys: pa.Array[Any], texts: Sequence[str | None]) -> pa.Array[Any]:
     held = pa.Array.from_buffers(pa.int32(), len(offsets), [None, _buffer(offsets)])
-    column: pa.Array[Any] = cast("Any", pa.MapArray).from_arrays(held, _texts(keys), _texts(texts))
+    column: pa.Array[Any] = cast("Any", pa.MapArray).from_arrays(held, keys, _texts(texts))
     return column

@@ -10,7 +10,7 @@ import heapq
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from leadsman.telemetry.format import TimeAt
 
@@ -93,10 +93,10 @@ def previous_mark(block: bytes, limit: int, time_at: TimeAt) -> Mark | None:
 
 
 def gaps_between(
-    block: bytes, first: Mark, last: Mark, time_at: TimeAt, *, floor_ms: int
+    block: bytes, stretches: Iterable[tuple[Mark, Mark]], time_at: TimeAt, *, floor_ms: int
 ) -> Iterator[tuple[Mark, Mark]]:
-    """Yield the neighbouring lines between `first` and `last` that lie at least `floor_ms` apart, in order."""
-    pending = [(first, last)]
+    """Yield the neighbouring lines within the stretches that lie at least `floor_ms` apart, in order."""
+    pending = list(stretches)[::-1]
     while pending:
         left, right = pending.pop()
         if right.at - left.at < floor_ms:

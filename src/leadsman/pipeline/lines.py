@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from leadsman.pipeline.alike import Alike, by_themselves
 from leadsman.pipeline.gaps import Gap, LongestGaps, Mark, gaps_between, next_mark, previous_mark
 from leadsman.pipeline.record import QUOTE_LENGTH, Head, Hit, Listener
 from leadsman.pipeline.scanner import scanner
@@ -20,11 +21,12 @@ from leadsman.telemetry.source import LONGEST_MATCH
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Sequence
 
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     from leadsman.pipeline.blocks import Block
     from leadsman.pipeline.events import Row
-    from leadsman.telemetry.format import Format, Record
+    from leadsman.telemetry.format import Format, Record, TimeAt
 
 LINES_LOOKED_BACK = 400
 """How far above a hit its record's first line is looked for: deeper than stack traces are."""
@@ -113,12 +115,13 @@ class FileReading:
         self._subjects = subjects
         self._head = Head(at, "", name)
         self._open_head, self._open = self._head, list[Hit]()  # the last record with hits
+        self._alike = Alike(file, name, listener)
 
-    def all(self, opened: Iterable[Block]) -> Iterator[Row]:
+    def all(self, opened: Iterable[Block]) -> Iterator[Row | pa.RecordBatch]:
         """Read the file in the way of its format."""
         return self._records(opened) if self._form.records else self._lines(opened)
 
-    def _lines(self, opened: Iterable[Block]) -> Iterator[Row]:
+    def _lines(self, opened: Iterable[Block]) -> Iterator[Row | pa.RecordBatch]:
         """Read whole blocks: from hit to hit, and from gap to gap."""
         _, scan = scanner()
         subject = self._subject(self._name)
@@ -126,14 +129,16 @@ class FileReading:
         for block in opened:
             data = block.data if block.end == len(block.data) else block.data[: block.end]
             newlines = np.frombuffer(data, np.uint8) == NEWLINE
-            yield from self._hits(data, scan(data), newlines)
-            self._silences(data, newlines, subject)
+            spots = list(_spots(data, scan(data), self._listener.heard_out, self._form.time_at))
+            yield from self._hits(data, spots, newlines)
+            self._silences(data, newlines, subject, spots)
             count = int(np.count_nonzero(newlines))
             partial = data[-1] != NEWLINE
             self.line += count
             self.bytes += len(data)
             subject.lines += count
         yield from self._heard()
+        yield from self._alike.told()
         self.line += partial
         subject.lines += partial
 
@@ -175,13 +180,21 @@ class FileReading:
             subject = self._subjects[name] = Subject(name)
         return subject
 
-    def _hits(self, data: bytes, found: list[tuple[int, int]], newlines: NDArray[np.bool_]) -> Iterator[Row]:
-        """Group what was found by line, the lines by record, and turn each record into events."""
-        spots = list(_spots(data, found, self._listener.heard_out))
+    def _hits(self, data: bytes, spots: Sequence[Spot], newlines: NDArray[np.bool_]) -> Iterator[Row | pa.RecordBatch]:
+        """Group the lines with hits by record, and turn each record into events."""
         lines = _lines_before([spot.start for spot in spots], newlines)
         goes_on = bool(self._open) and self._open_head == self._head and self._head.at is not None
         begun, last = -1 if goes_on else -2, -1
-        for spot, before in zip(spots, lines, strict=True):
+        alike = by_themselves()
+        for spot, before, after in zip(spots, lines, [*spots, NOWHERE][1:], strict=True):
+            if spot.at is not None and after.at is not None and spot.signatures in alike:
+                text = data[spot.start : spot.end].decode("utf-8", "replace").rstrip("\r")
+                if len(text) <= QUOTE_LENGTH:
+                    if self._open:
+                        yield from self._heard()
+                    self._alike.put(spot.signatures[0], spot.at, self.line + 1 + before, text)
+                    begun, last = -2, spot.start
+                    continue
             hit = _hit(data, spot, self.line + 1 + before)
             now, head = self._head_of(data, spot, hit, last=last, known=(begun, self._open_head))
             if now != begun:
@@ -191,6 +204,8 @@ class FileReading:
             self._open.append(hit)
         if len(self._open) > HITS_A_RECORD:
             yield from self._heard()
+        if self._alike.are_many:
+            yield from self._alike.told()
 
     def _heard(self) -> Iterable[Row]:
         """Return the events of the record that is open, and close it. A block's last record may go on in the next."""
@@ -205,11 +220,9 @@ class FileReading:
 
         `hit` is what was found on that line. The record of the line at `last` is `known`: there the search ends.
         """
-        time_at = self._form.time_at
-        start = spot.start
-        at = time_at(data, start, spot.end)
-        if at is not None:
-            return start, Head(at, hit.raw, self._name)
+        if spot.at is not None:
+            return spot.start, Head(spot.at, hit.raw, self._name)
+        time_at, start = self._form.time_at, spot.start
         for _ in range(LINES_LOOKED_BACK):
             if start == 0:
                 break
@@ -222,15 +235,20 @@ class FileReading:
                 return start, Head(at, data[start:end].decode("utf-8", "replace"), self._name)
         return -1, self._head
 
-    def _silences(self, data: bytes, newlines: NDArray[np.bool_], subject: Subject) -> None:
-        """Note the block's first and last line, and every long silence between two of its lines."""
+    def _silences(self, data: bytes, newlines: NDArray[np.bool_], subject: Subject, spots: Iterable[Spot]) -> None:
+        """Note the block's first and last line, and every long silence between two of its lines.
+
+        The times of lines with hits are known: two of them close together have no silence between them.
+        """
         time_at = self._form.time_at
         first, last = next_mark(data, 0, len(data), time_at), previous_mark(data, len(data), time_at)
         if first is None or last is None:
             return
         self.timed = True
         subject.wrote(*self._where(data, first, newlines))
-        for left, right in gaps_between(data, first, last, time_at, floor_ms=subject.gaps.floor_ms):
+        floor_ms = subject.gaps.floor_ms
+        stretches = _stretches(first, spots, last, floor_ms=floor_ms)
+        for left, right in gaps_between(data, stretches, time_at, floor_ms=floor_ms):
             subject.passed(*self._where(data, left, newlines))
             subject.wrote(*self._where(data, right, newlines))
         subject.passed(*self._where(data, last, newlines))
@@ -243,32 +261,53 @@ class FileReading:
 
 
 class Spot(NamedTuple):
-    """A line on which signatures were found: from `start` to `end` of its block, the first match ending at `near`."""
+    """A line on which signatures were found: from `start` to `end` of its block, the first match ending at `near`.
+
+    `at` is the line's own time (ms since 1970), if it has one.
+    """
 
     start: int
     end: int
     near: int
     signatures: tuple[int, ...]
+    at: int | None
 
 
-def _spots(data: bytes, found: list[tuple[int, int]], heard_out: Container[int]) -> Iterator[Spot]:
+NOWHERE = Spot(0, 0, 0, (), None)
+
+
+def _spots(data: bytes, found: list[tuple[int, int]], heard_out: Container[int], time_at: TimeAt) -> Iterator[Spot]:
     """Group by line what was found, which comes in the order in which the matches end."""
     start, end, near = 0, -1, 0
-    there: list[int] = []
+    there: tuple[int, ...] = ()
     for place, index in found:
         if index in heard_out:
             continue
         if place <= end:
             if index not in there:
-                there.append(index)
+                there = tuple(sorted((*there, index)))
             continue
         if there:
-            yield Spot(start, end, near, tuple(sorted(there)))
+            yield Spot(start, end, near, there, time_at(data, start, end))
         start, end = data.rfind(b"\n", 0, place - 1) + 1, data.find(b"\n", place - 1)
         end = len(data) if end < 0 else end
-        near, there = place, [index]
+        near, there = place, (index,)
     if there:
-        yield Spot(start, end, near, tuple(sorted(there)))
+        yield Spot(start, end, near, there, time_at(data, start, end))
+
+
+def _stretches(first: Mark, known: Iterable[Spot], last: Mark, *, floor_ms: int) -> Iterator[tuple[Mark, Mark]]:
+    """Yield the stretches from `first` to `last`, between lines of known times, that are long enough for a silence."""
+    start, end, before = first
+    for spot in known:
+        at = spot.at
+        if at is None:
+            continue
+        if at - before >= floor_ms:
+            yield Mark(start, end, before), Mark(spot.start, spot.end, at)
+        start, end, before = spot.start, spot.end, at
+    if last.at - before >= floor_ms:
+        yield Mark(start, end, before), last
 
 
 def _hit(data: bytes, spot: Spot, line: int) -> Hit:

@@ -47,7 +47,6 @@ LOCAL = {
     "spark.sql.codegen.wholeStage": "false",  # compiling Java for a few thousand rows takes longer than the rows
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.ui.explainMode": "simple",  # every plan is written out for a page that nobody opens
-    "spark.sql.maxPlanStringLength": "0",
     "spark.sql.dataFrameQueryContext.enabled": "false",  # it takes a stack trace for each call, to be shown in errors
     "spark.sql.autoBroadcastJoinThreshold": "-1",  # each broadcast would be a job of its own
     "spark.sql.optimizer.maxIterations": "40",

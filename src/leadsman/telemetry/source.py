@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from leadsman.telemetry import sources
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from leadsman.telemetry.reading import Reading
 
@@ -68,6 +68,26 @@ class Signature:
         if needs_client and (client := _client(match.string) or _client(head)):
             labels["client_id"] = client
         return labels, _number(labels.get("value"), self.scale)
+
+    @property
+    def by_column(self) -> bool:
+        """Whether `read_all` reads it: no label of it depends on another one, or on the record around the line."""
+        named = re.compile(self.pattern).groupindex
+        return not self.within and "client_id" not in named and named.keys().isdisjoint(self.labels)
+
+    def read_all(
+        self, matches: Sequence[re.Match[str]]
+    ) -> tuple[dict[str, Sequence[str | None]], Sequence[float | None]]:
+        """Labels and values, column by column, of matches on lines that are whole records: what `read` says of each."""
+        count = len(matches)
+        labels: dict[str, Sequence[str | None]] = {name: [text] * count for name, text in self.labels.items()}
+        given = zip(*(match.groups("") for match in matches), strict=True)
+        for name, texts in zip(matches[0].re.groupindex, given, strict=True):
+            labels[name] = texts if all(texts) else [text or None for text in texts]
+        if "client_id" not in labels and not is_of_cluster(self.labels):
+            clients = [_client(match.string) for match in matches]
+            labels |= {"client_id": clients} if any(clients) else {}
+        return labels, [_number(text, self.scale) for text in labels.get("value", [None] * count)]
 
     def _context(self, head: str) -> Mapping[str, str] | None:
         if not self.within:

@@ -242,8 +242,8 @@ def _links() -> Mapping[str, str]:
 
 
 OF_THE_LOSS = (
-    "IF(size(host_lines) = 0, concat(slice(trouble_lines, 1, 4), fenced_lines), "
-    "concat(slice(host_lines, 1, 3), slice(trouble_lines, 1, 2), slice(fenced_lines, 1, 1)))"
+    f"IF(size(host_lines) = 0, concat({first_lines('trouble_lines', 4)}, {first_lines('fenced_lines')}), "
+    f"concat({first_lines('host_lines', 3)}, {first_lines('trouble_lines', 2)}, {first_lines('fenced_lines', 1)}))"
 )
 """What the first link quotes. A host tells late that it was stopped: six lines in all, or its own would be cut off."""
 

@@ -126,7 +126,7 @@ _UNANSWERED = (
     f"IF(answers_repeated > 0, {_one('answer_lines')}, {_one('sent_lines')}))"
 )
 _FAILED = (
-    f"concat(slice(coalesce(log_lines, array()), 1, 2), CASE WHEN sent > 0 THEN {_one('sent_lines')} "
+    f"concat({first_lines(f'coalesce(log_lines, {NO_LINES})', 2)}, CASE WHEN sent > 0 THEN {_one('sent_lines')} "
     f"WHEN received > 0 THEN {_one('recv_lines')} ELSE {_one('syn_lines')} END)"
 )
 """A socket that is opening says by itself that nothing comes about; a SYN does so only with its repeats."""

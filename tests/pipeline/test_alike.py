@@ -1,0 +1,71 @@
+"""Lines that are told at once say what they would say one by one."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from leadsman import vocabulary as names
+from leadsman.catalogue import every_mode
+from leadsman.pipeline import alike
+from leadsman.pipeline.events import Row
+from leadsman.redaction import MASK
+from leadsman.telemetry.source import every_signature
+
+RECORDED = [folder for mode in every_mode() for folder in sorted((mode.folder / "recorded").iterdir())]
+
+CLOSED = "[Producer clientId=producer-1] Node {node} disconnected."
+
+Rows = Callable[[Path], list[Row]]
+
+
+def sorted_rows(rows: list[Row]) -> list[str]:
+    return sorted(repr(row._replace(labels=dict(sorted(row.labels.items())))) for row in rows)
+
+
+@pytest.mark.parametrize("capture", RECORDED, ids=lambda path: f"{path.parent.parent.name}-{path.name}")
+def test_a_recorded_capture_says_the_same_at_once_and_one_by_one(
+    capture: Path, rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(alike, "FEW", 0)
+    at_once = rows(capture)
+    monkeypatch.setattr(alike, "FEW", 1 << 40)
+
+    assert sorted_rows(at_once) == sorted_rows(rows(capture))
+
+
+def test_many_lines_are_told_with_their_numbers_times_and_clients(rows: Rows, log_of, tmp_path: Path) -> None:
+    lines = [(second, CLOSED.format(node=second % 3)) for second in range(100)]
+    (tmp_path / "app.log").write_text(log_of(lines).replace("\n", "\r\n"))
+
+    closed = sorted((row for row in rows(tmp_path) if row.name == names.CONNECTION_CLOSED), key=lambda row: row.line)
+
+    assert [row.line for row in closed] == list(range(1, 101))
+    assert [row.labels for row in closed] == [{"node": str(n % 3), "client_id": "producer-1"} for n in range(100)]
+    assert {(row.at or 0) - 1000 * place for place, row in enumerate(closed)} == {closed[0].at}
+    assert [row.text for row in closed] == (tmp_path / "app.log").read_text().splitlines()
+
+
+def test_what_is_told_at_once_is_masked_as_well(rows: Rows, log_of, tmp_path: Path) -> None:
+    secret = "Node 1 disconnected. sasl.password=hunter2"
+    (tmp_path / "app.log").write_text(log_of([*((n, CLOSED.format(node=n)) for n in range(50)), (50, secret)]))
+
+    texts = [str(row.text) for row in rows(tmp_path) if row.name == names.CONNECTION_CLOSED]
+
+    assert len(texts) == 51
+    assert [text for text in texts if "hunter2" in text] == []
+    assert [text for text in texts if MASK in text] != []
+
+
+def test_a_line_with_lines_below_it_is_no_record_of_one_line(rows: Rows, log_of, tmp_path: Path) -> None:
+    record = log_of([(0, CLOSED.format(node=1))]) + "java.io.IOException: No space left on device\n"
+    (tmp_path / "app.log").write_text(record * 50)
+
+    told = rows(tmp_path)
+
+    assert [row.name for row in told].count(names.CONNECTION_CLOSED) == 50
+    assert [row for row in told if row.name == names.ERROR] == []
+
+
+def test_most_signatures_can_be_told_at_once() -> None:
+    assert len(alike.by_themselves()) > len(every_signature()) / 3
