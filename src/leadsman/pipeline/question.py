@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from leadsman.errors import CaptureError
@@ -74,6 +75,7 @@ def _captures(path: str) -> dict[str, Found]:
 def read_small(source: Input) -> Input:
     """Read a small input here and now, while Spark starts: a Python worker takes longer to come up than the reading."""
     if sum(stream.bytes for stream in source.streams) > HERE_BYTES:
+        import_module("pandas")  # PySpark wants it for tasks in Python: a second that passes while Spark starts
         return source
     import pyarrow as pa  # noqa: PLC0415 - in the worker's place, at the worker's time
 
