@@ -21,7 +21,7 @@ from bench.measure import Job, in_turn, machine
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "leadsman" / "bench"
 MEGABYTES = {"smoke": 10, "full": 1600}
 WRITERS = {"smoke": 10, "full": 60}
-WARM_UPS = 3
+WARM_UPS = 6
 """Runs until the JVM's second compiler has done most of its work."""
 
 
