@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from leadsman import redaction
 from leadsman.redaction import MASK, mask, mask_all
 
 SECRETS = [
@@ -77,9 +78,13 @@ def test_masking_keeps_the_number_of_lines(text: str) -> None:
     assert mask(text).count("\n") == text.count("\n")
 
 
-@given(st.lists(st.sampled_from([*SECRETS, *HARMLESS, "", "\u0130 password=hunter2", "two\nlines"])))
-def test_many_at_once_are_masked_as_one_by_one(texts: list[str]) -> None:
-    assert mask_all(texts) == [mask(text) for text in texts]
+@pytest.mark.parametrize("worth", [0, 1 << 40], ids=["with Hyperscan", "without"])
+@given(texts=st.lists(st.sampled_from([*SECRETS, *HARMLESS, "", "\u0130 password=hunter2", "two\nlines"])))
+def test_many_at_once_are_masked_as_one_by_one(worth: int, texts: list[str]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(redaction, "WORTH_HYPERSCAN", worth)
+
+        assert mask_all(texts) == [mask(text) for text in texts]
 
 
 @given(st.text())

@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
 MASK = "[hidden]"
 """What Kafka itself prints for a secret setting."""
@@ -85,16 +85,16 @@ def mask_all(texts: Sequence[str]) -> list[str]:
     return masked
 
 
-def suspects(texts: Sequence[str]) -> Iterable[int]:
-    """Return the index of each text that could hold a secret, some of them more than once."""
+def suspects(texts: Sequence[str]) -> Collection[int]:
+    """Return the index of each text that could hold a secret."""
     joined = "\n".join(texts)
     starts = list(accumulate((len(text) + 1 for text in texts), initial=0))
     if len(joined) >= WORTH_HYPERSCAN and joined.isascii() and (places := _hyperscan()) is not None:
-        return (bisect_right(starts, place) - 1 for place in places(joined.encode()))
+        return {bisect_right(starts, place) - 1 for place in places(joined.encode())}
     lower = joined.lower()
     if len(lower) != len(joined):  # a few letters are longer in lower case, and then places no longer agree
         return range(len(texts))
-    return _suspects(lower, starts)
+    return set(_suspects(lower, starts))
 
 
 def _suspects(lower: str, starts: Sequence[int]) -> Iterator[int]:

@@ -25,7 +25,7 @@ def without_pandas() -> Iterator[None]:
     try:
         yield
     finally:
-        del sys.modules[PANDAS]
+        sys.modules.pop(PANDAS, None)
 
 
 def frame_of(spark: SparkSession, table: pa.Table) -> DataFrame:
