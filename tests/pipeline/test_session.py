@@ -2,14 +2,16 @@
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 
+import psutil
 import pytest
 
 from leadsman.catalogue import Mode
@@ -135,6 +137,23 @@ def test_a_standalone_cluster_finds_what_one_machine_finds(master: str, large: P
 @pytest.mark.spark
 def test_a_connect_server_finds_what_one_machine_finds(connect: str, large: Path, alone: dict[str, object]):
     assert diagnosed(large, "--remote", connect) == alone
+
+
+@pytest.mark.parametrize("later", [0.0, 0.3, 1.2], ids=["JVM", "gateway", "session"])
+def test_a_start_that_is_interrupted_leaves_no_jvm(later: float) -> None:
+    words = [sys.executable, "-m", "leadsman", "diagnose", str(BROKEN)]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        parent = psutil.Process(process.pid)
+        wait_for(lambda: bool(parent.children()), within=MINUTES_2, what="the JVM to be started")
+        (machine,) = parent.children()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(later)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+
+    assert b"interrupted" in errors
+    psutil.wait_procs([machine], timeout=20)
+    assert not machine.is_running()
 
 
 LEAN = """

@@ -193,7 +193,11 @@ def _own_jvm(master: str, settings: Mapping[str, str], wanted: Wanted) -> tuple[
                 archive.unlink(missing_ok=True)
             continue
         with _environment(PYSPARK_GATEWAY_PORT=str(gateway.port), PYSPARK_GATEWAY_SECRET=gateway.secret):
-            return _build(master, settings), gateway.stop
+            try:
+                return _build(master, settings), gateway.stop
+            except BaseException:
+                gateway.stop()
+                raise
     return _build(master, {**settings, "spark.driver.memory": f"{heap_mb}m"}), lambda: None
 
 
