@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from leadsman.errors import LabError
-from leadsman.lab.process import SOURCES, Place, Program, undisturbed
+from leadsman.interrupt import undisturbed
+from leadsman.lab.process import SOURCES, Place, Program
 
 if TYPE_CHECKING:
     from collections.abc import Callable

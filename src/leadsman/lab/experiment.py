@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from leadsman.errors import LabError
-from leadsman.lab.process import undisturbed
+from leadsman.interrupt import undisturbed
 from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from leadsman.errors import LabError
-from leadsman.lab.process import PROGRAMS, Place, Program, undisturbed
+from leadsman.interrupt import undisturbed
+from leadsman.lab.process import PROGRAMS, Place, Program
 from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leadsman.errors import LabError
+from leadsman.interrupt import undisturbed
 from leadsman.lab import kernel
-from leadsman.lab.process import SOURCES, Program, undisturbed
+from leadsman.lab.process import SOURCES, Program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from leadsman.errors import LabError
+from leadsman.interrupt import undisturbed
 from leadsman.lab.node import (
     Broker,
     Kind,
@@ -16,7 +17,7 @@ from leadsman.lab.node import (
     small_settings,
     written,
 )
-from leadsman.lab.process import TOOL_WITHIN, undisturbed
+from leadsman.lab.process import TOOL_WITHIN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 
 from leadsman import jars, java
 from leadsman.errors import BrokerDidNotStart
+from leadsman.interrupt import undisturbed
 from leadsman.lab import metrics
 from leadsman.lab.ports import ADDRESS, free_ports
-from leadsman.lab.process import HERE, Place, Program, undisturbed
+from leadsman.lab.process import HERE, Place, Program
 from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -19,7 +18,7 @@ from leadsman.errors import LabError
 from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 PROGRAMS = Path(__file__).parent / "programs"
 SOURCES = Path(leadsman.__file__).parent.parent
@@ -37,22 +36,6 @@ TOOL_WITHIN = timedelta(seconds=90)
 
 STOPPED_STATES = "Tt"
 """Letters of a stopped process in /proc/PID/stat."""
-
-
-@contextmanager
-def undisturbed() -> Iterator[None]:
-    """Hold a Ctrl-C back for the moment between starting a program and knowing who will stop it."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread is ever interrupted
-        return
-    held: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _frame: held.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-        if held:
-            raise KeyboardInterrupt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leadsman.errors import LabError
+from leadsman.interrupt import undisturbed
 from leadsman.lab import clients
 from leadsman.lab.cluster import ADDRESS, TOOL_WITHIN, Cluster, Plan
 from leadsman.lab.experiment import Experiment, Stage, Variant
@@ -18,7 +19,7 @@ from leadsman.lab.fabric import Fabric
 from leadsman.lab.groups import place
 from leadsman.lab.ledger import Ledger, judge
 from leadsman.lab.network import Forwarder
-from leadsman.lab.process import HERE, undisturbed
+from leadsman.lab.process import HERE
 from leadsman.lab.record import Recorder
 from leadsman.lab.services import Home
 from leadsman.lab.services import harm as harm_of

@@ -10,13 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import signal
 import struct
 import subprocess
 import sys
 import tempfile
-import threading
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from importlib import import_module
@@ -25,11 +22,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leadsman.errors import SparkError
+from leadsman.interrupt import undisturbed
 from leadsman.java import build_of
 from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 OPENED = [
     "java.lang",
@@ -179,7 +177,7 @@ def _started(command: Sequence[str]) -> tuple[subprocess.Popen[bytes], int, str]
 
 def _told(process: subprocess.Popen[bytes], at: Path) -> bytes:
     """Return what the JVM says once its gateway is open."""
-    with _interrupted_later():
+    with undisturbed():
         import_module("pyspark.sql")  # half a second that passes while the JVM starts
     wait_for(
         lambda: at.exists() or process.poll() is not None,
@@ -190,22 +188,6 @@ def _told(process: subprocess.Popen[bytes], at: Path) -> bytes:
     if not at.exists():
         raise SparkError(f"The JVM that Spark runs in ended with code {process.returncode} before it was ready.")
     return at.read_bytes()
-
-
-@contextmanager
-def _interrupted_later() -> Iterator[None]:
-    """Let Ctrl-C wait: an import that it breaks off can keep its lock, and another thread that imports then hangs."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    asked: list[int] = []
-    handler = signal.signal(signal.SIGINT, lambda number, _frame: asked.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler)
-    if asked:
-        raise KeyboardInterrupt
 
 
 def _environment(told: Path) -> dict[str, str]:

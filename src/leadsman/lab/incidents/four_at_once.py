@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leadsman.errors import LabError
+from leadsman.interrupt import undisturbed
 from leadsman.lab import clients, faults, hosts, kernel
 from leadsman.lab.cluster import Cluster, Plan
 from leadsman.lab.experiment import Stage
 from leadsman.lab.fabric import DEVICE, Denied, Fabric, Ways
 from leadsman.lab.groups import leaders, place
 from leadsman.lab.ledger import judge
-from leadsman.lab.process import undisturbed
 from leadsman.lab.record import Recorder
 from leadsman.lab.services import Home, Service
 from leadsman.lab.services import harm as harm_of

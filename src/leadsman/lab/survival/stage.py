@@ -10,11 +10,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from leadsman.interrupt import undisturbed
 from leadsman.lab import clients
 from leadsman.lab.clients import Client, Worker
 from leadsman.lab.cluster import ADDRESS, Cluster, Plan
 from leadsman.lab.network import Forwarder
-from leadsman.lab.process import undisturbed
 from leadsman.lab.programs.survivor import Wish
 
 if TYPE_CHECKING:
