@@ -14,13 +14,13 @@ from account_linking.requester.worker import Outgoing
 from account_linking.tables import flow, maps, translate
 from account_linking.tables.classify import NAMESPACE, uuid5
 from account_linking.tables.flow import Flow
+from account_linking.tables.layout import TABLES, Layout
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from pyspark.sql import Row, SparkSession
-
-    from account_linking.tables.layout import Layout
 
 GOOD = {
     "transaction_id": "t",
@@ -83,6 +83,21 @@ def table(spark: SparkSession, layout: Layout) -> Callable[[str], dict[str, Row]
 @pytest.fixture
 def classes(table: Callable[[str], dict[str, Row]]) -> Callable[[], list[str]]:
     return lambda: [row["class"] for row in table("classified").values()]
+
+
+def test_tables_are_made_where_who_made_them_was_killed_before_the_first_commit(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    log = tmp_path / "tables" / "bronze" / "_delta_log"
+    log.mkdir(parents=True)
+    (log / ".00000000000000000000.json.1.tmp").touch()
+    layout = Layout(str(tmp_path / "tables"))
+
+    layout.create(spark)
+    layout.create(spark)
+
+    kinds = {table: spark.read.format("delta").load(layout.path(table)).dtypes for table in TABLES}
+    assert kinds == {table: list(columns.items()) for table, columns in TABLES.items()}
 
 
 def test_a_row_that_breaks_a_rule_waits_with_its_reason_and_stops_nobody(

@@ -155,9 +155,11 @@ class Layout:
         return f"delta.`{self.path(table)}`"
 
     def create(self, spark: SparkSession) -> None:
-        """Create the tables that are not there yet."""
+        """Create the tables that are not there yet, or not whole: who was killed meanwhile left a log without a commit.
+
+        `create table if not exists` takes a folder that holds anything for a table, and leaves that one as it is.
+        """
         for table, columns in TABLES.items():
             told = ", ".join(f"`{name}` {kind}" for name, kind in columns.items())
-            extra = ", ".join(f"'{name}' = '{value}'" for name, value in PROPERTIES.get(table, {}).items())
-            with_extra = f" tblproperties ({extra})" if extra else ""
-            spark.sql(f"create table if not exists {self.sql(table)} ({told}) using delta{with_extra}")
+            writer = spark.createDataFrame([], told).write.format("delta").options(**PROPERTIES.get(table, {}))
+            writer.mode("ignore").save(self.path(table))
