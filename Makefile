@@ -50,6 +50,7 @@ lab: setup ## The long experiments; writes the tables of docs/clients.md and of 
 	$(BIN)/python -m leadsman.lab.survival
 	$(BIN)/python -m leadsman.lab.survival.reuse
 	$(BIN)/python -m leadsman.lab.freeing
+	$(BIN)/python -m bench.production
 
 bench: setup ## Measure against ripgrep, Polars and DuckDB; writes docs/performance.md and a table of docs/clients.md
 	$(BIN)/python -m bench

@@ -1,0 +1,135 @@
+"""Diagnoses telemetry as production hands it over, and counts how often the verdicts are an expert's: docs/truth.md.
+
+python -m bench.production                          every case, at a test's size; writes docs/truth.md
+python -m bench.production --size medium            50 MB a case; `large`: 1 GB
+python -m bench.production --only ids/              cases whose names begin so; on the screen only
+python -m bench.production --keep FOLDER            keeps captures, and what was said of each as text and JSON
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+from bench.production import catalogue
+from bench.production.case import SEED, Size
+from bench.production.page import write_page
+from bench.production.score import Named, conditions, faults, scored, table, worst
+from rich.console import Console
+
+from leadsman.catalogue import every_mode
+from leadsman.cli.input import zone
+from leadsman.pipeline.diagnose import diagnose
+from leadsman.pipeline.question import Question, look, read_small
+from leadsman.pipeline.session import Wanted, session
+from leadsman.report.console import show
+from leadsman.report.findings_json import dumps
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from bench.production.case import Case
+    from pyspark.sql import SparkSession
+
+    from leadsman.model import Diagnosis
+
+
+TOGETHER = 30
+"""Cases of a test's size that are diagnosed in one Spark job."""
+
+
+def main() -> int:
+    """Write, diagnose, count. Exit code 1 where a verdict is PRESENT that should not be."""
+    arguments = _arguments()
+    size = Size[arguments.size.upper()]
+    cases = [case for case in catalogue.cases() if case.name.startswith(tuple(arguments.only or [""]))]
+    with _folder(arguments.keep) as folder, session(Wanted()) as spark:
+        told = [each for chunk in _chunks(cases, size) for each in _judged(spark, chunk, size, folder=folder)]
+    results = [each for case, diagnoses in told for each in scored(case, _verdicts(diagnoses))]
+    named = [
+        Named(case, frozenset(each.kind for one in diagnoses for each in one.conditions)) for case, diagnoses in told
+    ]
+    print("\n".join([*table(results), "", *faults(results), "", *conditions(named)]))
+    if not arguments.only:
+        write_page(results, named, size=size)
+    return int(any(each.outcome == "false PRESENT" for each in results))
+
+
+def _judged(
+    spark: SparkSession, cases: Sequence[Case], size: Size, *, folder: Path
+) -> list[tuple[Case, list[Diagnosis]]]:
+    """Write some cases, diagnose them in one job, and return what was said of each."""
+    places = {str(_written(case, size, folder)): case for case in cases}
+    started = time.monotonic()
+    source = look(list(places), zone(cases[0].options.get("timezone", "UTC")))
+    diagnoses = diagnose(spark, read_small(source), Question(modes=list(every_mode())))
+    print(f"{len(cases)} cases from {cases[0].name}: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
+    of_case: dict[str, list[Diagnosis]] = defaultdict(list)
+    for each in diagnoses:
+        of_case[next(place for place in places if Path(each.path).is_relative_to(place))].append(each)
+    for place, told in of_case.items():
+        _kept(Path(place), told)
+        if size > Size.TEST:
+            shutil.rmtree(place)
+    return [(case, of_case[place]) for place, case in places.items()]
+
+
+def _verdicts(diagnoses: Sequence[Diagnosis]) -> Mapping[str, str]:
+    modes = {mode for each in diagnoses for mode in each.verdicts}
+    return {mode: worst(str(each.verdicts[mode]) for each in diagnoses) for mode in modes}
+
+
+def _written(case: Case, size: Size, folder: Path) -> Path:
+    place = folder / case.name
+    place.mkdir(parents=True)
+    case.write(place, Random(f"{SEED} {case.name}"), int(size))
+    return place
+
+
+def _kept(place: Path, diagnoses: Sequence[Diagnosis]) -> None:
+    """Write what was said of a case beside it, to be read by eye."""
+    place.with_name(f"{place.name}.findings.json").write_text(dumps(diagnoses) + "\n")
+    with place.with_name(f"{place.name}.findings.txt").open("w") as file:
+        show(diagnoses, Console(file=file, width=120))
+
+
+def _chunks(cases: Sequence[Case], size: Size) -> Iterator[Sequence[Case]]:
+    """Yield cases that can be diagnosed together: of one zone, and so many that they fit into memory."""
+    zones: dict[str, list[Case]] = defaultdict(list)
+    for case in cases:
+        zones[json.dumps(dict(case.options), sort_keys=True)].append(case)
+    together = TOGETHER if size == Size.TEST else 1
+    for members in zones.values():
+        yield from (members[start : start + together] for start in range(0, len(members), together))
+
+
+@contextmanager
+def _folder(keep: str | None) -> Iterator[Path]:
+    if keep is None:
+        with tempfile.TemporaryDirectory(prefix="leadsman-production-") as folder:
+            yield Path(folder)
+    else:
+        shutil.rmtree(keep, ignore_errors=True)
+        Path(keep).mkdir(parents=True)
+        yield Path(keep)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.production", description=__doc__.splitlines()[0])
+    parser.add_argument("--size", choices=[each.name.lower() for each in Size], default="test")
+    parser.add_argument("--only", action="append", metavar="NAME", help="cases whose names begin so; may be repeated")
+    parser.add_argument("--keep", metavar="FOLDER", help="keep captures and findings here; the folder is emptied first")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

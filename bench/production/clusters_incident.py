@@ -1,0 +1,207 @@
+"""A live migration cuts a broker off for minutes; some consumers die of their commits and stay dead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bench.production import clusters_clients as java
+from bench.production import clusters_otherclients as others
+from bench.production import clusters_snapshots as snapshots
+from bench.production.clusters_brokers import Outage, return_leaders, tell_orderly_restart, tell_outage
+from bench.production.clusters_journal import Journal
+from bench.production.clusters_ordinary import write_logs
+from bench.production.clusters_world import Cluster, Service, make_cluster
+from bench.production.clusters_zookeeper import tell_zookeeper_outage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+    from random import Random
+
+LOST = 4  # the broker that is cut off
+BEGIN = 1_795_165_200.0  # 2026-11-20 09:00:00 UTC, where the capture starts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handed:
+    """What of the incident was handed over, and how it went."""
+
+    brokers: bool = True
+    services: bool = True
+    topics: bool = True
+    groups: bool = True
+    cloud: bool = True
+    leaderless: bool = False
+    zookeeper: bool = False
+    deaths: bool = True
+    seconds: float = 190.0
+    fenced_after: float | None = 92.0
+
+
+def write_incident(handed: Handed) -> Callable[[Path, Random, int], None]:
+    def write(folder: Path, random: Random, size: int) -> None:
+        cluster = make_cluster(random, size, name="tern", start=BEGIN, busy_broker=LOST, zookeeper=handed.zookeeper)
+        write_one_incident(folder, random, size, cluster=cluster, handed=handed)
+
+    return write
+
+
+def write_one_incident(folder: Path, random: Random, size: int, *, cluster: Cluster, handed: Handed) -> None:
+    outage = outage_of(cluster, handed)
+    journal = Journal()
+    tell_brokers(cluster, journal, random, outage=outage, handed=handed)
+    dead = tell_clients(cluster, journal, random, outage=outage, deaths=handed.deaths)
+    write_logs(
+        folder, random, cluster=cluster, journal=journal, size=size, brokers=handed.brokers, services=handed.services
+    )
+    write_snapshots(folder, cluster, random, outage=outage, handed=handed, dead=dead)
+    if handed.cloud and handed.zookeeper:
+        snapshots.write_ec2_status(folder, at=outage.start, instance="i-0c9df2a71b5e84d36")
+    elif handed.cloud:
+        seconds = outage.back - outage.start
+        snapshots.write_gce_migration(folder, cluster, broker=LOST, at=outage.start, seconds=seconds)
+
+
+def outage_of(cluster: Cluster, handed: Handed) -> Outage:
+    start = cluster.start + cluster.seconds * 0.41
+    fenced = None if handed.fenced_after is None else start + handed.fenced_after
+    return Outage(broker=LOST, start=start, back=start + handed.seconds, fenced=fenced, orphaned=handed.leaderless)
+
+
+def tell_brokers(cluster: Cluster, journal: Journal, random: Random, *, outage: Outage, handed: Handed) -> None:
+    if handed.zookeeper:
+        tell_zookeeper_outage(cluster, journal, random, outage=outage)
+        return
+    tell_outage(cluster, journal, random, outage=outage)
+    if not outage.orphaned:
+        return_leaders(cluster, journal, random, broker=LOST, at=outage.back + 240)
+
+
+def tell_clients(
+    cluster: Cluster, journal: Journal, random: Random, *, outage: Outage, deaths: bool = True
+) -> set[str]:
+    """Whoever has the coordinator on the lost broker is hit; returns the groups that stay dead."""
+    hit = [s for s in cluster.services if cluster.coordinator(s.group) == outage.broker]
+    well = max(outage.led_again + 0.5, outage.start + 31.5)  # request.timeout.ms is 30 s
+    _lose_fetches(cluster, journal, random, outage=outage)
+    spared = 3  # its consumers commit in the background and heal
+    dead: set[str] = set()
+    for order, service in enumerate(hit):
+        for pod in range(len(service.pods)):
+            if _tell(
+                cluster,
+                journal,
+                random,
+                service=service,
+                pod=pod,
+                outage=outage,
+                well=well,
+                dies=deaths and order != spared,
+            ):
+                dead.add(service.group)
+    return dead
+
+
+def _lose_fetches(cluster: Cluster, journal: Journal, random: Random, *, outage: Outage) -> None:
+    if outage.back - outage.start < 31:  # noqa: PLR2004 # request.timeout.ms is 30 s
+        return
+    for service in cluster.services:
+        well = cluster.coordinator(service.group) != outage.broker
+        for pod in range(len(service.pods)) if well and service.client == "java" else ():
+            others.lose_fetches(journal, random, service=service, pod=pod, outage=outage)
+
+
+def _tell(
+    cluster: Cluster,
+    journal: Journal,
+    random: Random,
+    *,
+    service: Service,
+    pod: int,
+    outage: Outage,
+    well: float,
+    dies: bool,
+) -> bool:
+    long_enough = well - outage.start > 72  # noqa: PLR2004 # 60 s of commit, and the time until the next one
+    if service.client == "java" and dies and long_enough:
+        java.die_of_commit(cluster, journal, random, service=service, pod=pod, outage=outage)
+        return True
+    if service.client == "streams" and dies and long_enough:
+        others.stream_threads_die(cluster, journal, random, service=service, pod=pod, outage=outage)
+        return True
+    heal = HEALERS.get(service.client, java.heal)
+    heal(cluster, journal, random, service=service, pod=pod, outage=outage, well=well)
+    return False
+
+
+HEALERS: dict[str, Callable[..., None]] = {
+    "java": java.heal,
+    "streams": java.be_patient,
+    "streams28": others.stream_threads_heal,
+    "librdkafka": others.librdkafka_waits,
+    "kafka_python": others.python_heals,
+    "aiokafka": others.python_heals,
+}
+
+
+def write_snapshots(
+    folder: Path, cluster: Cluster, random: Random, *, outage: Outage, handed: Handed, dead: set[str]
+) -> None:
+    before, during, after = outage.start - 900, outage.start + 80, outage.back + 1500
+    middle = snapshots.leaderless(LOST) if handed.leaderless else snapshots.unreachable(LOST)
+    if handed.topics:
+        for at, view in ((before, snapshots.all_well), (during, middle), (after, snapshots.all_well)):
+            snapshots.write_topics(folder, cluster, at=at, view=view)
+    if handed.groups:
+        snapshots.write_groups(folder, cluster, random, at=before)
+        for at in (after, after + 1200):
+            snapshots.write_groups(folder, cluster, random, at=at, dead=dead, lagging=at - outage.start)
+    if cluster.controllers and handed.brokers:
+        snapshots.write_quorum(folder, cluster, at=before)
+
+
+def write_five_seconds(folder: Path, random: Random, size: int) -> None:
+    """Half of the services wait 5 s for a commit and try again; the others wait 60 s and die."""
+    cluster = make_cluster(random, size, name="tern", start=BEGIN, busy_broker=LOST)
+    handed, journal = Handed(), Journal()
+    outage = outage_of(cluster, handed)
+    tell_brokers(cluster, journal, random, outage=outage, handed=handed)
+    hit = [s for s in cluster.services if cluster.coordinator(s.group) == LOST and s.client == "java"]
+    dead = {s.group for order, s in enumerate(hit) if order % 2 == 0}
+    for service in hit:
+        for pod in range(len(service.pods)):
+            if service.group in dead:
+                _dies(cluster, journal, random, service=service, pod=pod, outage=outage)
+            else:
+                _retries(cluster, journal, random, service=service, pod=pod, outage=outage)
+    write_logs(folder, random, cluster=cluster, journal=journal, size=size)
+    write_snapshots(folder, cluster, random, outage=outage, handed=handed, dead=dead)
+
+
+def _dies(cluster: Cluster, journal: Journal, random: Random, *, service: Service, pod: int, outage: Outage) -> None:
+    wait = 5000 if pod == 0 else 60000
+    java.die_of_commit(cluster, journal, random, service=service, pod=pod, outage=outage, wait_ms=wait)
+
+
+def _retries(cluster: Cluster, journal: Journal, random: Random, *, service: Service, pod: int, outage: Outage) -> None:
+    well = outage.led_again
+    java.retry_commits(cluster, journal, random, service=service, pod=pod, outage=outage, well=well, wait_ms=5000)
+
+
+def write_two_clusters(folder: Path, random: Random, size: int) -> None:
+    """Two clusters with brokers of the same numbers in one folder; only `heron` had the incident.
+
+    Broker 4 of `plover` was restarted in good order.
+    """
+    hit = make_cluster(random, size // 2, name="heron", start=BEGIN, busy_broker=LOST)
+    well = make_cluster(random, size // 2, name="plover", start=BEGIN)
+    write_one_incident(folder / "heron", random, size // 2, cluster=hit, handed=Handed(cloud=False))
+    journal = Journal()
+    tell_orderly_restart(well, journal, random, broker=LOST, at=well.start + 2400)
+    write_logs(folder / "plover", random, cluster=well, journal=journal, size=size // 2)
+    for cluster in (hit, well):
+        snapshots.write_quorum(folder / cluster.name, cluster, at=BEGIN + 600)
+    snapshots.write_topics(folder / "plover", well, at=BEGIN + 900, view=snapshots.all_well)
+    snapshots.write_groups(folder / "plover", well, random, at=BEGIN + 900)
+    snapshots.write_groups(folder / "plover", well, random, at=well.end - 900)

@@ -1,0 +1,283 @@
+"""Troubles of Kafka's clients that are none of the failure modes, in the words of four clients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from random import Random
+from typing import TYPE_CHECKING
+
+from bench.production import foreign_brokers as brokers
+from bench.production import foreign_refusals as refusals
+from bench.production import foreign_wordings as words
+from bench.production.case import ABSENT, Case
+from bench.production.foreign_brokers import BACK_S, BEGAN_MS, KILLED_MS
+from bench.production.foreign_wordings import JAVA, KAFKA_PYTHON, RAW, RDKAFKA, SARAMA, Words
+from bench.production.serverless_forms import FORMS, WEIGHT, Line, Stream, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+FAMILY = "none of ours"
+ROUNDS = 160
+"""Attempts that one host's log holds."""
+ROUND_BYTES, QUIET_ROUND_BYTES = 600, 210
+
+PYTHON_LEVELS = {"WARN": "WARNING"}
+
+ALWAYS, AT_TIMES, ONCE_AWAY, ONCE_RESTARTED = "always", "at times", "once away", "once restarted"
+"""When the trouble shows: at every attempt, at one in six, while a broker is away, or as the program's own restart."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """What is wrong, in each client's words, and what an expert says of it."""
+
+    name: str
+    why: str
+    said: Mapping[str, Words]
+    when: str = ALWAYS
+    expected: Mapping[str, str] = field(default_factory=dict)
+    conditions: tuple[str, ...] = ()
+    beside: Callable[[Path, Random], None] | None = None
+    scheme: str = ""
+    port: int = 9092
+
+
+TROUBLES = (
+    Trouble(
+        name="advertised-listeners",
+        why="Brokers advertise names that the client cannot resolve, so it never reaches a partition's leader.",
+        said=words.LISTENERS,
+        conditions=("client_never_connected",),
+    ),
+    Trouble(
+        name="internal-address",
+        why="Brokers advertise addresses of their containers' network, which the client cannot reach.",
+        said=words.INTERNAL_ADDRESS,
+        conditions=("client_never_connected",),
+    ),
+    Trouble(
+        name="tls-handshake",
+        why="The client does not trust the authority that signed the brokers' certificate; no handshake succeeds.",
+        said=words.TLS,
+        conditions=("certificate",),
+        scheme="ssl://",
+        port=9093,
+    ),
+    Trouble(
+        name="expired-certificate",
+        why="A certificate expired at midnight and every handshake fails of it.",
+        said=words.EXPIRED_CERTIFICATE,
+        conditions=("certificate",),
+        scheme="ssl://",
+        port=9093,
+    ),
+    Trouble(
+        name="dns",
+        why="The resolver does not answer for the bootstrap servers; no connection was ever tried.",
+        said=words.DNS,
+        conditions=("client_never_connected",),
+    ),
+    Trouble(
+        name="acl-denied",
+        why="Brokers deny writing to one topic by name; entries of other topics are written after gaps of any length.",
+        said=refusals.ACL,
+        when=AT_TIMES,
+        expected={"idle_disconnect": ABSENT},
+        beside=brokers.denied,
+    ),
+    Trouble(
+        name="quota",
+        why="Brokers throttle the client by quota: entries are late while the client is busy, and none fails.",
+        said=refusals.QUOTA,
+        when=AT_TIMES,
+    ),
+    Trouble(
+        name="fenced-producer",
+        why="Two processes share one transactional id and fence each other.",
+        said=refusals.FENCING,
+        when=AT_TIMES,
+    ),
+    Trouble(
+        name="old-epoch",
+        why="A producer's epoch was bumped elsewhere; its next records are refused as of an old epoch.",
+        said=refusals.OLD_EPOCH,
+        when=AT_TIMES,
+    ),
+    Trouble(
+        name="offsets-out-of-range",
+        why="Retention deleted what a slow consumer had not read; its positions are reset to the log's start.",
+        said=refusals.OFFSETS,
+        when=AT_TIMES,
+    ),
+    Trouble(
+        name="disk-full",
+        why="A broker's disk is full: its log directory fails and the broker shuts down, as its log says.",
+        said=refusals.DISK,
+        when=ONCE_AWAY,
+        conditions=("disk_full",),
+        beside=brokers.full_disk,
+    ),
+    Trouble(
+        name="broker-oom-killed",
+        why="The kernel killed a broker for want of memory, as kern.log says; clients are refused for a minute.",
+        said=words.BROKER_GONE,
+        when=ONCE_AWAY,
+        conditions=("oom_killed",),
+        beside=brokers.killed_by_kernel("java", "kafka-2"),
+    ),
+    Trouble(
+        name="client-oom-killed",
+        why="The kernel killed the client's own process for want of memory, and the service manager started it anew.",
+        said=words.STARTED,
+        when=ONCE_RESTARTED,
+        conditions=("oom_killed",),
+        beside=brokers.killed_by_kernel("ledger-writer", "ledger-0"),
+    ),
+    Trouble(
+        name="record-too-large",
+        why="Some records exceed the size limit and are refused; all others are written after gaps of any length.",
+        said=refusals.TOO_LARGE,
+        when=AT_TIMES,
+        expected={"idle_disconnect": ABSENT},
+    ),
+    Trouble(
+        name="sasl-authentication",
+        why="The client's password is wrong; brokers refuse every login.",
+        said=words.SASL,
+        beside=brokers.failed_logins,
+        scheme="sasl_ssl://",
+        port=9096,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """One host's log of one client in trouble."""
+
+    trouble: Trouble
+    client: str
+    random: Random
+
+
+def _lines(host: Host) -> Iterator[Line]:
+    at_ms = BEGAN_MS + host.random.randrange(60_000)
+    for number in range(ROUNDS):
+        yield Line(at_ms, _app_line(host, at_ms, "INFO", f"received batch of {host.random.randrange(1, 40)} entries"))
+        said = list(_round(host, at_ms + 4, number))
+        yield from said
+        at_ms = _next_ms(host, max((line.at_ms for line in said), default=at_ms))
+
+
+def _next_ms(host: Host, at_ms: int) -> int:
+    """The next attempt; where a process is killed, attempts follow within its absence."""
+    next_ms = at_ms + _pause_ms(host.random)
+    once = host.trouble.when in {ONCE_AWAY, ONCE_RESTARTED}
+    if once and at_ms < KILLED_MS <= next_ms:
+        return KILLED_MS + 2_000 + host.random.randrange(9_000)
+    if host.trouble.when == ONCE_AWAY and KILLED_MS <= at_ms < KILLED_MS + BACK_S * 1000:
+        return at_ms + 5_000 + host.random.randrange(7_000)
+    return next_ms
+
+
+def _pause_ms(random: Random) -> int:
+    return int(min(1.5 + random.lognormvariate(3.4, 1.5), 1900) * 1000)
+
+
+def _round(host: Host, at_ms: int, number: int) -> Iterator[Line]:
+    if _is_troubled(host, at_ms, number):
+        fields = _fields(host)
+        for index, (level, logger, text) in enumerate(host.trouble.said[host.client]):
+            time_ms = at_ms + 3 * index
+            yield Line(time_ms, _line(host, time_ms, (level, logger, text.format(**fields))))
+    elif host.trouble.when != ALWAYS:
+        yield Line(at_ms + 7, _app_line(host, at_ms + 7, "INFO", f"wrote entry {host.random.randrange(10**6)} in 6 ms"))
+    elif number % 7 == 1:
+        yield Line(at_ms + 7, _app_line(host, at_ms + 7, "WARN", "entries wait in memory, 212 of 10000"))
+
+
+def _is_troubled(host: Host, at_ms: int, number: int) -> bool:
+    when = host.trouble.when
+    if when == AT_TIMES:
+        return number % 6 == host.random.randrange(6)
+    if when == ONCE_AWAY:
+        return KILLED_MS <= at_ms < KILLED_MS + BACK_S * 1000
+    if when == ONCE_RESTARTED:
+        return number == 0 or KILLED_MS <= at_ms < KILLED_MS + 12_000
+    return True
+
+
+def _fields(host: Host) -> dict[str, str | int]:
+    random = host.random
+    node = 2 if host.trouble.when == ONCE_AWAY else random.randrange(1, 4)
+    return {
+        "node": node,
+        "host": f"b-{node}.ledger.kafka.internal",
+        "ip": f"10.40.{node}.17",
+        "port": host.trouble.port,
+        "scheme": host.trouble.scheme,
+        "state": "connecting",
+        "topic": "ledger.entries",
+        "partition": random.randrange(12),
+        "offset": random.randrange(90_000, 99_999),
+        "entry": random.randrange(10**5, 10**6),
+        "correlation": random.randrange(5, 4000),
+        "late": random.randrange(900, 4000),
+        "large": random.randrange(1_100_000, 4_000_000),
+        "reason": "EOF",
+    }
+
+
+def _line(host: Host, at_ms: int, said: tuple[str, str, str]) -> str:
+    level, logger, text = said
+    if level != RAW:
+        return _app_line(host, at_ms, level, text, logger=logger)
+    if logger == SARAMA:
+        return f"[sarama] {plain(at_ms)[:19].replace('-', '/')} {text}"
+    severity, facility = logger.split("|")
+    return f"%{severity}|{at_ms / 1000:.3f}|{facility}{text}"
+
+
+def _app_line(host: Host, at_ms: int, level: str, text: str, *, logger: str = "") -> str:
+    if host.client == JAVA:
+        return f"{plain(at_ms)} {level:<5} [main] {logger or 'c.f.l.LedgerWriter'} - {text}"
+    if host.client == SARAMA:
+        return f'time="{plain(at_ms)[:19].replace(" ", "T")}Z" level={level.lower()} msg="{text}"'
+    return f"{plain(at_ms)} {PYTHON_LEVELS.get(level, level)} {logger or 'ledger'}: {text}"
+
+
+def _write(folder: Path, random: Random, size: int, *, trouble: Trouble, client: str, form: str) -> None:
+    (folder / "logs").mkdir()
+    round_bytes = ROUND_BYTES if trouble.when == ALWAYS else QUIET_ROUND_BYTES
+    hosts = max(2, int(size / (ROUNDS * round_bytes * WEIGHT.get(form, 1.0))))
+    FORMS[form](folder / "logs", _streams(trouble, client, random, hosts))
+    if trouble.beside:
+        trouble.beside(folder, random)
+
+
+def _streams(trouble: Trouble, client: str, random: Random, hosts: int) -> Iterator[Stream]:
+    for index in range(hosts):
+        host = Host(trouble=trouble, client=client, random=Random(random.getrandbits(64)))
+        yield Stream(f"ledger-{index}", _lines(host))
+
+
+def _case(trouble: Trouble, client: str) -> Case:
+    form = "Docker JSON" if client in {RDKAFKA, SARAMA} else "text"
+    return Case(
+        name=f"foreign/{trouble.name}-{client}",
+        family=FAMILY,
+        form=form,
+        why=trouble.why,
+        expected=trouble.expected,
+        write=partial(_write, trouble=trouble, client=client, form=form),
+        conditions=trouble.conditions,
+    )
+
+
+def cases() -> tuple[Case, ...]:
+    """Each trouble in the words of each client that has it."""
+    clients = (JAVA, RDKAFKA, KAFKA_PYTHON, SARAMA)
+    return tuple(_case(trouble, client) for trouble in TROUBLES for client in clients if client in trouble.said)

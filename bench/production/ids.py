@@ -1,0 +1,15 @@
+"""Telemetry of brokers that hold producer ids: leaks, fleets, bursts and other reasons for a full heap."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bench.production import ids_innocent, ids_leaks
+
+if TYPE_CHECKING:
+    from bench.production.case import Case
+
+
+def cases() -> tuple[Case, ...]:
+    """All cases of the family."""
+    return (*ids_leaks.cases(), *ids_innocent.cases())
