@@ -71,6 +71,11 @@ def knows(program: str, setting: str) -> bool:
     return setting in table()[program]["settings"]
 
 
+def is_default(setting: str, value: str) -> bool:
+    """Tell whether any version of any program does so unless it is told otherwise."""
+    return any(value in now for program in programs() for _, *now in changes(program, setting))
+
+
 def release(version: str) -> str:
     """Return the release that a version is of: 2.8 for 2.8.2. Within one, defaults stay as they are."""
     return ".".join(version.split(".")[:2])

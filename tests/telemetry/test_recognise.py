@@ -1,5 +1,6 @@
 """What no log should be able to do to us: be empty, binary, cut, shuffled, hostile."""
 
+import tracemalloc
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -141,12 +142,40 @@ def test_a_line_of_millions_of_bytes_is_cut_and_not_hung_upon(read):
     assert [len(record.quote) for record in reading.records] == [37, 37, 16 << 20]
 
 
-def test_a_document_larger_than_memory_is_refused():
+def test_a_document_of_any_size_is_read_as_it_comes():
     head = b'{"events":[{"timestamp":1613476800000,"message":"a"}'
     form = recognise(head, zone=UTC, latest=LATEST)
-    blocks = (b',{"timestamp":1613476800000,"message":"%s"}' % (b"x" * (8 << 20)) for _ in range(40))
-
+    event = b',\n{"timestamp":1613476800000,"message":"%s"}' % (b"x" * 1000)
+    blocks = (head if number == 0 else event * 1000 for number in range(60))
     assert isinstance(form, Format)
     assert form.records
-    with pytest.raises(OSError, match="256 MiB"):
-        list(form.records(blocks))
+
+    tracemalloc.start()
+    lines = [record.line for record in form.records(blocks)]
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert lines == list(range(1, 59_002))
+    assert most < 150_000_000
+
+
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_a_document_that_is_cut_off_tells_what_stands_before(size: int):
+    whole = b'[{"time": 1613476800000, "message": "one"},\n{"time": 1613476801000, "message": "t\\u00e4wo'
+    form = recognise(whole, zone=UTC, latest=LATEST)
+    assert isinstance(form, Format)
+    assert form.records
+
+    found = list(form.records(whole[at : at + size] for at in range(0, len(whole), size)))
+
+    assert [(record.line, record.text) for record in found] == [(1, "one")]
+
+
+def test_a_document_whose_first_record_is_larger_than_a_block_is_one():
+    line = b'["1613476800000000000", "%s"],' % (b"x" * 1000)
+    whole = b'{"data": {"resultType": "streams", "result": [{"stream": {"pod": "a"}, "values": [' + line * 5000
+
+    form = recognise(whole, zone=UTC, latest=LATEST)
+
+    assert isinstance(form, Format)
+    assert form.names == ("JSON document",)

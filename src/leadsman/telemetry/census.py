@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 
 TENTHS = 10
 
+BINS = 32
+"""Bins that the ids' times are counted in, at most: 24 hours are told apart by a good hour."""
+
+STRAY = 0.02
+"""Share of ids that may be older than the first bin, and count in it: one ancient id must not blur all others."""
+
 FEW = 10
 """Records. Sequence numbers count an id's records in one partition, from 0; a producer made for one event sends few."""
 
@@ -33,17 +39,21 @@ def summary(
     Times are milliseconds since 1970, `at` that of the census (the newest batch, where it is not known). Where
     `offset_delta` is known, an id is `single` if its last batch was its first, otherwise if it sent one record.
     An id with a coordinator's epoch is transactional. `arrivals` counts ids by the tenth of the time from the oldest
-    last batch to the census in which they sent it.
+    last batch to the census in which they sent it. `single_by_time` counts the ids that are single and not
+    transactional by when they sent: width of a bin in milliseconds, number of the first bin since 1970, counts.
     """
     first_batch = 0 if offset_delta is None else offset_delta
     sent = last_sequence >= 0
+    single = sent & (last_sequence == first_batch)
+    plain = single if coordinator_epoch is None else single & (coordinator_epoch < 0)
     labels = {
-        "single": _count(sent & (last_sequence == first_batch)),
+        "single": _count(single),
         "few": _count(sent & (last_sequence < FEW)),
     }
     if coordinator_epoch is not None:
         labels["transactional"] = _count(coordinator_epoch >= 0)
-    return float(len(last_sequence)), labels | _times(last_timestamp[last_timestamp >= 0], at)
+    labels |= _times(last_timestamp[last_timestamp >= 0], at) | _by_time(last_timestamp[plain & (last_timestamp >= 0)])
+    return float(len(last_sequence)), labels
 
 
 def _times(stamps: NDArray[Any], at: int | None) -> dict[str, str]:
@@ -53,6 +63,19 @@ def _times(stamps: NDArray[Any], at: int | None) -> dict[str, str]:
     until = max(newest, oldest + 1 if at is None else at)
     tenths, _ = np.histogram(stamps, bins=TENTHS, range=(oldest, max(until, oldest + 1)))
     return {"oldest": _iso(oldest), "newest": _iso(newest), "arrivals": ",".join(map(str, tenths))}
+
+
+def _by_time(stamps: NDArray[Any]) -> dict[str, str]:
+    """Return the label `single_by_time`. Its bins are aligned, so that those of several looks and partitions add up."""
+    if not len(stamps):
+        return {}
+    oldest = int(np.quantile(stamps, STRAY))
+    range_ms = max(int(stamps.max()) - oldest, BINS)
+    width = 1 << (range_ms // BINS).bit_length()
+    bins = np.maximum(stamps, oldest) // width
+    first = int(bins.min())
+    counts = np.bincount((bins - first).astype(np.int64))
+    return {"single_by_time": f"{width}:{first}:{','.join(map(str, counts))}"}
 
 
 def _count(chosen: NDArray[Any]) -> str:

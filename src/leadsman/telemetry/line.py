@@ -4,13 +4,41 @@ from __future__ import annotations
 
 import json
 import re
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 LEVEL = r"TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|SEVERE|[tdiwef](?:race|ebug|nfo|arn|rror|atal)"
 LONGEST = 2000  # characters that are looked at: what tells an error's kind stands early
 LONGEST_MESSAGE = 300
 
 EXCEPTION = re.compile(r"(?<![\w.$])((?:[\w$]+\.)*[A-Z][\w$]*(?:Exception|Error))\b(?!Handler)")
+IN_TRACE = re.compile(
+    r"[ \t]*(?:Caused by: |Suppressed: |Exception in thread \"[^\"\n]*\" )?"
+    r"((?:[\w$]+\.)*[A-Z][\w$]*(?:Exception|Error|Interrupt|NoBrokersAvailable))(?::|$)"
+)
+TRACEBACK = "Traceback (most recent call last):"
+WRAPPERS = frozenset(
+    {
+        "CompletionException",
+        "Exception",
+        "ExecutionException",
+        "InvocationTargetException",
+        "IOException",
+        "KafkaException",
+        "KafkaProducerException",
+        "ListenerExecutionFailedException",
+        "RuntimeException",
+        "StreamsException",
+        "UncheckedIOException",
+        "UndeclaredThrowableException",
+    }
+)
+"""Exceptions that only carry another: the cause says more."""
+
+OF_KAFKA = ("org.apache.kafka.", "kafka.errors.", "aiokafka.errors.", "java.lang.OutOfMemoryError")
+LONGEST_KIND = 100
 CODE = re.compile(r"KafkaError\{code=(\w+)")
 # [2021-02-16 12:36:02,123] ERROR message (kafka.server.X)
 BROKER = re.compile(rf"\[[^\]]{{19,40}}\] (?P<level>{LEVEL}) (?P<message>.*?)(?: \((?P<logger>[\w.$-]+)\))?$")
@@ -86,19 +114,39 @@ def _json_text(line: str, keys: str) -> str:
         return found[1]
 
 
-def error_kind(text: str) -> str:
-    """Return what an error is to be counted under: its exception type, else its error code, else its logger.
+def error_kind(lines: Sequence[str]) -> str:
+    """Return what an error is called: its exception, else its error code, else its message without what differs.
 
-    `text` is a record, or the line of it on which the error was found.
+    `lines` are those of one record on which errors were found, the first one first. Of a Java trace the outer
+    exception counts, unless it only wraps its cause; of a Python traceback the last one, which was raised.
     """
-    text = text[:LONGEST]
-    code = CODE.search(text)
+    first = lines[0][:LONGEST]
+    code = CODE.search(first)
     if code:
         return f"KafkaError {code[1]}"
-    found = EXCEPTION.search(text)
-    if found:
-        return found[1]
-    return parts(text).logger or "error"
+    own, below = EXCEPTION.search(first), [found[1] for line in lines[1:] if (found := IN_TRACE.match(line[:LONGEST]))]
+    if below and any(line.startswith(TRACEBACK) or line.endswith(TRACEBACK) for line in lines):
+        return below[-1]
+    outer = own[1] if own else next(iter(below), "")
+    if outer.rpartition(".")[2] in WRAPPERS:
+        return below[-1] if below and below[-1] != outer else _with_message(outer, lines)
+    return outer or normalised(first)[:LONGEST_KIND] or "error"
+
+
+def _with_message(wrapper: str, lines: Sequence[str]) -> str:
+    """Return a general exception with its message: alone it says little."""
+    line = next((line for line in lines if f"{wrapper}: " in line), "")
+    message = normalised(line.partition(f"{wrapper}: ")[2])
+    return f"{wrapper}: {message}"[:LONGEST_KIND] if message else wrapper
+
+
+def named_error(text: str) -> str:
+    """Return the error of a Kafka client that a line names; empty where it names none, or one that says little."""
+    code = CODE.search(text[:LONGEST])
+    if code:
+        return f"KafkaError {code[1]}"
+    found = (each[1] for each in EXCEPTION.finditer(text[:LONGEST]))
+    return next((name for name in found if name.startswith(OF_KAFKA) and name.rpartition(".")[2] not in WRAPPERS), "")
 
 
 def normalised(text: str) -> str:

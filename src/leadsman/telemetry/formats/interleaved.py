@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 COLOUR = rb"(?:\x1b\[[0-9;]*m)?"
 SYSLOG_TIME = rb"(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?|\d{4}-\d\d-\d\dT[\d:.,]+(?:Z|[+-]\d\d:?\d\d))"
+NO_LEVEL = rb"(?!\[?(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|SEVERE)\b)"
+"""`2026-11-16T20:17:00-05:00 INFO handler: text` is no syslog of a host called INFO."""
 MANY = 0.9  # application lines between those of Kafka clients make a file one process's again
 MOST = 0.8
 
@@ -61,7 +63,11 @@ PREFIXES = (
         cut=False,
         alone=True,
     ),
-    Prefix("syslog", re.compile(SYSLOG_TIME + rb" (?P<id>[\w.-]+ [\w.@/-]+\[\d+\]|[\w.-]+ [\w.@/-]+): "), cut=False),
+    Prefix(
+        "syslog",
+        re.compile(SYSLOG_TIME + rb" " + NO_LEVEL + rb"(?P<id>[\w.-]+ [\w.@/-]+\[\d+\]|[\w.-]+ [\w.@/-]+): "),
+        cut=False,
+    ),
     Prefix(
         "syslog",
         re.compile(rb"<\d+>(?:\d )?" + SYSLOG_TIME + rb" (?P<id>[\w.-]+ [\w.@/-]+(?:\[\d+\]| [\w-]+)?):? "),

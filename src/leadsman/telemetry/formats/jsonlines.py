@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
     from leadsman.telemetry.formats.stamps import Stamp
 
+DECODER = json.JSONDecoder(strict=False)
+WAYS_TO_WRITE = ('"{}"'.format, json.JSONEncoder(ensure_ascii=False).encode, json.JSONEncoder().encode)
+"""The usual ones. Another writer may escape a slash."""
+
 STRING = r'"([^"\\]*(?:\\.[^"\\]*)*)"'
 ENOUGH_OF_ALL = 0.5
 
@@ -74,9 +78,11 @@ def raw_span(raw: str, texts: list[str]) -> tuple[int, int]:
 
 
 def _raw_one(raw: str, text: str) -> tuple[int, int] | None:
-    plain = raw.find(f'"{text}"')
-    if plain >= 0:
-        return plain + 1, plain + 1 + len(text)
+    for written in WAYS_TO_WRITE:
+        value = written(text)
+        plain = raw.find(value)
+        if plain >= 0:
+            return plain + 1, plain + len(value) - 1
     for found in re.finditer(STRING, raw):
         if "\\" in found[1] and unescaped(found[1]) == text:
             return found.span(1)
@@ -86,7 +92,7 @@ def _raw_one(raw: str, text: str) -> tuple[int, int] | None:
 def unescaped(raw: str) -> str | None:
     """Decode a JSON string, given what stands between its quotes."""
     try:
-        return str(json.loads(f'"{raw}"', strict=False))
+        return str(DECODER.decode(f'"{raw}"'))
     except ValueError:
         return None
 

@@ -91,7 +91,11 @@ def at_path(record: Mapping[str, Any], path: str) -> Any:  # noqa: ANN401 - JSON
 def text_at(record: Mapping[str, Any], paths: Iterable[str]) -> str | None:
     """Return the first of these that is there and is a text."""
     for path in paths:
-        value = at_path(record, path)
+        value = record.get(path)
+        if value is None:
+            if "." not in path:
+                continue
+            value = at_path(record, path)
         if isinstance(value, str) and value:
             return value
         if isinstance(value, list) and value and all(isinstance(part, int) for part in value):

@@ -31,5 +31,22 @@ SOURCE = Source(
         ),
         Signature(v.ERROR, r"Traceback \(most recent call last\)", names_source=False),
         Signature(v.ERROR, r"%[0-3]\|\d+\.\d+\|(?P<kind>[A-Z]+)\|", names_source=False),
+        # Of librdkafka's lesser levels only what went wrong: warnings of settings are not errors.
+        Signature(
+            v.ERROR,
+            r"%[4-6]\|\d+\.\d+\|(?P<kind>FAIL|ERROR|FETCH|OFFSET|REQTMOUT|SESSTMOUT|COMMITFAIL|UNKTOPIC|TXNERR|FATAL)\|",
+            names_source=False,
+        ),
+        # sarama's errors; its logger knows no levels.
+        Signature(
+            v.ERROR,
+            r"\bkafka(?: server: [A-Z]|: (?:error|client has|insufficient|invalid|broker) )",
+            names_source=False,
+        ),
+        Signature(
+            v.ERROR,
+            r"Error while fetching metadata with correlation id \d+ : \{[^\n}]{1,300}=(?P<kind>[A-Z_]{4,60})\}",
+            names_source=False,
+        ),
     ),
 )

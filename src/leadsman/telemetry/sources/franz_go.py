@@ -17,6 +17,9 @@ SOURCE = Source(
         Signature(v.CONNECTION_LOST, r"the broker connection has died and the request will be retried"),
         Signature(v.CONNECTION_REFUSED, r"unable to open connection to broker[^\n]{0,300}connection refused"),
         Signature(v.CONNECTION_SETUP_TIMED_OUT, r"unable to open connection to broker[^\n]{0,300}i/o timeout"),
+        Signature(
+            v.NAME_UNRESOLVED, r"unable to open connection to broker[^\n]{0,300}no such host", names_source=False
+        ),
         Signature(v.RECORD_EXPIRED, r"records have timed out before they were able to be produced"),
         Signature(v.RECORD_FAILED, r"record failed after being retried too many times"),
         Signature(v.AUTHENTICATION_FAILED, r"unable to initialize sasl"),

@@ -57,8 +57,49 @@ CONNECTIONS = (
     Signature(v.AUTHENTICATION_FAILED, r"errors\.(?P<error>S(?:asl|sl)AuthenticationException): ", names_source=False),
 )
 
+BOOTSTRAP = (
+    Signature(
+        v.BOOTSTRAP_FAILED,
+        r"Bootstrap broker (?P<address>[^ \n]+) \(id: -\d+ rack: [^)\n]{0,80}\) disconnected",
+        labels={"reason": "disconnected"},
+        names_source=False,
+    ),
+    Signature(
+        v.BOOTSTRAP_FAILED,
+        r"No resolvable bootstrap urls given in bootstrap\.servers",
+        labels={"reason": "no_addresses"},
+        names_source=False,
+    ),
+    Signature(
+        v.NAME_UNRESOLVED, r"Couldn't resolve server (?P<address>[^ \n]+) from bootstrap\.servers", names_source=False
+    ),
+    Signature(
+        v.CONNECTION_FAILED,
+        r"Error connecting to node (?P<address>[^ \n]+) \(id: (?P<node>-?\d+) rack: ",
+        names_source=False,
+    ),
+    Signature(
+        v.NAME_UNRESOLVED,
+        r"java\.net\.UnknownHostException: ",
+        within={"(id: -": {"node": "bootstrap"}, "Error connecting to node ": {"node": "advertised"}},
+        names_source=False,
+    ),
+    Signature(
+        v.AUTHORIZATION_FAILED,
+        r"errors\.(?P<resource>Topic|Group|Cluster|TransactionalId|DelegationToken)AuthorizationException",
+        names_source=False,
+    ),
+    Signature(v.AUTHORIZATION_FAILED, r"[^:] Not authorized to access (?P<resource>topic|group)", names_source=False),
+)
+
 RECORDS = (
     Signature(v.RECORD_FAILED, rf"{NOT_DUE_TO}{NETWORK_EXCEPTION}", labels={"error": "NETWORK_EXCEPTION"}),
+    Signature(  # as JSON encoders write an exception: class and message apart
+        v.RECORD_FAILED,
+        r"errors\.NetworkException\\?\",[^\n]{0,80}\"(?:The server disconnected before a response was received|"
+        r"Disconnected from node (?P<node>-?\d+)\b)",
+        labels={"error": "NETWORK_EXCEPTION"},
+    ),
     Signature(
         v.RECORD_FAILED,
         r"Topic (?P<topic>[\w.-]+) not present in metadata after (?P<value>\d+) ms",
@@ -83,11 +124,35 @@ RECORDS = (
     ),
 )
 
+TRANSACTIONS = (
+    Signature(
+        v.PRODUCER_FENCED,
+        r"transactionalId=(?P<transactional_id>[^\]\n]{1,200})\][^\n]{0,200}errors\.ProducerFencedException\b",
+    ),
+    Signature(v.PRODUCER_FENCED, rf"{NOT_DUE_TO}org\.apache\.kafka\.common\.errors\.ProducerFencedException\b"),
+    Signature(
+        v.CLIENT_THROTTLED,
+        r"(?:produce|fetch)-throttle-time-(?:max|avg)[^\n\d]{1,9}(?P<value>[1-9]\d{0,8})\b",
+        scale=0.001,
+        names_source=False,
+    ),
+)
+
 PARTITIONS = (
     Signature(v.NOT_LEADER, r"NOT_LEADER_(?:OR_FOLLOWER|FOR_PARTITION)", names_source=False),
     Signature(v.NOT_LEADER, r"NotLeader(?:OrFollower|ForPartition)Exception", names_source=False),
     Signature(v.LEADER_NOT_AVAILABLE, r"(?:(?P<topic>[\w.-]{1,249})=)?\bLEADER_NOT_AVAILABLE", names_source=False),
     Signature(v.LEADER_NOT_AVAILABLE, r"There is no leader for this topic-partition", names_source=False),
+)
+
+POSITIONS = (
+    Signature(v.OFFSET_RESET, rf"Resetting offset for partition {PARTITION} to (?:position|offset) "),
+    Signature(
+        v.OFFSET_OUT_OF_RANGE,
+        rf"(?:Fetch position [^\n]{{1,400}}|Fetch offset \d+) is out of range for partition {PARTITION}, ",
+    ),
+    Signature(v.OFFSET_OUT_OF_RANGE, r"OffsetOutOfRangeException: ", names_source=False),
+    Signature(v.POLL_INTERVAL_EXCEEDED, r"consumer poll timeout has expired\. This means the time between"),
 )
 
 GROUPS = (
@@ -147,5 +212,5 @@ SOURCE = Source(
     "java_client",
     "Java client",
     "client",
-    (*CONNECTIONS, *RECORDS, *PARTITIONS, *GROUPS, *STARTS),
+    (*CONNECTIONS, *BOOTSTRAP, *RECORDS, *TRANSACTIONS, *PARTITIONS, *POSITIONS, *GROUPS, *STARTS),
 )

@@ -40,6 +40,19 @@ CONNECTIONS = (
         r"Connection attempt to <BrokerConnection node_id=(?P<node>[\w-]+) [^\n]{0,160} timed out",
     ),
     Signature(v.CONNECTION_SETUP_TIMED_OUT, r"Connection failed: [^\n]{0,80}[Tt]imed out"),
+    Signature(
+        v.BOOTSTRAP_FAILED,
+        r"errors\.NoBrokersAvailable|NoBrokersAvailable: NoBrokersAvailable|Unable to bootstrap from \[",
+        labels={"reason": "no_brokers"},
+        names_source=False,
+    ),
+    Signature(v.NAME_UNRESOLVED, r"DNS lookup failed for (?P<address>[^ \n,]+)[ ,:]", names_source=False),
+    Signature(
+        v.AUTHORIZATION_FAILED,
+        r"(?P<resource>Topic|Group|Cluster|TransactionalId)AuthorizationFailedError",
+        names_source=False,
+    ),
+    Signature(v.OFFSET_OUT_OF_RANGE, rf"Fetch offset \d+ is out of range for topic-partition {PARTITION}"),
     Signature(v.AUTHENTICATION_FAILED, r"SaslAuthenticationFailed(?:Error)?: "),
     Signature(v.AUTHENTICATION_FAILED, r"SaslHandshake failed: "),
 )
@@ -73,6 +86,14 @@ REQUESTS = (
         r"kafka\.errors\.(?P<error>KafkaConnectionError|KafkaTimeoutError|RequestTimedOutError|NodeNotReadyError): ",
         names_source=False,
     ),
+    # The same as AWS Lambda's JSON log format writes it.
+    Signature(
+        v.RECORD_FAILED,
+        r"\"errorType\": ?\"(?P<error>KafkaConnectionError|KafkaTimeoutError|RequestTimedOutError|NodeNotReadyError)\"",
+        names_source=False,
+    ),
+    Signature(v.PRODUCER_FENCED, r"errors\.ProducerFenced(?:Error)?\b", names_source=False),
+    Signature(v.CLIENT_THROTTLED, r"[Tt]hrottled by (?:the )?(?:quota|broker)\b", names_source=False),
     Signature(v.NOT_LEADER, r"NotLeaderForPartitionError", names_source=False),
     Signature(v.LEADER_NOT_AVAILABLE, r"LeaderNotAvailableError", names_source=False),
 )

@@ -19,6 +19,17 @@ SOURCE = Source(
             r"\[Connection\] Connection error: connect ECONNREFUSED(?: (?P<address>[\w.-]+:\d+)\b)?",
         ),
         Signature(v.CONNECTION_SETUP_TIMED_OUT, r"\[Connection\] Connection (?:timeout|error: connect ETIMEDOUT)"),
+        Signature(
+            v.NAME_UNRESOLVED,
+            r"\[Connection\] Connection error: getaddrinfo (?:ENOTFOUND|EAI_AGAIN) (?P<address>[\w.-]+)\"",
+            names_source=False,
+        ),
+        Signature(
+            v.BOOTSTRAP_FAILED,
+            r"\[BrokerPool\] Failed to connect to (?:seed )?broker",
+            labels={"reason": "disconnected"},
+            names_source=False,
+        ),
         Signature(v.REQUEST_TIMED_OUT, r"Request (?P<api>\w+)\(key: \d+, version: \d+\) timed out"),
         Signature(
             v.PRODUCE_RETRIED,

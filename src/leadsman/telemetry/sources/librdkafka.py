@@ -43,6 +43,20 @@ CONNECTIONS = (
         r"Connection setup timed out in state (?P<state>[A-Z_]+) \(after (?P<value>\d+)ms",
         scale=0.001,
     ),
+    Signature(
+        v.CONNECTION_FAILED,
+        rf"{BROKER}Connect to ipv[46]#(?P<address>[^ \n]+) failed: "
+        r"(?P<error>(?:Network|Host) (?:is )?(?:unreachable|down)|Permission denied|Cannot assign requested address)",
+        names_source=False,
+    ),
+    Signature(v.NAME_UNRESOLVED, rf"{BROKER}Failed to resolve '(?P<address>[^'\n]+)': ", names_source=False),
+    Signature(
+        v.BOOTSTRAP_FAILED,
+        r"(?:\d+/\d+ brokers are down|Local: All broker connections are down|code=_ALL_BROKERS_DOWN)",
+        labels={"reason": "no_brokers"},
+        names_source=False,
+    ),
+    Signature(v.AUTHORIZATION_FAILED, r"Broker: (?P<resource>Topic|Group|Cluster) authorization failed"),
     Signature(v.CONNECTION_LOST, r"Local: Broker transport failure", labels={"error": "_TRANSPORT"}),
     Signature(v.CONNECTION_LOST, r"Broker: Broker disconnected before response received"),
     Signature(v.AUTHENTICATION_FAILED, r"SASL authentication (?:error|failure): "),
@@ -73,6 +87,20 @@ REQUESTS = (
     Signature(
         v.RECORD_FAILED,
         r"KafkaError\{code=(?P<error>_TRANSPORT),val=-195,str=\\?\"Local: Broker transport failure",
+    ),
+    Signature(v.POLL_INTERVAL_EXCEEDED, r"Application maximum poll interval \(\d+ms\) exceeded by"),
+    Signature(v.POLL_INTERVAL_EXCEEDED, r"code=_MAX_POLL_EXCEEDED"),
+    Signature(
+        v.OFFSET_OUT_OF_RANGE,
+        r"(?P<topic>[\w.-]{1,249}) \[(?P<partition>\d+)\]: [^\n]{0,300}Broker: Offset out of range",
+    ),
+    Signature(v.PRODUCER_FENCED, r"\|TXNERR\|[^\n]{0,300}\(_FENCED\)"),
+    Signature(v.PRODUCER_FENCED, r"[Dd]eliver[^\n]{0,120}code=_FENCED\b"),
+    Signature(
+        v.CLIENT_THROTTLED,
+        r"\bbroker [^\n]{1,200} throttled (?:us |the client )?for (?P<value>[1-9]\d{0,7}) ?ms\b",
+        scale=0.001,
+        names_source=False,
     ),
     Signature(v.NOT_LEADER, r"Broker: Not leader for partition"),
     Signature(v.LEADER_NOT_AVAILABLE, r"Broker: Leader not available"),

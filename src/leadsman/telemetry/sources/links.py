@@ -1,4 +1,4 @@
-"""A host's interfaces: `ip address`, `ip -d link`."""
+"""A host's interfaces: `ip address`, `ip -d link`, `ip -br link`, `ip -br address`."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 LINK = re.compile(r"\d+: ([^:@\s]+)[^<]*<[^>]*>.*\bmtu (\d+)")
 ETHER = re.compile(r"\s+link/(\w+) (\S+)")
+BRIEF = re.compile(r"(?!lo\s)([^@\s]+)(?:@\S+)?\s+(?:UP|DOWN|UNKNOWN|DORMANT|LOWERLAYERDOWN)\s+(\S.*)")
 INET = re.compile(r"\s+inet6? ([0-9a-fA-F.:]+)")
 
 
@@ -33,6 +34,18 @@ def facts(blocks: Iterable[bytes], _about: About) -> Iterator[Facts]:
                 yield fact(v.LINK_SEEN, number, line, None, device=device, mac=own, mtu=mtu)
         elif (found := INET.match(line)) and (plain := address(found[1])):
             yield fact(v.LINK_SEEN, number, line, None, device=device, mac=own, mtu=mtu, address=plain)
+        elif found := BRIEF.match(line):
+            yield from _brief(number, line, found[1], found[2].split())
+
+
+def _brief(number: int, line: str, device: str, words: list[str]) -> Iterator[Facts]:
+    """Tell a row of `ip -br link`, which has the MAC, or of `ip -br address`, which has the addresses."""
+    if own := mac(words[0]):
+        yield fact(v.LINK_SEEN, number, line, None, device=device, mac=own)
+        return
+    for word in words:
+        if plain := address(word.partition("/")[0]):
+            yield fact(v.LINK_SEEN, number, line, None, device=device, address=plain)
 
 
 SOURCE = Source(
@@ -40,6 +53,11 @@ SOURCE = Source(
     "Interfaces",
     "state",
     reading=Reading(
-        tells=told_by(r"\d+: [^:\s]+: <[A-Z_,0-9-]*> mtu \d+"), facts=facts, reports=frozenset({v.LINK_SEEN})
+        tells=told_by(
+            r"\d+: [^:\s]+: <[A-Z_,0-9-]*> mtu \d+|"
+            r"\S+ +(?:UP|DOWN|UNKNOWN) +(?:(?:[0-9a-f]{2}:){5}[0-9a-f]{2} <|[0-9a-f.:]+/\d+ )",
+        ),
+        facts=facts,
+        reports=frozenset({v.LINK_SEEN}),
     ),
 )

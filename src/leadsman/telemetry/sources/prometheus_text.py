@@ -46,10 +46,10 @@ def _tells(head: bytes) -> bool:
     return any(COMMENT.match(line) for line in lines) or (bool(lines) and all(map(LABELLED.match, lines[:5])))
 
 
-def _facts(blocks: Iterable[bytes], about: About) -> Iterator[Facts]:  # noqa: ARG001 - a reading's signature
+def _facts(blocks: Iterable[bytes], about: About) -> Iterator[Facts]:
     for found in matches(LINE, blocks):
         for _, group in groupby(_samples(found), key=lambda sample: sample.alike):
-            yield from _alike(list(group))
+            yield from _alike(list(group), about.at)
 
 
 def _samples(found: Matches) -> Iterator[_Sample]:
@@ -62,8 +62,10 @@ def _samples(found: Matches) -> Iterator[_Sample]:
             yield _Sample(metric, told, number, int(at) if at else None, line, text)
 
 
-def _alike(samples: list[_Sample]) -> Iterator[Facts]:
+def _alike(samples: list[_Sample], scraped: int | None) -> Iterator[Facts]:
+    """Yield samples of one metric. Exporters write a time beside some samples only: the others are of the scrape's."""
     first = samples[0]
+    timed = any(each.at is not None for each in samples)
     columns = {"metric": [first.metric] * len(samples)}
     columns |= {name: [each.labels[index][1] for each in samples] for index, (name, _) in enumerate(first.labels)}
     facts = Facts(
@@ -72,7 +74,7 @@ def _alike(samples: list[_Sample]) -> Iterator[Facts]:
         texts=[each.text for each in samples],
         values=[each.value for each in samples],
         labels=columns,
-        at=[each.at for each in samples] if all(each.at is not None for each in samples) else None,
+        at=[scraped if each.at is None else each.at for each in samples] if timed else None,
     )
     yield from told(facts)
 

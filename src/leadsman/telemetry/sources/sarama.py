@@ -15,6 +15,7 @@ SOURCE = Source(
     (
         Signature(v.CONNECTION_LOST, CLOSING + GONE, labels={"api": "PRODUCE"}),
         Signature(v.REQUEST_TIMED_OUT, CLOSING + r"[^\n]{0,160}i/o timeout", labels={"api": "PRODUCE"}),
+        Signature(v.CONNECTION_FAILED, CLOSING + r"dial tcp: lookup "),
         Signature(v.CONNECTION_LOST, r"kafka server: The server disconnected before a response was received"),
         Signature(v.CONNECTION_LOST, rf"kafka: [Ff]ailed to produce message[^\n]{{0,200}}: {GONE}"),
         Signature(v.RECORD_FAILED, r"kafka: [Ff]ailed to (?:produce message|deliver \d+ messages)"),
@@ -29,6 +30,21 @@ SOURCE = Source(
         Signature(
             v.CONNECTION_SETUP_TIMED_OUT, r"Failed to connect to broker (?P<address>[^ \n]+): [^\n]{0,160}i/o timeout"
         ),
+        Signature(
+            v.BOOTSTRAP_FAILED,
+            r"client has run out of available brokers to talk to",
+            labels={"reason": "no_brokers"},
+            names_source=False,
+        ),
+        Signature(
+            v.NAME_UNRESOLVED,
+            r"Failed to connect to broker (?P<address>[^ \n]+): [^\n]{0,160}no such host",
+            names_source=False,
+        ),
+        Signature(
+            v.AUTHORIZATION_FAILED, r"kafka server: The client is not authorized to access this (?P<resource>\w+)\b"
+        ),
+        Signature(v.OFFSET_OUT_OF_RANGE, r"kafka server: The requested offset is outside the range of offsets"),
         Signature(v.AUTHENTICATION_FAILED, r"kafka server: SASL Authentication failed|due to SASL v\d auth error"),
         Signature(v.NOT_LEADER, r"kafka server: Tried to send a message to a replica that is not the leader"),
         Signature(v.LEADER_NOT_AVAILABLE, r"kafka server: In the middle of a leadership election"),
