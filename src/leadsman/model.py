@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
+    from leadsman.condition import Condition
+
 EVERY_SUBJECT = "*"
 """Subject of an observation that holds for the whole capture."""
 
@@ -98,11 +100,18 @@ class Rival:
 
 @dataclass(frozen=True, slots=True)
 class Cure:
-    """One thing to do about it: what, why, and settings to copy."""
+    """One thing to do about it: what, why, and settings to copy.
+
+    `measured` is a template that takes the place of `settings` in a finding that has its figures. A cure of brokers
+    `since_version` or `before_version` is left out of a finding that knows another version.
+    """
 
     title: str
     why: str
     settings: str = ""
+    measured: str | tuple[str, ...] = ""
+    since_version: str = ""
+    before_version: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +161,9 @@ class FailureMode:
     `panels` are drawn on the page, as values over time: those that were green, and those that would have told.
     `matrix` says what the cells are that the detector returns, where it returns any.
     `onset` is the link that says when it began: what changed around that time becomes part of the finding.
+    `headline` is the title with figures, of a finding that has them; `title` is that of all others.
+    `do_now` are steps for the next minutes, each a template that is left out where a figure of it is missing; `impact`
+    says what was lost or delayed, for how long, and how urgent it is. Both know `services`: who is harmed, by name.
     """
 
     title: str
@@ -173,8 +185,13 @@ class FailureMode:
     settings: tuple[tuple[str, str], ...] = ()
     """Programs and settings of `defaults.py` whose defaults bear on it: the page's table."""
     onset: str = ""
+    symptom: str = ""
+    """The link that shows that the mode's symptom was seen: the last one, where none is named."""
     story: tuple[str, ...] = ()
     panels: tuple[Panel, ...] = ()
+    headline: Words = ()
+    do_now: tuple[str | tuple[str, ...], ...] = ()
+    impact: Words = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -301,6 +318,8 @@ class Changes:
     changes: tuple[Change, ...]
     compared: tuple[str, ...]
     unseen: tuple[tuple[str, bool, bool], ...]
+    uncollected: tuple[tuple[str, int], ...] = ()
+    """How many things of a kind stood in lists before that were not had after: whether they are gone is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -326,6 +345,9 @@ class Finding:
     chain: tuple[LinkFinding, ...] = ()
     rivals: tuple[RivalFinding, ...] = ()
     cure: tuple[Cure, ...] = ()
+    do_now: tuple[str, ...] = ()
+    """Steps for the next minutes, filled in from the finding."""
+    impact: str = ""
     next: str = ""
     points: tuple[Point, ...] = ()
     panels: tuple[Panel, ...] = ()
@@ -337,7 +359,10 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorGroup:
-    """Errors of one kind with one message, numbers and names in it blanked out."""
+    """Errors of one kind with one message, numbers and names in it blanked out.
+
+    `severity` is one of `pipeline.severity`; `novel`: none was seen before the incident.
+    """
 
     kind: str
     count: int
@@ -345,6 +370,8 @@ class ErrorGroup:
     first: datetime | None = None
     last: datetime | None = None
     why: str = ""
+    severity: str = ""
+    novel: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,6 +402,7 @@ class Diagnosis:
     verdicts: Mapping[str, Verdict]
     cluster: str | None = None
     findings: tuple[Finding, ...] = ()
+    conditions: tuple[Condition, ...] = ()
     unexplained: tuple[ErrorGroup, ...] = ()
     benign: tuple[ErrorGroup, ...] = ()
     since: datetime | None = None

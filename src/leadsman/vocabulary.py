@@ -8,7 +8,15 @@ CONNECTION_RESET = "connection.reset"
 CONNECTION_CLOSED = "connection.closed"
 CONNECTION_REFUSED = "connection.refused"
 CONNECTION_SETUP_TIMED_OUT = "connection.setup_timed_out"
+CONNECTION_FAILED = "connection.failed"
+BOOTSTRAP_FAILED = "bootstrap.failed"
+NAME_UNRESOLVED = "name.unresolved"
 AUTHENTICATION_FAILED = "authentication.failed"
+AUTHORIZATION_FAILED = "authorization.failed"
+CLIENT_THROTTLED = "client.throttled"
+PRODUCER_FENCED = "producer.fenced"
+CERTIFICATE_REJECTED = "certificate.rejected"
+TLS_FAILED = "tls.failed"
 
 # What became of its requests and records.
 REQUEST_TIMED_OUT = "request.timed_out"
@@ -23,6 +31,9 @@ COMMIT_FAILED = "commit.failed"
 COMMIT_TIMED_OUT = "commit.timed_out"
 CONSUMER_JOINED = "consumer.joined"
 CONSUMER_ENDED = "consumer.ended"
+POLL_INTERVAL_EXCEEDED = "poll_interval.exceeded"
+OFFSET_RESET = "offset.reset"
+OFFSET_OUT_OF_RANGE = "offset.out_of_range"
 
 # What the client's process says about itself.
 CLIENT_STARTED = "client.started"
@@ -32,6 +43,7 @@ INVOCATION_ENDED = "invocation.ended"
 INVOCATION_TIMED_OUT = "invocation.timed_out"
 
 # What brokers say.
+BROKER_STARTING = "broker.starting"
 BROKER_STARTED = "broker.started"
 BROKER_STOPPING = "broker.stopping"
 PRODUCER_ID_TAKEN = "producer_id.taken"
@@ -41,13 +53,21 @@ SESSION_EXPIRED = "session.expired"
 LEADERS_MOVED = "leaders.moved"
 PREFERRED_ELECTION = "leaders.preferred"
 CONTROLLER_ELECTED = "controller.elected"
+PARTITION_OFFLINE = "partition.offline"
+PARTITION_ONLINE = "partition.online"
+UNCLEAN_ELECTION = "leader.unclean_election"
+CONTROLLER_SEEN = "controller.seen"
 ISR_SHRUNK = "isr.shrunk"
+ISR_UPDATED = "isr.updated"
+LOG_DIR_FAILED = "log_dir.failed"
 WRITE_REFUSED = "write.refused"
 
 # What hosts and clouds say.
 HOST_MAINTENANCE = "host.maintenance"
 CLOCK_JUMPED = "clock.jumped"
 HOST_STOLEN = "host.stolen"
+PROCESS_KILLED = "process.killed"
+DISK_FULL = "disk.full"
 
 # What was configured.
 SETTING = "setting"
@@ -64,6 +84,9 @@ LOG_SIZE = "log.size"
 GC_PAUSED = "gc.paused"
 MEMORY_EXHAUSTED = "memory.exhausted"
 HEAP_DUMPED = "heap.dumped"
+
+# What other runtimes say about theirs.
+RUNTIME_OUT_OF_MEMORY = "runtime.out_of_memory"
 
 # How a cluster stands at one moment.
 BROKER_SEEN = "broker.seen"
@@ -118,16 +141,36 @@ LIFE = (
     WORKER_STARTED,
     INVOCATION_STARTED,
     INVOCATION_ENDED,
+    BROKER_STARTING,
     BROKER_STARTED,
     BROKER_STOPPING,
     PRODUCER_ID_TAKEN,
     BROKER_UNFENCED,
+    PARTITION_ONLINE,
+    ISR_UPDATED,
+    OFFSET_RESET,
     COORDINATOR_FOUND,
     CONSUMER_JOINED,
     CONTROLLER_ELECTED,
+    CONTROLLER_SEEN,
     PREFERRED_ELECTION,
 )
 """Names that tell of ordinary life and of no error."""
+
+CONSUMER, PRODUCER_IDS = "consumer", "producer_ids"
+
+SHOWS = {
+    COORDINATOR_FOUND: CONSUMER,
+    COORDINATOR_LOST: CONSUMER,
+    CONSUMER_JOINED: CONSUMER,
+    CONSUMER_ENDED: CONSUMER,
+    COMMIT_FAILED: CONSUMER,
+    COMMIT_TIMED_OUT: CONSUMER,
+    PRODUCERS_COUNTED: PRODUCER_IDS,
+    MEMORY_EXHAUSTED: PRODUCER_IDS,
+}
+"""What a log is known to tell of, because it holds such a line: a client's log need not be a consumer's, and a broker's
+need not say how many ids it holds. Beside sources, these are what a mode's `symptom_sources` can name."""
 
 VOCABULARY = {
     CONNECTION_LOST: "A request was under way on a connection that turned out to be gone.",
@@ -136,6 +179,22 @@ VOCABULARY = {
     CONNECTION_REFUSED: "Nothing listened at the address of a broker.",
     CONNECTION_SETUP_TIMED_OUT: "A connection was not established in time.",
     AUTHENTICATION_FAILED: "A broker did not accept the client's credentials or certificate.",
+    CONNECTION_FAILED: "A connection could not be opened, neither refused nor timed out. Labels: address.",
+    BOOTSTRAP_FAILED: (
+        "A client reached none of its bootstrap servers, or lost all brokers. Labels: address, reason (disconnected, "
+        "no_addresses, no_brokers)."
+    ),
+    NAME_UNRESOLVED: "The name of a broker could not be resolved to an address. Labels: address.",
+    AUTHORIZATION_FAILED: (
+        "A broker refused a client what its principal may not do. Labels: resource, name, operation, principal."
+    ),
+    CLIENT_THROTTLED: "A broker delayed a client that is above its quota. Value: seconds.",
+    PRODUCER_FENCED: "A newer producer with the same transactional.id took over. Labels: transactional_id.",
+    CERTIFICATE_REJECTED: (
+        "A TLS certificate was not accepted. Labels: reason (expired, early, presented_expired, untrusted, hostname), "
+        "expired_at."
+    ),
+    TLS_FAILED: "A TLS handshake failed, mostly because of a certificate.",
     REQUEST_TIMED_OUT: "A request was sent and no answer came in time.",
     PRODUCE_RETRIED: "A produce request failed and is sent again: the record is delayed, not lost.",
     RECORD_FAILED: "The application was told that a record was not delivered.",
@@ -148,11 +207,15 @@ VOCABULARY = {
     COMMIT_TIMED_OUT: "A consumer gave a commit up: nobody took it in time. Value: its patience in seconds.",
     CONSUMER_JOINED: "A consumer became a member of its group. Labels: generation.",
     CONSUMER_ENDED: "A consumer, or a thread of Kafka Streams, ended. Labels: thread, how (thread, all, closed).",
+    POLL_INTERVAL_EXCEEDED: "A consumer did not poll for longer than max.poll.interval.ms and left its group.",
+    OFFSET_RESET: "A consumer took its position from auto.offset.reset. Labels: topic, partition.",
+    OFFSET_OUT_OF_RANGE: "A consumer's position was no longer in the log. Labels: topic, partition.",
     CLIENT_STARTED: "A Kafka client was created.",
     WORKER_STARTED: "A serverless worker's process was created: a cold start.",
     INVOCATION_STARTED: "A serverless worker was handed an event.",
     INVOCATION_ENDED: "A serverless worker finished an event; its process may be frozen until the next.",
     INVOCATION_TIMED_OUT: "A serverless worker was killed in the middle of an event.",
+    BROKER_STARTING: "A broker's process began to start.",
     BROKER_STARTED: "A broker finished its start-up.",
     BROKER_STOPPING: "A broker began to shut down.",
     PRODUCER_ID_TAKEN: "A producer was given an id. Labels: id, epoch, client_id, host.",
@@ -168,8 +231,20 @@ VOCABULARY = {
     LEADERS_MOVED: "The controller gave partitions other leaders. Value: how many.",
     PREFERRED_ELECTION: "Partitions are led by their preferred replica again.",
     CONTROLLER_ELECTED: "A node became the controller. Labels: node.",
+    CONTROLLER_SEEN: "An active controller wrote here: it would have said that it fenced a broker. Labels: node.",
     WRITE_REFUSED: "A broker refused a write: too few replicas are in sync. Labels: topic, partition, wanted.",
-    ISR_SHRUNK: "A replica fell behind and was left out. Labels: topic, partition, isr.",
+    PARTITION_OFFLINE: "A controller left a partition without a leader. Labels: topic, partition.",
+    PARTITION_ONLINE: "A controller gave a partition without a leader one. Labels: topic, partition, leader.",
+    UNCLEAN_ELECTION: "A replica that was not in sync became leader: records can be lost. Labels: topic, partition.",
+    ISR_SHRUNK: "A replica fell behind and was left out. Labels: topic, partition, isr, before.",
+    ISR_UPDATED: "The in-sync replicas of a partition changed. Labels: topic, partition, isr, min_isr (under).",
+    LOG_DIR_FAILED: "A broker took a log directory out of service after an error of its disk. Labels: dir, node.",
+    PROCESS_KILLED: (
+        "A process was killed from outside. Labels: reason (oom: for want of memory; signal), process, pid, unit, pod, "
+        "scope (host or cgroup: whose memory), rss_kb."
+    ),
+    DISK_FULL: "A write failed because a disk, or a quota on it, is full.",
+    RUNTIME_OUT_OF_MEMORY: "A runtime other than Java's ran out of memory. Labels: runtime.",
     HOST_MAINTENANCE: (
         "A cloud moved, stopped or restarted a host. Labels: host, provider, action (migrate, terminate, restart, "
         "error, notice)."
@@ -185,7 +260,8 @@ VOCABULARY = {
         "Producer ids that a broker holds for one partition, or in all. Value: how many. Labels: topic, partition, "
         "broker, via (describe_producers, snapshot, histogram, heap_dump, metric, dump_log, broker_log), single (how "
         "many sent one batch only), few (ten records at most), transactional, oldest, newest (ISO times of their last "
-        "batches), arrivals (ids by tenths of the time from oldest to the count), offset (records so far)."
+        "batches), arrivals (ids by tenths of the time from oldest to the count), single_by_time (ids that sent one "
+        "batch, by when: width of a bin in ms, number of the first one since 1970, counts), offset (records so far)."
     ),
     HEAP_CLASS: "The instances of one class on a heap; class `total`: of all. Value: bytes. Labels: class, instances.",
     HEAP_HELD: (
@@ -223,7 +299,10 @@ VOCABULARY = {
     LISTEN_OVERFLOW: "The kernel complained of a full queue of new connections. Labels: port.",
     TABLE_OVERFLOW: "The kernel's neighbour table was full.",
     ITEM_MISSING: "Something that was sought and could not be had. Text: what and why. Labels: command, what.",
-    FILE_READ: "One file was read. Value: lines. Labels: bytes, format, sources, until.",
+    FILE_READ: (
+        "One file was read. Value: lines. Labels: bytes, format, sources; timed, zoned; first and last, its times; "
+        "dated_by=name, order=none."
+    ),
     FILE_NOT_UNDERSTOOD: "A file, or a part of one, could not be read. Text: why.",
     SUBJECT_ACTIVE: "One subject's lines in one file. Value: lines. Labels: until.",
     SUBJECT_QUIET: (

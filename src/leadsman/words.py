@@ -3,6 +3,7 @@
 A template is a format string whose placeholders are plain names, each with an optional spec:
 
     {gap:duration}              611 s, 3.2 s, 85 ms, 2 h 5 min
+    {gap:at_least}, {gap:at_most}   the same, rounded down or up: a bound that holds
     {n:count}                   1,204
     {n:count record records}    1 record, 1,204 records
     {n:count quiet gap|quiet gaps}   the same where a noun has more than one word
@@ -13,6 +14,7 @@ A template is a format string whose placeholders are plain names, each with an o
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
 from string import Formatter
 from typing import TYPE_CHECKING, Any
@@ -20,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from leadsman.errors import TemplateError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from leadsman.model import Words
 
@@ -74,6 +76,22 @@ def duration(seconds: float) -> str:
     return _long_duration(round(seconds))
 
 
+def at_least(seconds: float) -> str:
+    """Write a duration that none of what is told of is shorter than: rounded down."""
+    return duration(_rounded(math.floor, seconds))
+
+
+def at_most(seconds: float) -> str:
+    """Write a duration that none of what is told of is longer than: rounded up."""
+    return duration(_rounded(math.ceil, seconds))
+
+
+def _rounded(to: Callable[[float], int], seconds: float) -> float:
+    """Return the seconds rounded to what `duration` shows of them."""
+    steps = 1 if seconds >= TEN_SECONDS else 10 if seconds >= FULL_SECOND else 1000
+    return to(round(seconds * steps, 6)) / steps
+
+
 def _long_duration(seconds: int) -> str:
     if seconds <= SECONDS_UNTIL:
         return f"{seconds} s"
@@ -107,6 +125,17 @@ def size(number: float) -> str:
         if number < FULL_UNIT:
             return f"{number:.1f} {unit}"
     return f"{number / KILOBYTE:,.1f} TB"
+
+
+NAMES_LISTED = 4
+"""Names in one sentence."""
+
+
+def listed(names: Iterable[str], at_most: int = NAMES_LISTED) -> str:
+    """Write names as one reads them out; many end in a count of what was left out."""
+    every = list(names)
+    shown = every if len(every) <= at_most else [*every[: at_most - 1], f"{len(every) - at_most + 1} more"]
+    return " and ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
 
 
 def in_cluster(path: str, cluster: str | None) -> str:
@@ -157,6 +186,8 @@ def _plain(figure: Figure) -> str:
 SPECS: Mapping[str, Callable[[Figure, str], str]] = {
     "": lambda figure, _: _plain(figure),
     "duration": lambda figure, _: duration(float(figure)),
+    "at_least": lambda figure, _: at_least(float(figure)),
+    "at_most": lambda figure, _: at_most(float(figure)),
     "count": lambda figure, nouns: count(float(figure), nouns),
     "clock": lambda figure, _: clock(_time(figure)),
     "moment": lambda figure, _: moment(_time(figure)),

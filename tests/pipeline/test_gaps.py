@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leadsman.pipeline.gaps import Gap, LongestGaps, Mark, gaps_between, next_mark, previous_mark
+from leadsman.pipeline.gaps import Mark, OutOfOrder, gaps_between, next_mark, previous_mark
 
 SECOND = 1000
 
@@ -61,14 +62,10 @@ def test_the_last_line_counts_without_its_newline():
     assert previous_mark(block, len(block), time_at) == Mark(4, 10, 5000)
 
 
-def test_times_that_run_backwards_make_no_gap():
-    assert found(b"9000 x\n5000 y\n1000 z\n", SECOND) == []
+def test_a_gap_is_found_where_times_run_backwards():
+    assert found(b"9000 x\n5000 y\n4500 z\n1000 z\n", 2 * SECOND) == [(9000, 5000), (4500, 1000)]
 
 
-def test_only_the_longest_gaps_are_kept_and_the_floor_rises_to_them():
-    gaps = LongestGaps(kept=2)
-    for seconds in (3.0, 9.0, 5.0, 7.0):
-        gaps.add(Gap(seconds, int(seconds), 1, "", "", 1, "", ""))
-
-    assert [gap.seconds for gap in gaps] == [7.0, 9.0]
-    assert gaps.floor_ms == 7 * SECOND
+def test_a_line_outside_of_its_stretch_is_out_of_order():
+    with pytest.raises(OutOfOrder):
+        found(b"1000 x\n90000 y\n5000 z\n", 2 * SECOND)

@@ -100,8 +100,7 @@ class Alike:
             return
         if singly:
             kept = kept.without(singly)
-        if signature.names_source:
-            self._listener.sources.add(source.name)
+        self._listener.note(source, signature)
         labels, values = signature.read_all(together)
         yield from_columns(
             Columns(

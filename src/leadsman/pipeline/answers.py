@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import operator
+from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from leadsman.model import Matrix, Point
@@ -24,13 +28,21 @@ POINTS_KEPT = 4000
 """Points that a page can draw and a reader can tell apart."""
 
 
+ERROR_SHOWN = 300
+"""Characters of an error's first line."""
+
+
 class Answer(NamedTuple):
-    """What one detector says of one capture. Of a matrix: its cells, how many rows it has in all, and columns."""
+    """What one detector says of one capture. Of a matrix: its cells, how many rows it has in all, and columns.
+
+    `failed` is the error with which the detector failed on this capture; else it is empty.
+    """
 
     observations: list[Observation]
     points: list[Point]
     cells: list[Cell]
     extent: list[tuple[int, int]]
+    failed: str = ""
 
 
 Answers = dict[tuple[str, str], Answer]
@@ -43,15 +55,40 @@ def silence() -> Answer:
 
 
 def ask(events: DataFrame, question: Question) -> Answers:
-    """Run every detector; return observations and points by (capture, mode)."""
+    """Run every detector; return observations and points by (capture, mode).
+
+    A detector that fails on a capture says nothing of that one; the others are not concerned.
+    """
     if not question.modes:
         return {}
-    detections = {mode.name: mode.detect(events, **question.overrides.get(mode.name, {})) for mode in question.modes}
     try:
+        return _asked(events, question)
+    except (PySparkException, Py4JError) as error:
+        return _asked_singly(events, question, error)
+
+
+def _asked(events: DataFrame, question: Question) -> Answers:
+    detections: dict[str, Detection] = {}
+    try:
+        for mode in question.modes:
+            detections[mode.name] = mode.detect(events, **question.overrides.get(mode.name, {}))
         return _answers(detections, points=question.points)
     finally:
         for frame in [frame for each in detections.values() for frame in each.kept]:
             frame.unpersist()
+
+
+def _asked_singly(events: DataFrame, question: Question, error: Exception) -> Answers:
+    """Ask mode by mode, and of one mode capture by capture, so that what fails fails alone."""
+    captures = [row["capture"] for row in events.select("capture").distinct().collect()]
+    if len(question.modes) > 1:
+        parts = [(events, replace(question, modes=[mode])) for mode in question.modes]
+    elif len(captures) > 1:
+        parts = [(events.where(F.col("capture") == capture), question) for capture in captures]
+    else:
+        failed = Answer([], [], [], [], failed=str(error).partition("\n")[0][:ERROR_SHOWN])
+        return {(capture, mode.name): failed for capture in captures for mode in question.modes}
+    return reduce(operator.or_, (ask(frame, part) for frame, part in parts))
 
 
 def matrix_of(mode: Mode, answer: Answer) -> Matrix | None:

@@ -15,13 +15,15 @@ from leadsman.model import Verdict
 from leadsman.pipeline import events as table
 from leadsman.pipeline.answers import matrix_of, silence
 from leadsman.pipeline.changes.around import around, onset
+from leadsman.pipeline.conditions.find import conditions_of
 from leadsman.pipeline.elsewhere import events_elsewhere
 from leadsman.pipeline.folding import investigate, with_causes
 from leadsman.pipeline.held import KEPT_APART, held
 from leadsman.pipeline.lean import frame_of
-from leadsman.pipeline.listing import folded, listing, told_of
+from leadsman.pipeline.listing import folded, last_time, listing, outside, told_of
 from leadsman.pipeline.parting import files_of, parted, parts_in, sources_of
 from leadsman.pipeline.streams import balanced, is_elsewhere
+from leadsman.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -31,11 +33,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
 
     from leadsman.catalogue import Mode
+    from leadsman.condition import Condition
     from leadsman.model import Diagnosis, Finding
     from leadsman.pipeline.clusters import Part
     from leadsman.pipeline.folding import Judged
     from leadsman.pipeline.question import Input, Question
     from leadsman.pipeline.streams import Found, Stream
+
+COPIES_NAMED = 5
 
 READER_NAMES = (names.FILE_READ, names.FILE_NOT_UNDERSTOOD, names.SUBJECT_ACTIVE, names.SUBJECT_QUIET, names.SETTING)
 
@@ -55,8 +60,10 @@ def diagnose(
         if any(part.name != part.path for part in parts):
             events, _ = _held(parted(read, parts), source)
         asked = _with_signs(question, present)
-        judged = investigate(events, asked, sources_of(files, parts), [part.name for part in parts])
+        judged = investigate(events, asked, sources_of(files, parts, question), [part.name for part in parts])
         told = told_of(with_causes(events, judged.claims()))
+        ends = {part.name: last_time(told.get(part.name, [])) for part in parts}
+        conditions = conditions_of(events, present, ends=ends, many=_are_many(source))
         if keep:
             keep(events)
         findings = {
@@ -66,7 +73,17 @@ def diagnose(
     finally:
         events.unpersist()
         read.unpersist()
-    return [_diagnosis(part, source.found[part.path], told.get(part.name, []), findings[part.name]) for part in parts]
+    return [
+        _diagnosis(
+            part,
+            source.found[part.path],
+            told.get(part.name, []),
+            judged=findings[part.name],
+            question=question,
+            conditions=conditions[part.name],
+        )
+        for part in parts
+    ]
 
 
 def events_of(spark: SparkSession, source: Input) -> DataFrame:
@@ -85,9 +102,13 @@ def _held(events: DataFrame, source: Input) -> tuple[DataFrame, set[str]]:
 
     A small file can hold very many events: 192,000 samples of metrics are 5 MB.
     """
-    if not source.is_here or source.events is None or source.events.num_rows > KEPT_APART:
+    if _are_many(source) or source.events is None:
         return held(events)
     return events.persist(), set(map(str, source.events.column("name").unique().to_pylist()))
+
+
+def _are_many(source: Input) -> bool:
+    return not source.is_here or source.events is None or source.events.num_rows > KEPT_APART
 
 
 def _with_signs(question: Question, present: set[str]) -> Question:
@@ -119,8 +140,9 @@ def _cores(spark: SparkSession) -> int:
 
 
 def _chosen(events: DataFrame, question: Question) -> DataFrame:
-    """Keep the time asked for. Events without a time stay: settings hold at any time."""
-    for bound, keeps in ((question.since, F.col("at").__ge__), (question.until, F.col("at").__le__)):
+    """Keep the time asked for. Events without a time stay: settings hold at any time. A group of errors has an end."""
+    ends = F.expr("coalesce(try_to_timestamp(labels['until']), at)")
+    for bound, keeps in ((question.since, ends.__ge__), (question.until, F.col("at").__le__)):
         if bound is not None:
             reader = F.col("name").isin(*READER_NAMES) & (F.col("name") != names.SUBJECT_QUIET)
             events = events.where(reader | F.col("at").isNull() | keeps(F.lit(bound)))
@@ -152,18 +174,51 @@ def _with_changes(events: DataFrame, capture: str, mode: Mode, *, finding: Findi
     return replace(finding, changes=around(events.where(F.col("capture") == capture), finding, began))
 
 
-def _diagnosis(part: Part, found: Found, told: Sequence[Row], judged: Sequence[tuple[Mode, Finding]]) -> Diagnosis:
+def _diagnosis(
+    part: Part,
+    found: Found,
+    told: Sequence[Row],
+    *,
+    judged: Sequence[tuple[Mode, Finding]],
+    question: Question,
+    conditions: Sequence[Condition],
+) -> Diagnosis:
     benign = {each.name: each.why for mode, _ in judged for each in mode.card.benign}
-    listed = listing(told, benign=benign)
+    since = (finding.since for _, finding in judged if finding.verdict is Verdict.PRESENT and finding.since)
+    listed = listing(told, benign=benign, incident=min(since, default=None), conditions=conditions)
+    shown = (finding for _, finding in judged if finding.verdict is not Verdict.ABSENT)
     return replace(
         listed,
         path=part.path,
+        conditions=tuple(conditions),
         cluster=part.cluster,
         verdicts={finding.mode: finding.verdict for _, finding in judged},
-        findings=tuple(finding for _, finding in judged if finding.verdict is not Verdict.ABSENT),
+        findings=tuple(sorted(shown, key=_rank)),
         not_understood=(*(each for each in found.refused if each.file in part.files), *listed.not_understood),
-        notes=(*filter(None, [part.note]), *_scale(part.path), *listed.notes),
+        notes=(
+            *filter(None, [part.note]),
+            *outside(told, question),
+            *_scale(part.path),
+            *_copies(part, found),
+            *listed.notes,
+        ),
     )
+
+
+def _copies(part: Part, found: Found) -> list[str]:
+    """Return what is said of files that stand in the capture twice."""
+    copies = [each for each in found.copies if each.of in part.files]
+    if not copies:
+        return []
+    named = ", ".join(f"{each.file} (a copy of {each.of})" for each in copies[:COPIES_NAMED])
+    more = f" and {len(copies) - COPIES_NAMED} more" if len(copies) > COPIES_NAMED else ""
+    holds = count(len(copies), "file holds|files hold")
+    return [f"{holds} the content of another file, which was read once: {named}{more}."]
+
+
+def _rank(finding: Finding) -> tuple[int, bool]:
+    """Order findings: PRESENT first, then those of which a symptom was seen, then those of which nothing was."""
+    return list(Verdict).index(finding.verdict), not finding.chain
 
 
 def _scale(path: str) -> list[str]:

@@ -17,7 +17,7 @@ from leadsman.pipeline.answers import Answer, Answers, ask, silence
 from leadsman.pipeline.events import texts
 from leadsman.pipeline.lean import frame_of
 from leadsman.pipeline.shapes import EXPLAINS, table
-from leadsman.pipeline.verdicts import judge, present
+from leadsman.pipeline.verdicts import judge, present, unjudged
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -103,6 +103,8 @@ class Judged:
 
 
 def _finding(mode: Mode, answer: Answer, sources: Collection[str]) -> Finding:
+    if answer.failed:
+        return unjudged(mode.name, mode.card, answer.failed)
     return judge(mode.name, mode.card, answer.observations, sources=sources, points=answer.points)
 
 

@@ -6,19 +6,20 @@ block is halved until it is too short in time or down to two neighbouring lines.
 
 from __future__ import annotations
 
-import heapq
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from leadsman.telemetry.format import TimeAt
 
 SHORTEST_GAP_MS = 1000
 """Below a second every service is quiet all the time."""
 
-GAPS_KEPT = 200
-"""Of each subject the longest gaps are kept; what is shorter than all of these says nothing about an idle limit."""
+
+class OutOfOrder(Exception):
+    """The times of a stretch run back and forth: halving it would miss lines that fill a gap."""
 
 
 class Mark(NamedTuple):
@@ -43,27 +44,6 @@ class Gap(NamedTuple):
     before_line: int
     before_text: str
     before_file: str
-
-
-class LongestGaps:
-    """The longest gaps of one subject. `floor_ms` rises as they fill, and so the search gets cheaper."""
-
-    def __init__(self, kept: int = GAPS_KEPT) -> None:
-        self._heap: list[Gap] = []
-        self._kept = kept
-        self.floor_ms = SHORTEST_GAP_MS
-
-    def add(self, gap: Gap) -> None:
-        """Keep the gap if it is among the longest."""
-        if len(self._heap) < self._kept:
-            heapq.heappush(self._heap, gap)
-        else:
-            heapq.heappushpop(self._heap, gap)
-        if len(self._heap) == self._kept:
-            self.floor_ms = max(SHORTEST_GAP_MS, int(self._heap[0].seconds * 1000))
-
-    def __iter__(self) -> Iterator[Gap]:
-        return iter(sorted(self._heap, key=lambda gap: gap.at))
 
 
 def next_mark(block: bytes, start: int, limit: int, time_at: TimeAt) -> Mark | None:
@@ -92,20 +72,34 @@ def previous_mark(block: bytes, limit: int, time_at: TimeAt) -> Mark | None:
     return None
 
 
+def run_one_way(times: Sequence[int]) -> bool:
+    """Say whether times rise or fall all along. What differs by less than any gap of interest may stand either way."""
+    if times == sorted(times):
+        return True
+    steps = [after - before for before, after in pairwise(times)]
+    return min(steps) >= -SHORTEST_GAP_MS or max(steps) <= SHORTEST_GAP_MS
+
+
 def gaps_between(
     block: bytes, stretches: Iterable[tuple[Mark, Mark]], time_at: TimeAt, *, floor_ms: int
 ) -> Iterator[tuple[Mark, Mark]]:
-    """Yield the neighbouring lines within the stretches that lie at least `floor_ms` apart, in order."""
+    """Yield the neighbouring lines within the stretches that lie at least `floor_ms` apart, in the file's order.
+
+    Raises OutOfOrder where a line lies outside of the stretch that it stands in.
+    """
     pending = list(stretches)[::-1]
     while pending:
         left, right = pending.pop()
-        if right.at - left.at < floor_ms:
+        early, late = (left.at, right.at) if left.at <= right.at else (right.at, left.at)
+        if late - early < floor_ms:
             continue
         middle = _middle(block, left, right, time_at)
         if middle is None:
             yield left, right
-        else:
+        elif early - SHORTEST_GAP_MS <= middle.at <= late + SHORTEST_GAP_MS:
             pending += [(middle, right), (left, middle)]
+        else:
+            raise OutOfOrder
 
 
 def _middle(block: bytes, left: Mark, right: Mark, time_at: TimeAt) -> Mark | None:

@@ -7,13 +7,14 @@ one large document) hand out their records one by one instead, and the rest is t
 
 from __future__ import annotations
 
-from itertools import accumulate, chain, islice, pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from leadsman.pipeline.activity import Edge, Subject, Times
 from leadsman.pipeline.alike import Alike, by_themselves
-from leadsman.pipeline.gaps import Gap, LongestGaps, Mark, gaps_between, next_mark, previous_mark
+from leadsman.pipeline.gaps import Mark, OutOfOrder, gaps_between, next_mark, previous_mark, run_one_way
 from leadsman.pipeline.record import QUOTE_LENGTH, Head, Hit, Listener
 from leadsman.pipeline.scanner import scanner
 from leadsman.telemetry.source import LONGEST_MATCH
@@ -26,13 +27,23 @@ if TYPE_CHECKING:
 
     from leadsman.pipeline.blocks import Block
     from leadsman.pipeline.events import Row
-    from leadsman.telemetry.format import Format, Record, TimeAt
+    from leadsman.telemetry.format import Format, TimeAt
 
 LINES_LOOKED_BACK = 400
 """How far above a hit its record's first line is looked for: deeper than stack traces are."""
 
-RECORDS_LOOKED_AHEAD = 200
-"""Records by which it is seen whether a file runs forwards or backwards in time."""
+NEARBY = 4096
+"""Bytes in which a line with a time is looked for: a dump or a trace may stand there."""
+
+LINES_LOOKED_AT = 4
+"""Lines of a block by whose times it is seen whether they run one way, besides those of lines with hits."""
+
+LEAST_STEPS_ASIDE = 3
+"""Two logs behind one another in one file step back once."""
+
+MOST_STEPS_ASIDE = 0.05
+"""Of the steps over a silence, the share that may lead the other way: two processes that share a file, a clock put
+right. Of lines in no order every second one does."""
 
 LONG_LINE = 16_384
 """Characters. On a longer line a signature is tried only around the first thing that was found."""
@@ -44,47 +55,6 @@ HITS_A_RECORD = 1000
 """Lines with hits that are held until their record ends: more than any stack trace or dump has."""
 
 NEWLINE = 10
-
-
-class Subject:
-    """One writer's lines so far: when it began, when it last wrote, and its longest silences."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.lines = 0
-        self.first: int | None = None
-        self.until: int | None = None
-        self.last: tuple[int, int, str, str] | None = None  # at, line, text, file
-        self.gaps = LongestGaps()
-
-    def wrote(self, at: int, line: int, text: str, file: str, *, falling: bool = False) -> None:
-        """Note a line with a time; keep the silence between it and the last one if it was long.
-
-        `falling`: the file runs from the newest line to the oldest.
-        """
-        this = (at, line, text, file)
-        if self.last is not None:
-            before, after = (this, self.last) if falling else (self.last, this)
-            if after[0] - before[0] >= self.gaps.floor_ms:
-                self.gaps.add(
-                    Gap(
-                        (after[0] - before[0]) / 1000,
-                        after[0],
-                        after[1],
-                        after[2][:QUOTE_LENGTH],
-                        after[3],
-                        before[1],
-                        before[2][:QUOTE_LENGTH],
-                        before[3],
-                    ),
-                )  # fmt: skip - the line after, then the line before
-        self.passed(*this)
-
-    def passed(self, at: int, line: int, text: str, file: str) -> None:
-        """Note a line with a time that no long silence lies before."""
-        self.first = at if self.first is None else min(self.first, at)
-        self.until = at if self.until is None else max(self.until, at)
-        self.last = (at, line, text, file)
 
 
 class FileReading:
@@ -108,6 +78,12 @@ class FileReading:
         self.bytes = 0
         self.line = line  # lines that lie behind
         self.timed = False  # whether any line had a time
+        self.times = Times()
+        self._places = [
+            0,
+            0,
+        ]  # steps down and up the file from one record to the next: a document's come sorted by time
+        self.in_order = True  # oldest first or newest first; known at the end
         self._file = file
         self._form = form
         self._name = name
@@ -119,7 +95,15 @@ class FileReading:
 
     def all(self, opened: Iterable[Block]) -> Iterator[Row | pa.RecordBatch]:
         """Read the file in the way of its format."""
-        return self._records(opened) if self._form.records else self._lines(opened)
+        before = self._steps()
+        yield from self._records(opened) if self._form.records else self._lines(opened)
+        silences = (now - then for now, then in zip(self._steps(), before, strict=True))
+        self.in_order = _one_way(*silences) and _one_way(*self._places)
+
+    def _steps(self) -> tuple[int, int]:
+        """Return how many silences the lines so far stepped over, forwards and backwards."""
+        subjects = self._subjects.values()
+        return sum(each.forwards for each in subjects), sum(each.backwards for each in subjects)
 
     def _lines(self, opened: Iterable[Block]) -> Iterator[Row | pa.RecordBatch]:
         """Read whole blocks: from hit to hit, and from gap to gap."""
@@ -146,21 +130,23 @@ class FileReading:
         """Read record by record, as the format hands them out. Hits wait until their writer begins its next record."""
         _, scan = scanner()
         assert self._form.records is not None
-        coming = self._form.records(self._counted(opened))
-        first = list(islice(coming, RECORDS_LOOKED_AHEAD))
-        falling = _falling(first)
         waiting: dict[str, tuple[Head, list[Hit]]] = {}
-        for record in chain(first, coming):
+        lines: dict[str, int] = {}
+        for record in self._form.records(self._counted(opened)):
             subject = self._subject(record.subject or self._name)
             subject.lines += 1
             if record.at is not None:
                 self.timed = True
-                subject.wrote(record.at, record.line, record.quote, self._file, falling=falling)
+                self.times.note(record.at)
+                if record.line != lines.get(subject.name, record.line):
+                    self._places[record.line < lines[subject.name]] += 1
+                lines[subject.name] = record.line
+                subject.wrote(Edge(record.at, record.line, record.quote, self._file))
             found = {index for _, index in scan(record.text.encode())}
             if record.head is None and subject.name in waiting:
                 yield from self._listener.hear(*waiting.pop(subject.name), self._file)
             if found:
-                at = record.at if record.at is not None else subject.last and subject.last[0]
+                at = record.at if record.at is not None else subject.last_at
                 head = Head(at, record.first_line, subject.name)
                 hit = Hit(record.line, record.text, record.quote, 0, tuple(sorted(found)))
                 waiting.setdefault(subject.name, (head, []))[1].append(hit)
@@ -235,7 +221,7 @@ class FileReading:
                 return start, Head(at, data[start:end].decode("utf-8", "replace"), self._name)
         return -1, self._head
 
-    def _silences(self, data: bytes, newlines: NDArray[np.bool_], subject: Subject, spots: Iterable[Spot]) -> None:
+    def _silences(self, data: bytes, newlines: NDArray[np.bool_], subject: Subject, spots: Sequence[Spot]) -> None:
         """Note the block's first and last line, and every long silence between two of its lines.
 
         The times of lines with hits are known: two of them close together have no silence between them.
@@ -245,19 +231,36 @@ class FileReading:
         if first is None or last is None:
             return
         self.timed = True
-        subject.wrote(*self._where(data, first, newlines))
-        floor_ms = subject.gaps.floor_ms
-        stretches = _stretches(first, spots, last, floor_ms=floor_ms)
-        for left, right in gaps_between(data, stretches, time_at, floor_ms=floor_ms):
-            subject.passed(*self._where(data, left, newlines))
-            subject.wrote(*self._where(data, right, newlines))
-        subject.passed(*self._where(data, last, newlines))
+        known = [*_samples(data, time_at), *_marks(spots)] if len(spots) < LINES_LOOKED_AT else _marks(spots)
+        try:
+            spans = list(_spans(data, [first, *sorted(known), last], time_at, floor_ms=subject.floor_ms))
+        except OutOfOrder:
+            self._every_line(data, newlines, subject)
+        else:
+            for left, right in spans:
+                self.times.note(left.at, right.at)
+                subject.wrote_between(self._edge(data, left, newlines), self._edge(data, right, newlines))
         self._head = Head(last.at, data[last.start : last.end].decode("utf-8", "replace"), subject.name)
 
-    def _where(self, data: bytes, mark: Mark, newlines: NDArray[np.bool_]) -> tuple[int, int, str, str]:
-        """Return time, line number, text and file of a line."""
+    def _every_line(self, data: bytes, newlines: NDArray[np.bool_], subject: Subject) -> None:
+        """Note the time of each line of a block whose times run back and forth."""
+        start = 0
+        for line, newline in enumerate([*np.flatnonzero(newlines).tolist(), len(data)], self.line + 1):
+            at = self._form.time_at(data, start, newline)
+            if at is not None:
+                self.times.note(at)
+                subject.wrote(Edge(at, line, data[start:newline].decode("utf-8", "replace").rstrip("\r"), self._file))
+            start = newline + 1
+
+    def _edge(self, data: bytes, mark: Mark, newlines: NDArray[np.bool_]) -> Edge:
         line = self.line + int(np.count_nonzero(newlines[: mark.start])) + 1
-        return mark.at, line, data[mark.start : mark.end].decode("utf-8", "replace").rstrip("\r"), self._file
+        return Edge(mark.at, line, data[mark.start : mark.end].decode("utf-8", "replace").rstrip("\r"), self._file)
+
+
+def _one_way(forwards: int, backwards: int) -> bool:
+    """Whether so many steps lead one way, but for the few that clocks and threads explain."""
+    aside = min(forwards, backwards)
+    return aside < LEAST_STEPS_ASIDE or aside <= MOST_STEPS_ASIDE * (forwards + backwards)
 
 
 class Spot(NamedTuple):
@@ -296,18 +299,30 @@ def _spots(data: bytes, found: list[tuple[int, int]], heard_out: Container[int],
         yield Spot(start, end, near, there, time_at(data, start, end))
 
 
-def _stretches(first: Mark, known: Iterable[Spot], last: Mark, *, floor_ms: int) -> Iterator[tuple[Mark, Mark]]:
-    """Yield the stretches from `first` to `last`, between lines of known times, that are long enough for a silence."""
-    start, end, before = first
-    for spot in known:
-        at = spot.at
-        if at is None:
-            continue
-        if at - before >= floor_ms:
-            yield Mark(start, end, before), Mark(spot.start, spot.end, at)
-        start, end, before = spot.start, spot.end, at
-    if last.at - before >= floor_ms:
-        yield Mark(start, end, before), last
+def _marks(spots: Iterable[Spot]) -> list[Mark]:
+    """Return the lines with hits whose times are known."""
+    return [Mark(spot.start, spot.end, spot.at) for spot in spots if spot.at is not None]
+
+
+def _samples(data: bytes, time_at: TimeAt) -> Iterator[Mark]:
+    """Yield a few lines from all over a block."""
+    for part in range(1, LINES_LOOKED_AT + 1):
+        start = data.find(b"\n", len(data) * part // (LINES_LOOKED_AT + 1)) + 1
+        limit = data.find(b"\n", start + NEARBY)
+        mark = next_mark(data, start, limit if limit >= 0 else len(data), time_at) if start else None
+        if mark is not None:
+            yield mark
+
+
+def _spans(data: bytes, known: Sequence[Mark], time_at: TimeAt, *, floor_ms: int) -> Iterator[tuple[Mark, Mark]]:
+    """Yield the parts of a block in which there is no silence, given lines in its order. Raises OutOfOrder."""
+    if not run_one_way([mark.at for mark in known]):
+        raise OutOfOrder
+    begun = known[0]
+    for left, right in gaps_between(data, pairwise(known), time_at, floor_ms=floor_ms):
+        yield begun, left
+        begun = right
+    yield begun, known[-1]
 
 
 def _hit(data: bytes, spot: Spot, line: int) -> Hit:
@@ -324,14 +339,3 @@ def _lines_before(starts: list[int], newlines: NDArray[np.bool_]) -> list[int]:
         return [int(count) for count in np.searchsorted(np.flatnonzero(newlines), starts)]
     counts = [np.count_nonzero(newlines[since:start]) for since, start in pairwise([0, *starts])]
     return list(accumulate(map(int, counts)))
-
-
-def _falling(records: Sequence[Record]) -> bool:
-    """Say whether records come newest first, as many exports do: most steps of one writer lead back in time."""
-    balance, last = 0, dict[str | None, int]()
-    for record in records:
-        if record.at is not None:
-            before = last.get(record.subject, record.at)
-            balance += (record.at > before) - (record.at < before)
-            last[record.subject] = record.at
-    return balance < 0

@@ -18,12 +18,15 @@ AROUND = 2
 """Lines shown before and after a line."""
 
 
-def with_neighbours(diagnosis: Diagnosis) -> Diagnosis:
-    """Return the diagnosis with the neighbours of all its evidence. Files that cannot be read here stay without."""
+def with_neighbours(diagnosis: Diagnosis, place: str | None = None) -> Diagnosis:
+    """Return the diagnosis with the neighbours of all its evidence. Files that cannot be read here stay without.
+
+    `place` is where the input is, if its path does not say: a pipe's.
+    """
     wanted: dict[str, set[int]] = {}
     for line in _evidence(diagnosis):
         wanted.setdefault(line.file, set()).update(range(max(1, line.line - AROUND), line.line + AROUND + 1))
-    root = Path(diagnosis.path)
+    root = Path(place or diagnosis.path)
     texts = {file: _lines(root / file if root.is_dir() else root, numbers) for file, numbers in wanted.items()}
 
     def around(line: Evidence) -> Evidence:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from leadsman.pipeline.activity import Times
 from leadsman.pipeline.events import Columns, Row, from_columns
 from leadsman.pipeline.record import QUOTE_LENGTH, Listener, quote
 from leadsman.redaction import mask
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from leadsman.pipeline.blocks import Block
     from leadsman.pipeline.streams import File
+    from leadsman.telemetry.formats.file_names import NameTime
     from leadsman.telemetry.reading import Facts
     from leadsman.telemetry.source import Source
 
@@ -26,24 +28,39 @@ BULK = 1000
 
 
 class OutputReading:
-    """The reading of one output: how much of it there was. `line` lines of the file lie above it."""
+    """The reading of one output: how much of it there was. `line` lines of the file lie above it.
+
+    `named` is the time in the file's name. It is that of facts for which the output has none.
+    """
 
     def __init__(
-        self, file: File, source: Source, *, listener: Listener, about: About | None = None, line: int = 0
+        self,
+        file: File,
+        source: Source,
+        *,
+        listener: Listener,
+        about: About | None = None,
+        line: int = 0,
+        named: NameTime | None = None,
     ) -> None:
         self.bytes = 0
         self.line = line
         self.timed = False  # its lines are no log's, so silence in it says nothing of an application
+        self.times = Times()
+        self.undated = False  # whether it has facts without times of their own
         self._above = line
         self._capture = listener.capture
         self._source = source
-        self._about = about or About(file=file.name, path=file.path)
+        self.named = named
+        self._about = about or About(file=file.name, path=file.path, at=named.at if named else None)
         listener.sources.add(source.name)
 
     def all(self, opened: Iterable[Block]) -> Iterator[Row | pa.RecordBatch]:
         """Yield the events of the output."""
         assert self._source.reading is not None
         for facts in self._source.reading.read(self._counted(opened), self._about):
+            self.undated = self.undated or not facts.at
+            self.times.note(*(facts.at or (self._about.at,)))
             if len(facts.lines) < BULK:
                 yield from self._rows(facts)
             else:

@@ -14,7 +14,7 @@ from leadsman import vocabulary as names
 from leadsman.pipeline.clusters import Told, parts_of
 from leadsman.pipeline.events import texts
 from leadsman.pipeline.lean import frame_of
-from leadsman.pipeline.listing import visible_sources
+from leadsman.pipeline.listing import tells_of, visible_sources
 from leadsman.telemetry.source import CLUSTER_ID
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from leadsman.pipeline.clusters import Part
-    from leadsman.pipeline.question import Input
+    from leadsman.pipeline.question import Input, Question
 
 OF_FILES = (names.FILE_READ, names.FILE_NOT_UNDERSTOOD)
 
@@ -95,11 +95,11 @@ def parted(events: DataFrame, parts: Sequence[Part]) -> DataFrame:
     return joined.withColumn("capture", F.coalesce("part", "capture")).select(*events.columns)
 
 
-def sources_of(files: Sequence[FileSaid], parts: Sequence[Part]) -> dict[str, set[str]]:
-    """Return the sources whose symptoms each part could show."""
+def sources_of(files: Sequence[FileSaid], parts: Sequence[Part], question: Question) -> dict[str, set[str]]:
+    """Return the sources whose symptoms each part could show, in the time asked for."""
     part_of = {(part.path, file): part.name for part in parts for file in part.files}
     read: dict[str, list[Mapping[str, str]]] = {}
     for each in files:
-        if each.name == names.FILE_READ:
+        if each.name == names.FILE_READ and tells_of(each.labels, question):
             read.setdefault(part_of[each.capture, each.file], []).append(each.labels)
     return {part: visible_sources(labels) for part, labels in read.items()}

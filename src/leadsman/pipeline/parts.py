@@ -5,10 +5,11 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from leadsman.pipeline.activity import Times
 from leadsman.pipeline.blocks import Block
 from leadsman.pipeline.events import Row
 from leadsman.pipeline.gaps import next_mark
-from leadsman.pipeline.lines import FileReading, Subject
+from leadsman.pipeline.lines import FileReading
 from leadsman.pipeline.outputs import OutputReading
 from leadsman.pipeline.record import Listener, quote
 from leadsman.sections import Part, exit_line, parts
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from leadsman.pipeline.activity import Subject
     from leadsman.pipeline.streams import File
 
 BROKER = "broker"
@@ -41,6 +43,7 @@ class PartsReading:
         self.bytes = 0
         self.line = 0
         self.timed = False
+        self.times = Times()
         self.formats: list[str] = []
         self._file = file
         self._recognise = recognise
@@ -71,7 +74,9 @@ class PartsReading:
         yield from reading.all(Block(data, len(data)) for data in whole)
         if not part.exit:  # why a command failed is told by what is missing, and is no error of the system's
             yield from listener.unknown_errors()
+        self.times.note(_ms(part), reading.times.first, reading.times.last)
         self._listener.sources.update(_visible(listener.sources, timed=reading.timed))
+        self._listener.shows.update(listener.shows)
 
     def _reading(self, part: Part, form: Format, first: bytes, listener: Listener) -> FileReading | OutputReading:
         at = _ms(part)

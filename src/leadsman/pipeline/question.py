@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from leadsman.errors import CaptureError
-from leadsman.pipeline.streams import Found, Stream, captures_below, find, is_elsewhere
+from leadsman.pipeline.streams import File, Found, Stream, captures_below, find, is_elsewhere
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,11 +37,15 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """What is to be diagnosed: the streams below each path, and their events where these are few enough to be here."""
+    """What is to be diagnosed: the streams below each path, and their events where these are few enough to be here.
+
+    `pipes` are those paths that could be read once only, with what they held.
+    """
 
     found: Mapping[str, Found]
     zone: tzinfo
     events: pa.Table | None = None
+    pipes: Mapping[str, File] = field(default_factory=dict)
 
     @property
     def streams(self) -> list[Stream]:
@@ -53,16 +58,19 @@ class Input:
         return self.events is not None and not any(map(is_elsewhere, self.found))
 
 
-def look(paths: Sequence[str], zone: tzinfo = UTC) -> Input:
-    """List what there is to read. Raises CaptureError where a path holds nothing.
+def look(paths: Sequence[str], zone: tzinfo = UTC, pipes: Mapping[str, File] | None = None) -> Input:
+    """List what there is to read. Raises CaptureError where a path holds nothing. `pipes` have been read already.
 
     A folder of captures, one a cluster for example, is each of them by itself, and what else lies there.
     """
     found: dict[str, Found] = {}
     for path in dict.fromkeys(paths):
+        if pipes and path in pipes:
+            found[path] = Found((Stream(path, pipes[path].name, (pipes[path],)),), ())
+            continue
         found |= {path: Found((), ())} if is_elsewhere(path) else _captures(path)
     _refuse_nothing(found)
-    return Input(found, zone)
+    return Input(found, zone, pipes=pipes or {})
 
 
 def _captures(path: str) -> dict[str, Found]:
@@ -73,9 +81,16 @@ def _captures(path: str) -> dict[str, Found]:
 
 
 def read_small(source: Input) -> Input:
-    """Read a small input here and now, while Spark starts: a Python worker takes longer to come up than the reading."""
+    """Read a small input here and now, while Spark starts: a Python worker takes longer to come up than the reading.
+
+    Of files that stand in a capture twice, one is left.
+    """
+    from leadsman.pipeline.copies import without_copies  # noqa: PLC0415 - Arrow is loaded only now
+
+    source = replace(source, found={path: without_copies(each, source.zone) for path, each in source.found.items()})
     if sum(stream.bytes for stream in source.streams) > HERE_BYTES:
-        import_module("pandas")  # PySpark wants it for tasks in Python: a second that passes while Spark starts
+        with suppress(ImportError):  # while a session is built, it is kept away from PySpark (`lean.py`)
+            import_module("pandas")  # PySpark wants it for tasks in Python: a second that passes while Spark starts
         return source
     import pyarrow as pa  # noqa: PLC0415 - in the worker's place, at the worker's time
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from leadsman.pipeline.blocks import Unreadable, blocks
 from leadsman.pipeline.events import Row
 from leadsman.pipeline.gaps import next_mark
-from leadsman.pipeline.lines import FileReading, Subject
+from leadsman.pipeline.lines import FileReading
 from leadsman.pipeline.outputs import OutputReading
 from leadsman.pipeline.parts import PartsReading
 from leadsman.pipeline.record import Listener, iso, quote
 from leadsman.telemetry.format import NotText
+from leadsman.telemetry.formats.file_names import time_in_name
 from leadsman.telemetry.recognise import recognise
 from leadsman.vocabulary import FILE_NOT_UNDERSTOOD, FILE_READ, SUBJECT_ACTIVE, SUBJECT_QUIET
 
@@ -22,8 +23,15 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from leadsman.pipeline.activity import Subject
     from leadsman.pipeline.streams import File, Stream
     from leadsman.telemetry.format import Format
+
+    AnyReading = FileReading | OutputReading | PartsReading
+
+
+SPOILT = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What a reader stumbles with over a spoilt file. One among thousands ends its own reading, and nothing else."""
 
 
 def read(stream: Stream, zone: tzinfo) -> Iterator[Row | pa.RecordBatch]:
@@ -37,7 +45,8 @@ def read(stream: Stream, zone: tzinfo) -> Iterator[Row | pa.RecordBatch]:
         if isinstance(form, str):
             yield _not_understood(stream.capture, file, form)
         elif form is not None:
-            yield from _read_file(file, form, stream=stream, listener=listener, subjects=subjects)
+            reading = _reading(file, form, zone, stream=stream, listener=listener, subjects=subjects)
+            yield from _read_file(file, form, reading, stream=stream, listener=listener)
     yield from listener.unknown_errors()
     for subject in subjects.values():
         yield from _activity(stream.capture, stream.files[0].name, subject)
@@ -58,7 +67,10 @@ def _sample(file: File, zone: tzinfo) -> tuple[Format | str | None, int | None]:
         return f"cannot be read: {error}", None
     if block is None:
         return "empty", None
-    form = recognise(block.data[: block.end], zone=zone, latest=file.changed)
+    try:
+        form = recognise(block.data[: block.end], zone=zone, latest=file.changed)
+    except SPOILT as error:
+        return f"its format was not recognised ({type(error).__name__}: {error})", None
     if isinstance(form, NotText):
         return form.why, None
     mark = next_mark(block.data, 0, block.end, form.time_at)
@@ -66,9 +78,8 @@ def _sample(file: File, zone: tzinfo) -> tuple[Format | str | None, int | None]:
 
 
 def _read_file(
-    file: File, form: Format, *, stream: Stream, listener: Listener, subjects: dict[str, Subject]
+    file: File, form: Format, reading: AnyReading, *, stream: Stream, listener: Listener
 ) -> Iterator[Row | pa.RecordBatch]:
-    reading = _reading(file, form, stream=stream, listener=listener, subjects=subjects)
     opened = blocks(file.path)
     trouble: str | None = None
     with closing(opened):
@@ -76,33 +87,48 @@ def _read_file(
             yield from reading.all(opened)
         except (Unreadable, OSError) as error:
             trouble = str(error)
+        except SPOILT as error:
+            trouble = f"is not what its beginning says ({type(error).__name__}: {error})"
     labels = {
         "bytes": str(reading.bytes),
         "format": ", ".join(dict.fromkeys((*form.names, *getattr(reading, "formats", ())))),
         "sources": ",".join(sorted(listener.sources)),
+        **({"shows": ",".join(sorted(listener.shows))} if listener.shows else {}),
     }
-    labels |= {"zoned": str(form.zoned).lower(), "timed": str(reading.timed).lower()}
+    labels |= _timing(form, reading)
     yield Row(stream.capture, None, stream.name, None, FILE_READ, file.name, 0, None, float(reading.line), labels)
     if trouble:
         yield _not_understood(stream.capture, file, trouble)
 
 
+def _timing(form: Format, reading: AnyReading) -> dict[str, str]:
+    """Return what is said of a file's times: whether there are any, whether they name a zone, whence they are."""
+    named = reading.named if isinstance(reading, OutputReading) and reading.undated else None
+    zoned = form.zoned if named is None else named.zoned
+    labels = {"zoned": str(zoned).lower(), "timed": str(reading.timed).lower()}
+    labels |= {"dated_by": "name"} if named else {}
+    if reading.times.first is not None and reading.times.last is not None:
+        labels |= {"first": iso(reading.times.first), "last": iso(reading.times.last)}
+    return labels | ({} if getattr(reading, "in_order", True) else {"order": "none"})
+
+
 def _reading(
-    file: File, form: Format, *, stream: Stream, listener: Listener, subjects: dict[str, Subject]
-) -> FileReading | OutputReading | PartsReading:
+    file: File, form: Format, zone: tzinfo, *, stream: Stream, listener: Listener, subjects: dict[str, Subject]
+) -> AnyReading:
     if form.recognise_part is not None:
         return PartsReading(file, form.recognise_part, listener=listener, subjects=subjects)
     if form.output is not None:
-        return OutputReading(file, form.output, listener=listener)
+        return OutputReading(file, form.output, listener=listener, named=time_in_name(file.name, zone))
     return FileReading(file.name, form, name=stream.name, listener=listener, subjects=subjects)
 
 
 def _activity(capture: str, file: str, subject: Subject) -> Iterator[Row]:
     if subject.first is None or subject.until is None:
         return
-    labels = {"until": iso(subject.until), "floor_seconds": str(subject.gaps.floor_ms / 1000)}
+    silences = subject.silences()
+    labels = {"until": iso(subject.until), "floor_seconds": str(subject.floor_ms / 1000)}
     yield Row(capture, subject.first, subject.name, None, SUBJECT_ACTIVE, file, 0, None, float(subject.lines), labels)
-    for gap in subject.gaps:
+    for gap in silences:
         labels = {
             "since": iso(gap.at - round(gap.seconds * 1000)),
             "before_line": str(gap.before_line),

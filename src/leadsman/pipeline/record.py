@@ -8,20 +8,26 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from leadsman.pipeline.events import Row
 from leadsman.redaction import mask
-from leadsman.telemetry.line import LONGEST, error_kind, normalised
+from leadsman.telemetry.line import LONGEST, error_kind, normalised, parts
 from leadsman.telemetry.source import every_signature, is_of_cluster
-from leadsman.vocabulary import ERROR, SETTING
+from leadsman.vocabulary import ERROR, LIFE, SETTING, SHOWS, STATE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from leadsman.telemetry.source import Signature
+    from leadsman.telemetry.source import Signature, Source
 
 QUOTE_LENGTH = 1000
 """Characters of a line that are quoted: a whole ordinary line; of a longer one the part around what was found."""
 
 KEY_LENGTH = 200
 """Characters before the quoted part in which the key of a secret is looked for."""
+
+LINES_TOLD_BY = 20
+"""Lines with errors in one record by which its kind is remembered: more than there are causes of causes."""
+
+NO_REASON = frozenset({SETTING, *LIFE, *STATE})
+"""Events of ordinary life: an exception that has no time of its own belongs to whichever line stands above it."""
 
 DIGITS = str.maketrans("123456789", "0" * 9)
 """Two lines that differ in digits only are one message."""
@@ -75,6 +81,8 @@ class Listener:
 
     capture: str
     sources: set[str] = field(default_factory=set)
+    shows: set[str] = field(default_factory=set)
+    """What the lines are known to tell of, as `SHOWS` has it."""
     groups: dict[tuple[str, str], Group] = field(default_factory=dict)
     messages: dict[str, tuple[str, str]] = field(default_factory=dict)
     heard_out: set[int] = field(default_factory=set)
@@ -87,12 +95,12 @@ class Listener:
         signatures = every_signature()
         rows: list[Row] = []
         said: set[str] = set()
-        unknown: Hit | None = None
+        unknown: list[Hit] = []
         for hit in hits:
             for index in hit.signatures:
                 event = signatures[index][1].event
                 if event == ERROR:
-                    unknown = unknown or hit
+                    unknown.append(hit)
                 elif event == SETTING:
                     rows += self._settings(index, head, hit, file)
                 elif event not in said and index not in self.heard_out:
@@ -100,7 +108,7 @@ class Listener:
                     if row is not None:
                         said.add(event)
                         rows.append(row)
-        if unknown is not None and all(row.name == SETTING for row in rows):  # a setting explains no error
+        if unknown and not _explained(rows, unknown):
             self._group(head, unknown, file)
         return rows
 
@@ -111,8 +119,7 @@ class Listener:
         read = None if match is None else signature.read(match, _first_line(signature, head, hit))
         if read is None:
             return None
-        if signature.names_source:
-            self.sources.add(source.name)
+        self.note(source, signature)
         if signature.once:
             self.heard_out.add(index)
         labels, value = read
@@ -120,6 +127,13 @@ class Listener:
         return Row(
             self.capture, head.at, head.subject, source.name, signature.event, file, hit.line, quoted, value, labels
         )
+
+    def note(self, source: Source, signature: Signature) -> None:
+        """Keep whose line this is, and what it tells of."""
+        if signature.names_source:
+            self.sources.add(source.name)
+        if shown := SHOWS.get(signature.event):
+            self.shows.add(shown)
 
     def _settings(self, index: int, head: Head, hit: Hit, file: str) -> list[Row]:
         """Return the settings that one signature finds on a line, as far as they are news: a JSON line holds many."""
@@ -150,13 +164,14 @@ class Listener:
                 labels["until"] = iso(group.last)
             yield group.row._replace(at=group.first, value=float(group.count), labels=labels)
 
-    def _group(self, head: Head, hit: Hit, file: str) -> None:
-        kind, _ = key = self._message(hit.text[:LONGEST])
+    def _group(self, head: Head, hits: Sequence[Hit], file: str) -> None:
+        hit = hits[0]
+        kind, _ = key = self._message([each.text[:LONGEST] for each in hits])
         if len(self.groups) >= GROUPS_KEPT:
             key = (kind, "")
         group = self.groups.get(key)
         if group is None:
-            labels = {"kind": kind, "message": key[1]}
+            labels = {"kind": kind, "message": key[1], "level": parts(hit.text).level}
             row = Row(self.capture, head.at, head.subject, None, ERROR, file, hit.line, hit.quote, 0.0, labels)
             group = self.groups[key] = Group(row)
         group.count += 1
@@ -164,17 +179,24 @@ class Listener:
             group.first = head.at if group.first is None else min(group.first, head.at)
             group.last = head.at if group.last is None else max(group.last, head.at)
 
-    def _message(self, text: str) -> tuple[str, str]:
+    def _message(self, lines: Sequence[str]) -> tuple[str, str]:
         """Return kind and normalised message, in which no digit is left; a kind can be called Error404Exception."""
-        blank = text.translate(DIGITS)
+        text = lines[0]
+        blank = "\n".join(lines[:LINES_TOLD_BY]).translate(DIGITS)
         key = self.messages.get(blank)
         if key is None:
-            key = error_kind(text), normalised(text)
+            key = error_kind(lines), normalised(text)
             if not any(map(str.isdigit, key[0])):
                 if len(self.messages) >= MESSAGES_KEPT:
                     self.messages.clear()
                 self.messages[blank] = key
         return key
+
+
+def _explained(rows: Sequence[Row], unknown: Sequence[Hit]) -> bool:
+    """Say whether an event of the record says what its errors say: none of ordinary life does, but on the same line."""
+    lines = {hit.line for hit in unknown}
+    return any(row.name not in NO_REASON or (row.name != SETTING and lines == {row.line}) for row in rows)
 
 
 def _first_line(signature: Signature, head: Head, hit: Hit) -> str:

@@ -10,7 +10,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+
+from leadsman.pipeline.lean import frame_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,6 +27,17 @@ OBSERVATION = ("capture", "subject", "link", "state", "since", "until", "figures
 
 POINT = ("capture", "subject", "outcome", "since", "at", "value")
 """string, string, string, timestamp, timestamp, double"""
+
+_TEXT, _TIME = pa.string(), pa.timestamp("us", tz="UTC")
+_LINE = pa.struct([("file", _TEXT), ("line", pa.int64()), ("at", _TIME), ("text", _TEXT)])
+_OBSERVATIONS = pa.schema(
+    zip(
+        OBSERVATION,
+        (*(_TEXT,) * 4, _TIME, _TIME, pa.map_(_TEXT, pa.float64()), pa.map_(_TEXT, _TEXT), pa.list_(_LINE)),
+        strict=True,
+    )
+)
+_POINTS = pa.schema(zip(POINT, (_TEXT, _TEXT, _TEXT, _TIME, _TIME, pa.float64()), strict=True))
 
 CELL = ("capture", "row", "column", "outcome", "trouble", "says", "file", "line")
 """string, string, string, string, boolean, string, string, bigint"""
@@ -57,6 +71,15 @@ class Detection(NamedTuple):
     cells: DataFrame | None = None
 
 
+def silent(*kept: DataFrame) -> Detection:
+    """Return the detection of a detector that found no trace of its symptom in the frames that it settled.
+
+    Most captures have no trace of most modes, and the steps that are left out are most of what a detector costs.
+    """
+    spark = kept[0].sparkSession
+    return Detection(frame_of(spark, _OBSERVATIONS.empty_table()), frame_of(spark, _POINTS.empty_table()), kept)
+
+
 def table(frames: Mapping[str, DataFrame], steps: Mapping[str, str]) -> DataFrame:
     """Return the last of several named queries; each can read the frames and the queries before it, by name.
 
@@ -76,6 +99,16 @@ def settled(frame: DataFrame) -> DataFrame:
     Detecting idle_disconnect in a small capture took 25 s of processor time on persisted frames, on settled ones 6.
     """
     return frame.localCheckpoint()
+
+
+def settle(found: dict[str, DataFrame], steps: Mapping[str, str]) -> None:
+    """Compute the last of the named queries, and put it beside the frames that they read, under its name."""
+    found[list(steps)[-1]] = settled(table(found, steps))
+
+
+def iso(time: str) -> str:
+    """Return the expression for a time as a fact: the ISO 8601 that a card's `{...:moment}` reads."""
+    return f"date_format({time}, \"yyyy-MM-dd'T'HH:mm:ssXXX\")"
 
 
 def _literal(query: str) -> str:

@@ -21,13 +21,21 @@ if TYPE_CHECKING:
 LONGEST_MANIFEST = 10_000_000
 """Bytes: one of 30,000 files has 6 million."""
 
-ROTATED = re.compile(r"(?:[.-]\d{4}-?\d\d-?\d\d(?:[-T_]?\d\d)*|\.\d{1,4})$")
-"""`app.log.1`, `app.log-20210216`, `app.2021-02-16.log`: the number or date that a rotation appends."""
+ROTATED = re.compile(
+    r"(?:[._-]\d{4}([-_.]?)\d\d\1\d\d(?:[-T_.]?\d\d(?:[-:_.]?\d\d)*)?(?:Z|[+-]\d{4})?(?:[._-]\d{1,4})?|\.\d{1,4})$"
+)
+"""`app.log.1`, `app.log-20210216`, `app.2021-02-16.3.log`, `app-2021-02-16T14-00-00Z.log`: what a rotation appends."""
+
+ADDRESS = re.compile(r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}$")
+"""`worker-10.0.3.17.log`: the last number is a host's, and counts no rotations."""
 
 COMPRESSED = (".gz", ".zst", ".bz2")
 
 NUMBERED = re.compile(r"(?:part-)?\d{4,}(?:\.\w+)*$")
 """`000000.gz` in a CloudWatch export, `part-00000`: a file without a name of its own belongs to its folder."""
+
+EXPORTED = re.compile(r"(?:part-)?0\d{5}(?:\.\w+)*$")
+"""The same where the folder itself was given. Other numbers there may be those of processes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +63,20 @@ class Stream:
 
 
 @dataclass(frozen=True, slots=True)
+class Copy:
+    """A file that holds what another one holds, and is not read."""
+
+    file: str
+    of: str
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
     """What a path holds. `refused` are files that are not read, each with the reason."""
 
     streams: tuple[Stream, ...]
     refused: tuple[NotUnderstood, ...]
+    copies: tuple[Copy, ...] = ()
 
 
 def is_elsewhere(path: str) -> bool:
@@ -113,10 +130,15 @@ def stream_of(name: str) -> str:
     folder, _, base = bare.rpartition("/")
     if folder and NUMBERED.fullmatch(base):
         return folder
+    if EXPORTED.fullmatch(base):
+        return re.sub(r"\d", "0", base)
     stem, dot, extension = base.rpartition(".")
-    if dot and not extension.isdigit():
-        base = ROTATED.sub("", stem) + dot + extension
-    return f"{folder}/{ROTATED.sub('', base)}" if folder else ROTATED.sub("", base)
+    whole = _unrotated(stem) + dot + extension if dot and not extension.isdigit() else base
+    return f"{folder}/{_unrotated(whole)}" if folder else _unrotated(whole)
+
+
+def _unrotated(name: str) -> str:
+    return name if ADDRESS.search(name) else ROTATED.sub("", name)
 
 
 def balanced(streams: Sequence[Stream], parts: int) -> list[list[Stream]]:
@@ -140,7 +162,7 @@ def _grouped(capture: str, files: Iterable[File]) -> Iterator[Stream]:
 
 def _walk(root: Path, without: frozenset[Path]) -> Iterator[File | NotUnderstood]:
     if not root.is_dir():
-        yield _look(root, root.name, root.parent)
+        yield _look(root.resolve(), root.name, root.parent)  # a link that somebody names is meant
         return
     unreadable: list[OSError] = []
     for folder, folders, names in os.walk(root, onerror=unreadable.append):

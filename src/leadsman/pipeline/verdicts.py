@@ -8,7 +8,7 @@ ABSENT:  everything else.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from leadsman.model import (
@@ -24,11 +24,14 @@ from leadsman.model import (
     Verdict,
 )
 from leadsman.pipeline.shapes import EXPLAINS
-from leadsman.words import say
+from leadsman.telemetry.services import services_of
+from leadsman.words import listed, say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
+
+    from leadsman.model import Cure
 
 EVIDENCE_KEPT = 8
 """Lines quoted for one link of a finding."""
@@ -127,12 +130,19 @@ def _by_subject(observations: Iterable[Observation]) -> dict[str, dict[str, Obse
 def _subject_verdict(card: FailureMode, links: Mapping[str, Observation]) -> Verdict:
     required = [links.get(link.id) for link in card.chain if link.required]
     states = [None if each is None else each.state for each in required]
-    if State.CONTRADICTED in states or states[-1] is not State.OBSERVED:
+    if State.CONTRADICTED in states or State.OBSERVED not in _symptoms(card, links):
         return Verdict.ABSENT
     if any(state is not State.OBSERVED for state in states):
         return Verdict.UNKNOWN
     starts = [each.since for each in required if each is not None and each.since is not None]
     return Verdict.PRESENT if starts == sorted(starts) else Verdict.ABSENT
+
+
+def _symptoms(card: FailureMode, links: Mapping[str, Observation]) -> set[State | None]:
+    """Return the states of the symptom: the link that the card names, else the last link or the last required one."""
+    required = [link.id for link in card.chain if link.required]
+    named = {card.symptom} if card.symptom else {required[-1], card.chain[-1].id}
+    return {links[name].state for name in named & links.keys()}
 
 
 def _worst(verdicts: Iterable[Verdict]) -> Verdict:
@@ -157,6 +167,16 @@ def _blind(mode: str, card: FailureMode) -> Finding:
     )
 
 
+def unjudged(mode: str, card: FailureMode, error: str) -> Finding:
+    """Return the finding of a detector that failed on this capture. Nothing is known, whatever the capture shows."""
+    return Finding(
+        mode=mode,
+        verdict=Verdict.UNKNOWN,
+        title=card.title,
+        summary=f"Not judged: the detector failed on this capture, a fault of leadsman's own ({error}).",
+    )
+
+
 def _finding(
     mode: str,
     card: FailureMode,
@@ -168,6 +188,8 @@ def _finding(
     points: tuple[Point, ...],
 ) -> Finding:
     numbers = _figures(seen)
+    services = services_of((name, _file_of(subjects[name])) for name in chosen)
+    known = {**({"services": listed(services)} if services else {}), **numbers}
     chain = tuple(_link(card, index, [subjects[name] for name in chosen], numbers) for index in range(len(card.chain)))
     affected = [each for name in chosen for each in subjects[name].values()]
     unseen = [link for link, told in zip(card.chain, chain, strict=True) if told.state is State.NOT_VISIBLE]
@@ -175,19 +197,55 @@ def _finding(
     return Finding(
         mode=mode,
         verdict=verdict,
-        title=card.title,
+        title=_title(card, numbers),
         summary=say(card.summary if verdict is Verdict.PRESENT else card.unsettled, numbers),
-        subjects={"affected": sorted(chosen)[:SUBJECTS_NAMED], "affected_count": len(chosen)},
+        subjects={
+            **({"services": services} if services else {}),
+            "affected": sorted(chosen)[:SUBJECTS_NAMED],
+            "affected_count": len(chosen),
+        },
         since=min((each.since for each in affected if each.since), default=None),
         until=max((each.until for each in affected if each.until), default=None),
         figures=numbers,
         chain=chain,
         rivals=tuple(_rival(rival, seen, numbers) for rival in card.rivals),
-        cure=card.cure,
+        cure=tuple(_cures(card, numbers)),
+        do_now=tuple(filter(None, (say((step,), known) for step in card.do_now))) if verdict is Verdict.PRESENT else (),
+        impact=say(card.impact, known) if verdict is Verdict.PRESENT else "",
         next=unsettled[0].settled_by if unsettled else card.next,
         points=points,
         panels=card.panels,
     )
+
+
+def _file_of(links: Mapping[str, Observation]) -> str:
+    """Return a file that shows anything of a subject."""
+    return next((line.file for each in links.values() for line in each.evidence), "")
+
+
+def _cures(card: FailureMode, numbers: Mapping[str, float | str]) -> Iterator[Cure]:
+    """Yield the cures that fit the finding, with what was measured in the place of what holds in general."""
+    version = str(numbers.get("version", numbers.get("version_at_least", "")))
+    for cure in card.cure:
+        if not version or _is_of(cure, _numbers_of(version)):
+            measured = say((cure.measured,), numbers) if cure.measured else ""
+            yield replace(cure, settings=measured or cure.settings, measured="")
+
+
+def _is_of(cure: Cure, version: tuple[int, ...]) -> bool:
+    """Whether a cure is one of brokers of this version."""
+    since, before = _numbers_of(cure.since_version), _numbers_of(cure.before_version)
+    return since <= version and (not before or version < before)
+
+
+def _numbers_of(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
+
+
+def _title(card: FailureMode, numbers: Mapping[str, float | str]) -> str:
+    """Return the card's headline where its figures are there, else its plain title."""
+    headline = (card.headline,) if isinstance(card.headline, str) else card.headline
+    return say(headline, numbers) or card.title
 
 
 def _figures(observations: Iterable[Observation]) -> dict[str, float | str]:

@@ -5,10 +5,21 @@ Of a list (`kafka-topics --describe`) the last one of each side speaks; of logs 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from leadsman import vocabulary as names
+from leadsman.defaults import is_default
 from leadsman.model import Change, Changes, Evidence, How
-from leadsman.pipeline.changes.facets import AMOUNTS, FACETS, KINDS, LISTINGS, OF_A_TOPIC, RATES
+from leadsman.pipeline.changes.facets import (
+    AMOUNTS,
+    FACETS,
+    KINDS,
+    LISTINGS,
+    OF_A_TOPIC,
+    RATES,
+    TOPIC_CONFIGURATION,
+)
 from leadsman.pipeline.shapes import quoted, settled, table
 
 if TYPE_CHECKING:
@@ -16,13 +27,24 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-LISTED = f"coalesce(source IN ({quoted(*LISTINGS)}), false)"
+LISTED = f"(coalesce(source IN ({quoted(*LISTINGS)}), false) AND failed IS NULL)"
+"""A list is whole, unless the command that made it failed."""
+
+WHOLE_BY_ITSELF = "IF(source = 'kafka_configs', scope, NULL)"
+"""A look at the settings of one broker may fail by itself: then the one before it speaks for that broker."""
+
+NO_LEADER = "none"
 
 LEAST_SHARE = 0.1
 """Numbers that differ by less have not changed: what is counted while it is used never stands still."""
 
 THINGS_NAMED = 20
 """Things that one change names; of the rest it says how many they are."""
+
+FOLDED_FROM = 4
+"""Settings that came or went together, of the same things, are one change from so many on."""
+
+SETTINGS_NAMED = 3
 
 CHANGES_KEPT = 1000
 """Changes are gathered by what became of what, so this many are a system that was rebuilt."""
@@ -32,7 +54,8 @@ OF_LINE = "struct(at, file, line, text)"
 KINDS_TOLD = (
     "SELECT kind, bool_or(times_before > 0) AS was, bool_or(times_after > 0) AS now,"
     " bool_or(is_listed) AS listed, min(first_before) AS first_before, max(last_before) AS last_before,"
-    " min(first_after) AS first_after, max(last_after) AS last_after FROM states GROUP BY kind"
+    " min(first_after) AS first_after, max(last_after) AS last_after,"
+    " count_if(a IS NULL AND was_listed AND NOT has) AS uncollected FROM placed GROUP BY kind"
 )
 
 
@@ -41,21 +64,47 @@ def compare(events: DataFrame, side: str) -> Changes:
     states = settled(table({"events": events}, {**_sights(side), **_states()}))
     try:
         found = [_change(row) for row in table({"states": states}, _changed()).collect()]
-        told = table({"states": states}, {"kinds": KINDS_TOLD}).collect()
+        told = table({"states": states}, _scopes()).collect()
     finally:
         states.unpersist()
     kinds = dict.fromkeys(KINDS, (False, False)) | {row["kind"]: (row["was"], row["now"]) for row in told}
     return Changes(
-        changes=tuple(sorted(found, key=_rank)),
+        changes=tuple(sorted(folded([each for each in found if not is_start_up(each)]), key=_rank)),
         compared=tuple(kind for kind in KINDS if all(kinds[kind])),
         unseen=tuple((kind, *kinds[kind]) for kind in KINDS if not all(kinds[kind])),
+        uncollected=tuple((row["kind"], row["uncollected"]) for row in told if row["uncollected"] and row["now"]),
     )
 
 
-def _rank(change: Change) -> tuple[bool, int, bool, float, str]:
-    """First what had been at rest until then; then causes before effects; then what grew, by how much."""
+def _rank(change: Change) -> tuple[bool, bool, int, bool, float, str]:
+    """First lost leaders; then what had been at rest until then; then by kind; then what grew, by how much."""
     name = change.key + "".join(change.things[:1])
-    return (change.restless, KINDS.index(change.kind), change.how is How.FEWER, -change.magnitude, name)
+    is_lost = change.kind == "leader" and change.after == NO_LEADER
+    place = KINDS.index(change.kind)
+    return (not is_lost, change.restless, place, change.how is How.FEWER, -change.magnitude, name)
+
+
+def is_start_up(change: Change) -> bool:
+    """Say whether a setting is new only because a program said at its start what it does anyway."""
+    is_new = change.kind == "configuration" and change.how is How.NEW
+    return is_new and isinstance(change.after, str) and is_default(change.key, change.after)
+
+
+def folded(changes: Sequence[Change]) -> list[Change]:
+    """Make one change of many settings that came, or went, of the same things."""
+    alike: dict[object, list[Change]] = {}
+    for change in changes:
+        of_setting = change.kind == "configuration" and change.how in (How.NEW, How.GONE)
+        key = (change.how, change.things, change.count, change.restless) if of_setting else id(change)
+        alike.setdefault(key, []).append(change)
+    return [each for group in alike.values() for each in ([_one(group)] if len(group) >= FOLDED_FROM else group)]
+
+
+def _one(group: Sequence[Change]) -> Change:
+    keys = sorted(change.key for change in group)
+    named = f"{', '.join(keys[:SETTINGS_NAMED])} and {len(keys) - SETTINGS_NAMED} more settings"
+    first = min(group, key=lambda change: change.key)
+    return replace(first, key=named, before=None, after=None)
 
 
 def _sights(side: str) -> dict[str, str]:
@@ -64,10 +113,14 @@ def _sights(side: str) -> dict[str, str]:
     at = "coalesce(at, to_timestamp(labels['newest']))"
     return {
         "timed": f"SELECT * EXCEPT (at), {at} AS at FROM events",
-        "sided": f"SELECT *, {side} AS side FROM timed",
-        "sights": "SELECT side, at, source, file, line, text, inline(array_compact(array("
+        "failures": "SELECT DISTINCT capture AS of_capture, file AS of_file, at AS failed FROM timed"
+        f" WHERE name = '{names.ITEM_MISSING}'",
+        "sided": f"SELECT /*+ BROADCAST(failures) */ timed.*, failed, {side} AS side FROM timed LEFT JOIN failures"
+        " ON capture = of_capture AND file = of_file AND at = failed",
+        "sights": "SELECT side, at, source, failed, file, line, text, inline(array_compact(array("
         f"{sights}))) FROM sided WHERE side IS NOT NULL",
-        "looked": f"SELECT *, max(at) OVER (PARTITION BY side, kind, source, file) AS look FROM sights WHERE {LISTED}",
+        "looked": f"SELECT *, max(at) OVER (PARTITION BY side, kind, source, file, {WHOLE_BY_ITSELF}) AS look"
+        f" FROM sights WHERE {LISTED}",
         "current": f"SELECT *, true AS listed FROM (SELECT * EXCEPT (look) FROM looked WHERE at <=> look)"
         f" UNION ALL SELECT *, false AS listed FROM sights WHERE NOT {LISTED}",
     }
@@ -92,28 +145,53 @@ def _states() -> dict[str, str]:
         f" max(IF(side = 'before', {MOMENT}, NULL)) AS b, max(IF(side = 'after', {MOMENT}, NULL)) AS a,"
         f" min(IF(side = 'after', {OF_LINE}, NULL)) AS told, max(IF(side = 'before', {OF_LINE}, NULL)) AS told_before,"
         " bool_or(side = 'before' AND listed) AS was_listed, bool_or(side = 'after' AND listed) AS is_listed,"
+        " max(IF(side = 'before' AND listed, scope, NULL)) AS scope_before,"
+        " max(IF(side = 'after' AND listed, scope, NULL)) AS scope_after,"
         f" {ends}"
         " FROM current GROUP BY kind, thing, key, part, value",
         "states": "SELECT kind, thing, key, part, max(b) AS b, max(a) AS a, max_by(told, a) AS told,"
         " max(told_before) AS told_before, bool_or(was_listed) AS was_listed, bool_or(is_listed) AS is_listed,"
+        " max(scope_before) AS scope_before, max(scope_after) AS scope_after,"
         f" count_if(times_before > 0 AND value IS NOT NULL) > 1 AS restless, {whole}"
         " FROM valued GROUP BY kind, thing, key, part",
     }
 
 
 def _changed() -> dict[str, str]:
-    return {"kinds": KINDS_TOLD, **_texts(), **_numbers(), **_gathered()}
+    return {**_scopes(), **_texts(), **_numbers(), **_gathered()}
+
+
+def _scopes() -> dict[str, str]:
+    """Say which lists were had before, and which after."""
+    return {
+        "lists": "SELECT kind, inline(array(struct(scope_before AS scope, true AS had, false AS has),"
+        " struct(scope_after AS scope, false AS had, true AS has))) FROM states",
+        "of_topics": f"SELECT 'configuration' AS kind, {TOPIC_CONFIGURATION} AS scope, was_listed AS had,"
+        " is_listed AS has FROM states WHERE kind = 'topic'",
+        "scopes": "SELECT kind AS of_kind, scope, bool_or(had) AS had, bool_or(has) AS has FROM"
+        " (SELECT * FROM lists UNION ALL SELECT * FROM of_topics) WHERE scope IS NOT NULL GROUP BY kind, scope",
+        "known": "SELECT DISTINCT thing AS known FROM states WHERE kind = 'configuration' AND times_before > 0",
+        "placed": "SELECT s.*, coalesce(had, false) AS had, coalesce(has, false) AS has, known IS NOT NULL AS is_known"
+        " FROM states s LEFT JOIN scopes ON s.kind = of_kind AND coalesce(scope_after, scope_before) = scope"
+        " LEFT JOIN known ON s.kind = 'configuration' AND thing = known",
+        "kinds": KINDS_TOLD,
+    }
 
 
 def _texts() -> dict[str, str]:
-    """Say of things that are words whether they are new, gone or different."""
+    """Say of things that are words whether they are new, gone or different.
+
+    New is what a list did not hold before, and what is told of in logs that were there before. A program that starts
+    prints all its settings: none of them is new by that.
+    """
+    told_before = "CASE WHEN is_listed THEN had WHEN kind = 'configuration' THEN is_known ELSE was END"
     how = (
-        "CASE WHEN b IS NULL AND was THEN 'new' WHEN a IS NULL AND was_listed AND k.listed THEN 'gone' "
+        f"CASE WHEN b IS NULL AND {told_before} THEN 'new' WHEN a IS NULL AND was_listed AND has THEN 'gone' "
         "WHEN NOT (b.value <=> a.value) AND b IS NOT NULL AND a IS NOT NULL THEN 'changed' END"
     )
     words = f"kind NOT IN ({quoted(*AMOUNTS, *RATES)})"
     return {
-        "judged": f"SELECT s.*, {how} AS how FROM states s JOIN kinds k USING (kind) WHERE {words}",
+        "judged": f"SELECT s.*, {how} AS how FROM placed s JOIN kinds k USING (kind) WHERE {words}",
         "topics": "SELECT thing AS topic FROM judged WHERE kind = 'topic' AND how IS NOT NULL",
         "worded": "SELECT judged.* FROM judged LEFT ANTI JOIN topics"
         f" ON kind IN ({quoted(*OF_A_TOPIC)}) AND coalesce(key, regexp_replace(thing, '-[0-9]+$', '')) = topic"

@@ -19,6 +19,11 @@ NO_AMOUNT = "CAST(NULL AS double)"
 CLIENT = "labels['client_id']"
 PARTITION = "concat(labels['topic'], '-', labels['partition'])"
 OWNER = "coalesce(labels['owner'], 'client')"
+OWNED = (
+    f"concat_ws(' ', {OWNER}, coalesce(labels[{OWNER}], {CLIENT}, IF(source IN ({quoted(*LISTINGS)}), NULL, subject)))"
+)
+TOPIC_CONFIGURATION = "concat('kafka_topics topic ', thing)"
+"""The scope of what is configured for a topic: it is listed with the topic, also where nothing is configured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +32,8 @@ class Facet:
 
     `thing` is its name and `value` what it is at that moment; without one, that it is there is all there is to it.
     `key` tells values of one thing apart. `amount` is a number, added up over `part`. `rate`: the events themselves are
-    counted, an hour.
+    counted, an hour. `scope` is the list that a listing source makes: what such a list held, and another one of the
+    same scope no longer holds, is gone; where there is no other one, nothing is known of it.
     """
 
     kind: str
@@ -38,6 +44,7 @@ class Facet:
     amount: str = NO_AMOUNT
     part: str = NOTHING
     rate: bool = False
+    scope: str = "source"
 
     @property
     def sight(self) -> str:
@@ -49,19 +56,29 @@ class Facet:
             ("part", self.part),
             ("value", self.value),
             ("amount", self.amount),
+            ("scope", self.scope),
         )
         struct = ", ".join(f"{expression} AS {name}" for name, expression in told)
         return f"IF({self.of} AND {self.thing} IS NOT NULL, struct({struct}), NULL)"
 
 
+OF_GROUP = "concat_ws(' ', source, labels['group'])"
+
 STATE = f"name = '{names.PARTITION_STATE}'"
 
 FACETS = (
     Facet(
+        kind="broker",
+        of=f"name = '{names.BROKER_SEEN}' AND labels['host'] IS NOT NULL",
+        thing="concat('broker ', labels['id'])",
+        value="concat(labels['host'], ':', labels['port'])",
+    ),
+    Facet(kind="leader", of=f"{STATE} AND labels['leader'] IS NOT NULL", thing=PARTITION, value="labels['leader']"),
+    Facet(
         kind="configuration",
         of=f"name = '{names.SETTING}' AND labels['key'] NOT IN ({quoted('client.id', 'cluster.id')})",
-        thing=f"concat_ws(' ', {OWNER}, coalesce(labels[{OWNER}], {CLIENT}, IF(source IN ({quoted(*LISTINGS)}), NULL, "
-        "subject)))",
+        thing=OWNED,
+        scope=f"concat_ws(' ', source, {OWNED})",
         key="labels['key']",
         value="labels['value']",
     ),
@@ -77,16 +94,15 @@ FACETS = (
         thing="concat('broker ', labels['id'])",
         value="labels['version']",
     ),
-    Facet(kind="client", of="true", thing=CLIENT),
+    Facet(kind="client", of="true", thing=CLIENT, scope=OF_GROUP),
     Facet(kind="topic", of=f"{STATE} OR name = '{names.LOG_SIZE}'", thing="labels['topic']"),
     Facet(kind="partition", of=STATE, thing=PARTITION, key="labels['topic']"),
     Facet(
-        kind="broker",
-        of=f"name = '{names.BROKER_SEEN}' AND labels['host'] IS NOT NULL",
-        thing="concat('broker ', labels['id'])",
-        value="concat(labels['host'], ':', labels['port'])",
+        kind="host",
+        of=f"name IN ({quoted(names.GROUP_LAG, names.PRODUCER_ID_TAKEN)})",
+        thing="labels['host']",
+        scope=OF_GROUP,
     ),
-    Facet(kind="host", of=f"name IN ({quoted(names.GROUP_LAG, names.PRODUCER_ID_TAKEN)})", thing="labels['host']"),
     Facet(
         kind="ids_taken",
         of=f"name = '{names.PRODUCER_ID_TAKEN}'",
@@ -101,12 +117,11 @@ FACETS = (
         amount="value",
         part="concat_ws('-', labels['partition'], labels['broker'])",
     ),
-    Facet(kind="leader", of=f"{STATE} AND labels['leader'] IS NOT NULL", thing=PARTITION, value="labels['leader']"),
     Facet(
         kind="replicas", of=f"{STATE} AND labels['replicas'] IS NOT NULL", thing=PARTITION, value="labels['replicas']"
     ),
 )
-"""In the order in which they are told: first what people do, then what comes of it."""
+"""In the order in which they are told: first what broke, then what people do, then what comes of it."""
 
 KINDS = tuple(dict.fromkeys(facet.kind for facet in FACETS))
 

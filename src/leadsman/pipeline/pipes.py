@@ -1,0 +1,76 @@
+"""Standard input and pipes as private files: what is read more than once, and by several processes, must be one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from leadsman.errors import CaptureError, LeadsmanError, UsageError
+from leadsman.pipeline.streams import File
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+STANDARD_INPUT = "-"
+OF_THIS_PROCESS = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
+PIECE_BYTES = 1 << 20
+
+
+@contextmanager
+def spooled(paths: Sequence[str]) -> Iterator[Mapping[str, File]]:
+    """Yield what those of the paths hold that are pipes or standard input, each as a file that is gone at the end.
+
+    Raises UsageError where one is a terminal, CaptureError where one is empty.
+    """
+    pipes = [path for path in dict.fromkeys(paths) if is_pipe(path)]
+    if not pipes:
+        yield {}
+        return
+    with TemporaryDirectory(prefix="leadsman-") as folder:  # nobody else may open it
+        yield {path: _file(path, Path(folder, str(number))) for number, path in enumerate(pipes)}
+
+
+def is_pipe(path: str) -> bool:
+    """Say whether a path can be read once only. A terminal is none, but a person may wait for it."""
+    if path == STANDARD_INPUT:
+        return True
+    try:
+        mode = Path(path).stat().st_mode
+    except OSError:
+        return False
+    return stat.S_ISFIFO(mode) or (path.startswith(OF_THIS_PROCESS) and not stat.S_ISREG(mode))
+
+
+def _file(path: str, target: Path) -> File:
+    name = "standard input" if path == STANDARD_INPUT else path
+    try:
+        size = _copy(path, name, target)
+    except OSError as error:
+        raise LeadsmanError(
+            f"{_first_large(name)} cannot be kept in {target.parent.parent}: {error.strerror}. Name another folder "
+            "with the variable TMPDIR."
+        ) from error
+    if not size:
+        raise CaptureError(f"Nothing to read: {name} is empty. See what the command before the pipe prints by itself.")
+    return File(str(target), name, size, datetime.now(UTC))
+
+
+def _copy(path: str, name: str, target: Path) -> int:
+    with open(0 if path == STANDARD_INPUT else path, "rb", closefd=path != STANDARD_INPUT) as source:
+        if os.isatty(source.fileno()):
+            raise UsageError(
+                f"{_first_large(name)} is a terminal. Pipe logs into it: kubectl logs POD | leadsman diagnose -"
+            )
+        with target.open("wb") as file:
+            shutil.copyfileobj(source, file, PIECE_BYTES)
+            return file.tell()
+
+
+def _first_large(name: str) -> str:
+    return name[:1].upper() + name[1:]

@@ -1,0 +1,137 @@
+"""The same silences, in whatever order a subject's lines come."""
+
+import random
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leadsman import vocabulary as names
+from leadsman.pipeline import activity
+from leadsman.pipeline.activity import Edge, Subject
+from leadsman.pipeline.events import Row
+
+SECOND = 1000
+Rows = Callable[[Path], list[Row]]
+
+
+def silences(times: Sequence[int], kept: int = 200) -> list[tuple[int, int]]:
+    """Return since when and until when a subject that wrote at these times was silent."""
+    subject = Subject("worker", kept)
+    for line, at in enumerate(times, 1):
+        subject.wrote(Edge(at, line, "", "app.log"))
+    return [(gap.at - round(gap.seconds * 1000), gap.at) for gap in subject.silences()]
+
+
+def between(times: Sequence[int]) -> list[tuple[int, int]]:
+    return [(before, after) for before, after in pairwise(sorted(times)) if after - before >= SECOND]
+
+
+@given(st.lists(st.integers(0, 200 * SECOND), min_size=1, max_size=60))
+def test_lines_in_any_order_have_the_silences_of_the_sorted_ones(times):
+    assert silences(times) == between(times)
+
+
+@given(st.lists(st.integers(0, 200 * SECOND), min_size=1, max_size=60), st.booleans())
+def test_lines_in_one_direction_have_the_longest_silences(times, newest_first):
+    lengths = [after - before for before, after in silences(sorted(times, reverse=newest_first), kept=3)]
+
+    assert sorted(lengths) == sorted(after - before for before, after in between(times))[-3:]
+
+
+def test_what_is_shorter_than_all_that_were_kept_is_said_not_to_be_known():
+    subject = Subject("worker", 2)
+    for line, at in enumerate((0, 3000, 12_000, 17_000, 24_000), 1):
+        subject.wrote(Edge(at, line, "", "app.log"))
+
+    assert [gap.seconds for gap in subject.silences()] == [9.0, 7.0]
+    assert subject.floor_ms == 7 * SECOND
+
+
+def test_silences_of_one_length_are_as_many_as_are_kept_however_many_there_are():
+    assert len(silences([each * 30 * SECOND for each in range(5000)], kept=7)) == 7
+
+
+def test_very_many_silences_without_order_keep_the_longest(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(activity, "SPANS_KEPT", 1000)
+    times = [each * 2 * SECOND for each in range(5000)]
+    times[2500:] = [at + 600 * SECOND for at in times[2500:]]
+    random.Random(1).shuffle(times)
+
+    assert [(after - before) // SECOND for before, after in silences(times, kept=1)] == [602]
+
+
+SHORT = 10
+PAUSES = (0, 700, 1400, 2900)
+
+
+@pytest.fixture
+def lines(log_of) -> list[str]:
+    """Four bursts of an hour's work with long pauses between, a line each second."""
+    seconds = [pause + each for pause in PAUSES for each in range(600)]
+    return str(log_of([(each, f"Handled order {each} as usual, in the ordinary way") for each in seconds])).splitlines()
+
+
+def quiet(rows: Rows, path: Path) -> list[tuple[str | None, float, str, str | None]]:
+    """Return each long silence of a subject, with the lines around it."""
+    found = [row for row in rows(path) if row.name == names.SUBJECT_QUIET]
+    sure = [(row.subject, row.value or 0.0, row.labels["before_text"], row.text) for row in found]
+    return sorted((each for each in sure if each[1] > SHORT), key=lambda each: each[2])
+
+
+def written(path: Path, lines: Sequence[str]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_a_shuffled_file_has_the_silences_of_the_sorted_one(rows: Rows, lines: list[str], tmp_path: Path):
+    shuffled = random.Random(7).sample(lines, len(lines))
+    expected = quiet(rows, written(tmp_path / "sorted" / "app.log", lines).parent)
+
+    assert quiet(rows, written(tmp_path / "shuffled" / "app.log", shuffled).parent) == expected
+    assert quiet(rows, written(tmp_path / "newest" / "app.log", lines[::-1]).parent) == expected
+    assert [round(seconds) for _, seconds, _, _ in expected] == [101, 101, 901]
+
+
+def test_a_file_in_no_order_is_said_to_be_and_one_newest_first_is_not(rows: Rows, lines: list[str], tmp_path: Path):
+    written(tmp_path / "shuffled.log", random.Random(7).sample(lines, len(lines)))
+    written(tmp_path / "newest.log", lines[::-1])
+    written(tmp_path / "twice.log", lines + lines)
+
+    read = {row.file: row.labels.get("order") for row in rows(tmp_path) if row.name == names.FILE_READ}
+
+    assert read == {"shuffled.log": "none", "newest.log": None, "twice.log": None}
+
+
+ROTATIONS = {
+    "numbered": lambda part: f"app.log.{50 - part}" if part < 50 else "app.log",
+    "by hour": lambda part: f"app.log.2026-11-{20 + part // 24}-{part % 24:02}",
+    "by day and number": lambda part: f"app.2026-11-{20 + part // 10}.{part % 10}.log",
+    "exported": lambda part: f"{part:06}",
+}
+
+
+@pytest.mark.parametrize("rotation", ROTATIONS)
+def test_fifty_rotated_parts_are_one_stream(rotation: str, rows: Rows, lines: list[str], tmp_path: Path):
+    size = len(lines) // 49
+    for part in range(50):
+        written(tmp_path / "parts" / ROTATIONS[rotation](part), lines[part * size : (part + 1) * size] or [""])
+    whole = quiet(rows, written(tmp_path / "whole" / "app.log", lines).parent)
+
+    parts = quiet(rows, tmp_path / "parts")
+
+    assert [each[1:] for each in parts] == [each[1:] for each in whole]
+    assert len({each[0] for each in parts}) == 1
+
+
+def test_a_line_from_elsewhere_in_time_makes_no_silence(rows: Rows, lines: list[str], tmp_path: Path):
+    busy = lines[:600]
+    late = [*busy[:301], "2020-01-01 00:00:00,000 INFO orders: The clock was wrong", *busy[301:]]
+
+    found = quiet(rows, written(tmp_path / "app.log", late).parent)
+
+    assert [round(seconds) for _, seconds, _, _ in found if seconds < 1e6] == []
