@@ -32,7 +32,7 @@ REQUEST = (
 @pytest.fixture
 def finding_of(diagnosed) -> Callable[[Path], Finding | None]:
     def run(path: Path) -> Finding | None:
-        (diagnosis,) = diagnosed([path])
+        (diagnosis,) = diagnosed([path], ["producer_id_leak"])
         return next((each for each in diagnosis.findings if each.mode == "producer_id_leak"), None)
 
     return run

@@ -46,7 +46,7 @@ def found(diagnosed: Callable[..., list[Diagnosis]], tmp_path: Path) -> Callable
         for name, text in files.items():
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text(text)
-        (diagnosis,) = diagnosed([tmp_path])
+        (diagnosis,) = diagnosed([tmp_path], ["stale_neighbour"])
         return next((each for each in diagnosis.findings if each.mode == "stale_neighbour"), None)
 
     return run
@@ -75,7 +75,7 @@ def test_sockets_of_both_ends_without_a_mac_are_unknown_and_name_the_command_tha
     finding = found({"broker-1/ss.txt": AT_BROKER, "worker-3/ss.txt": AT_CLIENT})
 
     assert finding.verdict is Verdict.UNKNOWN
-    assert finding.next.startswith("leadsman collect host")
+    assert "leadsman collect host" in finding.next
 
 
 def test_an_entry_that_is_right_is_no_stale_neighbour(found):

@@ -11,23 +11,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as names
-from leadsman.defaults import seconds
+from leadsman.modes.idle_disconnect import coincidence, instants
+from leadsman.modes.idle_disconnect.coincidence import ALARM, QUIET, Demands
 from leadsman.modes.idle_disconnect.failures import CAPTURES, OF_BROKER, failures_of
-from leadsman.pipeline.shapes import EVIDENCE, OBSERVATION, Detection, first_lines, map_of, quoted, settled, table
+from leadsman.modes.idle_disconnect.limits import ATTRIBUTED, HOPS, pooled
+from leadsman.modes.idle_disconnect.workers import WORKERS
+from leadsman.pipeline.shapes import (
+    EVIDENCE,
+    OBSERVATION,
+    Detection,
+    first_lines,
+    map_of,
+    quoted,
+    settle,
+    silent,
+    table,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pyspark.sql import DataFrame
-
-BROKER_IDLE = seconds("broker", "connections.max.idle.ms")
-
-HOPS = {
-    "azure_lb": (240, "Azure's load balancers (240 s)"),
-    "aws_nat_nlb": (350, "AWS NAT gateways, network load balancers and Nitro V6 (350 s)"),
-    "broker_default": (BROKER_IDLE, f"the broker's default (connections.max.idle.ms, {BROKER_IDLE:g} s)"),
-}
-"""Documented idle limits in seconds; sources in page.md. As figures they are called <name>_limit."""
 
 
 def detect(
@@ -38,37 +42,49 @@ def detect(
     stall_seconds: float = 65.0,
     nearby_seconds: float = 5.0,
     history_seconds: float = 10.0,
-    least_contrast: int = 5,
+    burst_seconds: float = 15.0,
+    least_failures: int = 3,
+    most_chance: float = 0.01,
+    least_harmed: float = 0.3,
+    least_contrast: int = 20,
     shortest_hop_seconds: float = 200.0,
-    least_share: float = 0.8,
-    least_struck: float = 0.34,
+    instant_share: float = 0.5,
+    instant_subjects: int = 3,
 ) -> Detection:
     """Return the observations of every link, and the points of the page.
 
     episode_seconds: lines of one subject that lie closer than this belong to one failure.
-    reset_seconds: a failure follows a gap if the gap ended at most this long before (RST, or a close seen at once).
+    reset_seconds: a failure follows a gap if the gap ended at most this long before (RST, or a close seen at once);
+        a shorter gap than this cannot be told from busy writing.
     stall_seconds: how long a request can stall before it fails; the longest default is librdkafka's, 60 s.
     nearby_seconds: a refused connection or failed login this near to a failure speaks for another cause.
     history_seconds: a subject that wrote for this long before a failure, without a gap, was not quiet.
-    least_contrast: so many unharmed shorter gaps make the limit credible where no setting names it.
-    shortest_hop_seconds: below the shortest limit of a known hop (Azure, 240 s) a limit needs a setting or contrast.
-    least_share: of a subject's failures whose history is visible, at least this share must follow a gap.
-    least_struck: of a subject's gaps as long as these, at least this share must have ended in a failure; some clients
-        lose every second one (Java 4.3.1), because a failure leaves them without a connection to lose.
+    burst_seconds: two busy subjects that fail this near to a failure of a third were struck by what struck it.
+    least_failures: fewer failures after long gaps can be a coincidence whatever the figures say.
+    most_chance: failures follow long gaps by chance with at most this probability (Fisher's exact test, multiplied by
+        the number of lengths that were tried).
+    least_harmed: at least this share of the gaps above the limit must have ended in a failure; some clients lose every
+        second record (Java 4.3.1), because a failure leaves them without a connection to lose.
+    least_contrast: a limit below every known hop needs so many unharmed uses, a thousandth of `most_chance`, and no
+        configured limit that contradicts it.
+    shortest_hop_seconds: a little less than the shortest limit of a known hop (Azure, 240 s).
+    instant_share: an instant that so large a share of the failing gaps have in common explains them.
+    instant_subjects: so many subjects at least must have it in common.
     """
     seconds = {"apart": episode_seconds, "reset": reset_seconds, "stall": stall_seconds, "near": nearby_seconds}
     found = {"events": events}
-    for steps in (
-        failures_of(**seconds, history=history_seconds),
-        {"spans": SPANS, "ends": ENDS, "gaps": GAPS},
-        _subjects(share=least_share, struck=least_struck),
-        _limits(contrast=least_contrast, hop=shortest_hop_seconds),
-    ):
-        found[list(steps)[-1]] = settled(table(found, steps))
+    settle(found, {"captures": CAPTURES})
+    settle(found, failures_of(**seconds, history=history_seconds))
+    if found["lost"].isEmpty():
+        return silent(*list(found.values())[1:])
+    settle(found, {"spans": SPANS, "ends": ENDS, "gaps": GAPS.format(stall=stall_seconds)})
+    settle(found, instants.steps(share=instant_share, subjects=instant_subjects, burst_seconds=burst_seconds))
+    settle(found, WORKERS)
+    demands = Demands(least_failures, most_chance, least_harmed, least_contrast, shortest_hop_seconds)
+    found["groups"] = coincidence.groups_of(table(found, coincidence.STEPS), demands)
+    settle(found, ATTRIBUTED)
     return Detection(table(found, _links()), table(found, {"points": POINTS}), tuple(found.values())[1:])
 
-
-QUIET = f"name = '{names.SUBJECT_QUIET}'"
 
 SPANS = f"""
     SELECT *, max({OF_BROKER}) OVER (PARTITION BY capture, subject) AS is_broker
@@ -81,142 +97,22 @@ ENDS = """
         struct(gap.at AS at, 'failed' AS ended),
         struct(IF(timed_out AND gap.at < failed_at, failed_at, NULL) AS at, 'stalled' AS ended)
     ))
-    FROM failures
+    FROM lost
 """
 
 GAPS = f"""
-    SELECT capture, subject, name, at, value AS length, ended,
+    SELECT capture, subject, name, at, value AS length, ended, file,
         to_timestamp(labels['since']) AS since,
-        to_timestamp(labels['until']) AS until
+        to_timestamp(labels['until']) AS until,
+        NOT coalesce(text RLIKE '{ALARM}', false)
+            AND NOT coalesce(labels['before_text'] RLIKE '{ALARM}' AND value <= {{stall}}D, false) AS is_use
     FROM spans LEFT JOIN ends USING (capture, subject, at)
     WHERE NOT is_broker AND name <> '{names.FILE_READ}' AND coalesce(ended, '') <> 'stalled'
 """
 """Every quiet gap and span of a subject that is no broker, and whether a failure followed the gap.
 
-The silence of a request that stalls until its time-out is the failure itself, and no quiet gap."""
-
-
-def _subjects(*, share: float, struck: float) -> Mapping[str, str]:
-    """Return the steps to `subjects`: whether the failures of each bear on a limit.
-
-    They do where nearly all follow a gap, and where its gaps as long as these mostly fail: subjects that fail for
-    other reasons must not hide the few that fail for this one.
-    """
-    return {
-        "suffering": """
-            SELECT capture, subject,
-                count_if(quiet = 'observed') AS after_gap,
-                count_if(quiet = 'contradicted') AS while_busy,
-                min(IF(quiet = 'observed', quiet_seconds, NULL)) AS shortest
-            FROM failures GROUP BY capture, subject
-        """,
-        "compared": f"""
-            SELECT capture, subject, after_gap, while_busy, shortest,
-                count_if({QUIET} AND ended IS NULL AND length >= shortest) AS longer_unharmed
-            FROM suffering LEFT JOIN gaps USING (capture, subject) GROUP BY ALL
-        """,
-        "inclined": f"""
-            SELECT *, CASE
-                WHEN after_gap = 0 THEN IF(while_busy > 0, 'contradicted', 'not visible')
-                WHEN after_gap < {share}D * (after_gap + while_busy) THEN 'contradicted'
-                WHEN after_gap < {struck}D * (after_gap + longer_unharmed) THEN 'contradicted'
-                ELSE 'observed' END AS inclined
-            FROM compared
-        """,
-        "measured": """
-            SELECT *, percentile(IF(inclined = 'observed', shortest, NULL), 0.5) OVER (PARTITION BY capture) AS typical,
-                max(inclined = 'observed') OVER (PARTITION BY capture) AS any_inclined
-            FROM inclined
-        """,
-        "subjects": """
-            SELECT capture, subject, any_inclined,
-                IF(inclined = 'observed' AND shortest < typical / 2, 'contradicted', inclined) AS quiet_of_subject
-            FROM measured
-        """,
-    }
-
-
-def _limits(*, contrast: int, hop: float) -> Mapping[str, str]:
-    """Return the steps to `pooled`: the limit that a capture's gaps imply, and what speaks for or against it."""
-    return {
-        "captures": CAPTURES,
-        "counted": COUNTED,
-        "unharmed": UNHARMED,
-        "spared": SPARED,
-        "pooled": _pooled(contrast=contrast, hop=hop),
-    }
-
-
-COUNTED = """
-    SELECT capture,
-        count(*) AS failures,
-        count_if(quiet = 'observed') AS after_gap,
-        count_if(quiet = 'contradicted') AS while_busy,
-        count_if(quiet = 'not visible') AS unseen,
-        count_if(timed_out) AS stalled,
-        count_if(reset) AS reset,
-        count_if(retried) AS retried,
-        count_if(lost) AS lost,
-        count_if(frozen) AS frozen,
-        sum(refused) AS refused,
-        sum(denied) AS denied,
-        count_if(restarted) AS restarted,
-        count(DISTINCT subject) AS suffering,
-        min(quiet_seconds) AS limit_high,
-        max(quiet_seconds) AS longest_gap,
-        min(failed_at) AS since,
-        max(failed_until) AS until
-    FROM failures JOIN subjects USING (capture, subject)
-    WHERE quiet_of_subject = 'observed' OR NOT any_inclined
-    GROUP BY capture
-"""
-"""The failures of each capture in figures: of the subjects that fail after gaps, or of all where none does."""
-
-UNHARMED = f"""
-    SELECT capture, subject,
-        coalesce(max(CASE WHEN {QUIET} THEN length END), 0D) < max(limit_high) AS never_quiet,
-        max(CASE WHEN {QUIET} THEN length END) AS longest,
-        max(CASE WHEN {QUIET} AND ended IS NULL AND length < limit_high THEN length END) AS longest_shorter,
-        count_if({QUIET} AND ended IS NULL AND length < limit_high) AS shorter,
-        count_if({QUIET} AND ended IS NULL AND length >= limit_high) AS longer_unharmed
-    FROM gaps JOIN counted USING (capture) GROUP BY capture, subject
-"""
-
-SPARED = """
-    SELECT capture,
-        max(longest_shorter) AS limit_low,
-        sum(shorter) AS shorter,
-        sum(longer_unharmed) AS longer_unharmed,
-        count(*) AS subjects,
-        count_if(never_quiet) AS never_quiet,
-        max(CASE WHEN never_quiet THEN longest END) AS never_quiet_longest
-    FROM unharmed GROUP BY capture
-"""
-"""What each capture's unharmed gaps say: the longest below the limit, and who was never so quiet."""
-
-
-def _pooled(*, contrast: int, hop: float) -> str:
-    """Return one row a capture: everything that speaks for or against the limit, and whether it is credible."""
-    credible = f"coalesce(limit_high >= broker_limit * 0.9, limit_high >= {hop}D) OR coalesce(shorter, 0) >= {contrast}"
-    drawn = ", ".join(
-        f"IF(broker_limit IS NULL AND {_fits(limit)}, {limit}, NULL) AS {name}_limit"
-        for name, (limit, _) in HOPS.items()
-    )
-    return f"""
-        SELECT *, {_hops()} AS hop, {drawn}, IF({credible}, 'observed', 'not visible') AS limit_state
-        FROM counted LEFT JOIN spared USING (capture) JOIN captures USING (capture)
-    """
-
-
-def _hops() -> str:
-    """Return the known hops whose limit lies where the data put it; null where a setting names the limit anyway."""
-    fits = ", ".join(f'IF({_fits(limit)}, "{hop}", NULL)' for limit, hop in HOPS.values())
-    return f"IF(broker_limit IS NULL, nullif(concat_ws(' or ', {fits}), ''), NULL)"
-
-
-def _fits(limit: float) -> str:
-    return f"coalesce(limit_low, 0D) < {limit * 1.02}D AND limit_high >= {limit}"
-
+The silence of a request that stalls until its time-out is the failure itself, and no quiet gap. A gap that ends with a
+warning ends with no ordinary use, and what follows a warning within the time of a stall is the failure's own."""
 
 ALWAYS = (
     "failures",
@@ -229,23 +125,41 @@ ALWAYS = (
     "subjects",
     "broker_limit",
     "client_limit",
-    "broker_lines",
     "refused",
     "denied",
     "restarted",
+    "long",
+    "chance",
+    "odds",
+    "doubt",
+    "too_few",
+    "uncontrasted",
+    "too_short",
+    "unseen_harm",
+    "proven_limit",
 )  # fmt: skip - a list of names
 WHERE_ANY = (
+    "broker_lines",
+    "apart",
+    "at_once",
     "stalled",
+    "waited",
+    "killed",
     "reset",
     "retried",
     "lost",
     "frozen",
     "limit_low",
     "shorter",
+    "shorter_failed",
     "longer_unharmed",
+    "spared",
+    "disordered",
     "never_quiet",
     "never_quiet_longest",
     "closed",
+    "cure_idle_ms",
+    "interval",
     *(f"{name}_limit" for name in HOPS),
 )  # fmt: skip - a list of names
 """Figures that are left out where they are 0, and the sentences about them with them."""
@@ -254,6 +168,7 @@ WHERE_ANY = (
 def _links() -> Mapping[str, str]:
     """Return the steps to the observations: of each link of each subject, of the capture's limit, of each rival."""
     return {
+        **pooled(),
         "each": EACH,
         "linked": _of_subjects(),
         "held": _of_captures(),
@@ -272,9 +187,13 @@ EDGES = """CASE WHEN gap IS NULL THEN array() ELSE array(
 
 EACH = f"""
     SELECT capture, subject,
-        max(IF(quiet_of_subject = 'observed', limit_state, quiet_of_subject)) AS quiet,
-        mode(CASE WHEN other_cause THEN 'contradicted' ELSE 'observed' END) AS severed,
-        min(gap_since) AS gap_since,
+        CASE WHEN max(fits) THEN 'observed'
+            WHEN max(by_chance) OR max(any_fits) AND NOT max(quiet = 'not visible') THEN 'contradicted'
+            WHEN count_if(quiet <> 'contradicted' AND NOT other_cause) = 0 THEN 'contradicted'
+            ELSE 'not visible' END AS quiet,
+        IF(max(fits) OR NOT min(other_cause), 'observed', 'contradicted') AS severed,
+        IF(max(harmed), 'observed', 'not visible') AS failed,
+        min_by(gap_since, failed_at) AS gap_since,
         min(failed_at) AS failed_at,
         max(failed_until) AS failed_until,
         count(*) AS failures,
@@ -282,11 +201,11 @@ EACH = f"""
         max(client_id) AS client_id,
         flatten(collect_list({EDGES})) AS quiet_lines,
         flatten(collect_list(severed_lines)) AS severed_lines,
-        flatten(collect_list(told_lines)) AS told_lines
-    FROM failures JOIN subjects USING (capture, subject) JOIN pooled USING (capture)
+        flatten(collect_list(harmed_lines)) AS harmed_lines
+    FROM attributed WHERE fits OR NOT any_fits_here
     GROUP BY capture, subject
 """
-"""Quiet, severed, failed: what the failures of a subject say."""
+"""Quiet, severed, failed: what the failures of a subject say; of those that an idle limit explains, where any are."""
 
 
 def _of_subjects() -> str:
@@ -294,7 +213,7 @@ def _of_subjects() -> str:
     links = (
         ("'quiet'", "quiet", "gap_since", "failed_at", "quiet_lines"),
         ("'severed'", "severed", "failed_at", "failed_until", "severed_lines"),
-        ("'failed'", "'observed'", "failed_at", "failed_until", "told_lines"),
+        ("'failed'", "failed", "failed_at", "failed_until", "harmed_lines"),
     )
     rows = ", ".join(
         f"struct({link} AS link, {state} AS state, {since} AS since, {until} AS until, "
@@ -307,27 +226,29 @@ def _of_subjects() -> str:
 
 def _of_captures() -> str:
     """Return the inferred limit, and each rival: `observed` where it stands, `contradicted` where it is ruled out."""
+    spread = "after_gap >= 3 AND at_once = 0 AND no_contrast IS NULL AND disordered = 0"
     states = {
-        "rival.broker_restart": (
-            "CASE WHEN restarted > 0 THEN 'observed' WHEN broker_lines > 0 OR refused = 0 THEN 'contradicted' END"
-        ),
-        "rival.unreachable": _stands("refused > 0"),
-        "rival.authentication": _stands("denied > 0"),
-        "rival.busy": _stands("while_busy > 0"),
+        "rival.broker_restart": _told("restarted > 0", f"broker_lines > 0 OR {spread}"),
+        "rival.one_instant": _told("at_once > 0", spread),
+        "rival.coincidence": _told("by_chance", "group_state = 'observed'"),
+        "rival.unreachable": _told("refused > 0", "by_clients > 0"),
+        "rival.authentication": _told("denied > 0", "by_clients > 0"),
+        "rival.busy": _told("while_busy > 0", "after_gap > 0 AND no_contrast IS NULL AND disordered = 0"),
     }
     rows = ", ".join(f"struct('{link}' AS link, {state} AS state)" for link, state in states.items())
     return f"""
         SELECT capture, '*' AS subject, since, until,
             {map_of(ALWAYS, "double", where_any=WHERE_ANY)} AS figures,
-            {map_of(("hop",), "string")} AS facts,
+            {map_of(("hop", "fleets", "python_idle_ms", "dotted_idle_ms"), "string")} AS facts,
             CAST(array() AS array<{EVIDENCE}>) AS evidence,
             inline(array({rows}))
         FROM pooled
     """
 
 
-def _stands(condition: str) -> str:
-    return f"CASE WHEN {condition} THEN 'observed' ELSE 'contradicted' END"
+def _told(stands: str, ruled_out: str) -> str:
+    """Return the state of a rival: it stands, what was read rules it out, or nothing was read that could (null)."""
+    return f"CASE WHEN {stands} THEN 'observed' WHEN {ruled_out} THEN 'contradicted' END"
 
 
 POINTS = f"""

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 SEVERED = (names.CONNECTION_LOST, names.CONNECTION_RESET, names.REQUEST_TIMED_OUT)
 FAILED = (names.RECORD_FAILED, names.RECORD_EXPIRED)
 UNREACHABLE = (names.CONNECTION_REFUSED, names.CONNECTION_SETUP_TIMED_OUT)
-BROKER_LIFE = (names.BROKER_STARTED, names.BROKER_STOPPING)
+BROKER_LIFE = (names.BROKER_STARTED, names.BROKER_STOPPING, names.BROKER_FENCED, names.SESSION_EXPIRED)
+BESIDE = (names.CONNECTION_CLOSED, names.ERROR, names.INVOCATION_TIMED_OUT)
+AT_ONCE = 1
+"""Seconds within which an application reports what its client told it."""
 AROUND = (names.SUBJECT_QUIET, names.SUBJECT_ACTIVE, names.AUTHENTICATION_FAILED, names.FILE_READ, *UNREACHABLE)
 
 OF_BROKER = f"coalesce(name = '{names.FILE_READ}' AND array_contains(split(labels['sources'], ','), 'broker'), false)"
@@ -25,15 +28,34 @@ NETWORK = "NETWORK_EXCEPTION|REQUEST_TIMED_OUT|RequestTimedOut|TRANSPORT|transpo
 OF_CONSUMER = "coalesce(text LIKE '%[Consumer clientId=%', false)"
 """A consumer asks all the time, also where its log is silent: its connections are never idle."""
 
-LOST_UNDER_WAY = f"name IN ({quoted(*SEVERED)}) AND coalesce(labels['api'], '') <> 'FETCH' AND NOT {OF_CONSUMER}"
-"""A consumer's fetch is asked for again: nothing is lost with it."""
+OF_PRODUCE = "upper(coalesce(labels['api'], 'PRODUCE')) = 'PRODUCE'"
+"""A request that is named and is no produce request (METADATA, FETCH, HEARTBEAT, ...) carries no record: the client
+sends it again, and nobody is harmed."""
+
+LOST_UNDER_WAY = f"name IN ({quoted(*SEVERED)}) AND {OF_PRODUCE} AND NOT {OF_CONSUMER}"
 
 GAVE_UP = (
     f"name IN ('{names.PRODUCE_RETRIED}', '{names.RECORD_FAILED}') AND "
     f"coalesce(labels['error'], IF(name = '{names.PRODUCE_RETRIED}', 'NETWORK_EXCEPTION', '')) RLIKE '{NETWORK}'"
 )
 
-IS_SEVERED = f"(({LOST_UNDER_WAY}) OR ({GAVE_UP}))"
+CLOSED_AND_FAILED = (
+    f"name = '{names.CONNECTION_CLOSED}' AND source IN ('kafka_python', 'aiokafka') "
+    "AND coalesce(labels['reason'], '') <> 'idle' AND errors_after > 0"
+)
+"""These clients write the same line whether or not a request was in flight. An application that reports an error at
+once had one: of what, its line may not say, and so no record is known to be harmed."""
+
+IS_SEVERED = f"(({LOST_UNDER_WAY}) OR ({GAVE_UP}) OR ({CLOSED_AND_FAILED}))"
+
+HARMED_A_RECORD = (
+    f"(name IN ({quoted(names.PRODUCE_RETRIED, *FAILED)}) OR labels['api'] IS NOT NULL OR labels['topic'] IS NOT NULL "
+    "OR text RLIKE '(?i)produce (?:request|response)|to produce|ProduceRequest' "
+    f"OR name = '{names.REQUEST_TIMED_OUT}' AND of_others = 0)"
+)
+"""The line names a record or a produce request: lost, failed, retried or late; or a request of unknown kind waited for
+its whole time-out, and no line near it names one that carries no record. A connection that was reset may have harmed
+nobody."""
 
 FROZEN = "(?:REPORT|END) RequestId|platform[.](?:report|runtimeDone)"
 """The last line before a gap in which AWS Lambda froze the runtime."""
@@ -49,30 +71,38 @@ LONGEST_FIRST = "(a, b) -> CASE WHEN a.value > b.value THEN -1 WHEN a.value < b.
 
 
 def failures_of(*, apart: float, reset: float, stall: float, near: float, history: float) -> Mapping[str, str]:
-    """Return the steps from `events` to one row a failure. All distances are seconds, as `detect` explains them."""
+    """Return the steps from `events` and `captures` to `lost`: one row a failure.
+
+    All distances are seconds, as `detect` explains them.
+    """
     return {
         **_harmed(reset=reset, stall=stall, near=near),
         **_episodes(apart=apart, reset=reset, stall=stall),
-        "captures": CAPTURES,
-        "failures": _judged(history=history),
+        "lost": _judged(history=history),
     }
 
 
 def _harmed(*, reset: float, stall: float, near: float) -> Mapping[str, str]:
     """Return the lines that tell of harm, each with the quiet gap before it and with what else broke around it."""
     nearby = f"{EVERY_SECOND} RANGE BETWEEN {near}D PRECEDING AND {near}D FOLLOWING"
+    after = f"{EVERY_SECOND} RANGE BETWEEN CURRENT ROW AND {stall}D FOLLOWING"
+    at_once = f"{EVERY_SECOND} RANGE BETWEEN CURRENT ROW AND {AT_ONCE}D FOLLOWING"
     before = f"{EVERY_SECOND} RANGE BETWEEN {stall + reset}D PRECEDING AND 0.001D FOLLOWING"
     return {
         "shown": f"""
             SELECT *, coalesce(CAST(at AS DOUBLE), 0D) AS second,
                 CASE WHEN name = '{names.SUBJECT_QUIET}' THEN struct(value, file, line, at, text, labels) END AS gap
             FROM events
-            WHERE subject IS NOT NULL AND name IN ({quoted(*SEVERED, *FAILED, names.PRODUCE_RETRIED, *AROUND)})
+            WHERE subject IS NOT NULL
+                AND name IN ({quoted(*SEVERED, *FAILED, names.PRODUCE_RETRIED, *AROUND, *BESIDE)})
         """,
         "around": f"""
             SELECT *, collect_list(gap) OVER ({before}) AS gaps_before,
                 count_if(name IN ({quoted(*UNREACHABLE)})) OVER ({nearby}) AS refused,
                 count_if(name = '{names.AUTHENTICATION_FAILED}') OVER ({nearby}) AS denied,
+                count_if(name IN ({quoted(*SEVERED)}) AND NOT {OF_PRODUCE}) OVER ({nearby}) AS of_others,
+                count_if(name = '{names.ERROR}') OVER ({at_once}) AS errors_after,
+                max(name = '{names.INVOCATION_TIMED_OUT}') OVER ({after}) AS killed,
                 min(IF(name = '{names.SUBJECT_ACTIVE}', at, NULL)) OVER (PARTITION BY capture, subject) AS first_seen,
                 max({OF_BROKER}) OVER (PARTITION BY capture, subject) AS is_broker
             FROM shown
@@ -99,7 +129,7 @@ CAPTURES = f"""
 def _episodes(*, apart: float, reset: float, stall: float) -> Mapping[str, str]:
     """Return one row a failure: its lines, when its request was sent, and the quiet gap that ended then."""
     silence = f"get(filter(gaps, g -> abs(CAST(g.at AS DOUBLE) - second) < 0.002D AND g.value <= {stall}D), 0).value"
-    ended_then = f"g -> CAST(g.at AS DOUBLE) BETWEEN sent - {reset}D AND sent + 0.1D"
+    ended_then = f"g -> g.value > {reset}D AND CAST(g.at AS DOUBLE) BETWEEN sent - {reset}D AND sent + 0.1D"
     return {
         "spaced": f"""
             SELECT *, second - lag(second) OVER ({EVERY_SECOND}, line) < {apart}D AS goes_on FROM harmed
@@ -121,8 +151,12 @@ def _episodes(*, apart: float, reset: float, stall: float) -> Mapping[str, str]:
                 max(name = '{names.CONNECTION_RESET}') AS reset,
                 max(name = '{names.PRODUCE_RETRIED}') AS retried,
                 max(name IN ({quoted(*FAILED)})) AS lost,
+                max({HARMED_A_RECORD}) AS harmed,
+                max(killed) AS killed,
+                collect_set(CASE WHEN {HARMED_A_RECORD} THEN {LINE} END) AS harmed_lines,
                 max(refused) AS refused,
                 max(denied) AS denied,
+                coalesce(max(source <> 'application'), false) AS by_client,
                 max(labels['client_id']) AS client_id
             FROM numbered GROUP BY capture, subject, episode HAVING max(severed)
         """,
@@ -130,10 +164,10 @@ def _episodes(*, apart: float, reset: float, stall: float) -> Mapping[str, str]:
             SELECT *, second - IF(timed_out, coalesce(in_flight, {silence}, 0D), 0D) AS sent FROM episodes
         """,
         "placed": f"""
-            SELECT * EXCEPT (gaps, second, in_flight),
+            SELECT * EXCEPT (gaps, second),
                 coalesce(
                     get(array_sort(filter(gaps, {ended_then}), {LONGEST_FIRST}), 0),
-                    IF(timed_out, get(array_sort(gaps, {LONGEST_FIRST}), 0), NULL)
+                    IF(timed_out, get(array_sort(filter(gaps, g -> g.value > {reset}D), {LONGEST_FIRST}), 0), NULL)
                 ) AS gap
             FROM requests
         """,

@@ -1,114 +1,125 @@
-"""From events to consumers: what each suffered, when it gave a commit up, and whether it lives."""
+"""From events to consumers: what each suffered in an incident, when its commit timed out, and whether it lives."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as names
-from leadsman.pipeline.shapes import quoted
+from leadsman.modes.leaderless_partition.incidents import TIMED_OUT, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-OF_BROKER = f"coalesce(name = '{names.FILE_READ}' AND array_contains(split(labels['sources'], ','), 'broker'), false)"
-"""A broker's log: what it says as a client of other brokers is not what this mode is about."""
-
-TROUBLE = (
-    names.COORDINATOR_LOST,
-    names.CONNECTION_REFUSED,
-    names.CONNECTION_LOST,
-    names.CONNECTION_SETUP_TIMED_OUT,
-    names.REQUEST_TIMED_OUT,
-)
-LIFE = (names.COORDINATOR_FOUND, names.CONSUMER_JOINED, names.CONSUMER_ENDED, names.CLIENT_STARTED)
-OF_CONSUMER = (*TROUBLE, *LIFE, names.COMMIT_TIMED_OUT, names.COMMIT_FAILED, names.SUBJECT_ACTIVE, names.FILE_READ)
-
-WAITED = "IF(coalesce(labels['api'], '') IN ('JOIN_GROUP', 'SYNC_GROUP'), NULL, value)"
-"""How long a request had been unanswered when its line was written; to wait for a rebalance is no trouble."""
-
-COORDINATOR_BASE = 2_147_483_647
-"""Clients number a connection to a coordinator as this less its broker, to tell it from the broker's other one."""
-
-NODE = "coalesce(try_cast(labels['coordinator'] AS BIGINT), try_cast(labels['node'] AS BIGINT))"
-BROKER = f"IF({NODE} > 1000000000, {COORDINATOR_BASE} - {NODE}, {NODE})"
-
-THREAD_ENDED = (
-    f"name = '{names.CONSUMER_ENDED}' AND NOT (labels['how'] = 'closed' AND labels['thread'] LIKE '%StreamThread%')"
-)
-"""Streams closes the consumers of a thread as the thread ends: one end, told three times."""
-
-TIMED_OUT = f"name = '{names.COMMIT_TIMED_OUT}'"
 JOINED = f"name = '{names.CONSUMER_JOINED}'"
 LINE = "struct(file, line, at, text)"
-SOME_TIME = "coalesce(at, TIMESTAMP '1970-01-01')"
-"""A line without a time happened all the same."""
+WITHIN = "moment BETWEEN opens AND closes"
+FAILED = f"trouble AND {WITHIN}"
+GAVE_UP = f"{TIMED_OUT} AND {WITHIN}"
+ENDED = f"thread_ended AND {WITHIN}"
+ACTIVE = f"name = '{names.SUBJECT_ACTIVE}'"
 
-IS_SETTING = f"name = '{names.SETTING}' AND labels['key'] = 'default.api.timeout.ms' AND labels['owner'] = 'consumer'"
-
-TOLD = f"""
-    SELECT *, name IN ({quoted(*TROUBLE)}) AS trouble,
-        IF(name IN ({quoted(*TROUBLE)}), coalesce({WAITED}, 0D), NULL) AS waited,
-        {BROKER} AS broker,
-        {THREAD_ENDED} AS thread_ended,
-        {OF_BROKER} AS is_broker,
-        IF({IS_SETTING}, try_cast(labels['value'] AS DOUBLE) / 1000, NULL) AS own_patience
-    FROM events
-    WHERE subject IS NOT NULL AND (name IN ({quoted(*OF_CONSUMER)}) OR ({IS_SETTING}))
-"""
-"""The lines that are about consumers, with the broker that each names."""
+ONE_TROUBLE_SECONDS = 75
+"""Failures of one client that lie closer together are one trouble: a request waits 30 s by default, and the client
+then backs off and tries again. What lies further back is another matter."""
 
 GATHERED = f"""
-    SELECT capture, subject,
-        min(IF(trouble, at - make_interval(0, 0, 0, 0, 0, 0, waited), NULL)) AS trouble_at,
-        max(IF(trouble, at, NULL)) AS trouble_until,
-        max(waited) AS waited_longest,
-        mode(IF(trouble AND broker >= 0, broker, NULL)) AS lost_broker,
-        count_if({TIMED_OUT}) AS time_outs,
-        min(IF({TIMED_OUT}, {SOME_TIME}, NULL)) AS timed_out_at,
-        max(IF({TIMED_OUT}, {SOME_TIME}, NULL)) AS timed_out_until,
-        max(IF({TIMED_OUT}, value, NULL)) AS patience,
-        max(IF({TIMED_OUT}, coalesce(labels['setting'], 'default.api.timeout.ms'), NULL)) AS decided_by,
-        max(IF(thread_ended, at, NULL)) AS ended_at,
-        count(DISTINCT IF(thread_ended AND labels['how'] = 'thread', labels['thread'], NULL)) AS threads,
-        max(IF({JOINED}, at, NULL)) AS joined_at,
-        count_if({JOINED}) AS rebalances,
+    SELECT capture, incident, subject,
+        collect_list(IF({FAILED}, struct(at AS until, at - {seconds("waited")} AS since), NULL)) AS troubles,
+        max(IF({FAILED}, waited, NULL)) AS waited_longest,
+        mode(IF({FAILED} AND broker >= 0, broker, NULL), true) AS lost_broker,
+        collect_set(IF({FAILED} AND broker >= 0, broker, NULL)) AS brokers,
+        count_if({GAVE_UP}) AS time_outs,
+        min(IF({GAVE_UP}, moment, NULL)) AS timed_out_at,
+        max(IF({GAVE_UP}, moment, NULL)) AS timed_out_until,
+        max(IF({GAVE_UP}, value, NULL)) AS patience,
+        max(IF({GAVE_UP}, coalesce(labels['setting'], 'default.api.timeout.ms'), NULL)) AS decided_by,
+        collect_list(IF({ENDED}, struct(at, labels['thread'] AS thread, labels['how'] AS how, {LINE} AS line), NULL))
+            AS ends,
+        collect_list(IF({JOINED}, struct(at, labels['client_id'] AS client), NULL)) AS joins,
+        collect_list(IF(name = '{names.CLIENT_STARTED}', at, NULL)) AS starts,
+        collect_list(IF({JOINED} AND {WITHIN}, coalesce(labels['client_id'], ''), NULL)) AS joined_within,
+        collect_list(IF(own_error, struct(at, to_timestamp(labels['until']) AS until), NULL)) AS own_errors,
         collect_list(IF(name = '{names.COORDINATOR_FOUND}', struct(at, broker), NULL)) AS found,
-        max(IF(name = '{names.SUBJECT_ACTIVE}', to_timestamp(labels['until']), NULL)) AS last_seen,
-        min(IF(name = '{names.SUBJECT_ACTIVE}', at, NULL)) AS first_seen,
+        max_by(broker, at) FILTER (WHERE name = '{names.COORDINATOR_FOUND}' AND at < opens) AS home,
+        max(IF({ACTIVE}, to_timestamp(labels['until']), NULL)) AS last_seen,
+        min(IF({ACTIVE}, at, NULL)) AS first_seen,
         max(labels['version']) AS version,
-        max(coalesce(labels['client_id'] LIKE '%StreamThread%', false)) AS streams,
-        collect_list(IF(trouble, {LINE}, NULL)) AS trouble_lines,
-        collect_list(IF({TIMED_OUT}, {LINE}, NULL)) AS timed_out_lines,
-        collect_list(IF(thread_ended, {LINE}, NULL)) AS ended_lines,
+        collect_list(IF({FAILED}, {LINE}, NULL)) AS trouble_lines,
+        collect_list(IF({GAVE_UP}, {LINE}, NULL)) AS timed_out_lines,
         max(own_patience) AS own_patience
-    FROM told GROUP BY capture, subject
-    HAVING NOT max(is_broker) AND (size(found) > 0 OR time_outs > 0)
+    FROM lines JOIN incidents USING (capture)
+    WHERE moment <= closes + {seconds("{back}")}
+    GROUP BY capture, incident, subject
+    HAVING NOT max(is_broker)
+        AND (size(found) > 0 OR time_outs > 0 OR count_if({FAILED} AND of_coordinator) > 0)
 """
-"""One row for each subject that talks to a coordinator or failed to."""
+"""One row for each subject and incident that talks to a coordinator or failed to. `back`: see `detect`."""
 
+REBALANCES = """
+    coalesce(array_max(transform(
+        array_distinct(joined_within), client -> size(filter(joined_within, other -> other = client))
+    )), 0)
+"""
+"""How often one member joined: a Streams application has a member a thread, and each joins in every rebalance."""
 
-def consumers_of(*, near: float) -> Mapping[str, str]:
-    """Return the steps from `events` to `consumers`. `near` is seconds, as `detect` says."""
-    elsewhere = "transform(filter(found, f -> f.broker <> lost_broker AND f.at > trouble_at), f -> f.at)"
-    went_on = f"ended_at IS NULL AND array_max({elsewhere}) > timed_out_until"
-    alive = f"joined_at > greatest(ended_at, timed_out_at) OR ({went_on})"
-    died_of_it = (
-        "CAST(ended_at AS DOUBLE) BETWEEN CAST(timed_out_at AS DOUBLE) - 1D "
-        f"AND CAST(timed_out_until AS DOUBLE) + {near}D"
+SINCE = f"""
+    aggregate(
+        sort_array(filter(troubles, t -> coalesce(t.since <= timed_out_until, true)), false), CAST(NULL AS TIMESTAMP),
+        (since, t) -> IF(
+            since IS NULL OR t.until >= since - {seconds(str(ONE_TROUBLE_SECONDS))},
+            least(since, t.since), since
+        )
     )
-    silent = "ended_at IS NULL AND NOT coalesce(last_seen > timed_out_until + INTERVAL 2 SECONDS, false)"
-    died = f"time_outs > 0 AND NOT coalesce({alive}, false) AND (coalesce({died_of_it}, false) OR {silent})"
-    patience = "timed_out_at - make_interval(0, 0, 0, 0, 0, 0, coalesce(patience, 0))"
+"""
+"""When the trouble began in which the commit timed out: the latest run of failures, back to its first one."""
+
+BACK = """
+    exists(joins, j -> j.at > greatest(e.at, timed_out_at) AND (
+        j.client IS NULL OR e.thread IS NULL OR contains(j.client, e.thread)
+        OR exists(starts, started -> started BETWEEN e.at - INTERVAL 1 SECOND AND j.at)
+    ))
+"""
+"""Whether a thread that ended joined the group again, or one that was started since did. One that lives on joins again
+too: the group rebalances when a member leaves."""
+
+OWN = "exists(own_errors, o -> coalesce(o.until, o.at) BETWEEN timed_out_until AND e.at + INTERVAL 2 SECONDS)"
+
+
+def consumers_of(*, near: float, back: float, silent: float) -> Mapping[str, str]:
+    """Return the steps from `lines` and `incidents` to `consumers`. The seconds are those of `detect`."""
+    elsewhere = "transform(filter(found, f -> f.broker <> lost_broker AND f.at > trouble_at), f -> f.at)"
+    of_it = f"e.at BETWEEN timed_out_at - INTERVAL 1 SECOND AND timed_out_until + {seconds(str(near))}"
+    went_on = f"size(ends_of_it) = 0 AND array_max({elsewhere}) > timed_out_until"
+    rejoined = "size(ends_of_it) = 0 AND exists(joins, j -> j.at > timed_out_until)"
+    fell_silent = (
+        "size(ends_of_it) = 0 AND last_seen <= timed_out_until + INTERVAL 2 SECONDS "
+        f"AND max(last_seen) OVER (PARTITION BY capture) > timed_out_until + {seconds(str(silent))}"
+    )
+    waited_since = f"timed_out_at - {seconds('coalesce(patience, 0)')}"
     return {
-        "told": TOLD,
-        "gathered": GATHERED,
-        "consumers": f"""
-            SELECT *, {died} AS died,
-                array_min({elsewhere}) AS healed_at,
-                time_outs > 0 AND ended_at IS NULL AND size(found) = 0 AS stuck,
-                greatest(coalesce(trouble_at, {patience}), {patience}) AS gave_up_at,
-                greatest(timed_out_at, ended_at) AS died_at,
-                concat(timed_out_lines, filter(ended_lines, e -> e.at >= timed_out_at)) AS died_lines
+        "gathered": GATHERED.replace("{back}", str(back)),
+        "dated": f"""
+            SELECT *, {SINCE} AS trouble_at, array_max(transform(troubles, t -> t.until)) AS trouble_until,
+                {waited_since} AS waited_since,
+                filter(ends, e -> {of_it}) AS ends_of_it
             FROM gathered
+        """,
+        "ended": f"""
+            SELECT *, filter(ends_of_it, e -> NOT {BACK} AND NOT {OWN}) AS deaths,
+                coalesce({went_on}, false) OR coalesce({rejoined}, false) OR (size(ends_of_it) > 0
+                    AND forall(ends_of_it, e -> {BACK} OR {OWN})) AS lives
+            FROM dated
+        """,
+        "consumers": f"""
+            SELECT *, time_outs > 0 AND NOT lives AND (size(deaths) > 0 OR coalesce({fell_silent}, false)) AS died,
+                size(array_distinct(transform(filter(deaths, d -> d.how = 'thread'), d -> d.thread))) AS threads,
+                {REBALANCES} AS rebalances,
+                array_min({elsewhere}) AS healed_at,
+                array_min(transform(filter(joins, j -> j.at > trouble_until), j -> j.at)) AS joined_at,
+                time_outs > 0 AND size(ends) = 0 AND size(found) = 0 AS stuck,
+                greatest(coalesce(trouble_at, waited_since), waited_since) AS gave_up_at,
+                greatest(timed_out_at, array_max(transform(deaths, d -> d.at))) AS died_at,
+                concat(timed_out_lines, transform(filter(deaths, d -> d.at >= timed_out_at), d -> d.line)) AS died_lines
+            FROM ended
         """,
     }

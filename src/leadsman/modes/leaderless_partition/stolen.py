@@ -28,7 +28,7 @@ LOOKS = """
         IF(told_since IS NULL, value - lag(value) OVER earlier, value) AS seconds,
         file, line, text,
         IF(told_since IS NULL, lag(line) OVER earlier, NULL) AS line_before, lag(text) OVER earlier AS text_before
-    FROM told WINDOW earlier AS (PARTITION BY capture, host, source, cpu ORDER BY at, line)
+    FROM hosts_told WINDOW earlier AS (PARTITION BY capture, host, source, cpu ORDER BY at, line)
 """
 """What was stolen between two looks at a counter. Other looks tell themselves since when they count."""
 
@@ -44,7 +44,7 @@ WEIGHED = f"""
     SELECT *,
         percentile(IF(at <= struck_at, share, NULL), 0.9) OVER of_host AS usual,
         sum(IF(at <= struck_at, {LASTED}, 0)) OVER of_host AS looked
-    FROM shares JOIN struck USING (capture) WINDOW of_host AS (PARTITION BY capture, host, source)
+    FROM shares JOIN struck USING (capture) WINDOW of_host AS (PARTITION BY capture, incident, host, source)
 """
 """Usual is what nine of ten looks before the loss stayed below: a neighbour may steal in bursts."""
 
@@ -64,15 +64,15 @@ DRAWN = f"""
 
 
 def stolen_of(*, near: float, share: float, times: float, history: float) -> Mapping[str, str]:
-    """Return the steps from `events` and `struck` to `stolen`: one row for each capture in which it stands out."""
+    """Return the steps from `events` and `struck` to `stolen`: one row for each incident in which it stands out."""
     away = f"make_interval(0, 0, 0, 0, 0, 0, {near})"
     return {
-        "told": TOLD,
+        "hosts_told": TOLD,
         "looks": LOOKS,
         "shares": SHARES,
         "weighed": WEIGHED,
         "stolen": f"""
-            SELECT capture,
+            SELECT capture, incident,
                 max_by(host, share) AS stolen_from,
                 max_by(seconds, share) AS stolen,
                 max_by({LASTED}, share) AS stolen_of,
@@ -81,6 +81,6 @@ def stolen_of(*, near: float, share: float, times: float, history: float) -> Map
             FROM weighed
             WHERE since >= struck_at - {away} AND at <= struck_at + {away}
                 AND looked >= {history}D AND share >= {share}D AND share >= {times}D * usual
-            GROUP BY capture
+            GROUP BY capture, incident
         """,
     }

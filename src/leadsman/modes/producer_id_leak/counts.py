@@ -1,7 +1,7 @@
-"""From events to counts: one row for each topic, with what its ids are, how many, and how they grew.
+"""From events to looks: how many ids somebody counted, when, of which topic or broker, and what the ids were.
 
 Counts come from whatever there is: DescribeProducers, snapshots, the broker's own log, histograms, metrics. What an id
-is (one batch or many, when) only the first two tell; the others tell how many there are.
+is (one batch or many, when) only the first two show; the others show how many there are.
 """
 
 from __future__ import annotations
@@ -16,126 +16,154 @@ if TYPE_CHECKING:
 
 TENTHS = 10
 
-OF_TOPIC = f"name = '{names.PRODUCERS_COUNTED}' AND labels['topic'] IS NOT NULL"
-MOMENTS = {"middle": 0.6, "evening": 0.75}
-"""Moments by which growth that goes on is told from a burst: something came before the one, and after the other.
+ENTRY = r"[.]ProducerStateEntry$"
+"""The class of which a broker holds one object for each producer id of each partition, whatever its package."""
 
-Not the half: of three looks at even distances the second is to count as before it, however late it came.
-"""
+ID_COUNT = "(?i)producer_?id_?count"
+"""The metric of KIP-847 (since 3.5), however an exporter spells it."""
 
-OF_WAY = "OVER (PARTITION BY capture, topic, via)"
-OF_REPLICA = "OVER (PARTITION BY capture, topic, via, partition, broker)"
+COUNTED = f"name = '{names.PRODUCERS_COUNTED}'"
+OF_PARTITION = "labels['via'] IN ('describe_producers', 'snapshot', 'dump_log', 'broker_log')"
+OF_TOPIC = f"({COUNTED} AND {OF_PARTITION})"
+IS_ENTRY = f"(name = '{names.HEAP_CLASS}' AND labels['class'] RLIKE '{ENTRY}')"
+IS_METRIC = f"(name = '{names.METRIC}' AND (labels['metric'] RLIKE '{ID_COUNT}' OR labels['name'] RLIKE '{ID_COUNT}'))"
+OF_HEAP = f"({COUNTED} AND labels['via'] IN ('histogram', 'heap_dump'))"
+OF_BROKER = f"({OF_HEAP} OR {IS_ENTRY} OR {IS_METRIC})"
+COUNT = f"IF({IS_ENTRY}, CAST(labels['instances'] AS DOUBLE), value)"
+
+STAMP = "[0-9]{4,}[0-9TZ:_.-]*"
+"""A date or time within a file's name: scrapes that differ in it alone are of one broker."""
+
+OF_FILE = f"regexp_replace(file, '{STAMP}', '')"
+"""Whose an output is that names nobody: its file's, so that two brokers' outputs stay two."""
+
+ENDING = "([.](prom|txt|log|out|json|csv|err)|[.]+)+$"
+"""What says what kind of file it is, and not whose."""
+
+NODE = "(kafka|broker|node|host)[-_.]?[0-9]+"
+OF_NODE = f"(?i)((^|/)[^/]*{NODE})/(?![^/]*{NODE})[^/]*$"
+"""A file in a folder that has one broker's name is that broker's, whatever the file is called."""
+
+BROKER = (
+    "coalesce(labels['instance'], "
+    f"regexp_replace(regexp_replace(coalesce(subject, {OF_FILE}), '{OF_NODE}', '$1'), '{ENDING}', ''))"
+)
+
+OUTPUT = (
+    f"regexp_replace(regexp_extract({OF_FILE}, '([^/]*)$', 1), "
+    "'^(kafka[-_]transactions([.]sh)?[-_.])?(describe[-_]producers|producers?|kafka[-_]dump[-_]log([.]sh)?)[-_.]', '')"
+)
+OF_PARTITION_FILE = "^([A-Za-z0-9._-]*[A-Za-z0-9_])-([0-9]+)[.]*([.][a-z]+)?$"
+"""People name the answers of DescribeProducers for the partition that they asked about, `orders-0`."""
+
+IN_NAME = (
+    f"(nullif(labels['topic'], '?') IS NULL AND {OUTPUT} RLIKE '{OF_PARTITION_FILE}' "
+    f"AND NOT {OUTPUT} RLIKE '(?i)^{NODE}([.].*)?$' "
+    f"AND {OUTPUT} <> regexp_extract({OF_FILE}, '([^/]*)$', 1))"
+)
+"""Whether a file's name says of which partition it is: behind the tool's name a topic's and a number, no broker's."""
+
+NUMBER = "[-_.]?[0-9]*([.][a-z]+)?$"
+"""The end of a file's name: a partition's number perhaps, and what kind of file it is."""
+
+TOPIC = (
+    f"CASE WHEN {IN_NAME} THEN regexp_extract({OUTPUT}, '{OF_PARTITION_FILE}', 1) "
+    f"ELSE coalesce(nullif(labels['topic'], '?'), concat('of ', regexp_replace({OF_FILE}, '{NUMBER}', ''))) END"
+)
+PART = (
+    f"CASE WHEN {IN_NAME} THEN regexp_extract({OUTPUT}, '{OF_PARTITION_FILE}', 2) "
+    f"ELSE coalesce(labels['partition'], IF(nullif(labels['topic'], '?') IS NULL, {OF_FILE}, '')) END"
+)
+"""Where an output names no partition, files whose names differ in their last number alone are of one topic."""
+
+VIA = f"CASE WHEN {IS_ENTRY} THEN 'histogram' WHEN {IS_METRIC} THEN 'metric' ELSE labels['via'] END"
+
+AT = "coalesce(at, to_timestamp(labels['newest']))"
+"""When a count held: a snapshot lies in a folder without a time of its own; it is as old as its newest batch."""
 
 LINE = "struct(file, line, at, text)"
 
 
-def topics_of(events: DataFrame) -> DataFrame:
-    """Return one row a topic: how many ids its partitions hold, since when, and what they are."""
-    counted = events.where(OF_TOPIC).selectExpr(
+def looks_of(events: DataFrame) -> DataFrame:
+    """Return one row a look: what one partition of a topic held, or one broker, and what its ids were.
+
+    `kind` is topic or broker, `who` its name, `part` the partition. `bins` are the times of the single ids, as the
+    vocabulary says. The replicas of a partition hold the same ids: their looks are the partition's.
+    """
+    return events.where(f"{OF_TOPIC} OR {OF_BROKER}").selectExpr(
         "capture",
-        "labels['topic'] AS topic",
-        "labels['partition'] AS partition",
-        "coalesce(labels['broker'], '') AS broker",
-        "labels['via'] AS via",
-        # A snapshot lies in a folder without a time of its own: it is as old as its newest batch, at least.
-        "coalesce(at, to_timestamp(labels['newest'])) AS at",
-        "value",
+        f"IF({OF_TOPIC}, 'topic', 'broker') AS kind",
+        f"IF({OF_TOPIC}, {TOPIC}, {BROKER}) AS who",
+        f"{VIA} AS via",
+        f"IF({OF_TOPIC}, {PART}, '') AS part",
+        f"{AT} AS at",
+        f"{COUNT} AS value",
         "CAST(labels['single'] AS DOUBLE) AS single",
         "CAST(labels['few'] AS DOUBLE) AS few",
         "CAST(labels['transactional'] AS DOUBLE) AS transactional",
-        "CAST(labels['offset'] AS DOUBLE) AS offset",
+        "CAST(labels['offset'] AS DOUBLE) AS records",
         "to_timestamp(labels['oldest']) AS oldest",
         "CAST(split(labels['arrivals'], ',') AS array<double>) AS arrivals",
-        f"IF(line > 0, {LINE}, NULL) AS told",
-    )
-    return _of_topics(_of_partitions(counted))
-
-
-def after(share: float) -> str:
-    """Return the moment when such a share of the time from `began` to `ended` has passed, as an expression."""
-    return (
-        f"timestamp_millis(CAST(unix_millis(began) + {share}D * (unix_millis(ended) - unix_millis(began)) AS BIGINT))"
+        "labels['single_by_time'] AS bins",
+        f"IF(line > 0, {LINE}, NULL) AS quote",
     )
 
 
-def _of_partitions(counted: DataFrame) -> DataFrame:
-    """Return one row for each way in which each partition was counted: its first, middle and last count.
+VIAS = ("broker_log", "describe_producers", "dump_log", "heap_dump", "histogram", "metric", "snapshot")
+SHAPE = "struct(value AS ids, single, few, transactional, oldest, arrivals)"
 
-    Of replicas the one that holds most speaks for the partition. Time counts from when the first of the partitions
-    held no more than at the first count: a capture may have begun long before the leak.
+
+def counts_of(looks: DataFrame) -> DataFrame:
+    """Return one row a topic or broker: how many ids its last looks counted, what they were, and lines that show it.
+
+    Of each partition the last look counts, whoever took it. `shape` is what the last looks say that show what ids are;
+    `ways` how many ids each way of counting came to. `records_an_id`: how many records were written for each id that
+    came, by the offsets in the brokers' logs.
     """
-    first = counted.selectExpr("*", f"min_by(value, at) {OF_REPLICA} AS least", f"max(at) {OF_WAY} AS ended")
-    still = first.selectExpr("*", f"max(IF(value <= least, at, NULL)) {OF_REPLICA} AS still")
-    spanned = still.selectExpr("* EXCEPT (still, least)", f"min(still) {OF_WAY} AS began")
-    ordered = spanned.selectExpr("*", *(f"{after(share)} AS {name}" for name, share in MOMENTS.items()))
-    of_replica = ordered.groupBy("capture", "topic", "via", "partition", "broker").agg(
+    of_part = looks.groupBy("capture", "kind", "who", "part").agg(
         *columns(
-            "min_by(value, struct(at, value)) AS first",
-            "max(IF(at <= middle, value, NULL)) AS halfway",
-            "max(IF(at <= evening, value, NULL)) AS late",
-            "max_by(value, struct(at, value)) AS last",
+            "coalesce(max_by(value, at), max(value)) AS last",
             "max(value) AS most",
-            "count(DISTINCT at) AS times",
-            "first(began) AS began",
+            "min(least(oldest, at)) AS began",
             "max(at) AS ended",
-            "max(offset) - min(offset) AS records",
-            "max_by(struct(single, few, transactional, oldest, arrivals), struct(at, value)) AS shape",
-            "array_compact(array(min_by(told, struct(at, value)), max_by(told, struct(at, value)))) AS told",
-            "array_compact(array(max_by(told, struct(at, value)))) AS latest",
-        ),
+            f"{_logged('records')} / nullif({_logged('value')}, 0) AS each",
+            f"max_by({SHAPE}, IF(single IS NULL, NULL, struct(at, value))) AS shape",
+            # A line with the count in it says more of how many there are than a row of a table.
+            "min_by(quote, IF(quote IS NULL, NULL, struct(via <> 'broker_log', at, value))) AS first_quote",
+            "max_by(quote, IF(quote IS NULL, NULL, struct(via = 'broker_log', at, value))) AS last_quote",
+            "max_by(quote, IF(quote IS NULL OR single IS NULL, NULL, struct(at, value))) AS shape_quote",
+            *(f"max_by(value, at) FILTER (WHERE via = '{via}') AS {via}" for via in VIAS),
+        )
     )
-    replica = "struct(last, first, halfway, late, most, times, began, ended, records, shape, told, latest)"
-    return (
-        of_replica.groupBy("capture", "topic", "via", "partition")
-        .agg(*columns(f"max({replica}) AS most_held"))
-        .selectExpr("capture", "topic", "via", "partition", "most_held.*")
-    )
+    return _of_whom(of_part)
 
 
-def _of_topics(partitions: DataFrame) -> DataFrame:
-    """Return one row a topic, from its partitions and the ways in which they were counted."""
+def _logged(column: str) -> str:
+    """Return by how much a column grew from the first line of the brokers' logs about a partition to its most ids."""
+    logged = "FILTER (WHERE via = 'broker_log')"
+    return f"(max_by({column}, struct(value, at)) {logged} - min_by({column}, at) {logged})"
+
+
+def _of_whom(parts: DataFrame) -> DataFrame:
+    """Add up the partitions."""
+    ways = ", ".join(f"struct('{via}' AS via, sum({via}) AS ids)" for via in VIAS)
     arrived = ", ".join(f"sum(shape.arrivals[{n}])" for n in range(TENTHS))
-    of_via = partitions.groupBy("capture", "topic", "via").agg(
+    sums = ", ".join(f"sum(shape.{name}) AS {name}" for name in ("ids", "single", "few", "transactional"))
+    return parts.groupBy("capture", "kind", "who").agg(
         *columns(
             "sum(last) AS ids",
-            "sum(first) AS first",
-            "sum(halfway) AS halfway",
-            "sum(late) AS late",
             "sum(most) AS most",
-            "max(times) AS times",
+            "count(*) AS partitions",
+            f"struct({sums}, min(shape.oldest) AS oldest, array({arrived}) AS arrivals) AS shape",
+            "median(IF(each > 0, each, NULL)) AS records_an_id",
             "min(began) AS began",
             "max(ended) AS ended",
-            "sum(records) AS records",
-            "sum(shape.single) AS single",
-            "sum(shape.few) AS few",
-            "sum(shape.transactional) AS transactional",
-            "min(shape.oldest) AS oldest",
-            f"array({arrived}) AS arrivals",
-            "count(*) AS partitions",
-            "flatten(collect_list(told)) AS told",
-            "flatten(collect_list(latest)) AS latest",
-        ),
+            "min(ended) AS oldest_look",
+            "count_if(shape IS NOT NULL) AS described_parts",
+            "bool_and(part RLIKE '^[0-9]+$') AS part_seen",
+            f"filter(array({ways}), way -> way.ids IS NOT NULL) AS ways",
+            "array_compact(collect_list(first_quote)) AS quotes",
+            "array_compact(collect_list(last_quote)) AS latest",
+            "array_compact(collect_list(shape_quote)) AS shapes",
+        )
     )
-    seconds = "(unix_millis(ended) - unix_millis(began)) / 1000"
-    in_time = of_via.selectExpr("*", f"{seconds} AS seconds")
-    shape = "ended, ids, single, few, transactional, oldest, arrivals, partitions"
-    shaped = f"IF(single IS NULL, NULL, struct(arrivals[0] IS NOT NULL AS timed, {shape}))"
-    grown = (
-        "IF(times > 1, struct(times, seconds, first, halfway, late, ids AS last, most, records, began, ended), NULL)"
-    )
-    return in_time.groupBy("capture", "topic").agg(
-        *columns(
-            f"max({shaped}) AS shape",
-            f"max({grown}) AS series",
-            "max(ids) AS ids",
-            "max(partitions) AS partitions",
-            "max(IF(via = 'broker_log' AND times > 1 AND ids > first, records / (ids - first), NULL)) AS records_an_id",
-            "max(ended) AS ended",
-            "min(least(oldest, began)) AS began",
-            "collect_list(struct(via, ids, ended)) AS ways",
-            "flatten(collect_list(told)) AS told",
-            # A line with the count in it says more than the heading of a table.
-            "flatten(coalesce(nullif(collect_list(IF(via = 'broker_log', latest, NULL)), array()), "
-            "collect_list(latest))) AS latest",
-        ),
-    )  # fmt: skip - the columns of a topic

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as names
-from leadsman.modes.producer_id_leak.counts import OF_TOPIC
-from leadsman.modes.producer_id_leak.heaps import COUNT, IS_COUNT, LIVE
+from leadsman.modes.producer_id_leak.counts import AT, BROKER, COUNT, OF_BROKER, OF_TOPIC, PART, TOPIC
+from leadsman.modes.producer_id_leak.heaps import LIVE
 from leadsman.modes.producer_id_leak.panels import IN_PERCENT, SPELLINGS
 from leadsman.pipeline.shapes import quoted, table
 
@@ -18,9 +18,6 @@ VALUES_OF_A_LINE = 150
 
 MEASURED = (names.METRIC, names.PRODUCERS_COUNTED, names.HEAP_CLASS, names.GC_PAUSED)
 
-AT = "coalesce(at, to_timestamp(labels['newest']))"
-"""When a count held: a snapshot has no time of its own, its newest batch has."""
-
 
 def points_of(events: DataFrame) -> DataFrame:
     """Return the values of all panels: subject, panel, time and value, thinned to what can be drawn."""
@@ -31,12 +28,12 @@ def points_of(events: DataFrame) -> DataFrame:
     kinds = ", ".join(
         (
             f"IF(name = '{names.METRIC}', CASE {spelt} END, NULL)",
-            f"IF({IS_COUNT}, struct('ids' AS panel, {COUNT} AS value), NULL)",
+            f"IF({OF_BROKER}, struct('ids' AS panel, {COUNT} AS value), NULL)",
             f"IF({OF_TOPIC}, struct('ids_of_partitions' AS panel, value), NULL)",
             f"struct('live_heap' AS panel, {LIVE} AS value)",
         )
     )
-    of_whom = f"IF({OF_TOPIC}, concat(labels['topic'], '-', labels['partition']), coalesce(subject, file))"
+    of_whom = f"IF({OF_TOPIC}, concat_ws('-', {TOPIC}, nullif({PART}, '')), {BROKER})"
     of_line = "PARTITION BY capture, outcome, subject"
     return table(
         {"events": events},

@@ -1,7 +1,9 @@
-"""A host that answers to the MAC of a dead instance, whose address another one has now."""
+"""A neighbour entry that keeps the MAC of a dead instance, whose address another one has now."""
 
-from leadsman.model import Axes, Cure, FailureMode, Harm, Layer, Link, Rival
+from leadsman.model import Axes, Cure, FailureMode, Harm, Layer, Link
+from leadsman.modes.stale_neighbour.rivals import RIVALS
 from leadsman.vocabulary import (
+    BOOTSTRAP_FAILED,
     CONNECTION_SETUP_TIMED_OUT,
     HANDSHAKE_PACKET,
     RECORD_EXPIRED,
@@ -9,32 +11,98 @@ from leadsman.vocabulary import (
     SOCKET_SEEN,
 )
 
-SETTLES = "leadsman collect host --handshakes 9092 --out incident"
+SETTLES = (
+    "On the server's host, and on a client that cannot connect: leadsman collect host --handshakes 9092 --out incident"
+)
 
 MODE = FailureMode(
-    title="Answers go to the MAC of a dead instance, whose address somebody else has now",
+    title="Stale neighbour entry: answers go to a dead instance's MAC",
     harm=(Harm.LOST, Harm.DELAYED, Harm.STALLED),
-    summary=(
+    headline=(
         (
-            "{pairs:count client cannot|pairs of client and server cannot} connect: {holder} sends what is for "
-            "{about} to "
-            "{believed}, and {about} has {actual} ({actual_by})."
+            "Stale neighbour entry, over by {over_at} UTC: {holders} had {whose} for {abouts}",
+            "Stale neighbour entry: {having} {whose} for {abouts}",
+            "Duplicate address: {duplicate} is on {duplicates}",
+            "{clients_hit:count client|clients} cannot connect, a stale neighbour entry is not shown",
+            "{log_only:count client|clients} could not connect: {unroutable} leads nowhere from another host",
+            "{log_only:count client|clients} could not connect, a stale neighbour entry is not shown",
         ),
-        "{others_reach:count other client reaches|other clients reach} the same port.",
-        "{reaches:count other server is|other servers are} reached by the same client on the same port.",
-        "The address was given to a new instance at {launched} UTC.",
+    ),
+    impact=(
+        (
+            "{clients_hit:count client|clients} had no connection to {servers_hit:count server|servers} until between "
+            "{last_failed} and {over_at} UTC; records for the partitions that {these_lead} waited, or expired.",
+            "{clients_hit:count client has|clients have} no connection to {servers_hit:count server|servers}; records "
+            "for the partitions that {these_lead} wait, and expire.",
+        ),
+        (
+            "By {over_at} UTC {over_by}.",
+            "It lasts until the entry is removed: it is {permanent}, so the kernel never checks it.",
+            "It lasts as long as something confirms the entry for {abouts}: the network's own answer to ARP or "
+            "NDP, or another TCP flow from there.",
+        ),
+    ),
+    do_now=(
+        (
+            "It is over: by {over_at} UTC {over_by}. There is nothing to repair on {holders}.",
+            "{repairs}. The next packet asks the network anew.",
+            "Look again on {holders} (ip neigh show {about}): {over_but_told}.",
+        ),
+        "The same wrong entry is where no connection was seen to fail. Remove it there, too. {elsewhere}.",
+        "The entry is {permanent}: somebody set it. Find what sets it on {holders} (ip neigh ... nud permanent in a "
+        "boot script, netplan, cloud-init), or it comes back.",
+        (
+            "Prevent the next one, on {ended_on} and hosts like {such}: gc_thresh1 = 0 (see Cure).",
+            "Then prevent the next one, on {repaired_on} and hosts like {such}: leadsman remedy stale_neighbour "
+            "{about} --mac {actual}",
+        ),
+        "Restarting the clients does not help: the wrong entry is in the kernel of {still_on}.",
+    ),
+    summary=(
+        "{clients_hit:count client|clients} {cannot} connect to {servers_hit:count server|servers}.",
+        "{belief}; {truth}.",
+        "{others_reach:count other client is|other clients are} connected to the same port of {same_server}.",
+        "{reaches:count other server is|other servers are} reached by {same_client} on the same port.",
+        "The instance that has the address now was launched at {launched} UTC.",
     ),
     unsettled=(
         (
-            "{log_only:count worker|workers} could not connect ({timeouts:count time-out|time-outs} in the "
-            "logs). The logs of a "
-            "stale neighbour, a firewall and a full queue read alike: what decides is a MAC."
+            "{log_only:count client|clients} could not connect ({timeouts:count time-out|time-outs} in the logs). They "
+            "try {unroutable}: Docker's default bridge, loopback or link-local, which leads nowhere from another host. "
+            "Compare advertised.listeners of the brokers first.",
+            "{log_only:count client|clients} could not connect ({timeouts:count time-out|time-outs} in the logs). A "
+            "log reads alike for a stale neighbour entry, a firewall, a full queue and an address that leads nowhere. "
+            "The server's sockets and both MACs, read while it fails, tell them apart.",
         ),
-        "{pairs:count connection does|connections do} not come about, and no MAC in this capture says why.",
+        (
+            "Sockets of {sockets_untied:count host|hosts} were listed from {sockets_from} to {sockets_until} UTC "
+            "and show none of these clients' connections opening; the time-outs are of {failed_from} to {failed_until} "
+            "UTC."
+        ),
+        (
+            "Duplicate address: {duplicate} is on the interfaces of {duplicates}. {clients_hit:count client|clients} "
+            "cannot connect to {servers_hit:count server|servers}.",
+            "{clients_hit:count client|clients} cannot connect to {servers_hit:count server|servers}. {holder} "
+            "has {believed} for {about}, and {about} has {actual} ({actual_by}); nothing shows that the server "
+            "answered.",
+            "{clients_hit:count client|clients} cannot connect to {servers_hit:count server|servers}. {holder} has "
+            "{innocent} for {about}, which differs from {actual}, but this MAC belongs to somebody who is alive.",
+            "{clients_hit:count client|clients} cannot connect to {servers_hit:count server|servers}. {held}; "
+            "{held_by_others}. {held_before}. Nothing that was read shows whose these MACs are.",
+            "{clients_hit:count client|clients} cannot connect to {servers_hit:count server|servers}. {held}; "
+            "{held_by_others}. Nothing that was read shows whose these MACs are.",
+            "{clients_hit:count client|clients} cannot connect to {servers_hit:count server|servers}. {held}. Nothing "
+            "that was read shows whose MAC this is.",
+            "{clients_hit:count client|clients} cannot connect to {servers_hit:count server|servers}. {about} has "
+            "{actual} ({actual_by}). Which MAC the other side had for it, nothing that was read shows.",
+            "{clients_hit:count client|clients} cannot connect to {servers_hit:count server|servers}, and no MAC that "
+            "was read says why.",
+        ),
     ),
-    absent="Nobody knocks in vain at an address whose MAC is mistaken.",
-    blind="No log of a client, no list of sockets and no packets are in this capture: nobody could be seen knocking.",
-    next="On the host that holds the wrong entry: leadsman remedy stale_neighbour ADDRESS --mac TRUE_MAC",
+    absent="No connection fails because of a neighbour entry: none fails, or the MAC is right, or the server had no "
+    "half-open connection of the client, or nobody answered for the address, or its broker was fenced meanwhile.",
+    blind="No client's log, list of sockets or packets was read: a failing connection could not have been seen.",
+    next="On a host that still holds the wrong entry: leadsman remedy stale_neighbour ADDRESS --mac TRUE_MAC",
     chain=(
         Link(
             id="reused",
@@ -44,129 +112,135 @@ MODE = FailureMode(
                 "The present one was launched at {launched} UTC.",
             ),
             contradicted="The address has had one owner only.",
-            not_visible="No inventory in this capture shows who had the address before.",
+            not_visible=(
+                (
+                    "The inventory that was read ({inventory:count address|addresses}) names no earlier owner of it.",
+                    "An inventory was read ({inventory_untied:count address|addresses}), but no client's log says "
+                    "which address is its own.",
+                    "No inventory in this capture shows who had the address before.",
+                ),
+            ),
             settled_by="aws ec2 describe-network-interfaces > incident/interfaces.json",
             required=False,
         ),
         Link(
             id="kept",
-            claim="The kernel forgets no neighbour: it knows fewer than gc_thresh1.",
+            claim="The kernel deletes no entry: it holds fewer than gc_thresh1.",
             observed=(
                 "gc_thresh1 is {threshold:count}.",
-                "The kernel knows {entries:count neighbour|neighbours}.",
+                (
+                    "The neighbour table holds {entries:count entry|entries}.",
+                    "The tables that were read hold {table_rows:count entry|entries} at most.",
+                ),
             ),
             contradicted=(
                 (
-                    "gc_thresh1 is {threshold:count}, so unused entries are collected. One that traffic keeps in use "
-                    "is not."
+                    "The entry is {permanent}: the kernel never deletes such an entry, whatever gc_thresh1 is.",
+                    "gc_thresh1 is {threshold:count}, so the kernel deletes entries that nobody uses. An entry that "
+                    "traffic keeps in use stays.",
                 ),
             ),
-            not_visible="No kernel setting of the server is in this capture.",
+            not_visible=(
+                (
+                    "Of {other_family:count pair|pairs} of client and server, gc_thresh1 was read for the other "
+                    "address family only.",
+                    "gc_thresh1 was read on {limits_elsewhere:count host|hosts}; nothing shows that one of them holds "
+                    "a wrong entry.",
+                    "No kernel setting (gc_thresh1) was read.",
+                ),
+            ),
             settled_by=SETTLES,
             required=False,
         ),
         Link(
             id="wrong_mac",
-            claim="One host has another MAC for the other's address than that has.",
+            claim="One host's neighbour entry has a wrong MAC for the other: nobody's who is alive.",
             observed=(
-                "{holder} has {believed} for {about}; it is {actual}, {actual_by}.",
+                "{belief}; {truth}.",
                 (
-                    "{wrong_answers:count pair shows|pairs show} it in the packets: asked from one MAC, answered to "
-                    "another."
+                    "{wrong_answers:count pair|pairs} of client and server: the SYN came from one MAC, and the SYN-ACK "
+                    "was sent to another."
                 ),
             ),
-            contradicted="The MACs agree, or the answer goes through a router: it is no matter of neighbours.",
+            contradicted=(
+                "The entry has the address's own MAC, another link of the same host, or a virtual MAC; or the answer "
+                "goes through a router; or nobody answered for the address, and there is no MAC."
+            ),
             not_visible=(
                 (
-                    "Wanted: the server's entry for the client (`ip -s neigh`), and the client's own MAC (`ip "
-                    "address`) or the "
-                    "inventory; or packets with MACs at the server."
+                    "{duplicate} is on the interfaces of {duplicates}: both MACs are live ones.",
+                    "{holder} has {innocent} for {about}, and a live host, other addresses or working connections have "
+                    "that MAC too: a router or another host, no dead instance.",
+                    "{held}; {held_by_others}. {held_before}: it may be a former owner's. Missing: which of these MACs "
+                    "the host has (`ip address` there, or the inventory).",
+                    "{held}; {held_by_others}. Missing: which of these MACs the host has (`ip address` there, or the "
+                    "inventory).",
+                    "{held}. Missing: which MAC the host has (`ip address` there, or the inventory).",
+                    "{about} has {actual}, {actual_by}. Missing, from the time of the failing connections: which MAC "
+                    "the other side had for it (`ip neigh` there, or packets with MACs).",
+                    "Neighbour tables of {tables_untied:count host|hosts} were read from {tables_from} to "
+                    "{tables_until} UTC; nothing ties an entry to the time-outs of {failed_from} to {failed_until} "
+                    "UTC. Missing, from that time: the server's entry for the client, and the client's own MAC.",
+                    "Missing, from the time of the failing connections: the server's entry for the client (`ip neigh`) "
+                    "and the client's own MAC (`ip address`, or the inventory); or packets with MACs at the server.",
                 ),
             ),
             settled_by=SETTLES,
         ),
         Link(
             id="unanswered",
-            claim="The server answers, and the answer does not arrive.",
+            claim="The server answers, and the answer does not arrive; or the request does not.",
             observed=(
                 "{received:count connection is|connections are} half open at the server (SYN-RECV).",
+                "{sent_alone:count connection stays|connections stay} SYN-SENT at the client.",
                 "{both_ends:count of them is|of them are} SYN-SENT at the client with the same ports.",
-                "{answers_repeated:count SYN-ACK was|SYN-ACKs were} sent again and again.",
+                "The server sent {answers_repeated:count connection|connections} a SYN-ACK again and again.",
                 "{stale_at_client:count client sends|clients send} to a MAC that is not the server's.",
             ),
-            contradicted="The server was looked at and had no half-open connection of the client, or it refused.",
-            not_visible="The server's sockets were not looked at while the client was knocking.",
+            contradicted=(
+                "The server's sockets were listed meanwhile, with no half-open connection of the client; or the server "
+                "answered with a reset."
+            ),
+            not_visible=(
+                (
+                    "Sockets of {sockets_untied:count host|hosts} were listed from {sockets_from} to {sockets_until} "
+                    "UTC, and show none of these clients' connections opening.",
+                    "The server's sockets were not listed while the client was trying to connect.",
+                ),
+            ),
             settled_by=SETTLES,
         ),
         Link(
             id="failed",
-            claim="The client cannot connect to this server, while others can.",
+            claim="The client's connections to the server fail to open.",
             observed=(
-                "{clients_hit:count client knocks|clients knock} in vain at {servers_hit:count server|servers}.",
-                "{timeouts:count connection|connections} timed out by the client's own log.",
-                "{expired:count record was|records were} given up.",
-                "{others_reach:count other client is|other clients are} connected to the same port.",
+                "{clients_hit:count client|clients} {cannot} connect to {servers_hit:count server|servers}.",
+                "By the clients' own logs, {timeouts:count attempt|attempts} to connect failed or timed out.",
+                "By the clients' own logs, {expired:count record|records} expired or failed.",
+                "{others_reach:count other client is|other clients are} connected to the same port of {same_server}.",
             ),
-            contradicted="Connections come about.",
+            contradicted="The client is connected.",
             not_visible="No log, socket or packet shows whether the client connects.",
             settled_by=SETTLES,
         ),
     ),
-    rivals=(
-        Rival(
-            id="broker_down",
-            cause="The server was down, or refused",
-            ruled_out="The server's kernel took the connection up: it is half open there.",
-            stands="Connections were answered with a reset.",
-            not_visible="Not ruled out: the server's sockets are not in this capture.",
-        ),
-        Rival(
-            id="firewall",
-            cause="A firewall or security group drops the client's packets on their way in",
-            ruled_out="They arrived: the connection is half open at the server.",
-            stands="The server was looked at meanwhile and had heard nothing of the client.",
-            not_visible="Not ruled out: the server's sockets are not in this capture.",
-        ),
-        Rival(
-            id="reply_dropped",
-            cause="An access list drops the answer on its way back",
-            ruled_out="The answer was sent to a MAC that is not the client's: it could not arrive.",
-            stands="The answer was sent, and to the right MAC.",
-            not_visible="Not ruled out: sockets look the same, and no MAC is in this capture.",
-        ),
-        Rival(
-            id="queue_full",
-            cause="The server's queue of new connections is full",
-            ruled_out="The server took the connection up: with a full queue it would have dropped it.",
-            stands="{full:count listener has|listeners have} more connections waiting than it takes.",
-            not_visible="Not ruled out: no list of listeners is in this capture.",
-        ),
-        Rival(
-            id="other_route",
-            cause="The answer takes another route, through a router that drops it",
-            ruled_out="The server has an entry for the client itself: it sends to it directly.",
-            stands="The server has no entry for the client: it sends through a router.",
-            not_visible="Not ruled out: no neighbour table of the server is in this capture.",
-        ),
-        Rival(
-            id="wrong_address",
-            cause="The client knocks at an address that is no server's any more",
-            ruled_out="The address is the server's.",
-            stands="Nobody is known at that address.",
-            not_visible="Not ruled out: the server itself is not in this capture.",
-        ),
-    ),
+    rivals=RIVALS,
     cure=(
         Cure(
-            title="Make the host forget the address: this heals",
-            why="The next packet asks the network anew. Measured: connections come about 0.2 to 1.7 s later.",
+            title="Where an entry has a wrong MAC: have the host forget the address, which heals",
+            why=(
+                "Only on a host whose entry (ip neigh show ADDRESS) is not the MAC that the address has. The next "
+                "packet asks the network anew. Measured: connections come about 0.2 to 1.7 s later."
+            ),
             settings="ip neigh del ADDRESS dev DEVICE",
+            measured="{repairs}",
         ),
         Cure(
-            title="Let the kernel forget unused neighbours: this prevents",
+            title="Where a stale entry was the cause: let the kernel delete unused entries, which prevents",
             why=(
                 "With 0 an entry that nobody used for a minute is collected, however few there are. It does not end a "
-                "running incident: a client that keeps trying keeps the wrong entry in use."
+                "running incident: a client that keeps trying keeps the wrong entry in use. It deletes no PERMANENT "
+                "entry."
             ),
             settings=(
                 "# /etc/sysctl.d/60-neighbours.conf\n"
@@ -175,11 +249,11 @@ MODE = FailureMode(
             ),
         ),
         Cure(
-            title="Do it on every host that lives long",
+            title="Then on every host that lives long",
             why="Brokers are not special: databases and caches that outlive their clients' addresses suffer as well.",
         ),
     ),
-    explains=(CONNECTION_SETUP_TIMED_OUT, RECORD_EXPIRED, RECORD_FAILED),
+    explains=(BOOTSTRAP_FAILED, CONNECTION_SETUP_TIMED_OUT, RECORD_EXPIRED, RECORD_FAILED),
     layer=Layer.HOST,
     signs=(CONNECTION_SETUP_TIMED_OUT, SOCKET_SEEN, HANDSHAKE_PACKET),
     symptom_sources=(

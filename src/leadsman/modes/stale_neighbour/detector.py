@@ -9,19 +9,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from leadsman.modes.stale_neighbour.capture import FAILING, of_captures
+from leadsman.modes.stale_neighbour.fenced import explained_of
+from leadsman.modes.stale_neighbour.hosts import of_hosts
 from leadsman.modes.stale_neighbour.identity import identities_of
 from leadsman.modes.stale_neighbour.knocks import pairs_of
 from leadsman.modes.stale_neighbour.matrix import matrix_of
 from leadsman.modes.stale_neighbour.pairs import NO_LINES, judged_of, logs_of
+from leadsman.modes.stale_neighbour.whole import read_of
+from leadsman.modes.stale_neighbour.wrong_entries import ABOUT_SERVER, OF_PAIR
 from leadsman.pipeline.shapes import (
-    EVIDENCE,
     Detection,
     accounted,
-    columns,
     first_lines,
     map_of,
     observations,
     settled,
+    silent,
     table,
 )
 
@@ -34,48 +38,99 @@ def detect(events: DataFrame, *, nearby_seconds: float = 20.0) -> Detection:
 
     nearby_seconds: two hosts looked at within this time show the same attempts: a SYN-ACK is repeated for a minute.
     """
+    events = of_hosts(events)
     logs = logs_of(events)
     seen = settled(pairs_of(events))
     stuck = seen.where("stuck")
+    own = logs if logs.isEmpty() else settled(logs.join(explained_of(events), ["capture", "subject"], "leftanti"))
+    if stuck.isEmpty() and own.isEmpty():
+        return silent(seen)
     known = settled(identities_of(events, stuck))
     judged = judged_of(events, stuck, known=known, near=nearby_seconds, logs=logs)
-    pairs = settled(judged.selectExpr("*", *_STATES).selectExpr("*", *_RANKED))
-    alone = settled(logs.join(pairs.select("capture").distinct(), "capture", "leftanti"))
+    for step in (*OF_PAIR, _STATES, _RANKED):
+        judged = judged.selectExpr("*", *step)
+    pairs = settled(judged)
+    alone = settled(table({"logs": own, "pairs": pairs}, {"alone": ALONE}))
     accounts = table({"pairs": pairs}, {"logs": LOGS, "accounts": accounted("logs", subject="subject", who="log")})
-    links = observations(_of_pairs(pairs), _of_logs(alone), _of_captures(pairs, alone), accounts)
-    return Detection(links, _points(pairs, alone), (seen, known, pairs, alone), matrix_of(events, seen, pairs))
+    read = settled(read_of(events, table({"alone": alone, "pairs": pairs}, {"failing": FAILING})))
+    links = observations(_of_pairs(pairs), _of_logs(alone), of_captures(pairs, alone, read), accounts)
+    return Detection(
+        links, _points(pairs, alone), (seen, own, known, pairs, alone, read), matrix_of(events, seen, pairs)
+    )
 
 
 _STATES = (
     (
         "CASE WHEN size(stale_at_server) + size(stale_at_client) + size(wrong_answers) > 0 THEN 'observed' "
-        "WHEN answered AND (right_at_server OR size(answered_to) > 0 OR server_table) THEN 'contradicted' "
-        "WHEN NOT answered AND right_at_client THEN 'contradicted' ELSE 'not visible' END AS wrong"
+        "WHEN size(differs_at_server) + size(differs_at_client) + size(other_answers) > 0 OR duplicates IS NOT NULL "
+        "THEN 'not visible' WHEN answered AND (right_at_server OR answered_right "
+        "OR server_table AND size(of_client) = 0) THEN 'contradicted' "
+        "WHEN NOT answered AND (right_at_client AND nobody_there OR unresolved) THEN 'contradicted' "
+        "ELSE 'not visible' END AS wrong"
     ),
     (
         "CASE WHEN answered OR size(stale_at_client) > 0 THEN 'observed' WHEN resets > 0 OR server_looked THEN "
-        "'contradicted' "
+        "'contradicted' WHEN size(stale_at_server) > 0 AND sent > 0 THEN 'observed' "
         "ELSE 'not visible' END AS unanswered"
     ),
-    "size(array_distinct(filter(transform(client_owners, o -> o.mac), m -> m IS NOT NULL))) AS owners_count",
-    "array_max(transform(limits, l -> l.value)) AS threshold",
+    "size(array_distinct(filter(transform(about_owners, o -> o.mac), m -> m IS NOT NULL))) AS owners_count",
+    (
+        f"filter(limits, l -> l.host IS NULL OR array_contains(IF({ABOUT_SERVER}, clients, servers), l.host)) "
+        "AS own_limits"
+    ),
+    (
+        f"array_max(transform(filter(coalesce(sizes, array()), s -> s.host IS NULL OR "
+        f"array_contains(IF({ABOUT_SERVER}, clients, servers), s.host)), s -> IF(contains(client, ':'), s.v6, s.v4))) "
+        "AS table_rows"
+    ),
+    "size(wrong_entries) > 0 AND forall(wrong_entries, e -> e.state <=> 'PERMANENT') AS permanent",
 )
+_HOLDER = (
+    f"IF({ABOUT_SERVER}, coalesce(get(stale_at_client, 0).holder, client_host, client_name, client), "
+    "coalesce(get(stale_at_server, 0).holder, server_host, server_name, server))"
+)
+_CHOSEN = {
+    "client": "client",
+    "server": "server",
+    "port": "port",
+    "about": f"IF({ABOUT_SERVER}, server, client)",
+    "believed": "coalesce(get(stale_at_server, 0).mac, get(wrong_answers, 0), get(stale_at_client, 0).mac)",
+    "device": "coalesce(get(stale_at_server, 0).device, get(stale_at_client, 0).device)",
+    "actual": f"IF({ABOUT_SERVER}, server_mac, coalesce(client_mac, get(asked_from, 0)))",
+    "actual_by": f"IF({ABOUT_SERVER}, server_mac_by, coalesce(client_mac_by, 'by what it sends'))",
+    "holder": _HOLDER,
+    "launched": f"date_format(IF({ABOUT_SERVER}, server_launched, client_launched), 'yyyy-MM-dd HH:mm:ss')",
+    "innocent": (
+        "IF(wrong = 'not visible' AND duplicates IS NULL, "
+        "coalesce(get(differs_at_server, 0).mac, get(other_answers, 0), get(differs_at_client, 0).mac), NULL)"
+    ),
+    "duplicate": "duplicate",
+    "duplicates": "array_join(duplicates, ', ')",
+}
+"""What is said of one pair, so that a sentence about it holds no other's names."""
+
+
+def _named(side: str) -> str:
+    """Return a side's name and address, or the address alone where nothing names it."""
+    name = f"coalesce({side}_host, {side}_name, {side})"
+    return f"IF({name} = {side}, {side}, concat({name}, ' (', {side}, ')'))"
+
+
 _RANKED = (
+    f"struct({', '.join(f'{value} AS {name}' for name, value in _CHOSEN.items())}) AS chosen",
     (
         "CASE WHEN wrong = 'contradicted' OR unanswered = 'contradicted' THEN 3 "
         "WHEN wrong = 'observed' AND unanswered = 'observed' THEN 1 ELSE 2 END AS rank"
     ),
+    (f"concat({_named('client')}, ' -> ', {_named('server')}, ':', port) AS subject"),
     (
-        "concat(coalesce(client_host, client_name, client), ' (', client, ') -> ', "
-        "coalesce(server_host, server_name, server), ' (', server, '):', port) AS subject"
+        "CASE WHEN owners_count > 1 OR exists(about_owners, o -> array_contains(stale_macs, o.mac)) THEN 'observed' "
+        "ELSE 'not visible' END AS reused"
     ),
     (
-        "CASE WHEN owners_count > 1 OR size(stale_at_server) > 0 AND exists(client_owners, o -> "
-        "exists(stale_at_server, "
-        "s -> s.mac = o.mac)) THEN 'observed' ELSE 'not visible' END AS reused"
-    ),
-    (
-        "CASE WHEN threshold IS NULL THEN 'not visible' WHEN threshold > coalesce(entries, 0) THEN 'observed' "
+        "CASE WHEN permanent THEN 'contradicted' WHEN size(own_limits) = 0 THEN 'not visible' "
+        "WHEN array_max(transform(own_limits, l -> l.value)) > greatest(coalesce(entries, 0), "
+        "coalesce(table_rows, 0)) THEN 'observed' "
         "ELSE 'contradicted' END AS kept"
     ),
 )
@@ -84,8 +139,8 @@ _RANKED = (
 def _of_pairs(pairs: DataFrame) -> DataFrame:
     """Return an observation for each link of each pair."""
     links = (
-        ("reused", "reused", "client_launched", "transform(client_owners, o -> o.line)"),
-        ("kept", "kept", "CAST(NULL AS TIMESTAMP)", "transform(limits, l -> l.line)"),
+        ("reused", "reused", "client_launched", "transform(about_owners, o -> o.line)"),
+        ("kept", "kept", "CAST(NULL AS TIMESTAMP)", "IF(permanent, array(), transform(own_limits, l -> l.line))"),
         ("wrong_mac", "wrong", "client_launched", _WRONG),
         ("unanswered", "unanswered", "CAST(NULL AS TIMESTAMP)", _UNANSWERED),
         ("failed", "'observed'", "since", _FAILED),
@@ -159,117 +214,16 @@ def _of_logs(alone: DataFrame) -> DataFrame:
     )
 
 
-UNSEEN = ("reused", "kept", "wrong_mac", "unanswered")
-
-ALWAYS = ("pairs", "clients_hit", "servers_hit")
-WHERE_ANY = (
-    "timeouts",
-    "expired",
-    "others_reach",
-    "reaches",
-    "both_ends",
-    "received",
-    "answers_repeated",
-    "stale_at_server",
-    "stale_at_client",
-    "wrong_answers",
-    "owners",
-    "entries",
-    "full",
-    "log_only",
-)
-"""Figures that are left out where they are 0, and the sentences about them with them."""
-FACTS = ("client", "server", "believed", "actual", "actual_by", "launched", "holder", "about")
-
-
-def _of_captures(pairs: DataFrame, alone: DataFrame) -> DataFrame:
-    """Return the figures of each capture, and each rival, over the pairs that the verdict is about."""
-    top = pairs.selectExpr("*", "min(rank) OVER (PARTITION BY capture) = rank AS counts").where("counts")
-    counted = top.groupBy("capture").agg(*columns(*_COUNTED))
-    logged = alone.groupBy("capture").agg(
-        *columns(
-            "count(*) AS log_only",
-            "sum(timeouts) AS log_timeouts",
-            "min(since) AS log_since",
-            "max(until) AS log_until",
+ALONE = f"""
+    SELECT * FROM logs LEFT ANTI JOIN pairs ON logs.capture = pairs.capture AND (
+        array_contains(pairs.clients, logs.worker) OR array_contains(pairs.clients, logs.folder) OR coalesce(
+            logs.since <= pairs.until + {GIVES_UP} AND logs.until >= pairs.since - {GIVES_UP}, true
         )
     )
-    joined = counted.join(logged, "capture", "full").selectExpr(
-        "*",
-        f"IF(told IS NULL, log_timeouts, {_summed('timeouts')}) AS timeouts",
-        f"IF(told IS NULL, NULL, {_summed('expired')}) AS expired",
-        "coalesce(first, log_since) AS since",
-    )
-    rows = ", ".join(f"struct('rival.{name}' AS link, {state} AS state)" for name, state in _RIVALS.items())
-    figures = map_of(ALWAYS, "double", where_any=WHERE_ANY)
-    threshold = "IF(threshold IS NULL, map(), map('threshold', threshold))"
-    return joined.selectExpr(
-        "capture",
-        "'*' AS subject",
-        f"map_concat({figures}, CAST({threshold} AS map<string,double>)) AS figures",
-        f"{map_of(FACTS, 'string')} AS facts",
-        "since",
-        "coalesce(last, log_until) AS until",
-        f"CAST(array() AS array<{EVIDENCE}>) AS evidence",
-        f"inline(array({rows}))",
-    )
+"""
+"""Workers whose connections failed while nobody looked at sockets or packets: another pair explains nothing of them."""
 
-
-def _summed(figure: str) -> str:
-    """Return the sum over logs: one log tells of several pairs and counts once."""
-    return f"aggregate(told, 0L, (sum, log) -> sum + log.{figure})"
-
-
-_COUNTED = (
-    "count(*) AS pairs",
-    "count(DISTINCT client) AS clients_hit",
-    "count(DISTINCT server) AS servers_hit",
-    "array_distinct(flatten(collect_list(told))) AS told",
-    "max(others_reach) AS others_reach",
-    "max(reaches) AS reaches",
-    "sum(both_ends) AS both_ends",
-    "sum(received) AS received",
-    "sum(answers_repeated) AS answers_repeated",
-    "count_if(size(stale_at_server) > 0) AS stale_at_server",
-    "count_if(size(stale_at_client) > 0) AS stale_at_client",
-    "count_if(size(wrong_answers) > 0) AS wrong_answers",
-    "max(owners_count) AS owners",
-    "max(entries) AS entries",
-    "max(threshold) AS threshold",
-    "min(since) AS first",
-    "max(until) AS last",
-    "min(client) AS client",
-    "min(server) AS server",
-    "min(coalesce(get(stale_at_server, 0).mac, get(stale_at_client, 0).mac, get(wrong_answers, 0))) AS believed",
-    "min(IF(size(stale_at_server) = 0 AND size(stale_at_client) > 0, server_mac, client_mac)) AS actual",
-    "min(IF(size(stale_at_server) = 0 AND size(stale_at_client) > 0, server_mac_by, client_mac_by)) AS actual_by",
-    "min(IF(size(stale_at_server) = 0 AND size(stale_at_client) > 0, server, client)) AS about",
-    "min(coalesce(get(stale_at_server, 0).holder, get(stale_at_client, 0).holder, server_host, server)) AS holder",
-    "min(date_format(client_launched, 'yyyy-MM-dd HH:mm:ss')) AS launched",
-    "count_if(size(full_queues) > 0) AS full",
-    "count_if(resets > 0) AS reset",
-    "count_if(server_looked AND NOT answered AND size(stale_at_client) = 0) AS unheard",
-    "count_if(answered AND wrong = 'contradicted') AS lost_behind",
-    "count_if(answered AND server_table AND size(of_client) = 0) AS routed",
-    "count_if(size(of_client) + size(of_server) > 0) AS entries_seen",
-    "count_if(answered) AS answered",
-    "count_if(size(coalesce(server_hosts, array())) > 0) AS servers_known",
-    "count_if(wrong = 'observed') AS wrong",
-)
-
-
-def _rival(stands: str, ruled_out: str) -> str:
-    return f"CASE WHEN {stands} THEN 'observed' WHEN {ruled_out} THEN 'contradicted' END"
-
-
-_RIVALS = {
-    "broker_down": _rival("reset > 0", "answered > 0"),
-    "firewall": _rival("unheard > 0", "answered > 0 OR stale_at_client > 0"),
-    "reply_dropped": _rival("lost_behind > 0", "wrong > 0"),
-    "queue_full": _rival("full > 0", "answered > 0 OR stale_at_client > 0"),
-    "other_route": _rival("routed > 0", "entries_seen > 0"),
-    "wrong_address": _rival("false", "servers_known > 0"),
-}
+UNSEEN = ("reused", "kept", "wrong_mac", "unanswered")
 
 
 def _points(pairs: DataFrame, alone: DataFrame) -> DataFrame:

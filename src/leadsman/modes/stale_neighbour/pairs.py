@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from leadsman import vocabulary as names
 from leadsman.modes.stale_neighbour.identity import ENTRY, SOCKET, routers_of
 from leadsman.modes.stale_neighbour.knocks import LINE, connections_of
-from leadsman.pipeline.shapes import columns, quoted
+from leadsman.modes.stale_neighbour.liveness import VIRTUAL, reasons_of
+from leadsman.pipeline.shapes import columns, quoted, settled
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -25,11 +26,13 @@ def judged_of(events: DataFrame, pairs: DataFrame, *, known: DataFrame, near: fl
 
     `known` is what is known of their addresses (`identities_of`); `near` is in seconds.
     """
+    of_ends = _of_hosts(events, pairs, known)
     told = (
         pairs.join(_as(known, "client"), ["capture", "client"], "left")
         .join(_as(known, "server"), ["capture", "server"], "left")
         .join(routers_of(events, pairs), ["capture", "client"], "left")
-        .join(_context(_of_hosts(events, pairs, known)), "capture", "left")
+        .join(_context(of_ends), "capture", "left")
+        .join(_sizes(of_ends), "capture", "left")
         .join(_reach(events, pairs), ["capture", "client", "server", "port"], "left")
     )
     named = told.selectExpr(
@@ -39,8 +42,52 @@ def judged_of(events: DataFrame, pairs: DataFrame, *, known: DataFrame, near: fl
         "array_distinct(filter(concat(coalesce(server_hosts, array()), array(server_host)), h -> h IS NOT NULL)) "
         "AS servers",
     )
-    believed = named.selectExpr("*", *_BELIEFS)
-    return _with_logs(believed.selectExpr("*", *_compared(near)), logs)
+    compared = settled(named.selectExpr("*", *_BELIEFS).selectExpr("*", *_compared(near)))
+    reasons = settled(reasons_of(events, _suspects(compared, "client").union(_suspects(compared, "server"))))
+    weighed = compared
+    for side in ("client", "server"):
+        of_side = reasons.withColumnsRenamed({"about": side, "reasons": f"{side}_reasons"})
+        weighed = weighed.join(of_side, ["capture", side], "left")
+    return _with_logs(weighed.selectExpr("*", *_WEIGHED), logs)
+
+
+def _suspects(compared: DataFrame, side: str) -> DataFrame:
+    """Return the MACs that differ from what a side has, with whose table has them."""
+    entries = f"transform(differs_at_{_OTHER[side]}, e -> struct(e.mac, e.holder))"
+    answers = "transform(other_answers, m -> struct(m AS mac, server_host AS holder))"
+    differing = f"concat({entries}, {answers})" if side == "client" else entries
+    return compared.selectExpr("capture", f"{side} AS about", "since", f"inline({differing})").distinct()
+
+
+_ASKED = "(size(asked_from) > 0 OR client_mac IS NOT NULL)"
+_PASSED_ON = f"(array_contains(coalesce(routers, array()), m) OR m RLIKE '{VIRTUAL}')"
+"""A router's MAC, or a virtual one: the answer was sent where the network wants it."""
+
+_NEAR = """(
+    size(of_client) > 0 OR contains(client, ':') AND split_part(client, ':', 1) = split_part(server, ':', 1)
+    OR split_part(client, '.', 1) = split_part(server, '.', 1)
+        AND split_part(client, '.', 2) = split_part(server, '.', 2)
+        AND try_cast(split_part(client, '.', 3) AS INT) DIV 16 = try_cast(split_part(server, '.', 3) AS INT) DIV 16
+)"""
+"""Whether two hosts can be neighbours: nobody says which subnet it is, and a cloud's has 4,096 addresses at most."""
+
+_OTHER = {"client": "server", "server": "client"}
+
+
+def _innocent(mac: str, side: str) -> str:
+    """Return whether a MAC that differs belongs to somebody who lives, and to nobody who is known to be dead."""
+    reasons = f"coalesce(try_element_at({side}_reasons, {mac}), array())"
+    dead = f"array_contains({reasons}, 'dead') OR array_contains(coalesce({side}_former_macs, array()), {mac})"
+    return f"({side}_duplicates IS NOT NULL OR size({reasons}) > 0 AND NOT ({dead}))"
+
+
+_WEIGHED = (
+    f"filter(differs_at_server, e -> NOT {_innocent('e.mac', 'client')}) AS stale_at_server",
+    f"filter(differs_at_client, e -> NOT {_innocent('e.mac', 'server')}) AS stale_at_client",
+    f"filter(other_answers, m -> NOT {_innocent('m', 'client')}) AS wrong_answers",
+    "coalesce(client_duplicates, server_duplicates) AS duplicates",
+    "IF(client_duplicates IS NULL, IF(server_duplicates IS NULL, NULL, server), client) AS duplicate",
+)
 
 
 def _as(known: DataFrame, who: str) -> DataFrame:
@@ -60,6 +107,9 @@ _SIDE = (
     ("owners", "_owners"),
     ("launched", "_launched"),
     ("name", "_name"),
+    ("own_macs", "_own_macs"),
+    ("former_macs", "_former_macs"),
+    ("duplicates", "_duplicates"),
 )
 
 
@@ -75,35 +125,58 @@ def _context(events: DataFrame) -> DataFrame:
     """Return what holds for hosts rather than pairs: whose tables are seen, thresholds, sizes, full queues."""
     number = "try_cast(labels['value'] AS DOUBLE)"
     threshold = f"name = '{names.SETTING}' AND labels['key'] IN ({quoted(*THRESHOLDS.values())})"
-    full = f"{SOCKET} AND labels['state'] = 'LISTEN' AND CAST(labels['recv_q'] AS INT) > CAST(labels['send_q'] AS INT)"
+    listener = f"{SOCKET} AND labels['state'] = 'LISTEN'"
+    full = "CAST(labels['recv_q'] AS INT) > CAST(labels['send_q'] AS INT) AND CAST(labels['send_q'] AS INT) > 0"
     size = f"name = '{names.METRIC}' AND labels['metric'] = 'neighbour_entries'"
     return (
-        events.where(f"{ENTRY} OR {threshold} OR {size} OR ({full}) OR {SOCKET}")
+        events.where(f"{ENTRY} OR {threshold} OR {size} OR {SOCKET}")
         .groupBy("capture")
         .agg(
             *columns(
-                f"collect_set(CASE WHEN {ENTRY} THEN subject END) AS tables",
+                f"collect_set(CASE WHEN {ENTRY} THEN struct(subject AS host, at) END) AS tables",
                 f"collect_set(CASE WHEN {threshold} THEN struct(subject AS host, labels['key'] AS key, "
                 f"{number} AS value, {LINE} AS line) END) "
                 "AS thresholds",
                 f"max(CASE WHEN {size} THEN value END) AS entries",
-                f"collect_set(CASE WHEN {full} AND CAST(labels['send_q'] AS INT) > 0 "
-                f"THEN struct(subject AS host, labels['local_port'] AS port, {LINE} AS line) END) AS full",
+                f"collect_set(CASE WHEN {listener} THEN struct(subject AS host, labels['local_port'] AS port, at, "
+                f"{full} AS full, {LINE} AS line) END) AS listeners",
             ),
         )
     )
 
 
+def _sizes(events: DataFrame) -> DataFrame:
+    """Return how many entries of each family each host's table held at each look."""
+    return (
+        events.where(ENTRY)
+        .groupBy("capture", "subject", "at")
+        .agg(*columns("count(*) AS n", "count_if(contains(labels['address'], ':')) AS v6"))
+        .groupBy("capture")
+        .agg(*columns("collect_list(struct(subject AS host, n - v6 AS v4, v6)) AS sizes"))
+    )
+
+
 def _reach(events: DataFrame, pairs: DataFrame) -> DataFrame:
-    """Return how many others reach the server's port, and how many other servers of that port the client reaches."""
+    """Return how many others reach the server's port, and how many other servers of that port the client reaches.
+
+    Who fails on the one hand is not counted on the other, though it was connected before or after. `again` is when the
+    pair itself was last seen connected.
+    """
     connected = connections_of(events)
     ends = pairs.select("capture", "client", "server", "port")
-    others = ends.join(connected, ["capture", "server", "port"]).where("peer <> client")
+    failing = ends.selectExpr("capture", "client AS peer", "server", "port")
+    working = connected.join(failing, ["capture", "peer", "server", "port"], "leftanti")
+    others = ends.join(working, ["capture", "server", "port"])
     elsewhere = ends.join(
-        connected.selectExpr("capture", "peer AS client", "server AS reached", "port", "line"),
+        working.selectExpr("capture", "peer AS client", "server AS reached", "port", "line"),
         ["capture", "client", "port"],
-    ).where("reached <> server")
+    )
+    again = ends.join(
+        connected.selectExpr("capture", "peer AS client", "server", "port", "at AS again"),
+        ["capture", "client", "server", "port"],
+    )
     keys = ("capture", "client", "server", "port")
+    served = connected.groupBy("capture", "port").agg(*columns("count(DISTINCT server) AS port_servers"))
     return (
         others.groupBy(*keys)
         .agg(*columns("count(DISTINCT peer) AS others_reach", "min(line) AS others_line"))
@@ -112,7 +185,19 @@ def _reach(events: DataFrame, pairs: DataFrame) -> DataFrame:
             list(keys),
             "full",
         )
+        .join(ends.join(served, ["capture", "port"]).distinct(), list(keys), "full")
+        .join(again, list(keys), "left")
     )
+
+
+TABLE_SECONDS = 900
+"""A table that was looked at this near to the attempts shows what was believed then: somebody collects by hand, host by
+host. One of another hour may be from before the entry was made, or from after it was deleted."""
+
+
+def _timely(look: str) -> str:
+    away = f"make_interval(0, 0, 0, 0, 0, 0, {TABLE_SECONDS})"
+    return f"coalesce({look}.at BETWEEN since - {away} AND until + {away}, true)"
 
 
 _BELIEFS = (
@@ -124,34 +209,66 @@ _BELIEFS = (
         "filter(coalesce(server_entries, array()), e -> e.mac IS NOT NULL AND (e.holder IS NULL OR "
         "array_contains(clients, e.holder))) AS of_server"
     ),
-    "array_except(array_except(answered_to, asked_from), coalesce(routers, array())) AS wrong_answers",
-    "arrays_overlap(coalesce(tables, array()), servers) AS server_table",
+    "array_except(array_except(answered_to, asked_from), coalesce(client_own_macs, array())) AS elsewhere",
+    f"exists(coalesce(tables, array()), t -> array_contains(servers, t.host) AND {_timely('t')}) AS server_table",
 )
 
 
+def _meanwhile(at: str, near: float) -> str:
+    """Return whether a look was near enough to the attempts to show them."""
+    away = f"make_interval(0, 0, 0, 0, 0, 0, {near})"
+    return f"{at} BETWEEN since - {away} AND until + {away}"
+
+
+_AT_CLIENT = "filter(coalesce(server_entries, array()), e -> e.holder IS NULL OR array_contains(clients, e.holder))"
+"""Of `unresolved`: the client asked who has the server's address, and nobody answered: no MAC, so no wrong one."""
+
+
 def _compared(near: float) -> tuple[str, ...]:
-    """Return the comparisons of beliefs with facts. An entry from before the new owner's launch was right then."""
-    wrong = "e.mac <> {who}_mac AND coalesce(e.at >= {who}_launched, true)"
-    meanwhile = (
-        f"t BETWEEN since - make_interval(0, 0, 0, 0, 0, 0, {near}) AND until + make_interval(0, 0, 0, 0, 0, 0, {near})"
+    """Return the comparisons of beliefs with facts. An entry from before the new owner's launch was right then.
+
+    Sockets that were pasted without a time were listed, as far as anybody says, when the attempts were made.
+    """
+    differs = (
+        "e.mac <> {who}_mac AND NOT array_contains({who}_own_macs, e.mac) AND coalesce(e.at >= {who}_launched, true) "
+        f"AND NOT e.mac RLIKE '{VIRTUAL}' AND ({_timely('e')} OR e.at > until AND {{who}}_launched <= since)"
     )
-    looked = f"IF(since IS NULL, server_listed, exists(server_looked_at, t -> {meanwhile}))"
+    right = f"(array_contains({{who}}_own_macs, e.mac) OR e.mac RLIKE '{VIRTUAL}') AND {_timely('e')}"
+    ours = "l -> l.port = port AND (l.host IS NULL OR array_contains(servers, l.host))"
+    undated = "(since IS NULL OR size(server_looked_at) = 0)"
+    looked = f"IF({undated}, server_listed, exists(server_looked_at, t -> {_meanwhile('t', near)}))"
     return (
-        f"filter(of_client, e -> {wrong.format(who='client')}) AS stale_at_server",
-        f"filter(of_server, e -> {wrong.format(who='server')}) AS stale_at_client",
-        "exists(of_client, e -> e.mac = client_mac) AS right_at_server",
-        "exists(of_server, e -> e.mac = server_mac) AS right_at_client",
+        f"filter(of_client, e -> {differs.format(who='client')}) AS differs_at_server",
+        f"filter(of_server, e -> {differs.format(who='server')}) AS differs_at_client",
+        (
+            f"IF({_ASKED} AND {_NEAR} AND NOT arrays_overlap(asked_from, coalesce(routers, array())), "
+            f"filter(elsewhere, m -> NOT {_PASSED_ON}), array()) AS other_answers"
+        ),
+        f"size(answered_to) > 0 AND {_ASKED} AND forall(elsewhere, m -> {_PASSED_ON}) AS answered_right",
+        f"exists(of_client, e -> {right.format(who='client')}) AS right_at_server",
+        f"exists(of_server, e -> {right.format(who='server')}) AS right_at_client",
+        (
+            f"exists({_AT_CLIENT}, e -> e.mac IS NULL AND e.state IN ('FAILED', 'INCOMPLETE') AND "
+            f"{_meanwhile('e.at', near)}) AND NOT exists({_AT_CLIENT}, e -> e.mac IS NOT NULL AND {_timely('e')}) "
+            "AS unresolved"
+        ),
         f"coalesce({looked}, false) AS server_looked",
         "received > 0 OR answers_repeated > 0 AS answered",
+        "size(servers) = 0 AND others_reach IS NULL AND port_servers > 0 AS nobody_there",
         (
             "filter(coalesce(thresholds, array()), t -> (t.host IS NULL OR array_contains(servers, t.host) OR "
             f"array_contains(clients, t.host)) AND t.key = IF(contains(client, ':'), '{THRESHOLDS['ipv6']}', "
             f"'{THRESHOLDS['ipv4']}')) AS limits"
         ),
         (
-            "filter(coalesce(full, array()), f -> f.port = port AND (f.host IS NULL OR array_contains(servers, "
-            "f.host))) "
-            "AS full_queues"
+            "exists(coalesce(thresholds, array()), t -> (t.host IS NULL OR array_contains(servers, t.host) OR "
+            f"array_contains(clients, t.host)) AND t.key <> IF(contains(client, ':'), '{THRESHOLDS['ipv6']}', "
+            f"'{THRESHOLDS['ipv4']}')) AS other_family"
+        ),
+        f"filter(coalesce(listeners, array()), {ours} AND coalesce(l.full, false)) AS full_queues",
+        (
+            f"exists(coalesce(listeners, array()), {ours} AND ({undated} OR coalesce({_meanwhile('l.at', near)}, "
+            "false))) AS listening"
         ),
     )
 
@@ -161,7 +278,7 @@ def _with_logs(judged: DataFrame, logs: DataFrame) -> DataFrame:
     keys = ("capture", "client", "server", "port")
     of_pairs = (
         judged.selectExpr(*keys, "explode(clients) AS worker")
-        .join(logs, ["capture", "worker"])
+        .join(logs.selectExpr("* EXCEPT (worker)", "explode(array(worker, folder)) AS worker"), ["capture", "worker"])
         .where("servers IS NULL OR endswith(servers, concat(':', port))")
         .groupBy(*keys)
         .agg(
@@ -181,8 +298,8 @@ def logs_of(events: DataFrame) -> DataFrame:
     servers = f"name = '{names.SETTING}' AND labels['key'] = 'bootstrap.servers'"
     return (
         events.where(f"{timed_out} OR {expired} OR ({servers})")
-        .selectExpr("*", f"{WORKER} AS worker")
-        .groupBy("capture", "subject", "worker")
+        .selectExpr("*", f"{WORKER} AS worker", "regexp_replace(subject, '/[^/]*$', '') AS folder")
+        .groupBy("capture", "subject", "worker", "folder")
         .agg(
             *columns(
                 f"array_sort(collect_set(CASE WHEN {timed_out} OR {expired} THEN {LINE} END)) AS lines",

@@ -1,0 +1,84 @@
+"""What was read in the whole capture, whoever it is about: so that nothing is said to be missing that is there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leadsman import vocabulary as names
+from leadsman.modes.stale_neighbour.pairs import THRESHOLDS
+from leadsman.pipeline.shapes import quoted, table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame
+
+LOOKS = (names.SOCKET_SEEN, names.NEIGHBOUR_ENTRY, names.LINK_SEEN)
+
+
+def _looks(what: str, name: str) -> str:
+    """Return the expressions for how many hosts were looked at for something, and from when to when."""
+    of_it = f"FILTER (WHERE name = '{name}')"
+    return (
+        f"count(DISTINCT coalesce(subject, file)) {of_it} AS {what}_read, "
+        f"date_format(min(at) {of_it}, 'HH:mm:ss') AS {what}_from, date_format(max(at) {of_it}, 'HH:mm:ss') AS "
+        f"{what}_until"
+    )
+
+
+ATTEMPTS = (names.CONNECTION_SETUP_TIMED_OUT, names.CONNECTION_REFUSED, names.CONNECTION_FAILED)
+
+LOCAL = r"^(172\\.17|127|169\\.254)\\."
+"""Addresses that lead nowhere from another host: Docker's default bridge, loopback, link-local (RFC 3927)."""
+
+_TRIED = r"regexp_extract_all(text, '(?<![0-9.])([0-9]{1,3}(?:\\.[0-9]{1,3}){3}):[0-9]{2,5}(?![0-9.])', 1)"
+
+SAME_ATTEMPT_SECONDS = 1
+"""A Java client says of one attempt that it timed out, and milliseconds later that it could not be established."""
+
+STEPS: Mapping[str, str] = {
+    "read": f"""
+        SELECT capture,
+            count(DISTINCT IF(name = '{names.INSTANCE_SEEN}', labels['address'], NULL)) AS inventory_read,
+            count(DISTINCT IF(name = '{names.SETTING}' AND labels['key'] IN ({quoted(*THRESHOLDS.values())}),
+                coalesce(subject, file), NULL)) AS limits_read,
+            count_if(name = '{names.TABLE_OVERFLOW}') AS table_overflows,
+            {_looks("links", names.LINK_SEEN)},
+            {_looks("tables", names.NEIGHBOUR_ENTRY)},
+            {_looks("sockets", names.SOCKET_SEEN)}
+        FROM events
+        WHERE name IN ({quoted(names.INSTANCE_SEEN, names.SETTING, names.TABLE_OVERFLOW, *LOOKS)})
+        GROUP BY capture
+    """,
+    "attempts": f"""
+        SELECT capture, subject, name, at, text, {_TRIED} AS addresses
+        FROM events LEFT SEMI JOIN failing USING (capture, subject)
+        WHERE name IN ({quoted(*ATTEMPTS)})
+    """,
+    "refused": f"""
+        SELECT r.capture, count(DISTINCT r.subject, r.at, r.text) AS refusals
+        FROM attempts AS r LEFT ANTI JOIN attempts AS t ON r.capture = t.capture AND r.subject = t.subject
+            AND t.name = '{names.CONNECTION_SETUP_TIMED_OUT}'
+            AND r.at BETWEEN t.at AND t.at + INTERVAL {SAME_ATTEMPT_SECONDS} SECOND
+        WHERE r.name = '{names.CONNECTION_REFUSED}' GROUP BY r.capture
+    """,
+    "tried": """
+        SELECT capture, array_sort(collect_set(address)) AS tried
+        FROM (SELECT capture, explode(addresses) AS address FROM attempts) GROUP BY capture
+    """,
+    "nowhere": f"""
+        SELECT capture, concat(array_join(slice(tried, 1, 3), ', '),
+            IF(size(tried) > 3, concat(' and ', size(tried) - 3, ' more'), '')) AS unroutable
+        FROM tried WHERE forall(tried, a -> a RLIKE '{LOCAL}')
+    """,
+    "captures": "SELECT DISTINCT capture FROM failing",
+    "all": """
+        SELECT captures.capture, read.* EXCEPT (capture), refusals, unroutable
+        FROM captures LEFT JOIN read USING (capture) LEFT JOIN refused USING (capture) LEFT JOIN nowhere USING (capture)
+    """,
+}
+
+
+def read_of(events: DataFrame, failing: DataFrame) -> DataFrame:
+    """Return of each capture what was read at all, and what the logs of `failing` (capture, subject) say they tried."""
+    return table({"events": events, "failing": failing}, STEPS)
