@@ -95,13 +95,70 @@ def test_ids_taken_are_counted_by_the_hour(told) -> None:
     assert change["after"] == pytest.approx(120 / 22, rel=0.01)
 
 
-def test_causes_come_before_effects_and_each_has_its_place(call, weekend: Path) -> None:
+def test_leaders_come_before_settings_and_each_has_its_place(call, weekend: Path) -> None:
     told = call("changes", weekend, "--between", FRIDAY.isoformat(), SUNDAY.isoformat())
 
     assert told.code == 1
-    assert told.out.index("retention.ms") < told.out.index("leader of a partition")
+    assert told.out.index("leader of a partition") < told.out.index("retention.ms")
     assert "kafka/topics.txt:8" in told.out
     assert told.err == ""
+
+
+def configs(broker: int, **settings: str) -> str:
+    """What `kafka-configs --describe --all` prints of a broker."""
+    lines = (f"  {key.replace('_', '.')}={value} sensitive=false synonyms={{}}\n" for key, value in settings.items())
+    return f"All configs for broker {broker} are:\n" + "".join(lines)
+
+
+def section(at: datetime, file: str, output: str, code: int = 0) -> str:
+    return head_line(Section(at, "cluster", file, f"{file} --describe")) + output + exit_line(code)
+
+
+def test_what_was_not_collected_is_unseen_and_a_lost_leader_comes_first(call, tmp_path: Path) -> None:
+    many = {f"odd_setting_{number}": "7" for number in range(40)}
+    (tmp_path / "kafka").mkdir()
+    (tmp_path / "kafka" / "configs.txt").write_text(
+        section(FRIDAY, "configs", configs(1, **many, num_io_threads="3") + configs(2, **many))
+        + section(SUNDAY, "configs", configs(1, **many, num_io_threads="5"))
+    )
+    lost = topics(WEEK, "other").replace("Leader: 1", "Leader: none", 1)
+    (tmp_path / "kafka" / "topics.txt").write_text(
+        section(FRIDAY, "topics", topics(WEEK, "other", "third"))
+        + section(SUNDAY, "topics", lost + "Error: the request timed out\n", 1)
+    )
+
+    told = json.loads(
+        call("changes", tmp_path, "--between", FRIDAY.isoformat(), SUNDAY.isoformat(), "--format", "json").out
+    )
+
+    assert [(each["kind"], each["how"], each["things"], each["after"]) for each in told["changes"]] == [
+        ("leader", "changed", ["orders-0"], "none"),
+        ("configuration", "changed", ["broker 1"], "5"),
+    ]
+    assert {each["kind"]: each["count"] for each in told["uncollected"]}["configuration"] >= 40
+
+
+def test_settings_that_a_program_prints_at_its_start_are_no_change(call, tmp_path: Path) -> None:
+    dump = "[{:%Y-%m-%d %H:%M:%S},000] INFO ProducerConfig values: \n\tacks = -1\n\tbatch.size = {}\n\tlinger.ms = 77\n"
+    taken_then = [taken(FRIDAY - timedelta(hours=1), "orders", 1)]
+    (tmp_path / "orders.log").write_text(
+        "".join([*taken_then, dump.format(SUNDAY - timedelta(hours=1), 16384).replace("INFO ", "INFO [main] ")])
+    )
+
+    told = call("changes", tmp_path, "--between", FRIDAY.isoformat(), SUNDAY.isoformat(), "--format", "json")
+
+    assert [each for each in json.loads(told.out)["changes"] if each["kind"] == "configuration"] == []
+
+
+def test_settings_that_come_together_are_one_change(call, tmp_path: Path) -> None:
+    before, after = tmp_path / "before.txt", tmp_path / "after.txt"
+    before.write_text(configs(1, num_io_threads="3"))
+    after.write_text(configs(1, num_io_threads="3", **{f"odd_setting_{number}": "7" for number in range(12)}))
+
+    told = json.loads(call("changes", before, after, "--format", "json").out)["changes"]
+
+    assert [(each["how"], each["things"]) for each in told] == [("new", ["broker 1"])]
+    assert told[0]["key"].endswith("and 9 more settings")
 
 
 def test_two_captures_are_compared_as_two_times_are(call) -> None:
@@ -149,7 +206,7 @@ def test_a_call_that_cannot_be_answered_is_2_and_says_what_to_do(call, words: li
 
 
 def test_a_finding_says_what_changed_when_it_began(diagnosed: Callable[..., list[Diagnosis]]) -> None:
-    (diagnosis,) = diagnosed([LEAK / "broken-deployed-java"])
+    (diagnosis,) = diagnosed([LEAK / "broken-deployed-java"], ["producer_id_leak"])
 
     (finding,) = diagnosis.findings
     taken_more = [each for each in finding.changes if each.kind == "ids_taken" and each.how == "more"]

@@ -47,12 +47,12 @@ def test_the_file_comes_before_the_default(call) -> None:
 @pytest.mark.usefixtures("file")
 def test_the_environment_comes_before_the_file(call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LEADSMAN_DIAGNOSE_TIMEZONE", "Asia/Tokyo")
-    monkeypatch.setenv("LEADSMAN_DIAGNOSE_SET", "idle_disconnect.stall_seconds=20 idle_disconnect.least_share=0.5")
+    monkeypatch.setenv("LEADSMAN_DIAGNOSE_SET", "idle_disconnect.stall_seconds=20 idle_disconnect.least_harmed=0.5")
 
     told = call("config")
 
     assert row(told, "diagnose.timezone") == ("Asia/Tokyo", "LEADSMAN_DIAGNOSE_TIMEZONE")
-    assert row(told, "idle_disconnect.least_share") == ("0.5", "LEADSMAN_DIAGNOSE_SET")
+    assert row(told, "idle_disconnect.least_harmed") == ("0.5", "LEADSMAN_DIAGNOSE_SET")
     assert row(told, "diagnose.master") == ("local[1]", "leadsman.toml")
 
 

@@ -1,6 +1,8 @@
 """`leadsman diagnose` on real captures: exit codes, and what is printed. In this process, on the shared session."""
 
 import json
+import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -36,7 +38,7 @@ def test_a_present_mode_is_1_and_shows_the_lines(call, recorded: Callable[[str],
 
 
 def test_nothing_found_is_0(call, recorded: Callable[[str], Path]) -> None:
-    told = call("diagnose", recorded("healthy-java"))
+    told = call("diagnose", recorded("healthy-java"), "--mode", "idle_disconnect")
 
     assert told.code == 0
     assert "ABSENT" in told.out
@@ -86,11 +88,54 @@ def test_a_threshold_changes_what_is_concluded(call, recorded: Callable[[str], P
     assert told.code in {0, 3}
 
 
-def test_what_came_before_since_is_left_out(call, recorded: Callable[[str], Path]) -> None:
-    told = call("diagnose", recorded("broken-java"), "--since", "2099-01-01", "--format", "json")
+@pytest.mark.parametrize("bound", [("--since", "2099-01-01"), ("--until", "1999-01-01")])
+def test_a_time_of_which_the_capture_tells_nothing_is_unknown_and_its_times_are_said(
+    call, recorded: Callable[[str], Path], bound: tuple[str, str]
+) -> None:
+    told = call("diagnose", recorded("broken-java"), *bound, "--format", "json")
 
-    assert told.code == 0
-    assert json.loads(told.out)["captures"][0]["verdicts"]["idle_disconnect"] == "ABSENT"
+    (capture,) = json.loads(told.out)["captures"]
+    assert told.code == 3
+    assert capture["verdicts"]["idle_disconnect"] == "UNKNOWN"
+    assert any(bound[1] in note and capture["from"][:10] in note for note in capture["notes"])
+
+
+def test_a_time_within_the_capture_is_not_said_to_be_outside(call, recorded: Callable[[str], Path]) -> None:
+    asked = ("diagnose", recorded("healthy-java"), "--mode", "idle_disconnect", "--format", "json")
+    whole = json.loads(call(*asked).out)["captures"][0]
+
+    told = call(*asked, "--since", whole["from"])
+
+    (capture,) = json.loads(told.out)["captures"]
+    assert (told.code, capture["notes"]) == (0, whole["notes"])
+
+
+def test_standard_input_is_diagnosed_as_the_file_that_it_holds(
+    call, recorded: Callable[[str], Path], excerpt: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = json.loads(call("diagnose", excerpt, "--format", "json").out)["captures"][0]
+    before = os.dup(0)
+    with excerpt.open() as lines:
+        os.dup2(lines.fileno(), 0)
+        told = call("diagnose", "-", "--format", "json")
+        os.dup2(before, 0)
+
+    (capture,) = json.loads(told.out)["captures"]
+    assert (told.code, capture["path"], capture["verdicts"]) == (3, "-", expected["verdicts"])
+
+
+def test_copies_and_names_with_times_are_said(call, recorded: Callable[[str], Path], tmp_path: Path) -> None:
+    worker = recorded("healthy-java") / "clients" / "worker-1.log"
+    shutil.copy(worker, tmp_path / "worker-1.log")
+    shutil.copy(worker, tmp_path / "again.log")
+    (tmp_path / "metrics.20261121T075849Z.prom").write_text("# TYPE up gauge\nup 1\n")
+
+    told = call("diagnose", tmp_path, "--format", "json")
+
+    (capture,) = json.loads(told.out)["captures"]
+    assert capture["files"] == 2
+    assert any("worker-1.log (a copy of again.log)" in note for note in capture["notes"])
+    assert any("in their names" in note for note in capture["notes"])
 
 
 def test_the_zone_of_times_without_one_can_be_named(call, recorded: Callable[[str], Path]) -> None:

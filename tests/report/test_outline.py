@@ -47,7 +47,7 @@ def test_what_is_said_about_a_rival_is_said_once(rival, said):
         ({"affected": ["a", "b", "c"]}, [("affected", "a, b and 1 more")]),
         ({"affected": ["a", "b"], "affected_count": 10_000}, [("affected", "a, b and 9,998 more")]),
         ({"quiet_count": 1_204, "kept": True}, [("quiet count", "1,204"), ("kept", "True")]),
-        ({"by_host": {"h1": 3}}, [("by host", "h1 3")]),
+        ({"by_host": {"h1": 3}}, [("by host", "h1 (3)")]),
         ({"named": {"b", "a"}}, [("named", "a, b")]),
     ],
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from leadsman.cli.input import Moment, pair, spark_options, zone
+from leadsman.cli.input import Moment, inputs, pair, spark_options, zone
 from leadsman.cli.parts import need
 from leadsman.cli.progress import progress
 from leadsman.errors import UsageError
@@ -68,7 +68,8 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it h
         remote=options["remote"],
         conf=dict(pair(each, "--spark-conf") for each in options["spark_conf"]),
     )
-    changes = _changes(look(options["paths"], zone(options["timezone"])), wanted, options)
+    with inputs(options["paths"]) as pipes:
+        changes = _changes(look(options["paths"], zone(options["timezone"]), pipes), wanted, options)
     _show(changes, sides, options)
     return exit_code(changes)
 

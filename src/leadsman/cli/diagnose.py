@@ -11,20 +11,21 @@ import click
 
 from leadsman.catalogue import modes_named, overrides
 from leadsman.cli.complete import mode_names
-from leadsman.cli.input import Moment, pair, spark_options, zone
+from leadsman.cli.input import Moment, inputs, pair, spark_options, zone
 from leadsman.cli.parts import need
 from leadsman.cli.progress import progress
 from leadsman.errors import LeadsmanError
 from leadsman.model import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
     from leadsman.model import Diagnosis
     from leadsman.pipeline.question import Input, Question
     from leadsman.pipeline.session import Wanted
+    from leadsman.pipeline.streams import File
 
 EPILOG = """\b
 Examples:
@@ -33,6 +34,7 @@ Examples:
   leadsman diagnose ./logs --format json | jq .     for a program
   leadsman diagnose ./logs --since 2020-12-20T08:00:00Z --until 2020-12-20T09:00:00Z
   leadsman diagnose ./logs --set idle_disconnect.stall_seconds=130
+  kubectl logs deploy/orders --timestamps | leadsman diagnose -
   leadsman diagnose monday/ tuesday/ --out report --table delta
   leadsman diagnose /data/logs --master spark://127.0.0.1:7077 --spark-conf spark.executor.memory=4g
 
@@ -80,7 +82,7 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it h
 
     Files are recognised by content, never by name: logs of clients and brokers in every usual layout, also as wrapped
     by Docker, Kubernetes, journald, AWS Lambda, CloudWatch, Elasticsearch or Loki, compressed or rotated. A PATH can
-    be a URL that Spark opens, such as s3a://bucket/logs.
+    be a URL that Spark opens, such as s3a://bucket/logs, a pipe, or - for standard input.
     """
     need("spark", "diagnose")
     from leadsman.pipeline.question import Question, look  # noqa: PLC0415 - Spark is loaded only now
@@ -99,9 +101,10 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it h
         conf=dict(pair(each, "--spark-conf") for each in options["spark_conf"]),
         delta=options["table"] == "delta" and options["out"] is not None,
     )
-    source = look(options["paths"], zone(options["timezone"]))
-    with _diagnosed(source, question, wanted, out=options["out"], table=options["table"]) as diagnoses:
-        _show(diagnoses, options["format"])
+    with inputs(options["paths"]) as pipes:
+        source = look(options["paths"], zone(options["timezone"]), pipes)
+        with _diagnosed(source, question, wanted, out=options["out"], table=options["table"]) as diagnoses:
+            _show(diagnoses, options["format"])
     return exit_code(diagnoses)
 
 
@@ -124,7 +127,7 @@ def _diagnosed(
             diagnoses = diagnose(spark, reading.result(), question, keep=_keeper(folder, table) if folder else None)
             if folder:
                 say("Writing the report")
-                write(diagnoses, folder)
+                write(diagnoses, folder, source.pipes)
         yield diagnoses
 
 
@@ -146,13 +149,14 @@ def _keeper(folder: Path, table: str) -> Callable[[DataFrame], None]:
     return keep
 
 
-def write(diagnoses: Sequence[Diagnosis], folder: Path) -> None:
-    """Write findings.json and report.html into the folder."""
+def write(diagnoses: Sequence[Diagnosis], folder: Path, pipes: Mapping[str, File] | None = None) -> None:
+    """Write findings.json and report.html into the folder. `pipes` are the paths that could be read once only."""
     from leadsman.pipeline.neighbours import with_neighbours  # noqa: PLC0415
     from leadsman.report.findings_json import dumps  # noqa: PLC0415
     from leadsman.report.page import write_page  # noqa: PLC0415
 
-    diagnoses = [with_neighbours(diagnosis) for diagnosis in diagnoses]
+    places = {path: file.path for path, file in (pipes or {}).items()}
+    diagnoses = [with_neighbours(diagnosis, places.get(diagnosis.path)) for diagnosis in diagnoses]
 
     (folder / "findings.json").write_text(dumps(diagnoses) + "\n", encoding="utf-8")
     click.echo(f"Report: {write_page(diagnoses, folder / 'report.html')}", err=True)

@@ -1,17 +1,21 @@
-"""How times, zones, KEY=VALUE pairs and a Spark are named on a command line, for commands that read captures."""
+"""How inputs, times, zones, KEY=VALUE pairs and a Spark are named on a command line, where captures are read."""
 
 from __future__ import annotations
 
+from contextlib import ExitStack, contextmanager, nullcontext
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import click
 
+from leadsman.cli.progress import progress
 from leadsman.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from leadsman.pipeline.streams import File
 
 
 class Moment(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on, and only to the type checker
@@ -63,3 +67,14 @@ def zone(name: str) -> ZoneInfo:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise UsageError(f"No time zone is called {name!r}. Take a name such as UTC or Europe/Berlin.") from error
+
+
+@contextmanager
+def inputs(paths: Sequence[str]) -> Iterator[Mapping[str, File]]:
+    """Yield what the pipes among the paths hold. They are read to their ends first."""
+    from leadsman.pipeline.pipes import is_pipe, spooled  # noqa: PLC0415 - for commands that read captures only
+
+    with ExitStack() as stack:
+        with progress("Reading the input until it ends") if any(map(is_pipe, paths)) else nullcontext():
+            pipes = stack.enter_context(spooled(paths))
+        yield pipes

@@ -85,7 +85,9 @@ def silences(changes: Changes) -> list[str]:
     said: dict[str, list[str]] = {}
     for kind, was, now in changes.unseen:
         said.setdefault(sides[was, now], []).append(noun(kind))
-    return [f"{why} is told of {', '.join(kinds)}" for why, kinds in said.items()]
+    uncollected = [f"{count(number)} {noun(kind, number)}" for kind, number in changes.uncollected]
+    not_had = [f"not collected after: {', '.join(uncollected)}"] if uncollected else []
+    return [f"{why} is told of {', '.join(kinds)}" for why, kinds in said.items()] + not_had
 
 
 def dumps(changes: Changes, sides: Mapping[str, Any]) -> str:
@@ -95,6 +97,7 @@ def dumps(changes: Changes, sides: Mapping[str, Any]) -> str:
         **sides,
         "compared": list(changes.compared),
         "unseen": [{"kind": kind, "before": was, "after": now} for kind, was, now in changes.unseen],
+        "uncollected": [{"kind": kind, "count": number} for kind, number in changes.uncollected],
         "changes": [change_json(change) for change in changes.changes],
     }
     return json.dumps(document, indent=2, allow_nan=False) + "\n"

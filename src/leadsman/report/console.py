@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from leadsman.model import State, Verdict
+from leadsman.report import conditions
 from leadsman.report.changes import noun, sentence, silences
 from leadsman.report.grid import NO_DATA, grid, tally
 from leadsman.report.outline import (
     about,
     group_amount,
+    group_standing,
     headline,
     next_step,
     rest,
@@ -26,6 +28,7 @@ from leadsman.words import clock, count, span
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from leadsman.condition import Condition
     from leadsman.model import (
         Change,
         Changes,
@@ -46,12 +49,16 @@ the third. The page and the JSON hold every line."""
 CELLS_SHOWN = (8, 4)
 """Rows and columns of a matrix that a terminal has room for."""
 
+CONDITIONS_SHOWN, CONDITIONS_QUOTED = 6, 4
+"""Ten lines in all: what is wrong must be read at a glance."""
+
 CHANGES_SHOWN = 5
 SUBJECTS_NAMED = 4
 GROUPS_SHOWN = 10
 FILES_NAMED = 5
 
 VERDICT_STYLE = {Verdict.PRESENT: "bold red", Verdict.UNKNOWN: "bold yellow", Verdict.ABSENT: "bold green"}
+SEVERITY_STYLE = {"fatal": "red", "lost": "yellow"}
 STATE_STYLE = {State.OBSERVED: "green", State.CONTRADICTED: "red", State.NOT_VISIBLE: "yellow"}
 
 
@@ -93,6 +100,7 @@ def _capture(screen: Screen, title: str, diagnosis: Diagnosis) -> None:
     when = span(diagnosis.since, diagnosis.until) or "no times in it"
     screen.say((f"{what_was_read(diagnosis)}; {when}", "dim"))
     screen.say((headline(diagnosis), "bold"))
+    _conditions(screen, diagnosis.conditions)
     for finding in diagnosis.findings:
         _finding(screen, finding)
     screen.blank()
@@ -103,12 +111,30 @@ def _capture(screen: Screen, title: str, diagnosis: Diagnosis) -> None:
     screen.blank()
 
 
+def _conditions(screen: Screen, found: Sequence[Condition]) -> None:
+    if not found:
+        return
+    screen.blank()
+    screen.say(("Conditions", "bold"), (f"  {conditions.tally(found)}", "dim"))
+    for number, condition in enumerate(found[:CONDITIONS_SHOWN]):
+        mark = (screen.marks.no, "red") if condition.stands else (screen.marks.dot, "yellow")
+        said = " · ".join(filter(None, (conditions.who(condition, SUBJECTS_NAMED), conditions.when(condition))))
+        screen.item(mark, (condition.title, "bold"), (f"  {said}" if said else "", "dim"), indent=2)
+        if number < CONDITIONS_QUOTED and condition.evidence:
+            line = condition.evidence[0]
+            screen.place_and_quote(f"{line.file}:{line.line}", line.text, indent=4)
+    _left_out(screen, found, CONDITIONS_SHOWN, "more condition|more conditions")
+
+
 def _finding(screen: Screen, finding: Finding) -> None:
     screen.blank()
     screen.say((finding.verdict, VERDICT_STYLE[finding.verdict]), "  ", (finding.title, "bold"))
     screen.say(finding.summary, indent=2)
+    if finding.impact:
+        screen.say(("Impact: ", "bold"), finding.impact, indent=2)
     for label, names in subject_rows(finding, SUBJECTS_NAMED):
         screen.say((f"{label}: ", "dim"), names, indent=2)
+    _do_now(screen, finding.do_now)
     _chain(screen, finding)
     _around(screen, finding)
     _matrix(screen, finding.matrix)
@@ -196,6 +222,13 @@ def _rivals(screen: Screen, rivals: Sequence[RivalFinding]) -> None:
         screen.item(mark, rival.cause, " ", (f"({state})", mark[1]), " ", about(rival), indent=2)
 
 
+def _do_now(screen: Screen, steps: Sequence[str]) -> None:
+    if steps:
+        _heading(screen, "Do now")
+    for number, step in enumerate(steps, start=1):
+        screen.item(f"{number}.", step, indent=2)
+
+
 def _cure(screen: Screen, cures: Sequence[Cure]) -> None:
     if cures:
         _heading(screen, "Cure")
@@ -207,6 +240,9 @@ def _cure(screen: Screen, cures: Sequence[Cure]) -> None:
 
 def _next(screen: Screen, finding: Finding) -> None:
     prose, command = next_step(finding)
+    if finding.next and not finding.chain:  # nothing was read that could tell: what would is all there is to say
+        screen.say(("To know: ", "bold"), " ".join(filter(None, (prose, command))), indent=2)
+        return
     if finding.next:
         _heading(screen, "Next")
     if prose:
@@ -240,6 +276,7 @@ def _unexplained(screen: Screen, groups: Sequence[ErrorGroup]) -> None:
         screen.item(
             screen.marks.dot,
             group_amount(group, screen.marks.times),
+            (f"  {group_standing(group)}", SEVERITY_STYLE.get(group.severity, "dim")),
             (f"  {span(group.first, group.last)}", "dim"),
             indent=2,
         )  # fmt: skip - one item, one line

@@ -17,6 +17,7 @@ from leadsman.report.visible import whole
 from leadsman.words import in_utc
 
 if TYPE_CHECKING:
+    from leadsman.condition import Condition
     from leadsman.model import Change, Cure, Diagnosis, ErrorGroup, Evidence, Finding, LinkFinding, Matrix, RivalFinding
 
 SCHEMA = "leadsman.findings/1"
@@ -63,9 +64,25 @@ def _capture(diagnosis: Diagnosis) -> Json:
         ],
         "notes": _plain(diagnosis.notes),
         "verdicts": {mode: str(verdict) for mode, verdict in diagnosis.verdicts.items()},
+        "conditions": [_condition(condition) for condition in diagnosis.conditions],
         "findings": [_finding(finding) for finding in diagnosis.findings],
         "unexplained": [_group(group) for group in diagnosis.unexplained],
         "benign": [_group(group) | {"why": whole(group.why)} for group in diagnosis.benign],
+    }
+
+
+def _condition(condition: Condition) -> Json:
+    return {
+        "kind": condition.kind,
+        "title": whole(condition.title),
+        "severity": condition.severity,
+        "stands": condition.stands,
+        "since": iso(condition.since),
+        "until": iso(condition.until),
+        "count": condition.count,
+        "subjects": [whole(subject) for subject in condition.subjects],
+        "figures": _plain(condition.figures),
+        "evidence": [_evidence(evidence) for evidence in condition.evidence],
     }
 
 
@@ -81,6 +98,8 @@ def _finding(finding: Finding) -> Json:
         "figures": _plain(finding.figures),
         "chain": [_link(link) for link in finding.chain],
         "rivals": [_rival(rival) for rival in finding.rivals],
+        "impact": whole(finding.impact),
+        "do_now": [whole(step) for step in finding.do_now],
         "cure": [_cure(cure) for cure in finding.cure],
         "next": whole(finding.next),
         "matrix": _matrix(finding.matrix),
@@ -161,6 +180,8 @@ def _group(group: ErrorGroup) -> Json:
         "count": group.count,
         "first": iso(group.first),
         "last": iso(group.last),
+        "severity": group.severity,
+        "novel": group.novel,
         "example": _evidence(group.example),
     }
 

@@ -134,12 +134,17 @@ def subject_rows(finding: Finding, at_most: int) -> list[tuple[str, str]]:
 
 def _listed(value: object, at_most: int, total: object) -> str:
     if isinstance(value, Mapping):
-        return _listed([f"{key} {entry}" for key, entry in value.items()], at_most, total)
+        return _listed([f"{key} ({entry})" for key, entry in value.items()], at_most, total)
     if not isinstance(value, list | tuple | set | frozenset):
         return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
     names = [str(entry) for entry in (value if isinstance(value, list | tuple) else sorted(value, key=str))]
     left_out = (total if isinstance(total, int) else len(names)) - len(names[:at_most])
     return ", ".join(names[:at_most]) + (f" and {count(left_out)} more" if left_out > 0 else "")
+
+
+def group_standing(group: ErrorGroup) -> str:
+    """Say how bad errors of a kind are, and whether they are new: `lost, new`."""
+    return ", ".join(filter(None, (group.severity, "new" if group.novel else "")))
 
 
 def group_amount(group: ErrorGroup, times: str) -> str:

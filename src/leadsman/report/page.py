@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from leadsman.errors import MissingPart
-from leadsman.report import exhibits, grid, outline, panels
+from leadsman.report import conditions, exhibits, grid, outline, panels
 from leadsman.report.changes import sentence
 from leadsman.report.findings_json import iso
 from leadsman.report.visible import visible
@@ -234,6 +234,7 @@ def environment() -> Environment:
     environment.filters.update(one_line=visible)
     environment.globals.update(
         change_sentence=sentence,
+        conditions=conditions,
         outline=outline,
         exhibits=exhibits,
         grid=grid,

@@ -107,6 +107,15 @@ class Screen:
         if rest := "".join(cut[rows - 1 :]):
             self._quoted(self._cut(rest, room), indent)
 
+    def place_and_quote(self, place: str, line: str, *, indent: int) -> None:
+        """Print a place and one line of the input behind it, cut to what the terminal has room for."""
+        shown = self.safe(line).strip()
+        if self.console.is_terminal:
+            room = max(self.console.width - indent - cell_len(self.safe(place)) - 3, 8)
+            shown = self._cut(shown, room)
+        parts = (" " * indent, (place, "cyan"), " ", (self.marks.bar, "dim"), " ", shown)
+        self.console.print(self.text(*parts), soft_wrap=True, highlight=False)
+
     def _cut(self, shown: str, room: int) -> str:
         if cell_len(shown) <= room:
             return shown
