@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from leadsman.catalogue import every_mode
+from leadsman.catalogue import every_mode, modes_named
 from leadsman.lab.cluster import Cluster, Plan
 from leadsman.model import Diagnosis
 from leadsman.pipeline.diagnose import diagnose
@@ -29,10 +29,11 @@ def spark() -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="session")
 def diagnosed(spark: SparkSession) -> Diagnose:
-    """Diagnose paths for every mode, as the command line does."""
+    """Diagnose paths as the command line does: for every mode, or for those that are named."""
 
-    def run(paths: Sequence[Path | str], **options: object) -> list[Diagnosis]:
-        question = Question(modes=every_mode(), **options)  # type: ignore[arg-type]  # the tests pass what Question takes
+    def run(paths: Sequence[Path | str], named: Sequence[str] = (), **options: object) -> list[Diagnosis]:
+        modes = modes_named(named) if named else every_mode()
+        question = Question(modes=modes, **options)  # type: ignore[arg-type]  # the tests pass what Question takes
         return diagnose(spark, read_small(look([str(path) for path in paths])), question)
 
     return run

@@ -10,25 +10,28 @@ import pytest
 
 from leadsman.catalogue import Mode, every_mode
 from leadsman.gate.program import Program, check
-from leadsman.model import State, Verdict, Words
+from leadsman.model import Diagnosis, State, Verdict, Words
 from leadsman.pipeline.events import Row
-from leadsman.pipeline.listing import APPLICATION, BROKER
+from leadsman.pipeline.listing import APPLICATION, visible_sources
 from leadsman.pipeline.read import read
 from leadsman.pipeline.streams import find
 from leadsman.report.excerpt import excerpt
 from leadsman.telemetry.source import every_source
-from leadsman.vocabulary import FILE_READ, VOCABULARY
+from leadsman.vocabulary import FILE_READ, SHOWS, VOCABULARY
 from leadsman.words import fill, placeholders
 
 MODES = [pytest.param(mode, id=mode.name) for mode in every_mode()]
 RECORDINGS = [
     pytest.param(mode, folder, id=f"{mode.name}-{folder.name}") for mode in every_mode() for folder in mode.recordings()
 ]
+
+
+def broken_of(mode: Mode) -> list[Path]:
+    return [folder for folder in mode.recordings() if folder.name.startswith("broken")]
+
+
 BROKEN = [
-    pytest.param(mode, folder, id=f"{mode.name}-{folder.name}")
-    for mode in every_mode()
-    for folder in mode.recordings()
-    if folder.name.startswith("broken")
+    pytest.param(mode, folder, id=f"{mode.name}-{folder.name}") for mode in every_mode() for folder in broken_of(mode)
 ]
 HEADINGS = ["What you see", "Why it happens", "How to be sure", "How to cure it", "What this page does not cover"]
 
@@ -45,7 +48,10 @@ def test_the_card_speaks_the_vocabulary(mode: Mode):
     named = {*mode.card.explains, *(benign.name for benign in mode.card.benign)}
 
     assert named <= VOCABULARY.keys()
-    assert set(mode.card.symptom_sources) <= {source.name for source in every_source()} | {"application"}
+    assert set(mode.card.symptom_sources) <= {source.name for source in every_source()} | {
+        "application",
+        *SHOWS.values(),
+    }
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -145,28 +151,44 @@ def test_every_line_of_evidence_stands_in_the_input(mode: Mode, folder: Path, ve
     assert all(literal)
 
 
+@pytest.fixture(scope="module")
+def excerpts(verdicts, diagnosed, tmp_path_factory):
+    """By mode and recording, what is said of the lines of a first failure alone, in one Spark job."""
+    pasted = {}
+    for mode, folder in ((each, folder) for each in every_mode() for folder in broken_of(each)):
+        place = tmp_path_factory.mktemp("excerpt")
+        lines = _symptoms_only(mode, verdicts[str(folder)])
+        (place / "excerpt.log").write_text("\n".join(lines) + "\n")
+        pasted[mode.name, folder] = place
+    told = {each.path: each for each in diagnosed(pasted.values())}
+    return {which: told[str(place)] for which, place in pasted.items()}
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize(("mode", "folder"), BROKEN)
-def test_a_failure_with_nothing_before_it_is_unknown(mode: Mode, folder: Path, diagnosed, tmp_path: Path):
+def test_a_failure_with_nothing_before_it_is_unknown(mode: Mode, folder: Path, excerpts):
     """What was quiet before is not in the capture: the symptom alone must not name the cause."""
-    lines = _symptoms_only(mode, folder, diagnosed)
-    (tmp_path / "excerpt.log").write_text("\n".join(lines) + "\n")
-
-    (diagnosis,) = diagnosed([tmp_path])
+    diagnosis = excerpts[mode.name, folder]
 
     assert diagnosis.verdicts[mode.name] is Verdict.UNKNOWN
     assert diagnosis.findings[0].next
 
 
+@pytest.fixture(scope="module")
+def blind(diagnosed, tmp_path_factory):
+    """By mode, what is said of the files of a broken recording that could not have shown its symptom."""
+    places = {mode.name: tmp_path_factory.mktemp("blind") for mode in every_mode()}
+    for mode in every_mode():
+        broken = next(folder for folder in mode.recordings() if folder.name.startswith("broken"))
+        _copy_what_shows_no_symptom(mode, broken, places[mode.name])
+    told = {each.path: each for each in diagnosed(places.values())}
+    return {name: told[str(place)] for name, place in places.items()}
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize("mode", MODES)
-def test_a_capture_that_could_not_have_shown_the_symptom_is_unknown(mode: Mode, diagnosed, tmp_path: Path):
-    broken = next(folder for folder in mode.recordings() if folder.name.startswith("broken"))
-    _copy_what_shows_no_symptom(mode, broken, tmp_path)
-
-    (diagnosis,) = diagnosed([tmp_path])
-
-    assert diagnosis.verdicts[mode.name] is Verdict.UNKNOWN
+def test_a_capture_that_could_not_have_shown_the_symptom_is_unknown(mode: Mode, blind):
+    assert blind[mode.name].verdicts[mode.name] is Verdict.UNKNOWN
 
 
 @pytest.mark.spark
@@ -181,8 +203,7 @@ def _copy_what_shows_no_symptom(mode: Mode, capture: Path, to: Path) -> None:
     """Copy the files of a capture that no source could have written which reports the mode's symptom."""
     rows = [row for stream in find(str(capture)).streams for row in read(stream, UTC)]
     read_files = [row for row in rows if isinstance(row, Row) and row.name == FILE_READ]
-    named = {row.file: set(row.labels["sources"].split(",")) - {""} or {APPLICATION} for row in read_files}
-    seen = {file: {BROKER} if BROKER in sources else sources for file, sources in named.items()}
+    seen = {row.file: visible_sources([row.labels]) or {APPLICATION} for row in read_files}
     blind = [file for file, sources in seen.items() if not sources & set(mode.card.symptom_sources)]
     assert blind, f"every file of {capture} could have shown the symptom"
     for file in blind:
@@ -190,9 +211,8 @@ def _copy_what_shows_no_symptom(mode: Mode, capture: Path, to: Path) -> None:
         shutil.copyfile(capture / file, to / file)
 
 
-def _symptoms_only(mode: Mode, folder: Path, diagnosed) -> list[str]:
+def _symptoms_only(mode: Mode, diagnosis: Diagnosis) -> list[str]:
     """The lines of the first failure of one subject, as somebody would paste them into a message."""
-    (diagnosis,) = diagnosed([folder])
     (finding,) = [each for each in diagnosis.findings if each.mode == mode.name]
     lines = finding.chain[-1].evidence
     return [line.text for line in lines if line.file == lines[0].file and line.time == lines[0].time]
@@ -203,7 +223,7 @@ def _templates(mode: Mode) -> Iterator[str]:
     card = mode.card
     links = [words for link in card.chain for words in (link.observed, link.contradicted, link.not_visible)]
     rivals = [words for rival in card.rivals for words in (rival.ruled_out, rival.stands, rival.not_visible)]
-    for words in (card.summary, card.unsettled, *links, *rivals):
+    for words in (card.headline, card.summary, card.unsettled, *links, *rivals):
         yield from _flat(words)
 
 

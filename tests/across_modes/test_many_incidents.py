@@ -10,6 +10,7 @@ import pytest
 
 from leadsman.catalogue import Mode, every_mode
 from leadsman.model import Diagnosis, Finding, Verdict
+from leadsman.pipeline.severity import TITLES
 
 pytestmark = pytest.mark.spark
 
@@ -81,7 +82,7 @@ def test_each_of_four_incidents_has_its_own_subjects(mode, subjects, four):
 
 
 def test_a_cause_accounts_for_its_symptoms_and_they_are_not_listed_as_unexplained(four):
-    known = {name for mode in every_mode() for name in mode.card.explains}
+    known = {TITLES[name] for mode in every_mode() for name in mode.card.explains}
 
     storm = {each.name: each.count for each in finding(four, "leaderless_partition").accounts_for}
 

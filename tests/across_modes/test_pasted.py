@@ -19,7 +19,7 @@ SECTION = re.compile(r"### leadsman \S+ (\S+) host/(\w+)\.txt \$ [^\n]*\n(.*?)##
 def verdicts(diagnosed, tmp_path_factory) -> dict[str, str]:
     """By recording, of what was pasted of it."""
     folders = {each.name: paste(each, tmp_path_factory.mktemp("pasted")) for each in MODE.recordings()}
-    found = diagnosed(list(folders.values()))
+    found = diagnosed(list(folders.values()), [MODE.name])
     return {name: one.verdicts[MODE.name].value for name, one in zip(folders, found, strict=True)}
 
 
