@@ -108,7 +108,8 @@ def listing(
 ) -> Diagnosis:
     """Return a diagnosis that holds only what is listed. `benign` gives the reason by event name.
 
-    Errors that were first seen since the `incident` are novel; where none is known, since the middle of the capture.
+    Errors that were first seen since the `incident` are novel; where none is known, since the middle of the capture;
+    none where the capture tells of no time before.
     What the `conditions` are made of is not listed again.
     """
     files = _files(told)
@@ -123,7 +124,7 @@ def listing(
         unexplained=_groups(
             (row for row in left if not of_a_condition(row["name"], row["first"], row["last"], conditions)),
             {},
-            incident or _middle(told),
+            _old_until(told, incident),
         ),
         benign=_groups(harmless, benign),
         since=min((row["first"] for row in spans if row["first"]), default=None),
@@ -141,10 +142,13 @@ def listing(
     )
 
 
-def _middle(told: Sequence[Row]) -> datetime | None:
+def _old_until(told: Sequence[Row], incident: datetime | None) -> datetime | None:
+    """Return the time since which an error is new: the incident's, or the middle; None where nothing lies before."""
     since = min((row["first"] for row in told if row["first"]), default=None)
-    until = last_time(told)
-    return since + (until - since) / 2 if since and until and until - since >= LEAST_SPAN else None
+    until = incident or last_time(told)
+    if not since or not until or until - since < LEAST_SPAN:
+        return None
+    return incident or since + (until - since) / 2
 
 
 def last_time(told: Iterable[Row]) -> datetime | None:

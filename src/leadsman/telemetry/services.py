@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 NO_NAME = re.compile(
     r"(?:\[[^\]]*\])?[0-9a-f-]{6,}|[\d._-]*|\[\$?LATEST\].*|\d{4}-\d\d-\d\d.*|[0-9a-f-]{36}"
     r"|(?:std(?:out|err)|console|output|server|app|application|main|logs?|exportedlogs|clients?|hosts?|services?|pods?"
-    r"|containers?|workers?|metrics?|var|lambda|aws|current|latest|(?:part-)?\d+)",
+    r"|containers?|workers?|metrics?|var|lambda|aws|current|latest|ip|(?:part-)?\d+)",
     re.IGNORECASE,
 )
 """Parts of a path that name an instance, a date or a kind of file, and no service."""
