@@ -177,16 +177,27 @@ MODE = FailureMode(
         Rival(
             id="unreachable",
             cause="A network fault kept brokers out of reach",
-            ruled_out="The client's own log has no refused or timed-out connection attempt near a failure.",
+            ruled_out="The client's own log has no refused or timed-out connection attempt.",
             stands="{refused:count connection attempt|connection attempts} failed near the failures.",
-            not_visible="Cannot be ruled out: no line of the Kafka client itself is in the capture.",
+            not_visible=(
+                (
+                    "Cannot be ruled out: {refused_ever:count connection attempt|connection attempts} failed "
+                    "at other times.",
+                    "Cannot be ruled out: no line of the Kafka client itself is in the capture.",
+                ),
+            ),
         ),
         Rival(
             id="authentication",
             cause="The broker rejected the client's credentials",
-            ruled_out="The client's own log has no failed authentication near a failure.",
+            ruled_out="The client's own log has no failed authentication.",
             stands="{denied:count authentication|authentications} failed near the failures.",
-            not_visible="Cannot be ruled out: no line of the Kafka client itself is in the capture.",
+            not_visible=(
+                (
+                    "Cannot be ruled out: {denied_ever:count authentication|authentications} failed at other times.",
+                    "Cannot be ruled out: no line of the Kafka client itself is in the capture.",
+                ),
+            ),
         ),
         Rival(
             id="busy",

@@ -139,6 +139,8 @@ ALWAYS = (
     "proven_limit",
 )  # fmt: skip - a list of names
 WHERE_ANY = (
+    "refused_ever",
+    "denied_ever",
     "broker_lines",
     "apart",
     "at_once",
@@ -231,8 +233,8 @@ def _of_captures() -> str:
         "rival.broker_restart": _told("restarted > 0", f"broker_lines > 0 OR {spread}"),
         "rival.one_instant": _told("at_once > 0", spread),
         "rival.coincidence": _told("by_chance", "group_state = 'observed'"),
-        "rival.unreachable": _told("refused > 0", "by_clients > 0"),
-        "rival.authentication": _told("denied > 0", "by_clients > 0"),
+        "rival.unreachable": _told("refused > 0", "by_clients > 0 AND refused_ever = 0"),
+        "rival.authentication": _told("denied > 0", "by_clients > 0 AND denied_ever = 0"),
         "rival.busy": _told("while_busy > 0", "after_gap > 0 AND no_contrast IS NULL AND disordered = 0"),
     }
     rows = ", ".join(f"struct('{link}' AS link, {state} AS state)" for link, state in states.items())

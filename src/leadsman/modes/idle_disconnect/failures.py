@@ -85,6 +85,7 @@ def failures_of(*, apart: float, reset: float, stall: float, near: float, histor
 def _harmed(*, reset: float, stall: float, near: float) -> Mapping[str, str]:
     """Return the lines that tell of harm, each with the quiet gap before it and with what else broke around it."""
     nearby = f"{EVERY_SECOND} RANGE BETWEEN {near}D PRECEDING AND {near}D FOLLOWING"
+    ever = "PARTITION BY capture, subject"
     after = f"{EVERY_SECOND} RANGE BETWEEN CURRENT ROW AND {stall}D FOLLOWING"
     at_once = f"{EVERY_SECOND} RANGE BETWEEN CURRENT ROW AND {AT_ONCE}D FOLLOWING"
     before = f"{EVERY_SECOND} RANGE BETWEEN {stall + reset}D PRECEDING AND 0.001D FOLLOWING"
@@ -100,11 +101,13 @@ def _harmed(*, reset: float, stall: float, near: float) -> Mapping[str, str]:
             SELECT *, collect_list(gap) OVER ({before}) AS gaps_before,
                 count_if(name IN ({quoted(*UNREACHABLE)})) OVER ({nearby}) AS refused,
                 count_if(name = '{names.AUTHENTICATION_FAILED}') OVER ({nearby}) AS denied,
+                count_if(name IN ({quoted(*UNREACHABLE)})) OVER ({ever}) AS refused_ever,
+                count_if(name = '{names.AUTHENTICATION_FAILED}') OVER ({ever}) AS denied_ever,
                 count_if(name IN ({quoted(*SEVERED)}) AND NOT {OF_PRODUCE}) OVER ({nearby}) AS of_others,
                 count_if(name = '{names.ERROR}') OVER ({at_once}) AS errors_after,
                 max(name = '{names.INVOCATION_TIMED_OUT}') OVER ({after}) AS killed,
-                min(IF(name = '{names.SUBJECT_ACTIVE}', at, NULL)) OVER (PARTITION BY capture, subject) AS first_seen,
-                max({OF_BROKER}) OVER (PARTITION BY capture, subject) AS is_broker
+                min(IF(name = '{names.SUBJECT_ACTIVE}', at, NULL)) OVER ({ever}) AS first_seen,
+                max({OF_BROKER}) OVER ({ever}) AS is_broker
             FROM shown
         """,
         "harmed": f"""
@@ -156,6 +159,8 @@ def _episodes(*, apart: float, reset: float, stall: float) -> Mapping[str, str]:
                 collect_set(CASE WHEN {HARMED_A_RECORD} THEN {LINE} END) AS harmed_lines,
                 max(refused) AS refused,
                 max(denied) AS denied,
+                max(refused_ever) AS refused_ever,
+                max(denied_ever) AS denied_ever,
                 coalesce(max(source <> 'application'), false) AS by_client,
                 max(labels['client_id']) AS client_id
             FROM numbered GROUP BY capture, subject, episode HAVING max(severed)

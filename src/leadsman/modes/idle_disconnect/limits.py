@@ -120,6 +120,8 @@ COUNTED = """
         count_if(frozen AND counts) AS frozen,
         sum(refused) AS refused,
         sum(denied) AS denied,
+        max(refused_ever) AS refused_ever,
+        max(denied_ever) AS denied_ever,
         count_if(restarted) AS restarted,
         count_if(by_client) AS by_clients,
         max(by_chance) AS by_chance,

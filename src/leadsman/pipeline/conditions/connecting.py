@@ -30,6 +30,9 @@ CONNECTED = (
 OF_A_CONNECTION = (names.CONNECTION_LOST, names.CONNECTION_RESET)
 """What happens on a connection that was open; librdkafka's _TRANSPORT is also of one that was not."""
 
+WAS_UP = f"name IN ({', '.join(map(repr, (names.CONNECTION_CLOSED, *OF_A_CONNECTION)))}) AND text LIKE '%in state UP)%'"
+"""librdkafka says in which state a connection was as it ended: in UP, both had spoken."""
+
 IS_TLS = "text RLIKE '(?i)ssl handshake|SslAuthentication|certificate|handshake_failure'"
 """A broker's URL may hold `sasl_ssl` although its password is wrong."""
 
@@ -46,7 +49,7 @@ ADVERTISED = (
 REACHES = (names.CONNECTION_REFUSED, names.CONNECTION_SETUP_TIMED_OUT, names.CONNECTION_FAILED, names.NAME_UNRESOLVED)
 TELLS_CLUSTER = f"name = '{names.SETTING}' AND labels['key'] = 'cluster.id' AND labels['owner'] = 'cluster'"
 ACTIVE = f"name = '{names.SUBJECT_ACTIVE}'"
-WELL = f"name IN ({', '.join(repr(name) for name in CONNECTED)}) OR {TELLS_CLUSTER} OR {ACTIVE}"
+WELL = f"name IN ({', '.join(repr(name) for name in CONNECTED)}) OR {TELLS_CLUSTER} OR {ACTIVE} OR {WAS_UP}"
 WAS_OPEN = (
     f"name IN ({', '.join(repr(name) for name in OF_A_CONNECTION)}) AND labels['error'] IS DISTINCT FROM '_TRANSPORT'"
 )
@@ -88,12 +91,14 @@ SIGNS = (
         names=(
             names.BOOTSTRAP_FAILED,
             names.AUTHENTICATION_FAILED,
+            names.CONNECTION_CLOSED,
             names.SETTING,
             names.SUBJECT_ACTIVE,
+            *OF_A_CONNECTION,
             *REACHES,
             *CONNECTED,
         ),
-        healthy=(names.SETTING, names.SUBJECT_ACTIVE, *CONNECTED),
+        healthy=(names.CONNECTION_CLOSED, names.SETTING, names.SUBJECT_ACTIVE, *OF_A_CONNECTION, *CONNECTED),
         where=f"{WELL} OR {FAILED} OR {REJECTED}",
         thing="subject",
         bad=f"NOT ({WELL})",
@@ -189,15 +194,20 @@ def _tried_all(run: Run, known: Collection[str]) -> bool:
 
 
 def why(runs: Sequence[Run], certificates: Sequence[Run] = ()) -> str:
-    """Say why clients could not connect: of what one attempt says in several ways the most telling."""
+    """Say why clients could not connect: of what one client says in several ways the most telling."""
     reasons = _reasons(runs)
-    said = {reason.why for reason in reasons}
+    said = set().union(*map(_telling, runs))
     if said & {TLS, NO_BROKER} and (rejected := _rejected(runs, certificates)):
         return f"TLS: {rejected}"
+    return "; ".join(_with_servers(each, reasons) for each in sorted(said))
+
+
+def _telling(run: Run) -> set[str]:
+    said = _whys(run)
     for telling, lesser in LESSER.items():
         if telling in said:
             said -= lesser
-    return "; ".join(_with_servers(each, reasons) for each in sorted(said))
+    return said
 
 
 LESSER: Mapping[str, set[str]] = {
