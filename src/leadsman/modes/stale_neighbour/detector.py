@@ -79,7 +79,7 @@ _STATES = (
         "AS own_limits"
     ),
     (
-        f"array_max(transform(filter(coalesce(sizes, array()), s -> s.host IS NULL OR "
+        f"array_max(transform(filter(coalesce(tables, array()), s -> s.host IS NULL OR "
         f"array_contains(IF({ABOUT_SERVER}, clients, servers), s.host)), s -> IF(contains(client, ':'), s.v6, s.v4))) "
         "AS table_rows"
     ),

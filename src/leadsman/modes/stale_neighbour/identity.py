@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+
 from leadsman import vocabulary as names
 from leadsman.modes.stale_neighbour.knocks import LINE
 from leadsman.modes.stale_neighbour.liveness import claims_of
@@ -44,7 +46,7 @@ def identities_of(events: DataFrame, pairs: DataFrame) -> DataFrame:
         events.unionByName(_completed(events))
         .where(said)
         .selectExpr("*", address)
-        .join(wanted, ["capture", "address"], "leftsemi")
+        .join(F.broadcast(wanted), ["capture", "address"], "leftsemi")
         .groupBy("capture", "address")
         .agg(*columns(*_SAID))
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as names
-from leadsman.pipeline.shapes import table
+from leadsman.pipeline.shapes import settle, table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,9 +43,10 @@ CLAIMS: Mapping[str, str] = {
     "links": LINKS,
     "series": "SELECT capture, collect_list(struct(host, first, last)) AS looked FROM links GROUP BY capture",
     "claims": """
-        SELECT links.capture, address, collect_list(struct(host, first, last, macs)) AS claims
-        FROM links JOIN wanted ON links.capture = wanted.capture AND array_contains(links.addresses, wanted.address)
-        GROUP BY links.capture, address
+        SELECT capture, address, collect_list(struct(host, first, last, macs)) AS claims
+        FROM (SELECT capture, host, first, last, macs, explode(addresses) AS address FROM links)
+            JOIN wanted USING (capture, address)
+        GROUP BY capture, address
     """,
     "current": """
         SELECT capture, address, filter(claims, c -> NOT exists(claims, n ->
@@ -63,42 +64,58 @@ CLAIMS: Mapping[str, str] = {
 }
 """Who claims an address by its own interfaces. One that was not looked at again in a series that went on has ended."""
 
+ENTRIES: Mapping[str, str] = {
+    "macs": "SELECT DISTINCT capture, mac FROM suspects",
+    "entries": f"""
+        SELECT /*+ BROADCAST(macs) */ DISTINCT events.capture, subject AS holder, macs.mac, labels['address'] AS address
+        FROM events JOIN macs ON events.capture = macs.capture AND labels['mac'] = macs.mac
+        WHERE name = '{names.NEIGHBOUR_ENTRY}'
+    """,
+}
+"""Whose tables hold a MAC that is doubted, for whatever address."""
+
 REASONS: Mapping[str, str] = {
     "links": LINKS,
     "on_link": """
-        SELECT s.*, 'live' AS reason FROM suspects AS s JOIN links
-            ON s.capture = links.capture AND array_contains(links.macs, s.mac)
-        WHERE NOT array_contains(links.addresses, s.about)
-            AND coalesce(links.last >= s.since - INTERVAL {alive} SECONDS, true)
+        SELECT s.capture, s.about, s.mac, 'live' AS reason FROM suspects AS s
+            JOIN (SELECT capture, last, addresses, explode(macs) AS mac FROM links) AS l
+            ON s.capture = l.capture AND s.mac = l.mac
+        WHERE NOT array_contains(l.addresses, s.about)
+            AND coalesce(l.last >= s.since - INTERVAL {alive} SECONDS, true)
     """.replace("{alive}", str(ALIVE_SECONDS)),
+    "taken": "SELECT DISTINCT capture, about, mac FROM suspects",
     "listed": f"""
-        SELECT s.*, IF(labels['ended'] IS NULL, 'live', 'dead') AS reason FROM suspects AS s JOIN events
+        SELECT /*+ BROADCAST(s) */ s.capture, s.about, s.mac, IF(labels['ended'] IS NULL, 'live', 'dead') AS reason
+        FROM taken AS s JOIN events
             ON s.capture = events.capture AND s.mac = labels['mac'] AND name = '{names.INSTANCE_SEEN}'
         WHERE labels['ended'] IS NOT NULL OR labels['address'] <> s.about
     """,
-    "entries": f"""
-        SELECT events.capture, subject AS holder, labels['mac'] AS mac, labels['address'] AS address
-        FROM events LEFT SEMI JOIN suspects ON events.capture = suspects.capture AND labels['mac'] = suspects.mac
-        WHERE name = '{names.NEIGHBOUR_ENTRY}'
-    """,
     "shared": """
-        SELECT s.*, 'shared' AS reason FROM suspects AS s JOIN (
-            SELECT s.capture, s.mac, s.about, e.holder FROM suspects AS s JOIN entries AS e
+        SELECT DISTINCT capture, about, mac, 'shared' AS reason FROM (
+            SELECT s.capture, s.about, s.mac FROM taken AS s JOIN entries AS e
                 ON s.capture = e.capture AND s.mac = e.mac
             WHERE e.address <> s.about AND NOT startswith(e.address, 'fe80:')
                 AND contains(e.address, ':') = contains(s.about, ':')
-            GROUP BY ALL HAVING count(DISTINCT e.address) >= {shared}
-        ) AS many ON s.capture = many.capture AND s.mac = many.mac AND s.about = many.about
+            GROUP BY s.capture, s.about, s.mac, e.holder HAVING count(*) >= {shared}
+        )
     """.replace("{shared}", str(SHARED_BY)),
     "established": f"""
         SELECT DISTINCT capture, subject AS holder, labels['remote'] AS peer FROM events
         WHERE name = '{names.SOCKET_SEEN}' AND labels['state'] = 'ESTAB' AND labels['remote'] IS NOT NULL
     """,
+    "working": """
+        SELECT e.capture, e.mac, e.address, count(*) AS entries, collect_list(e.holder) AS holders
+        FROM entries AS e JOIN established AS c ON c.capture = e.capture AND c.holder = e.holder AND c.peer = e.address
+        GROUP BY e.capture, e.mac, e.address
+    """,
     "works": """
-        SELECT s.*, 'works' AS reason FROM suspects AS s
-            JOIN entries AS e ON s.capture = e.capture AND s.mac = e.mac
-            JOIN established AS c ON c.capture = e.capture AND c.holder = e.holder AND c.peer = e.address
-        WHERE NOT (e.address = s.about AND e.holder = s.holder)
+        SELECT s.capture, s.about, s.mac, 'works' AS reason FROM suspects AS s
+            JOIN (SELECT capture, mac, sum(entries) AS entries FROM working GROUP BY capture, mac) AS w
+                ON s.capture = w.capture AND s.mac = w.mac
+            LEFT JOIN working AS own ON s.capture = own.capture AND s.mac = own.mac AND own.address = s.about
+        WHERE w.entries > coalesce(
+            IF(s.holder IS NULL, own.entries, CAST(array_contains(own.holders, s.holder) AS BIGINT)), 0
+        )
     """,
     "found": """
         SELECT * FROM on_link UNION ALL SELECT * FROM listed
@@ -124,4 +141,6 @@ def reasons_of(events: DataFrame, suspects: DataFrame) -> DataFrame:
 
     `suspects` has capture, about (the address), mac, holder (whose table has it) and since (the first attempt).
     """
-    return table({"events": events, "suspects": suspects}, REASONS)
+    frames = {"events": events, "suspects": suspects}
+    settle(frames, ENTRIES)
+    return table(frames, REASONS)

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+
 from leadsman import vocabulary as names
 from leadsman.modes.stale_neighbour.identity import ENTRY, SOCKET, routers_of
 from leadsman.modes.stale_neighbour.knocks import LINE, connections_of
 from leadsman.modes.stale_neighbour.liveness import VIRTUAL, reasons_of
-from leadsman.pipeline.shapes import columns, quoted, settled
+from leadsman.pipeline.shapes import columns, quoted, settled, table
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import DataFrame
+
+PAIR = ("capture", "client", "server", "port")
+"""What makes a pair one."""
 
 THRESHOLDS = {family: f"net.{family}.neigh.default.gc_thresh1" for family in ("ipv4", "ipv6")}
 """Each family has a table of its own."""
@@ -27,23 +34,27 @@ def judged_of(events: DataFrame, pairs: DataFrame, *, known: DataFrame, near: fl
     `known` is what is known of their addresses (`identities_of`); `near` is in seconds.
     """
     of_ends = _of_hosts(events, pairs, known)
+    of_hosts = settled(_of_each_host(of_ends))
     told = (
         pairs.join(_as(known, "client"), ["capture", "client"], "left")
         .join(_as(known, "server"), ["capture", "server"], "left")
         .join(routers_of(events, pairs), ["capture", "client"], "left")
-        .join(_context(of_ends), "capture", "left")
-        .join(_sizes(of_ends), "capture", "left")
-        .join(_reach(events, pairs), ["capture", "client", "server", "port"], "left")
+        .join(of_hosts.groupBy("capture").agg(*columns("max(entries) AS entries")), "capture", "left")
+        .join(_reach(events, pairs), list(PAIR), "left")
     )
-    named = told.selectExpr(
-        "*",
-        "array_distinct(filter(concat(coalesce(client_hosts, array()), array(client_host)), h -> h IS NOT NULL)) "
-        "AS clients",
-        "array_distinct(filter(concat(coalesce(server_hosts, array()), array(server_host)), h -> h IS NOT NULL)) "
-        "AS servers",
+    named = settled(
+        told.selectExpr(
+            "*",
+            "array_distinct(filter(concat(coalesce(client_hosts, array()), array(client_host)), h -> h IS NOT NULL)) "
+            "AS clients",
+            "array_distinct(filter(concat(coalesce(server_hosts, array()), array(server_host)), h -> h IS NOT NULL)) "
+            "AS servers",
+        )
     )
-    compared = settled(named.selectExpr("*", *_BELIEFS).selectExpr("*", *_compared(near)))
-    reasons = settled(reasons_of(events, _suspects(compared, "client").union(_suspects(compared, "server"))))
+    placed = named.join(table({"pairs": named, "hosts": of_hosts}, OF_BOTH), list(PAIR), "left")
+    compared = settled(placed.selectExpr("*", *_BELIEFS).selectExpr("*", *_compared(near)))
+    suspects = settled(_suspects(compared, "client").union(_suspects(compared, "server")))
+    reasons = settled(reasons_of(events, suspects))
     weighed = compared
     for side in ("client", "server"):
         of_side = reasons.withColumnsRenamed({"about": side, "reasons": f"{side}_reasons"})
@@ -117,23 +128,29 @@ def _of_hosts(events: DataFrame, pairs: DataFrame, known: DataFrame) -> DataFram
     """Return the events of hosts that are an end of a pair, and of unnamed ones: not of a whole fleet."""
     ends = pairs.selectExpr("capture", "explode(array(client_host, server_host)) AS subject")
     hosts = ends.union(known.selectExpr("capture", "explode(hosts) AS subject")).where("subject IS NOT NULL")
-    named = events.join(hosts.distinct(), ["capture", "subject"], "leftsemi")
+    named = events.join(F.broadcast(hosts.distinct()), ["capture", "subject"], "leftsemi")
     return named.unionByName(events.where("subject IS NULL"))
 
 
-def _context(events: DataFrame) -> DataFrame:
-    """Return what holds for hosts rather than pairs: whose tables are seen, thresholds, sizes, full queues."""
+def _of_each_host(events: DataFrame) -> DataFrame:
+    """Return of each host (or NULL): looks at its table and their sizes, thresholds, listeners, how much it holds."""
     number = "try_cast(labels['value'] AS DOUBLE)"
     threshold = f"name = '{names.SETTING}' AND labels['key'] IN ({quoted(*THRESHOLDS.values())})"
     listener = f"{SOCKET} AND labels['state'] = 'LISTEN'"
     full = "CAST(labels['recv_q'] AS INT) > CAST(labels['send_q'] AS INT) AND CAST(labels['send_q'] AS INT) > 0"
     size = f"name = '{names.METRIC}' AND labels['metric'] = 'neighbour_entries'"
-    return (
-        events.where(f"{ENTRY} OR {threshold} OR {size} OR {SOCKET}")
-        .groupBy("capture")
+    sizes = (
+        events.where(ENTRY)
+        .groupBy("capture", "subject", "at")
+        .agg(*columns("count(*) AS n", "count_if(contains(labels['address'], ':')) AS v6"))
+        .groupBy("capture", "subject")
+        .agg(*columns("collect_list(struct(subject AS host, at, n - v6 AS v4, v6)) AS tables"))
+    )
+    settings = (
+        events.where(f"{threshold} OR {size} OR {listener}")
+        .groupBy("capture", "subject")
         .agg(
             *columns(
-                f"collect_set(CASE WHEN {ENTRY} THEN struct(subject AS host, at) END) AS tables",
                 f"collect_set(CASE WHEN {threshold} THEN struct(subject AS host, labels['key'] AS key, "
                 f"{number} AS value, {LINE} AS line) END) "
                 "AS thresholds",
@@ -143,17 +160,30 @@ def _context(events: DataFrame) -> DataFrame:
             ),
         )
     )
+    return table({"sizes": sizes, "settings": settings}, HOSTS)
 
 
-def _sizes(events: DataFrame) -> DataFrame:
-    """Return how many entries of each family each host's table held at each look."""
-    return (
-        events.where(ENTRY)
-        .groupBy("capture", "subject", "at")
-        .agg(*columns("count(*) AS n", "count_if(contains(labels['address'], ':')) AS v6"))
-        .groupBy("capture")
-        .agg(*columns("collect_list(struct(subject AS host, n - v6 AS v4, v6)) AS sizes"))
-    )
+HOSTS: Mapping[str, str] = {
+    "hosts": """
+        SELECT coalesce(s.capture, t.capture) AS capture, coalesce(s.subject, t.subject) AS host, tables, thresholds,
+            listeners, entries
+        FROM sizes AS s FULL JOIN settings AS t ON s.capture = t.capture AND s.subject <=> t.subject
+    """
+}
+OF_BOTH: Mapping[str, str] = {
+    "ends": f"""
+        SELECT {", ".join(PAIR)}, explode(array_distinct(concat(clients, servers, array(CAST(NULL AS STRING))))) AS host
+        FROM pairs
+    """,
+    "both": f"""
+        SELECT {", ".join(f"ends.{name}" for name in PAIR)}, flatten(collect_list(tables)) AS tables,
+            flatten(collect_list(thresholds)) AS thresholds, flatten(collect_list(listeners)) AS listeners
+        FROM ends JOIN hosts ON ends.capture = hosts.capture AND ends.host <=> hosts.host
+        GROUP BY {", ".join(f"ends.{name}" for name in PAIR)}
+    """,
+}
+"""What is known of a pair's own hosts, and of those that nobody names: a list of all hosts with each of many pairs is
+more than a fleet's memory holds."""
 
 
 def _reach(events: DataFrame, pairs: DataFrame) -> DataFrame:
@@ -162,31 +192,21 @@ def _reach(events: DataFrame, pairs: DataFrame) -> DataFrame:
     Who fails on the one hand is not counted on the other, though it was connected before or after. `again` is when the
     pair itself was last seen connected.
     """
-    connected = connections_of(events)
-    ends = pairs.select("capture", "client", "server", "port")
-    failing = ends.selectExpr("capture", "client AS peer", "server", "port")
-    working = connected.join(failing, ["capture", "peer", "server", "port"], "leftanti")
-    others = ends.join(working, ["capture", "server", "port"])
-    elsewhere = ends.join(
-        working.selectExpr("capture", "peer AS client", "server AS reached", "port", "line"),
-        ["capture", "client", "port"],
+    connected = settled(connections_of(events).withColumnRenamed("peer", "client"))
+    ends = pairs.select(*PAIR)
+    working = connected.join(ends, list(PAIR), "leftanti")
+    others = working.groupBy("capture", "server", "port").agg(
+        *columns("count(DISTINCT client) AS others_reach", "min(line) AS others_line")
     )
-    again = ends.join(
-        connected.selectExpr("capture", "peer AS client", "server", "port", "at AS again"),
-        ["capture", "client", "server", "port"],
+    elsewhere = working.groupBy("capture", "client", "port").agg(
+        *columns("count(DISTINCT server) AS reaches", "min(line) AS reaches_line")
     )
-    keys = ("capture", "client", "server", "port")
     served = connected.groupBy("capture", "port").agg(*columns("count(DISTINCT server) AS port_servers"))
     return (
-        others.groupBy(*keys)
-        .agg(*columns("count(DISTINCT peer) AS others_reach", "min(line) AS others_line"))
-        .join(
-            elsewhere.groupBy(*keys).agg(*columns("count(DISTINCT reached) AS reaches", "min(line) AS reaches_line")),
-            list(keys),
-            "full",
-        )
-        .join(ends.join(served, ["capture", "port"]).distinct(), list(keys), "full")
-        .join(again, list(keys), "left")
+        ends.join(others, ["capture", "server", "port"], "left")
+        .join(elsewhere, ["capture", "client", "port"], "left")
+        .join(served, ["capture", "port"], "left")
+        .join(connected.selectExpr(*PAIR, "at AS again"), list(PAIR), "left")
     )
 
 
@@ -275,12 +295,11 @@ def _compared(near: float) -> tuple[str, ...]:
 
 def _with_logs(judged: DataFrame, logs: DataFrame) -> DataFrame:
     """Add what the clients' own logs say of it: those that name no server, or one of that port."""
-    keys = ("capture", "client", "server", "port")
     of_pairs = (
-        judged.selectExpr(*keys, "explode(clients) AS worker")
+        judged.selectExpr(*PAIR, "explode(clients) AS worker")
         .join(logs.selectExpr("* EXCEPT (worker)", "explode(array(worker, folder)) AS worker"), ["capture", "worker"])
         .where("servers IS NULL OR endswith(servers, concat(':', port))")
-        .groupBy(*keys)
+        .groupBy(*PAIR)
         .agg(
             *columns(
                 "flatten(collect_list(lines)) AS log_lines",
@@ -288,7 +307,7 @@ def _with_logs(judged: DataFrame, logs: DataFrame) -> DataFrame:
             )
         )
     )
-    return judged.join(of_pairs, list(keys), "left")
+    return judged.join(of_pairs, list(PAIR), "left")
 
 
 def logs_of(events: DataFrame) -> DataFrame:

@@ -17,10 +17,13 @@ LOOKS = (names.SOCKET_SEEN, names.NEIGHBOUR_ENTRY, names.LINK_SEEN)
 
 
 def _looks(what: str, name: str) -> str:
-    """Return the expressions for how many hosts were looked at for something, and from when to when."""
+    """Return the expressions for how many hosts were looked at for something, and from when to when.
+
+    Sets, as `count(DISTINCT ...)` makes a copy of every event for each thing that is counted.
+    """
     of_it = f"FILTER (WHERE name = '{name}')"
     return (
-        f"count(DISTINCT coalesce(subject, file)) {of_it} AS {what}_read, "
+        f"size(collect_set(coalesce(subject, file)) {of_it}) AS {what}_read, "
         f"date_format(min(at) {of_it}, 'HH:mm:ss') AS {what}_from, date_format(max(at) {of_it}, 'HH:mm:ss') AS "
         f"{what}_until"
     )
@@ -39,9 +42,9 @@ SAME_ATTEMPT_SECONDS = 1
 STEPS: Mapping[str, str] = {
     "read": f"""
         SELECT capture,
-            count(DISTINCT IF(name = '{names.INSTANCE_SEEN}', labels['address'], NULL)) AS inventory_read,
-            count(DISTINCT IF(name = '{names.SETTING}' AND labels['key'] IN ({quoted(*THRESHOLDS.values())}),
-                coalesce(subject, file), NULL)) AS limits_read,
+            size(collect_set(IF(name = '{names.INSTANCE_SEEN}', labels['address'], NULL))) AS inventory_read,
+            size(collect_set(IF(name = '{names.SETTING}' AND labels['key'] IN ({quoted(*THRESHOLDS.values())}),
+                coalesce(subject, file), NULL))) AS limits_read,
             count_if(name = '{names.TABLE_OVERFLOW}') AS table_overflows,
             {_looks("links", names.LINK_SEEN)},
             {_looks("tables", names.NEIGHBOUR_ENTRY)},
