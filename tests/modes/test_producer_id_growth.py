@@ -128,6 +128,14 @@ def killed_and_mended(folder: Path) -> None:
         file.write(OUT_OF_MEMORY)
 
 
+def in_folders(folder: Path, leak_at: dict[str, bool]) -> None:
+    """Looks at the same partition from several folders, some of them at a cluster where it leaks."""
+    for name, leaks in leak_at.items():
+        (folder / name).mkdir()
+        ids = every(60, 0, 3 * DAY) if leaks else []
+        describe(folder / name, ids, [look + len(name) for look in LOOKS], expiry=7 * DAY)
+
+
 HOURS = every(HOUR, HOUR, 72 * HOUR)
 LOOKS = every(6 * HOUR, 6 * HOUR, 73 * HOUR)
 FEW_LOOKS = every(12 * HOUR, 6 * HOUR, 73 * HOUR)
@@ -191,6 +199,14 @@ CASES: dict[str, tuple[Verdict, Callable[[Path], None]]] = {
     "out of memory by a leak, mended since": (Verdict.PRESENT, killed_and_mended),
     "out of memory, ids not counted": (Verdict.UNKNOWN, out_of_memory),
     "a heap with room": (Verdict.PRESENT, with_a_heap),
+    "a leak, and a test cluster with the same names": (
+        Verdict.PRESENT,
+        lambda folder: in_folders(folder, {"production": True, "test": False}),
+    ),
+    "a leak, asked of two replicas": (
+        Verdict.PRESENT,
+        lambda folder: in_folders(folder, {"one": True, "another": True}),
+    ),
 }
 
 
@@ -221,6 +237,13 @@ def test_the_verdict_is_an_experts(name: str, diagnoses: dict[str, Diagnosis]) -
 
 def test_the_rate_does_not_depend_on_when_somebody_looked(finding_of) -> None:
     assert finding_of("growth between looks at uneven times").figures["per_hour"] == pytest.approx(500, rel=0.1)
+
+
+def test_a_partition_is_two_where_two_folders_tell_of_two_and_one_where_they_tell_of_replicas(finding_of) -> None:
+    assert finding_of("a leak, and a test cluster with the same names").subjects["affected"] == [
+        "topic orders in production"
+    ]
+    assert finding_of("a leak, asked of two replicas").subjects["affected"] == ["topic orders"]
 
 
 def test_a_leak_that_expiry_holds_level_fills_no_heap(finding_of) -> None:

@@ -9,9 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as names
-from leadsman.pipeline.shapes import columns
+from leadsman.pipeline.shapes import columns, table
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import DataFrame
 
 TENTHS = 10
@@ -88,14 +90,16 @@ def looks_of(events: DataFrame) -> DataFrame:
     """Return one row a look: what one partition of a topic held, or one broker, and what its ids were.
 
     `kind` is topic or broker, `who` its name, `part` the partition. `bins` are the times of the single ids, as the
-    vocabulary says. The replicas of a partition hold the same ids: their looks are the partition's.
+    vocabulary says. The replicas of a partition hold the same ids: their looks are the partition's, whatever folder
+    they lie in, unless two folders tell of two (`APART`).
     """
-    return events.where(f"{OF_TOPIC} OR {OF_BROKER}").selectExpr(
+    looks = events.where(f"{OF_TOPIC} OR {OF_BROKER}").selectExpr(
         "capture",
         f"IF({OF_TOPIC}, 'topic', 'broker') AS kind",
         f"IF({OF_TOPIC}, {TOPIC}, {BROKER}) AS who",
         f"{VIA} AS via",
         f"IF({OF_TOPIC}, {PART}, '') AS part",
+        f"IF({OF_TOPIC}, regexp_replace({OF_FILE}, '/?[^/]*$', ''), '') AS place",
         f"{AT} AS at",
         f"{COUNT} AS value",
         "CAST(labels['single'] AS DOUBLE) AS single",
@@ -107,7 +111,33 @@ def looks_of(events: DataFrame) -> DataFrame:
         "labels['single_by_time'] AS bins",
         f"IF(line > 0, {LINE}, NULL) AS quote",
     )
+    return table({"looks": looks}, APART)
 
+
+APART_BY, A_JUMP = 2.0, 0.2
+"""Times as far up and down as each folder's looks go alone that all together go, and how large their steps are
+beside what is held. Replicas differ by a few ids; two clusters, production and its test, by what they are."""
+
+APART: Mapping[str, str] = {
+    "stepped": """
+        SELECT capture, kind, who, part, via, place, value,
+            abs(value - lag(value) OVER (PARTITION BY capture, who, part, via ORDER BY at)) AS jump,
+            abs(value - lag(value) OVER (PARTITION BY capture, who, part, via, place ORDER BY at)) AS step
+        FROM looks WHERE kind = 'topic' AND at IS NOT NULL
+    """,
+    "told": f"""
+        SELECT capture, kind, who FROM stepped GROUP BY capture, kind, who, part, via
+        HAVING min(place) < max(place) AND sum(jump) > {APART_BY}D * coalesce(sum(step), 0)
+            AND count(step) > 1 AND avg(jump) > {A_JUMP}D * avg(value)
+    """,
+    "apart": "SELECT DISTINCT capture, kind, who, true AS apart FROM told",
+    "named": """
+        SELECT looks.capture, looks.kind, IF(apart, concat_ws(' in ', looks.who, nullif(place, '')), looks.who) AS who,
+            via, part, at, value, single, few, transactional, records, oldest, arrivals, bins, quote
+        FROM looks LEFT JOIN apart USING (capture, kind, who)
+    """,
+}
+"""Looks of one partition that go up and down between two folders are of two partitions with one name."""
 
 VIAS = ("broker_log", "describe_producers", "dump_log", "heap_dump", "histogram", "metric", "snapshot")
 SHAPE = "struct(value AS ids, single, few, transactional, oldest, arrivals)"
