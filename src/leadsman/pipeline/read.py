@@ -12,7 +12,7 @@ from leadsman.pipeline.lines import FileReading
 from leadsman.pipeline.outputs import OutputReading
 from leadsman.pipeline.parts import PartsReading
 from leadsman.pipeline.record import Listener, iso, quote
-from leadsman.telemetry.format import NotText
+from leadsman.telemetry.format import NotText, no_time
 from leadsman.telemetry.formats.file_names import time_in_name
 from leadsman.telemetry.recognise import recognise
 from leadsman.vocabulary import FILE_NOT_UNDERSTOOD, FILE_READ, SUBJECT_ACTIVE, SUBJECT_QUIET
@@ -73,6 +73,8 @@ def _sample(file: File, zone: tzinfo) -> tuple[Format | str | None, int | None]:
         return f"its format was not recognised ({type(error).__name__}: {error})", None
     if isinstance(form, NotText):
         return form.why, None
+    if form.time_at is no_time:
+        return form, None
     mark = next_mark(block.data, 0, block.end, form.time_at)
     return form, None if mark is None else mark.at
 

@@ -18,6 +18,11 @@ class TimeAt(Protocol):
         """Return milliseconds since 1970 UTC. Called for single lines, not all: about 1 microsecond each."""
 
 
+def no_time(_block: bytes, _start: int, _end: int, /) -> int | None:
+    """Find no time, on whatever line: of a document, and of outputs that have none."""
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """One log record out of a format that is not simply one line a record.

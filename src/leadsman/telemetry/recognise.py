@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from leadsman.sections import is_sectioned
-from leadsman.telemetry.format import Format, NotText
+from leadsman.telemetry.format import Format, NotText, no_time
 from leadsman.telemetry.formats import documents, interleaved, jsonlines, jsons, lines, properties
 from leadsman.telemetry.formats.lines import Clock
 from leadsman.telemetry.source import source_of
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 SAMPLE_LINES = 200
 SAMPLE_BYTES = 4096  # of one line: what tells its format stands early
+ZONED_BYTES = 64 << 10
+"""Of a document, by whose times it is seen whether they name a zone."""
 MOST_CONTROLS = 0.05
 HALF = 0.5
 CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\b\x1b")) + b"\x7f"
@@ -37,13 +39,13 @@ def recognise(head: bytes, *, zone: tzinfo, latest: datetime | None = None) -> F
     """
     if is_sectioned(head):
         inner = partial(_section, zone=zone, latest=latest)
-        return Format(("sections",), _no_time, zoned=True, recognise_part=inner)
+        return Format(("sections",), no_time, zoned=True, recognise_part=inner)
     return _section(head, zone=zone, latest=latest)
 
 
 def _section(head: bytes, *, zone: tzinfo, latest: datetime | None) -> Format | NotText:
     if (source := source_of(head)) is not None:
-        return Format((source.title,), _no_time, zoned=True, output=source)
+        return Format((source.title,), no_time, zoned=True, output=source)
     if head.startswith(UTF_16):
         return _utf_16(head, zone, latest)
     text = head.lstrip(b"\x00")
@@ -57,7 +59,8 @@ def _section(head: bytes, *, zone: tzinfo, latest: datetime | None) -> Format | 
 
 def _text(text: bytes, clock: Clock) -> Format:
     if documents.is_one(text):
-        return Format(("JSON document",), _no_time, _document_zoned(text, clock), documents.reader(clock.zone))
+        zoned = documents.is_zoned(text[:ZONED_BYTES], clock.zone, lines.ELSEWHERE)
+        return Format(("JSON document",), no_time, zoned, documents.reader(clock.zone))
     sample = _sample(text)
     timing = lines.learn(sample, clock)
     prefix = interleaved.prefix_of(sample, timing.time_at)
@@ -72,7 +75,7 @@ def _text(text: bytes, clock: Clock) -> Format:
         return Format(names, at_start, zoned, interleaved.reader(prefix, timing.time_at))
     records = _json_records(sample, timing.time_at) or _cut_records(sample, timing.time_at)
     if records is None and not timing.names and (owner := properties.owner_of(sample)):
-        return Format(("properties",), _no_time, zoned=True, records=properties.reader(owner))
+        return Format(("properties",), no_time, zoned=True, records=properties.reader(owner))
     return Format(names, timing.time_at, zoned, records)
 
 
@@ -85,17 +88,6 @@ def _sample(text: bytes) -> list[bytes]:
         return every
     half = SAMPLE_LINES // 2
     return every[:half] + every[half :: max(1, (len(every) - half) // half)]
-
-
-def _no_time(_block: bytes, _start: int, _end: int, /) -> int | None:
-    return None
-
-
-def _document_zoned(text: bytes, clock: Clock) -> bool:
-    def times(zone: tzinfo) -> list[int | None]:
-        return [record.at for record in documents.reader(zone)([text[: 64 << 10]])]
-
-    return times(clock.zone) == times(lines.ELSEWHERE)
 
 
 def _json_records(sample: list[bytes], time_at: Stamp) -> Any:  # noqa: ANN401 - a reader, or None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from datetime import UTC
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,8 @@ RECORDS = Where(
     ),
 )
 IN_UTC = iso_or_epoch(UTC)  # CloudWatch Insights knows no other zone
+TIME_PATHS = (*jsons.TIME_KEYS, "instant.epochSecond")
+SUBJECT_PATHS = (*jsons.FLEET_KEYS, *jsons.LOCAL_KEYS)
 LOKI_VALUE = re.compile(r'"(\d{16,19})"\s*,\s*' + jsonlines.STRING)
 
 
@@ -68,6 +71,23 @@ def reader(zone: tzinfo) -> Callable[[Iterable[bytes]], Iterator[Record]]:
         yield from streams.with_heads(chain.from_iterable(_windows(_records(blocks, read))))
 
     return records
+
+
+def is_zoned(head: bytes, zone: tzinfo, other: tzinfo) -> bool:
+    """Say whether the times in a document that begins so are the same whichever of two zones is meant by default."""
+    walker = Walker(decoded([head]), RECORDS, DECODER)
+    with suppress(Broken):
+        if any(_has_written_time(element.value) for element in walker.elements()):
+            first, second = ([record.at for record in reader(each)([head])] for each in (zone, other))
+            return first == second
+    return True  # numbers count from 1970 everywhere
+
+
+def _has_written_time(value: Any) -> bool:  # noqa: ANN401 - JSON
+    if not isinstance(value, dict):
+        return True
+    record = jsons.flat(value)
+    return any(isinstance(jsons.at_path(record, path), str) for path in jsons.paths_in(record, TIME_PATHS))
 
 
 def _windows(records: Iterable[Record]) -> Iterator[list[Record]]:
@@ -139,7 +159,7 @@ def _insight(value: Any) -> dict[str, Any] | None:  # noqa: ANN401 - JSON
 
 
 def _time(record: dict[str, Any], read: Stamp) -> int | None:
-    for path in (*jsons.TIME_KEYS, "instant.epochSecond"):
+    for path in jsons.paths_in(record, TIME_PATHS):
         value = jsons.at_path(record, path)
         if isinstance(value, str | int | float):
             written = str(value).encode()
@@ -150,7 +170,7 @@ def _time(record: dict[str, Any], read: Stamp) -> int | None:
 
 
 def _subject(record: dict[str, Any]) -> str | None:
-    paths = (*jsons.FLEET_KEYS, *jsons.LOCAL_KEYS)
+    paths = jsons.paths_in(record, SUBJECT_PATHS)
     return next((found for path in paths if (found := jsonlines.subject_of(record, path))), None)
 
 
