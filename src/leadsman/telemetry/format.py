@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from leadsman.telemetry.batch import Batch
     from leadsman.telemetry.source import Source
 
 
@@ -64,6 +65,7 @@ class Format:
     last) and yields every record: in file order where it streams, in order of time where the file is one document.
     Exports are often newest first, so times may run backwards. `zoned` is False when times carry no zone and the
     reader's default was assumed. `names` are all formats seen in the sample, for the report.
+    `batches` yields the same records in the same order many at once, and is read instead where it is set.
     `output` is set instead where the file is the output of a program that has a reading; `recognise_part` where the
     file is made of sections (`leadsman.sections`): it recognises each by its first block.
     """
@@ -72,5 +74,6 @@ class Format:
     time_at: TimeAt
     zoned: bool
     records: Callable[[Iterable[bytes]], Iterator[Record]] | None = None
+    batches: Callable[[Iterable[bytes]], Iterator[Batch]] | None = None
     output: Source | None = None
     recognise_part: Callable[[bytes], Format | NotText] | None = None

@@ -10,8 +10,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from leadsman.sections import is_sectioned
+from leadsman.telemetry.batch import batched
 from leadsman.telemetry.format import Format, NotText, no_time
-from leadsman.telemetry.formats import documents, interleaved, jsonlines, jsons, lines, properties
+from leadsman.telemetry.formats import columnar, documents, interleaved, jsonlines, jsons, lines, properties, tails
 from leadsman.telemetry.formats.lines import Clock
 from leadsman.telemetry.source import source_of
 
@@ -40,7 +41,10 @@ def recognise(head: bytes, *, zone: tzinfo, latest: datetime | None = None) -> F
     if is_sectioned(head):
         inner = partial(_section, zone=zone, latest=latest)
         return Format(("sections",), no_time, zoned=True, recognise_part=inner)
-    return _section(head, zone=zone, latest=latest)
+    form = _section(head, zone=zone, latest=latest)
+    if isinstance(form, Format) and form.records is not None and form.batches is None:
+        return replace(form, batches=batched(form.records))
+    return form
 
 
 def _section(head: bytes, *, zone: tzinfo, latest: datetime | None) -> Format | NotText:
@@ -60,7 +64,8 @@ def _section(head: bytes, *, zone: tzinfo, latest: datetime | None) -> Format | 
 def _text(text: bytes, clock: Clock) -> Format:
     if documents.is_one(text):
         zoned = documents.is_zoned(text[:ZONED_BYTES], clock.zone, lines.ELSEWHERE)
-        return Format(("JSON document",), no_time, zoned, documents.reader(clock.zone))
+        records, batches = documents.reader(clock.zone), columnar.reader(clock.zone)
+        return Format(("JSON document",), no_time, zoned, records, batches)
     sample = _sample(text)
     timing = lines.learn(sample, clock)
     prefix = interleaved.prefix_of(sample, timing.time_at)
@@ -72,7 +77,8 @@ def _text(text: bytes, clock: Clock) -> Format:
     if prefix is not None:
         names = tuple(dict.fromkeys((prefix.name, *names)))
         at_start = lines.behind(prefix.pattern.pattern, timing.time_at) if prefix.cut else timing.time_at
-        return Format(names, at_start, zoned, interleaved.reader(prefix, timing.time_at))
+        at_once = tails.reader(prefix, timing) if prefix.name == tails.PREFIX else None
+        return Format(names, at_start, zoned, interleaved.reader(prefix, timing.time_at), at_once)
     records = _json_records(sample, timing.time_at) or _cut_records(sample, timing.time_at)
     if records is None and not timing.names and (owner := properties.owner_of(sample)):
         return Format(("properties",), no_time, zoned=True, records=properties.reader(owner))

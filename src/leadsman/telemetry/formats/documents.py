@@ -41,6 +41,8 @@ RECORDS = Where(
 )
 IN_UTC = iso_or_epoch(UTC)  # CloudWatch Insights knows no other zone
 TIME_PATHS = (*jsons.TIME_KEYS, "instant.epochSecond")
+WORKER_KEYS = ("logStream", "logStreamName")
+"""Members of a document that name the writer of all its records."""
 SUBJECT_PATHS = (*jsons.FLEET_KEYS, *jsons.LOCAL_KEYS)
 LOKI_VALUE = re.compile(r'"(\d{16,19})"\s*,\s*' + jsonlines.STRING)
 
@@ -68,7 +70,7 @@ def reader(zone: tzinfo) -> Callable[[Iterable[bytes]], Iterator[Record]]:
     read = iso_or_epoch(zone)
 
     def records(blocks: Iterable[bytes]) -> Iterator[Record]:
-        yield from streams.with_heads(chain.from_iterable(_windows(_records(blocks, read))))
+        yield from streams.with_heads(chain.from_iterable(windows(records_of(decoded(blocks), read))))
 
     return records
 
@@ -90,7 +92,8 @@ def _has_written_time(value: Any) -> bool:  # noqa: ANN401 - JSON
     return any(isinstance(jsons.at_path(record, path), str) for path in jsons.paths_in(record, TIME_PATHS))
 
 
-def _windows(records: Iterable[Record]) -> Iterator[list[Record]]:
+def windows(records: Iterable[Record]) -> Iterator[list[Record]]:
+    """Yield the records that are put in order of time together, in that order."""
     window: list[Record] = []
     size = 0
     for record in records:
@@ -107,8 +110,9 @@ def _in_order(records: list[Record]) -> list[Record]:
     return sorted(records, key=lambda record: record.at or 0) if timed else records
 
 
-def _records(blocks: Iterable[bytes], read: Stamp) -> Iterator[Record]:
-    walker = Walker(decoded(blocks), RECORDS, DECODER)
+def records_of(pieces: Iterable[str], read: Stamp) -> Iterator[Record]:
+    """Yield the records of a document's text as they stand there."""
+    walker = Walker(pieces, RECORDS, DECODER)
     try:
         for element in walker.elements():
             yield from _records_of(element, read)
@@ -118,10 +122,10 @@ def _records(blocks: Iterable[bytes], read: Stamp) -> Iterator[Record]:
 
 def _records_of(element: Element, read: Stamp) -> Iterator[Record]:
     raw, line, counted = element.raw, element.line, 0
-    for at, subject, message, first, last in _records_in(raw, element.value, read):
+    for at, subject, message, first, last in found_in(raw, element.value, read):
         line += raw.count("\n", counted, first)
         counted = first
-        worker = subject or jsons.text_at(element.context, ("logStream", "logStreamName"))
+        worker = subject or jsons.text_at(element.context, WORKER_KEYS)
         yield Record(line, at, worker, message, raw[first:last].split("\n", 1)[0])
 
 
@@ -129,7 +133,8 @@ Found = tuple[int | None, str | None, str, int, int]
 """Time, subject, text, and from where to where it stands in its element."""
 
 
-def _records_in(raw: str, value: Any, read: Stamp) -> Iterator[Found]:  # noqa: ANN401 - JSON
+def found_in(raw: str, value: Any, read: Stamp) -> Iterator[Found]:  # noqa: ANN401 - JSON
+    """Yield the records in an element of a document, which is `raw` there."""
     if isinstance(value, dict) and isinstance(value.get("values"), list):
         yield from _loki(raw, value)
         return

@@ -41,7 +41,7 @@ LOCAL_KEYS = (
 )
 NO_LINE = re.compile(rb"(?!)")
 SHAPES_KEPT = 1000
-"""Sets of keys whose paths are remembered: the records of a file have few, and trying every path costs 10 microseconds."""
+"""Sets of keys whose paths are remembered: a file has few, and trying every path costs 10 microseconds a record."""
 
 
 @lru_cache(SHAPES_KEPT)
