@@ -215,19 +215,20 @@ class ColumnReading:
         numbers = subject[records]
         after = begun.next_after(records, numbers)
         apart = self._put_apart(batch, found, records, numbers=numbers, after=after)
-        after, dated = after.tolist(), timed.last_until(records, numbers).tolist()
-        for place, (record, signatures) in enumerate(found):
-            if apart[place]:
+        columns = (after, timed.last_until(records, numbers), numbers, batch.line[records])
+        rows = zip(found, apart, *(column.tolist() for column in columns), strict=True)
+        heard_out = self._listener.heard_out
+        for (record, signatures), is_apart, ends, dated, number, line in rows:
+            if is_apart or heard_out.issuperset(signatures):
                 continue
             while closing and closing[0][0] <= record:
                 yield from self._hear(heapq.heappop(closing)[1])
-            number = int(numbers[place])
             if number not in self._waiting:
-                at = before[number] if dated[place] == NOBODY else int(batch.at[dated[place]])
+                at = before[number] if dated == NOBODY else int(batch.at[dated])
                 self._waiting[number] = Head(at, self._head(batch, record), self._subjects[number].name), []
-                if after[place] != NOBODY:
-                    heapq.heappush(closing, (after[place], number))
-            hit = Hit(int(batch.line[record]), batch.text_of(record), batch.quote(record), 0, signatures)
+                if ends != NOBODY:
+                    heapq.heappush(closing, (ends, number))
+            hit = Hit(line, batch.text_of(record), batch.quote(record), 0, signatures)
             self._waiting[number][1].append(hit)
         while closing:
             yield from self._hear(heapq.heappop(closing)[1])

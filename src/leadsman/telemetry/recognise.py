@@ -63,7 +63,7 @@ def _section(head: bytes, *, zone: tzinfo, latest: datetime | None) -> Format | 
 
 def _text(text: bytes, clock: Clock) -> Format:
     if documents.is_one(text):
-        zoned = documents.is_zoned(text[:ZONED_BYTES], clock.zone, lines.ELSEWHERE)
+        zoned = columnar.is_zoned(text[:ZONED_BYTES], clock.zone, lines.ELSEWHERE)
         records, batches = documents.reader(clock.zone), columnar.reader(clock.zone)
         return Format(("JSON document",), no_time, zoned, records, batches)
     sample = _sample(text)

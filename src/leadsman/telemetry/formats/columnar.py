@@ -59,6 +59,17 @@ def reader(zone: tzinfo) -> Callable[[Iterable[bytes]], Iterator[Batch]]:
     return batches
 
 
+def is_zoned(head: bytes, zone: tzinfo, other: tzinfo) -> bool:
+    """Say whether the times of a document that begins so are the same whichever of two zones is meant by default."""
+    text = "".join(decoded([head]))
+    beginning = _beginning(text)
+    if beginning is not None:  # those of its shape count from 1970, and need not be looked at
+        rest = text[len(beginning.head) :].encode()
+        ends = beginning.shape.grid(rest, 0).end
+        text = beginning.head + rest[ends[-1] if len(ends) else 0 :].decode()
+    return not documents.has_written_times(text) or documents.agree(head, zone, other)
+
+
 class Beginning(NamedTuple):
     """What is learnt of a document from its first two records: `head` is what stands before them."""
 

@@ -75,14 +75,18 @@ def reader(zone: tzinfo) -> Callable[[Iterable[bytes]], Iterator[Record]]:
     return records
 
 
-def is_zoned(head: bytes, zone: tzinfo, other: tzinfo) -> bool:
-    """Say whether the times in a document that begins so are the same whichever of two zones is meant by default."""
-    walker = Walker(decoded([head]), RECORDS, DECODER)
+def has_written_times(text: str) -> bool:
+    """Say whether any time in a document is written out. Numbers count from 1970 everywhere."""
+    walker = Walker([text], RECORDS, DECODER)
     with suppress(Broken):
-        if any(_has_written_time(element.value) for element in walker.elements()):
-            first, second = ([record.at for record in reader(each)([head])] for each in (zone, other))
-            return first == second
-    return True  # numbers count from 1970 everywhere
+        return any(_has_written_time(element.value) for element in walker.elements())
+    return False
+
+
+def agree(head: bytes, zone: tzinfo, other: tzinfo) -> bool:
+    """Say whether the times in a document that begins so are the same whichever of two zones is meant by default."""
+    first, second = ([record.at for record in reader(each)([head])] for each in (zone, other))
+    return first == second
 
 
 def _has_written_time(value: Any) -> bool:  # noqa: ANN401 - JSON

@@ -13,6 +13,7 @@ import numpy as np
 
 from leadsman.telemetry.batch import NO_TIME, Batch, Writers, spans_of, window
 from leadsman.telemetry.formats import streams
+from leadsman.telemetry.formats.stamps import MOST_MINUTES
 from leadsman.telemetry.formats.streams import MOST_SUBJECTS
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class Stamps:
     def __init__(self, written: bytes, stamp: Stamp) -> None:
         self.width = len(written)
         self._stamp = stamp
+        self._minutes: dict[bytes, int] = {}
         template = np.frombuffer(written, np.uint8)
         zone = max(written.rfind(mark) for mark in (b"Z", b"+", b"-"))
         digit = (template >= ZERO) & (template <= NINE) & (np.arange(self.width) < zone)
@@ -83,15 +85,21 @@ class Stamps:
         within += parts[:, MINUTE + 3 : MINUTE + 6] @ (100, 10, 1)
         minutes = np.ascontiguousarray(held[there, :MINUTE]).view(f"S{MINUTE}").ravel()
         changes = np.flatnonzero(np.concatenate(([True], minutes[1:] != minutes[:-1])))
-        first = starts[there[changes]].tolist()
-        read = [self._stamp(data, start, start + self.width) for start in first]
-        minute = [
-            NO_TIME if moment is None else moment - into
-            for moment, into in zip(read, within[changes].tolist(), strict=True)
-        ]
+        first = zip(minutes[changes].tolist(), starts[there[changes]].tolist(), within[changes].tolist(), strict=True)
+        minute = [self._minute(data, *each) for each in first]
         known = np.repeat(minute, np.diff(np.append(changes, len(there))))
         at[there] = np.where(known == NO_TIME, NO_TIME, known + within)
         return at
+
+    def _minute(self, data: bytes, minute: bytes, start: int, within: int) -> int:
+        """Return when a minute began, given a line of it: `within` is how far into the minute that was written."""
+        known = self._minutes.get(minute)
+        if known is None:
+            at = self._stamp(data, start, start + self.width)
+            if len(self._minutes) >= MOST_MINUTES:
+                self._minutes.clear()
+            known = self._minutes[minute] = NO_TIME if at is None else at - within
+        return known
 
 
 class Tail:
@@ -118,6 +126,7 @@ class Tail:
         at, writer, starts, ends = at[kept], writer[kept], starts[kept], ends[kept]
         begins = self._attributed(at, writer)
         text, begin, end = _as_text(data, starts, ends)
+        spans = list(zip(begin.tolist(), end.tolist(), strict=True))
         return Batch(
             writers=self._writers,
             writer=writer,
@@ -127,7 +136,7 @@ class Tail:
             text=text,
             begin=begin,
             end=end,
-            quote=lambda record: text[begin[record] : end[record]].decode(),
+            quote=lambda record: text[slice(*spans[record])].decode(),
         )
 
     def _at_once(
