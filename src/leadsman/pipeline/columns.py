@@ -190,11 +190,10 @@ class ColumnReading:
         )
         quote, file = batch.quote, self._file
         for number, first, first_at, first_line, last, last_at, last_line in runs:
-            subject = self._subjects[number]
-            begun = Edge(first_at, first_line, quote(first)[:QUOTE_LENGTH], file)
-            subject.wrote(begun)
+            begun = ended = Edge(first_at, first_line, quote(first)[:QUOTE_LENGTH], file)
             if last != first:
-                subject.wrote_between(begun, Edge(last_at, last_line, quote(last)[:QUOTE_LENGTH], file))
+                ended = Edge(last_at, last_line, quote(last)[:QUOTE_LENGTH], file)
+            self._subjects[number].wrote_rising(begun, ended)
 
     def _events(
         self, batch: Batch, subject: Numbers, groups: Groups, *, timed: Groups, before: dict[int, int | None]

@@ -75,10 +75,11 @@ def whole_lines(blocks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
                 continue
             yield number, _line(parts)
             number, parts, held = number + 1, [], 0
-        whole, newline, rest = data.rpartition(b"\n")
-        if newline:
-            yield number, _lines(whole)
-            number += whole.count(b"\n") + 1
+        whole = data.rfind(b"\n")
+        rest = data[whole + 1 :]
+        if whole >= 0:
+            yield number, _lines(data[:whole])
+            number += data.count(b"\n")
         if rest:
             parts, held = [rest], len(rest)
     if held:

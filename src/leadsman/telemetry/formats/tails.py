@@ -13,7 +13,6 @@ import numpy as np
 
 from leadsman.telemetry.batch import NO_TIME, Batch, Writers, spans_of, window
 from leadsman.telemetry.formats import streams
-from leadsman.telemetry.formats.stamps import MOST_MINUTES
 from leadsman.telemetry.formats.streams import MOST_SUBJECTS
 
 if TYPE_CHECKING:
@@ -29,9 +28,12 @@ if TYPE_CHECKING:
 
 PREFIX = "aws logs tail"
 TIME = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.,]\d{3,9}(?:Z|[+-]\d\d:\d\d) ")
-MINUTE = 17
-"""Bytes up to the colon before the seconds; then come two digits, a point and at least three digits."""
-LAST_SECOND = 60
+HOUR = 11
+"""Bytes of a date; then come hour, minute, second, a point or comma, and at least three digits."""
+LAST_HOUR, LAST_MINUTE, LAST_SECOND = 23, 59, 60
+WORTH_MS = np.array([36_000_000, 3_600_000, 0, 600_000, 60_000, 0, 10_000, 1000, 0, 100, 10, 1])
+"""What each digit of `02:10:28.180` is worth. A zone is written behind it, so no hour of a day is another's."""
+MOST_DATES = 10_000
 MOST_LENGTHS = 8
 """Lengths of writers' names that are tried on a block at once."""
 
@@ -64,7 +66,7 @@ class Stamps:
     def __init__(self, written: bytes, stamp: Stamp) -> None:
         self.width = len(written)
         self._stamp = stamp
-        self._minutes: dict[bytes, int] = {}
+        self._dates: dict[bytes, int] = {}
         template = np.frombuffer(written, np.uint8)
         zone = max(written.rfind(mark) for mark in (b"Z", b"+", b"-"))
         digit = (template >= ZERO) & (template <= NINE) & (np.arange(self.width) < zone)
@@ -75,30 +77,29 @@ class Stamps:
         """Return the times of the lines that begin at these places, NO_TIME for those written otherwise."""
         held = window(padded, self.width)[starts]
         digits = held - self._low
-        second = digits[:, MINUTE] * 10 + digits[:, MINUTE + 1]
-        there = np.flatnonzero((digits <= self._room).all(axis=1) & (second <= LAST_SECOND))
+        hour, minute, second = (digits[:, place] * 10 + digits[:, place + 1] for place in (HOUR, HOUR + 3, HOUR + 6))
+        fits = (digits <= self._room).all(axis=1) & (hour <= LAST_HOUR) & (minute <= LAST_MINUTE)
+        there = np.flatnonzero(fits & (second <= LAST_SECOND))
         at = np.full(len(starts), NO_TIME)
         if not len(there):
             return at
-        parts = digits[there].astype(np.int64)
-        within = parts[:, MINUTE : MINUTE + 2] @ (10_000, 1000)
-        within += parts[:, MINUTE + 3 : MINUTE + 6] @ (100, 10, 1)
-        minutes = np.ascontiguousarray(held[there, :MINUTE]).view(f"S{MINUTE}").ravel()
-        changes = np.flatnonzero(np.concatenate(([True], minutes[1:] != minutes[:-1])))
-        first = zip(minutes[changes].tolist(), starts[there[changes]].tolist(), within[changes].tolist(), strict=True)
-        minute = [self._minute(data, *each) for each in first]
-        known = np.repeat(minute, np.diff(np.append(changes, len(there))))
+        within = digits[there, HOUR : HOUR + len(WORTH_MS)] @ WORTH_MS
+        dates = np.ascontiguousarray(held[there, :HOUR]).view(f"S{HOUR}").ravel()
+        changes = np.flatnonzero(np.concatenate(([True], dates[1:] != dates[:-1])))
+        first = zip(dates[changes].tolist(), starts[there[changes]].tolist(), within[changes].tolist(), strict=True)
+        begun = [self._date(data, *each) for each in first]
+        known = np.repeat(begun, np.diff(np.append(changes, len(there))))
         at[there] = np.where(known == NO_TIME, NO_TIME, known + within)
         return at
 
-    def _minute(self, data: bytes, minute: bytes, start: int, within: int) -> int:
-        """Return when a minute began, given a line of it: `within` is how far into the minute that was written."""
-        known = self._minutes.get(minute)
+    def _date(self, data: bytes, date: bytes, start: int, within: int) -> int:
+        """Return when a date began, given a line of it: `within` is how far into the day that was written."""
+        known = self._dates.get(date)
         if known is None:
             at = self._stamp(data, start, start + self.width)
-            if len(self._minutes) >= MOST_MINUTES:
-                self._minutes.clear()
-            known = self._minutes[minute] = NO_TIME if at is None else at - within
+            if len(self._dates) >= MOST_DATES:
+                self._dates.clear()
+            known = self._dates[date] = NO_TIME if at is None else at - within
         return known
 
 
