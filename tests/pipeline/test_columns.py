@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import pytest
@@ -15,14 +15,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from leadsman.pipeline.activity import Subject
-from leadsman.pipeline.blocks import Block
-from leadsman.pipeline.events import batches
+from leadsman.pipeline.blocks import Block, Unreadable
+from leadsman.pipeline.events import Row, batches
 from leadsman.pipeline.lines import FileReading
 from leadsman.pipeline.record import Listener
 from leadsman.pipeline.silences import activity_of
 from leadsman.telemetry.format import Format
 from leadsman.telemetry.formats import documents, tails, windows
 from leadsman.telemetry.recognise import recognise
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
 
 LINES = (
     "START RequestId: 611855e6-8c68-4843-afa7-7820c5e24327 Version: $LATEST",
@@ -54,7 +59,9 @@ WRITERS = ("2026/11/17/[$LATEST]" + "a" * 32, "2026/11/17/[12]" + "b" * 32, "svc
 START = datetime(2026, 11, 17, 0, 35, tzinfo=UTC)
 
 
-def rows(data: bytes, *, at_once: bool, block_bytes: int) -> tuple[Counter[str], tuple[object, ...]]:
+def rows(
+    data: bytes, *, at_once: bool, block_bytes: int, blocks: int = 1 << 30
+) -> tuple[Counter[str], tuple[object, ...]]:
     """Return all that is read of a file, and what its reading says of itself."""
     form = recognise(data, zone=UTC)
     assert isinstance(form, Format)
@@ -62,7 +69,10 @@ def rows(data: bytes, *, at_once: bool, block_bytes: int) -> tuple[Counter[str],
     reading = FileReading(
         "file", form if at_once else replace(form, batches=None), name="file", listener=listener, subjects=subjects
     )
-    told = [*reading.all(cut(data, block_bytes)), *listener.unknown_errors()]
+    told: list[Row | pa.RecordBatch] = []
+    with suppress(Unreadable):
+        told += reading.all(cut(data, block_bytes, blocks))
+    told += listener.unknown_errors()
     told += activity_of(subjects.values(), capture="capture", file="file")
     read = Counter(
         repr({**row, "labels": sorted(row["labels"])}) for batch in batches(told) for row in batch.to_pylist()
@@ -71,21 +81,24 @@ def rows(data: bytes, *, at_once: bool, block_bytes: int) -> tuple[Counter[str],
     return read, (*about, sorted(listener.sources), sorted(listener.shows), sorted(subjects))
 
 
-def cut(data: bytes, size: int):
-    """Cut into blocks as `blocks` does: behind newlines, and anywhere in lines longer than a block."""
-    while data:
+def cut(data: bytes, size: int, blocks: int) -> Iterator[Block]:
+    """Cut into blocks as `blocks` does: behind newlines, and anywhere in longer lines. After so many they break off."""
+    for _ in range(blocks):
+        if not data:
+            return
         end = data.rfind(b"\n", 0, size) + 1 or min(size, len(data))
         yield Block(data[:end], end)
         data = data[end:]
+    raise Unreadable("breaks off")
 
 
-def assert_same(data: bytes, block_bytes: int, *, window: int = documents.WINDOW) -> None:
+def assert_same(data: bytes, block_bytes: int, *, window: int = documents.WINDOW, blocks: int = 1 << 30) -> None:
     with ExitStack() as changed:
         changed.enter_context(patch.object(tails, "BLOCK_BYTES", block_bytes))
         changed.enter_context(patch.object(windows, "BATCH_BYTES", block_bytes))
         changed.enter_context(patch.object(documents, "WINDOW", window))
-        singly = rows(data, at_once=False, block_bytes=block_bytes)
-        at_once = rows(data, at_once=True, block_bytes=block_bytes)
+        singly = rows(data, at_once=False, block_bytes=block_bytes, blocks=blocks)
+        at_once = rows(data, at_once=True, block_bytes=block_bytes, blocks=blocks)
     assert at_once == singly
 
 
@@ -228,6 +241,25 @@ def test_a_document_out_of_order_in_the_middle_of_a_large_one_is_sorted_in_the_s
     data = json.dumps({"events": events}, indent=4).encode()
 
     assert_same(data, 20_000, window=30_000)
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 3, 9])
+def test_of_a_file_that_breaks_off_the_same_is_read(blocks):
+    lines = [
+        f"2026-11-17T00:{index:02d}:38.123000+00:00 {WRITERS[index % 3]} {LINES[index % 9]}" for index in range(60)
+    ]
+    events = [{"timestamp": 1794875737795 + 1000 * index, "message": LINES[index % 9]} for index in range(60)]
+
+    assert_same("\n".join(lines).encode("utf-8"), 900, blocks=blocks)
+    assert_same(json.dumps({"events": events}, indent=4).encode(), 900, window=1500, blocks=blocks)
+
+
+def test_utf_16_is_read_as_it_is_read_line_by_line():
+    lines = [
+        f"2026-11-17T00:{index:02d}:38.123000+00:00 {WRITERS[index % 3]} {LINES[index % 9]}" for index in range(60)
+    ]
+
+    assert_same("\n".join(lines).encode("utf-16"), 1 << 20)
 
 
 @pytest.mark.parametrize("form", ["document", "tail"])

@@ -129,9 +129,13 @@ class ColumnReading:
         if self._alike.are_many:
             yield from self._alike.told()
 
+    def put_by(self) -> Iterator[Row | pa.RecordBatch]:
+        """Yield the events that wait only to be many."""
+        yield from self._alike.told()
+
     def rest(self) -> Iterator[Row | pa.RecordBatch]:
         """Yield the events of the records that nothing came after."""
-        yield from self._alike.told()
+        yield from self.put_by()
         for head, hits in self._waiting.values():
             yield from self._listener.hear(head, hits, self._file)
 

@@ -166,9 +166,13 @@ class FileReading:
             times=self.times,
             places=self._places,
         )
-        for batch in self._form.batches(self._counted(opened)):
-            self.timed = self.timed or bool((batch.at != NO_TIME).any())
-            yield from reading.read(batch)
+        try:
+            for batch in self._form.batches(self._counted(opened)):
+                self.timed = self.timed or bool((batch.at != NO_TIME).any())
+                yield from reading.read(batch)
+        except Exception:
+            yield from reading.put_by()  # of a file that breaks off, what came before it
+            raise
         yield from reading.rest()
 
     def _counted(self, opened: Iterable[Block]) -> Iterator[bytes]:

@@ -124,7 +124,7 @@ def _utf_16(head: bytes, zone: tzinfo, latest: datetime | None) -> Format | NotT
     def records(blocks: Iterable[bytes]) -> Iterator[Record]:
         return read(_as_utf_8(blocks))
 
-    return replace(inner, names=("UTF-16", *inner.names), records=records)
+    return replace(inner, names=("UTF-16", *inner.names), records=records, batches=None)
 
 
 def _as_utf_8(blocks: Iterable[bytes]) -> Iterator[bytes]:

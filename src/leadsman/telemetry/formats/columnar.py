@@ -136,9 +136,11 @@ class Document:
             return
         head = beginning.head
         place = Place(text[len(head) :].encode(), 1 + head.count("\n"))
-        while self._read_block(place, beginning) and place.more(pieces):
-            yield from self._windows.whole()
-        yield from self._windows.whole()
+        is_there = True
+        while is_there:
+            goes_on = self._read_block(place, beginning)
+            yield from self._windows.whole()  # before reading on, which may fail
+            is_there = goes_on and place.more(pieces)
         skipped = place.line - 1 - head.count("\n")
         yield from self._by_records(head, place.data.decode(), pieces, skipped=skipped)
 
@@ -165,7 +167,7 @@ class Document:
             return False
         end = int(grid.end[-1])
         self._windows.add(chunk)
-        place.line += place.data.count(b"\n", 0, end)
+        place.line += int(np.count_nonzero(np.frombuffer(place.data, np.uint8)[:end] == NEWLINE))
         place.data = place.data[end:]
         return place.breaks_off
 
@@ -175,7 +177,8 @@ class Document:
         begin, end = grid.quotes[:, columns["message"] + 2] + 1, grid.quotes[:, columns["message"] + 3]
         spans = zip(begin.tolist(), end.tolist(), strict=True)
         raw = b"\n".join([data[first:last] for first, last in spans])
-        if raw.count(b"\\") != data.count(b"\\", int(grid.begin[0]), int(grid.end[-1])):
+        slashes = np.count_nonzero(held[grid.begin[0] : grid.end[-1]] == BACKSLASH)  # twice as fast as `bytes.count`
+        if slashes != np.count_nonzero(np.frombuffer(raw, np.uint8) == BACKSLASH):
             raise NoGrid("escapes elsewhere")
         ends = np.cumsum(end - begin + 1)
         starts = ends - (end - begin + 1)
