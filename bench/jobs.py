@@ -69,7 +69,7 @@ def ripgrep(bench: Bench) -> Mapping[str, Any]:
     listed = bench.work / "patterns"
     listed.write_text("\n".join(patterns()) + "\n")
     command = [
-        _ripgrep(),
+        ripgrep_program(),
         "--count",
         "--no-ignore",
         "--hidden",
@@ -86,11 +86,11 @@ def ripgrep(bench: Bench) -> Mapping[str, Any]:
 
 def ripgrep_version() -> str:
     """Return what ripgrep calls itself: it comes from the system, not from the lock."""
-    told = subprocess.run([_ripgrep(), "--version"], capture_output=True, text=True, check=True).stdout
+    told = subprocess.run([ripgrep_program(), "--version"], capture_output=True, text=True, check=True).stdout
     return " ".join(told.split()[:2])
 
 
-def _ripgrep() -> str:
+def ripgrep_program() -> str:
     beside = Path(sys.executable).with_name("rg")
     return str(beside) if beside.exists() else str(shutil.which("rg"))
 

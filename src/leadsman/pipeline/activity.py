@@ -73,6 +73,21 @@ class Subject:
         """Note a line with a time."""
         self.wrote_between(edge, edge)
 
+    def wrote_rising(self, first: Edge, last: Edge) -> None:
+        """Note lines whose times rise from one to the next, with no silence of `floor_ms` between any two of them."""
+        if self._open is not None and self.until is not None and first.at >= self._open[1].at:
+            begun, ended = self._open
+            if first.at - ended.at < self.floor_ms:
+                self._open = begun, last
+            else:
+                self._close(forwards=True)
+                self._open = first, last
+            self.until = max(self.until, last.at)
+            self.last_at = last.at
+            return
+        self.wrote(first)
+        self.wrote_between(first, last)
+
     def wrote_between(self, left: Edge, right: Edge) -> None:
         """Note two lines between which there is no silence of `floor_ms`, in the order in which they were read."""
         start, end = (left, right) if left.at <= right.at else (right, left)

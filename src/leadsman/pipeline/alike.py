@@ -33,11 +33,13 @@ MANY = 20_000
 
 
 class Lines(NamedTuple):
-    """Records of a line each: when they were written (ms since 1970), their numbers in the file, and their texts."""
+    """Records with one signature: their times (ms since 1970), lines in the file, texts, writers and quotes."""
 
     at: list[int]
     lines: list[int]
     texts: list[str]
+    subjects: list[str]
+    quotes: list[str]
 
     def without(self, places: Collection[int]) -> Lines:
         """Return the others."""
@@ -58,9 +60,8 @@ def by_themselves() -> frozenset[tuple[int, ...]]:
 class Alike:
     """Lines of one file, each a record with one signature, put by until they are told."""
 
-    def __init__(self, file: str, subject: str, listener: Listener) -> None:
+    def __init__(self, file: str, listener: Listener) -> None:
         self._file = file
-        self._subject = subject
         self._listener = listener
         self._kept: dict[int, Lines] = {}
         self._count = 0
@@ -70,14 +71,16 @@ class Alike:
         """Whether it is time to tell them."""
         return self._count >= MANY
 
-    def put(self, index: int, at: int, line: int, text: str) -> None:
+    def put(self, index: int, at: int, line: int, *, text: str, subject: str, quote: str) -> None:
         """Put a line by on which the signature `index` was found."""
         kept = self._kept.get(index)
         if kept is None:
-            kept = self._kept[index] = Lines([], [], [])
+            kept = self._kept[index] = Lines([], [], [], [], [])
         kept.at.append(at)
         kept.lines.append(line)
         kept.texts.append(text)
+        kept.subjects.append(subject)
+        kept.quotes.append(quote)
         self._count += 1
 
     def told(self) -> Iterator[Row | pa.RecordBatch]:
@@ -91,10 +94,12 @@ class Alike:
         source, signature, pattern = every_signature()[index]
         matches = [pattern.search(text) for text in kept.texts]
         singly = {place for place, match in enumerate(matches) if match is None} | set(suspects(kept.texts))
+        if kept.quotes != kept.texts:
+            singly |= set(suspects(kept.quotes))
         if len(matches) - len(singly) < FEW:
             singly = set(range(len(matches)))
         for place in sorted(singly):
-            yield from self._singly(index, kept.at[place], kept.lines[place], kept.texts[place])
+            yield from self._singly(index, kept, place)
         together = [match for place, match in enumerate(matches) if match is not None and place not in singly]
         if not together:
             return
@@ -109,13 +114,16 @@ class Alike:
                 name=signature.event,
                 file=self._file,
                 at=kept.at,
-                subjects=self._subject,
+                subjects=kept.subjects if len(set(kept.subjects)) > 1 else kept.subjects[0],
                 lines=np.array(kept.lines, np.int64),
-                texts=kept.texts,
+                texts=kept.quotes,
                 values=values,
                 labels=labels,
             )
         )
 
-    def _singly(self, index: int, at: int, line: int, text: str) -> Sequence[Row]:
-        return self._listener.hear(Head(at, text, self._subject), [Hit(line, text, text, 0, (index,))], self._file)
+    def _singly(self, index: int, kept: Lines, place: int) -> Sequence[Row]:
+        text = kept.texts[place]
+        head = Head(kept.at[place], text.split("\n", 1)[0], kept.subjects[place])
+        hit = Hit(kept.lines[place], text, kept.quotes[place], 0, (index,))
+        return self._listener.hear(head, [hit], self._file)

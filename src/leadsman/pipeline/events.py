@@ -63,15 +63,15 @@ SPARK = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
-    """Many events of one name out of one file, column by column; a label is None where an event has it not.
+    """Many events of one name, column by column; a label is None where an event has it not.
 
-    One subject instead of many is that of all.
+    One subject or file instead of many is that of all.
     """
 
     capture: str
-    source: str
+    source: str | None
     name: str
-    file: str
+    file: str | Sequence[str]
     at: Sequence[int | None]
     subjects: str | Sequence[str | None]
     lines: NDArray[np.int64]
@@ -129,7 +129,9 @@ def from_columns(columns: Columns) -> pa.RecordBatch:
         _same(columns.capture, count),
         _numbers([None if ms is None else ms * 1000 for ms in columns.at], ARROW.field("at").type),
         _same(columns.subjects, count) if isinstance(columns.subjects, str) else _texts(columns.subjects),
-        *(_same(text, count) for text in (columns.source, columns.name, columns.file)),
+        _texts([None] * count) if columns.source is None else _same(columns.source, count),
+        _same(columns.name, count),
+        _same(columns.file, count) if isinstance(columns.file, str) else _texts(columns.file),
         pa.Array.from_buffers(pa.int64(), count, [None, _buffer(columns.lines)]),
         _texts(columns.texts),
         _numbers(columns.values, pa.float64()),

@@ -14,9 +14,11 @@ import numpy as np
 
 from leadsman.pipeline.activity import Edge, Subject, Times
 from leadsman.pipeline.alike import Alike, by_themselves
+from leadsman.pipeline.columns import ColumnReading
 from leadsman.pipeline.gaps import Mark, OutOfOrder, gaps_between, next_mark, previous_mark, run_one_way
 from leadsman.pipeline.record import QUOTE_LENGTH, Head, Hit, Listener
 from leadsman.pipeline.scanner import scanner
+from leadsman.telemetry.batch import NO_TIME
 from leadsman.telemetry.source import LONGEST_MATCH
 
 if TYPE_CHECKING:
@@ -91,12 +93,13 @@ class FileReading:
         self._subjects = subjects
         self._head = Head(at, "", name)
         self._open_head, self._open = self._head, list[Hit]()  # the last record with hits
-        self._alike = Alike(file, name, listener)
+        self._alike = Alike(file, listener)
 
     def all(self, opened: Iterable[Block]) -> Iterator[Row | pa.RecordBatch]:
         """Read the file in the way of its format."""
         before = self._steps()
-        yield from self._records(opened) if self._form.records else self._lines(opened)
+        read = self._batches if self._form.batches else self._records if self._form.records else self._lines
+        yield from read(opened)
         silences = (now - then for now, then in zip(self._steps(), before, strict=True))
         self.in_order = _one_way(*silences) and _one_way(*self._places)
 
@@ -153,6 +156,25 @@ class FileReading:
         for head, hits in waiting.values():
             yield from self._listener.hear(head, hits, self._file)
 
+    def _batches(self, opened: Iterable[Block]) -> Iterator[Row | pa.RecordBatch]:
+        """Read what `_records` reads, many records at once."""
+        assert self._form.batches is not None
+        reading = ColumnReading(
+            self._file,
+            lambda name: self._subject(name or self._name),
+            listener=self._listener,
+            times=self.times,
+            places=self._places,
+        )
+        try:
+            for batch in self._form.batches(self._counted(opened)):
+                self.timed = self.timed or bool((batch.at != NO_TIME).any())
+                yield from reading.read(batch)
+        except Exception:
+            yield from reading.put_by()  # of a file that breaks off, what came before it
+            raise
+        yield from reading.rest()
+
     def _counted(self, opened: Iterable[Block]) -> Iterator[bytes]:
         for block in opened:
             data = block.data[: block.end]
@@ -178,7 +200,8 @@ class FileReading:
                 if len(text) <= QUOTE_LENGTH:
                     if self._open:
                         yield from self._heard()
-                    self._alike.put(spot.signatures[0], spot.at, self.line + 1 + before, text)
+                    line = self.line + 1 + before
+                    self._alike.put(spot.signatures[0], spot.at, line, text=text, subject=self._name, quote=text)
                     begun, last = -2, spot.start
                     continue
             hit = _hit(data, spot, self.line + 1 + before)

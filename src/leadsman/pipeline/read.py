@@ -11,11 +11,12 @@ from leadsman.pipeline.gaps import next_mark
 from leadsman.pipeline.lines import FileReading
 from leadsman.pipeline.outputs import OutputReading
 from leadsman.pipeline.parts import PartsReading
-from leadsman.pipeline.record import Listener, iso, quote
-from leadsman.telemetry.format import NotText
+from leadsman.pipeline.record import Listener, iso
+from leadsman.pipeline.silences import activity_of
+from leadsman.telemetry.format import NotText, no_time
 from leadsman.telemetry.formats.file_names import time_in_name
 from leadsman.telemetry.recognise import recognise
-from leadsman.vocabulary import FILE_NOT_UNDERSTOOD, FILE_READ, SUBJECT_ACTIVE, SUBJECT_QUIET
+from leadsman.vocabulary import FILE_NOT_UNDERSTOOD, FILE_READ
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -48,8 +49,7 @@ def read(stream: Stream, zone: tzinfo) -> Iterator[Row | pa.RecordBatch]:
             reading = _reading(file, form, zone, stream=stream, listener=listener, subjects=subjects)
             yield from _read_file(file, form, reading, stream=stream, listener=listener)
     yield from listener.unknown_errors()
-    for subject in subjects.values():
-        yield from _activity(stream.capture, stream.files[0].name, subject)
+    yield from activity_of(subjects.values(), capture=stream.capture, file=stream.files[0].name)
 
 
 def _in_order(files: Iterable[File], zone: tzinfo) -> list[tuple[File, Format | str | None]]:
@@ -73,6 +73,8 @@ def _sample(file: File, zone: tzinfo) -> tuple[Format | str | None, int | None]:
         return f"its format was not recognised ({type(error).__name__}: {error})", None
     if isinstance(form, NotText):
         return form.why, None
+    if form.time_at is no_time:
+        return form, None
     mark = next_mark(block.data, 0, block.end, form.time_at)
     return form, None if mark is None else mark.at
 
@@ -120,33 +122,6 @@ def _reading(
     if form.output is not None:
         return OutputReading(file, form.output, listener=listener, named=time_in_name(file.name, zone))
     return FileReading(file.name, form, name=stream.name, listener=listener, subjects=subjects)
-
-
-def _activity(capture: str, file: str, subject: Subject) -> Iterator[Row]:
-    if subject.first is None or subject.until is None:
-        return
-    silences = subject.silences()
-    labels = {"until": iso(subject.until), "floor_seconds": str(subject.floor_ms / 1000)}
-    yield Row(capture, subject.first, subject.name, None, SUBJECT_ACTIVE, file, 0, None, float(subject.lines), labels)
-    for gap in silences:
-        labels = {
-            "since": iso(gap.at - round(gap.seconds * 1000)),
-            "before_line": str(gap.before_line),
-            "before_text": quote(gap.before_text),
-            "before_file": gap.before_file,
-        }
-        yield Row(
-            capture,
-            gap.at,
-            subject.name,
-            None,
-            SUBJECT_QUIET,
-            gap.file,
-            gap.line,
-            quote(gap.text),
-            gap.seconds,
-            labels,
-        )
 
 
 def _not_understood(capture: str, file: File, why: str) -> Row:

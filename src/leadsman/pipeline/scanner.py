@@ -7,7 +7,7 @@ import hashlib
 import os
 import platform
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from functools import cache
 from typing import Any
 
@@ -28,10 +28,59 @@ def scanner() -> tuple[str, Scan]:
     raise AssertionError("Python's own engine is always there")
 
 
-def _hyperscan(patterns: list[str]) -> Scan:
+class Scanner:
+    """Scans texts that are joined by newlines, many records at once, for a stream of which some signatures are told.
+
+    `spanning` are the signatures that a newline before a record can make match: on them a record is scanned by itself.
+    """
+
+    def __init__(self, every: Scan, sparse: Scan) -> None:
+        signatures = [signature for _, signature, _ in every_signature()]
+        self.spanning = frozenset(
+            index
+            for index, signature in enumerate(signatures)
+            if any("\\n" not in excluded for excluded in EXCLUDED.findall(signature.pattern))
+        )
+        self._once = frozenset(index for index, signature in enumerate(signatures) if signature.once)
+        self._every = every
+        self._sparse = sparse
+
+    def block(self, text: bytes, heard_out: Container[int]) -> list[tuple[int, int]]:
+        """Return what is found, of the signatures in `heard_out` once at most.
+
+        Most lines of a log of invocations are such, and each callback costs as much as scanning 300 bytes.
+        """
+        found = self._sparse(text)
+        if any(index in self._once and index not in heard_out for _, index in found):
+            return self._every(text)
+        return found
+
+    def record(self, text: bytes) -> frozenset[int]:
+        """Return the signatures that are found on a record by itself."""
+        return frozenset(index for _, index in self._every(text))
+
+
+EXCLUDED = re.compile(r"\[\^((?:\\.|[^\]\\])*)\]")
+"""What a class excludes: a newline too, unless it begins a pattern."""
+
+
+@cache
+def once_scanner() -> Scanner:
+    """Return the scanner of joined records. Made once a process."""
+    engine, scan = scanner()
+    if engine != "hyperscan":
+        return Scanner(scan, scan)
     import hyperscan  # noqa: PLC0415 - not on every machine
 
-    database = _compiled(hyperscan, patterns)
+    every = [signature for _, signature, _ in every_signature()]
+    flags = [hyperscan.HS_FLAG_SINGLEMATCH if signature.once else 0 for signature in every]
+    return Scanner(scan, _hyperscan([signature.pattern for signature in every], flags))
+
+
+def _hyperscan(patterns: list[str], flags: list[int] | None = None) -> Scan:
+    import hyperscan  # noqa: PLC0415 - not on every machine
+
+    database = _compiled(hyperscan, patterns, flags or [0] * len(patterns))
 
     def scan(block: bytes) -> list[tuple[int, int]]:
         hits: list[tuple[int, int]] = []
@@ -46,9 +95,9 @@ def _hyperscan(patterns: list[str]) -> Scan:
     return scan
 
 
-def _compiled(hyperscan: Any, patterns: list[str]) -> Any:  # noqa: ANN401 - an untyped library
+def _compiled(hyperscan: Any, patterns: list[str], flags: list[int]) -> Any:  # noqa: ANN401 - an untyped library
     """Return the compiled patterns, from the cache where they are there: compiling takes longer than reading 300 MB."""
-    key = repr((hyperscan.__version__, platform.machine(), patterns)).encode()
+    key = repr((hyperscan.__version__, platform.machine(), patterns, flags)).encode()
     kept = cache_folder() / "hyperscan" / hashlib.sha256(key).hexdigest()[:24]
     with contextlib.suppress(OSError, hyperscan.HyperscanError, ValueError):
         database = hyperscan.loadb(kept.read_bytes(), hyperscan.HS_MODE_BLOCK)
@@ -58,7 +107,7 @@ def _compiled(hyperscan: Any, patterns: list[str]) -> Any:  # noqa: ANN401 - an 
     database.compile(
         expressions=[pattern.encode() for pattern in patterns],
         ids=list(range(len(patterns))),
-        flags=[0] * len(patterns),
+        flags=flags,
     )
     with contextlib.suppress(OSError):  # a read-only or full disk costs the cache, not the diagnosis
         kept.parent.mkdir(parents=True, exist_ok=True)

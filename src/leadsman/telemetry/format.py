@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from leadsman.telemetry.batch import Batch
     from leadsman.telemetry.source import Source
 
 
@@ -16,6 +17,11 @@ class TimeAt(Protocol):
 
     def __call__(self, block: bytes, start: int, end: int, /) -> int | None:
         """Return milliseconds since 1970 UTC. Called for single lines, not all: about 1 microsecond each."""
+
+
+def no_time(_block: bytes, _start: int, _end: int, /) -> int | None:
+    """Find no time, on whatever line: of a document, and of outputs that have none."""
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +65,7 @@ class Format:
     last) and yields every record: in file order where it streams, in order of time where the file is one document.
     Exports are often newest first, so times may run backwards. `zoned` is False when times carry no zone and the
     reader's default was assumed. `names` are all formats seen in the sample, for the report.
+    `batches` yields the same records in the same order many at once, and is read instead where it is set.
     `output` is set instead where the file is the output of a program that has a reading; `recognise_part` where the
     file is made of sections (`leadsman.sections`): it recognises each by its first block.
     """
@@ -67,5 +74,6 @@ class Format:
     time_at: TimeAt
     zoned: bool
     records: Callable[[Iterable[bytes]], Iterator[Record]] | None = None
+    batches: Callable[[Iterable[bytes]], Iterator[Batch]] | None = None
     output: Source | None = None
     recognise_part: Callable[[bytes], Format | NotText] | None = None

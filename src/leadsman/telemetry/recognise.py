@@ -10,8 +10,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from leadsman.sections import is_sectioned
-from leadsman.telemetry.format import Format, NotText
-from leadsman.telemetry.formats import documents, interleaved, jsonlines, jsons, lines, properties
+from leadsman.telemetry.batch import batched
+from leadsman.telemetry.format import Format, NotText, no_time
+from leadsman.telemetry.formats import columnar, documents, interleaved, jsonlines, jsons, lines, properties, tails
 from leadsman.telemetry.formats.lines import Clock
 from leadsman.telemetry.source import source_of
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 SAMPLE_LINES = 200
 SAMPLE_BYTES = 4096  # of one line: what tells its format stands early
+ZONED_BYTES = 64 << 10
+"""Of a document, by whose times it is seen whether they name a zone."""
 MOST_CONTROLS = 0.05
 HALF = 0.5
 CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\b\x1b")) + b"\x7f"
@@ -37,13 +40,16 @@ def recognise(head: bytes, *, zone: tzinfo, latest: datetime | None = None) -> F
     """
     if is_sectioned(head):
         inner = partial(_section, zone=zone, latest=latest)
-        return Format(("sections",), _no_time, zoned=True, recognise_part=inner)
-    return _section(head, zone=zone, latest=latest)
+        return Format(("sections",), no_time, zoned=True, recognise_part=inner)
+    form = _section(head, zone=zone, latest=latest)
+    if isinstance(form, Format) and form.records is not None and form.batches is None:
+        return replace(form, batches=batched(form.records))
+    return form
 
 
 def _section(head: bytes, *, zone: tzinfo, latest: datetime | None) -> Format | NotText:
     if (source := source_of(head)) is not None:
-        return Format((source.title,), _no_time, zoned=True, output=source)
+        return Format((source.title,), no_time, zoned=True, output=source)
     if head.startswith(UTF_16):
         return _utf_16(head, zone, latest)
     text = head.lstrip(b"\x00")
@@ -57,7 +63,9 @@ def _section(head: bytes, *, zone: tzinfo, latest: datetime | None) -> Format | 
 
 def _text(text: bytes, clock: Clock) -> Format:
     if documents.is_one(text):
-        return Format(("JSON document",), _no_time, _document_zoned(text, clock), documents.reader(clock.zone))
+        zoned = columnar.is_zoned(text[:ZONED_BYTES], clock.zone, lines.ELSEWHERE)
+        records, batches = documents.reader(clock.zone), columnar.reader(clock.zone)
+        return Format(("JSON document",), no_time, zoned, records, batches)
     sample = _sample(text)
     timing = lines.learn(sample, clock)
     prefix = interleaved.prefix_of(sample, timing.time_at)
@@ -69,10 +77,11 @@ def _text(text: bytes, clock: Clock) -> Format:
     if prefix is not None:
         names = tuple(dict.fromkeys((prefix.name, *names)))
         at_start = lines.behind(prefix.pattern.pattern, timing.time_at) if prefix.cut else timing.time_at
-        return Format(names, at_start, zoned, interleaved.reader(prefix, timing.time_at))
+        at_once = tails.reader(prefix, timing) if prefix.name == tails.PREFIX else None
+        return Format(names, at_start, zoned, interleaved.reader(prefix, timing.time_at), at_once)
     records = _json_records(sample, timing.time_at) or _cut_records(sample, timing.time_at)
     if records is None and not timing.names and (owner := properties.owner_of(sample)):
-        return Format(("properties",), _no_time, zoned=True, records=properties.reader(owner))
+        return Format(("properties",), no_time, zoned=True, records=properties.reader(owner))
     return Format(names, timing.time_at, zoned, records)
 
 
@@ -85,17 +94,6 @@ def _sample(text: bytes) -> list[bytes]:
         return every
     half = SAMPLE_LINES // 2
     return every[:half] + every[half :: max(1, (len(every) - half) // half)]
-
-
-def _no_time(_block: bytes, _start: int, _end: int, /) -> int | None:
-    return None
-
-
-def _document_zoned(text: bytes, clock: Clock) -> bool:
-    def times(zone: tzinfo) -> list[int | None]:
-        return [record.at for record in documents.reader(zone)([text[: 64 << 10]])]
-
-    return times(clock.zone) == times(lines.ELSEWHERE)
 
 
 def _json_records(sample: list[bytes], time_at: Stamp) -> Any:  # noqa: ANN401 - a reader, or None
@@ -126,7 +124,7 @@ def _utf_16(head: bytes, zone: tzinfo, latest: datetime | None) -> Format | NotT
     def records(blocks: Iterable[bytes]) -> Iterator[Record]:
         return read(_as_utf_8(blocks))
 
-    return replace(inner, names=("UTF-16", *inner.names), records=records)
+    return replace(inner, names=("UTF-16", *inner.names), records=records, batches=None)
 
 
 def _as_utf_8(blocks: Iterable[bytes]) -> Iterator[bytes]:

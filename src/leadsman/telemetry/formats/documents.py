@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from datetime import UTC
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,10 @@ RECORDS = Where(
     ),
 )
 IN_UTC = iso_or_epoch(UTC)  # CloudWatch Insights knows no other zone
+TIME_PATHS = (*jsons.TIME_KEYS, "instant.epochSecond")
+WORKER_KEYS = ("logStream", "logStreamName")
+"""Members of a document that name the writer of all its records."""
+SUBJECT_PATHS = (*jsons.FLEET_KEYS, *jsons.LOCAL_KEYS)
 LOKI_VALUE = re.compile(r'"(\d{16,19})"\s*,\s*' + jsonlines.STRING)
 
 
@@ -65,12 +70,34 @@ def reader(zone: tzinfo) -> Callable[[Iterable[bytes]], Iterator[Record]]:
     read = iso_or_epoch(zone)
 
     def records(blocks: Iterable[bytes]) -> Iterator[Record]:
-        yield from streams.with_heads(chain.from_iterable(_windows(_records(blocks, read))))
+        yield from streams.with_heads(chain.from_iterable(windows(records_of(decoded(blocks), read))))
 
     return records
 
 
-def _windows(records: Iterable[Record]) -> Iterator[list[Record]]:
+def has_written_times(text: str) -> bool:
+    """Say whether any time in a document is written out. Numbers count from 1970 everywhere."""
+    walker = Walker([text], RECORDS, DECODER)
+    with suppress(Broken):
+        return any(_has_written_time(element.value) for element in walker.elements())
+    return False
+
+
+def agree(head: bytes, zone: tzinfo, other: tzinfo) -> bool:
+    """Say whether the times in a document that begins so are the same whichever of two zones is meant by default."""
+    first, second = ([record.at for record in reader(each)([head])] for each in (zone, other))
+    return first == second
+
+
+def _has_written_time(value: Any) -> bool:  # noqa: ANN401 - JSON
+    if not isinstance(value, dict):
+        return True
+    record = jsons.flat(value)
+    return any(isinstance(jsons.at_path(record, path), str) for path in jsons.paths_in(record, TIME_PATHS))
+
+
+def windows(records: Iterable[Record]) -> Iterator[list[Record]]:
+    """Yield the records that are put in order of time together, in that order."""
     window: list[Record] = []
     size = 0
     for record in records:
@@ -87,8 +114,9 @@ def _in_order(records: list[Record]) -> list[Record]:
     return sorted(records, key=lambda record: record.at or 0) if timed else records
 
 
-def _records(blocks: Iterable[bytes], read: Stamp) -> Iterator[Record]:
-    walker = Walker(decoded(blocks), RECORDS, DECODER)
+def records_of(pieces: Iterable[str], read: Stamp) -> Iterator[Record]:
+    """Yield the records of a document's text as they stand there."""
+    walker = Walker(pieces, RECORDS, DECODER)
     try:
         for element in walker.elements():
             yield from _records_of(element, read)
@@ -98,10 +126,10 @@ def _records(blocks: Iterable[bytes], read: Stamp) -> Iterator[Record]:
 
 def _records_of(element: Element, read: Stamp) -> Iterator[Record]:
     raw, line, counted = element.raw, element.line, 0
-    for at, subject, message, first, last in _records_in(raw, element.value, read):
+    for at, subject, message, first, last in found_in(raw, element.value, read):
         line += raw.count("\n", counted, first)
         counted = first
-        worker = subject or jsons.text_at(element.context, ("logStream", "logStreamName"))
+        worker = subject or jsons.text_at(element.context, WORKER_KEYS)
         yield Record(line, at, worker, message, raw[first:last].split("\n", 1)[0])
 
 
@@ -109,7 +137,8 @@ Found = tuple[int | None, str | None, str, int, int]
 """Time, subject, text, and from where to where it stands in its element."""
 
 
-def _records_in(raw: str, value: Any, read: Stamp) -> Iterator[Found]:  # noqa: ANN401 - JSON
+def found_in(raw: str, value: Any, read: Stamp) -> Iterator[Found]:  # noqa: ANN401 - JSON
+    """Yield the records in an element of a document, which is `raw` there."""
     if isinstance(value, dict) and isinstance(value.get("values"), list):
         yield from _loki(raw, value)
         return
@@ -139,7 +168,7 @@ def _insight(value: Any) -> dict[str, Any] | None:  # noqa: ANN401 - JSON
 
 
 def _time(record: dict[str, Any], read: Stamp) -> int | None:
-    for path in (*jsons.TIME_KEYS, "instant.epochSecond"):
+    for path in jsons.paths_in(record, TIME_PATHS):
         value = jsons.at_path(record, path)
         if isinstance(value, str | int | float):
             written = str(value).encode()
@@ -150,7 +179,7 @@ def _time(record: dict[str, Any], read: Stamp) -> int | None:
 
 
 def _subject(record: dict[str, Any]) -> str | None:
-    paths = (*jsons.FLEET_KEYS, *jsons.LOCAL_KEYS)
+    paths = jsons.paths_in(record, SUBJECT_PATHS)
     return next((found for path in paths if (found := jsonlines.subject_of(record, path))), None)
 
 

@@ -57,6 +57,11 @@ def decoded(blocks: Iterable[bytes]) -> Iterator[str]:
     return (decoder.decode(block) for block in blocks)
 
 
+def is_cut(error: json.JSONDecodeError, text: str) -> bool:
+    """Say whether a text may be no JSON because it ends too early."""
+    return error.msg.startswith("Unterminated string") or error.pos >= len(text) - CUT
+
+
 class Walker:
     """A document's text, as far as it has come, and how far it has been walked. What lies behind is let go."""
 
@@ -69,6 +74,11 @@ class Walker:
         self._at = 0
         self._line = 1  # of the place up to which newlines have been counted
         self._counted = 0
+
+    @property
+    def place(self) -> int:
+        """Where in the text that is still there the walk has come to."""
+        return self._at
 
     def elements(self) -> Iterator[Element]:
         """Yield the records of one document, or of several in a row. Raises Broken where it breaks."""
@@ -130,16 +140,13 @@ class Walker:
             try:
                 value, end = self._decoder.raw_decode(self._text, self._at)
             except json.JSONDecodeError as error:
-                if not self._is_cut(error) or not self._more():
+                if not is_cut(error, self._text) or not self._more():
                     raise Broken(str(error)) from error
             except (RecursionError, ValueError) as error:  # nested too deeply, a number of thousands of digits
                 raise Broken(str(error)) from error
             else:
                 if end < len(self._text) or self._text[end - 1] in ENDS or not self._more():
                     return value, end
-
-    def _is_cut(self, error: json.JSONDecodeError) -> bool:
-        return error.msg.startswith("Unterminated string") or error.pos >= len(self._text) - CUT
 
     def _more(self) -> bool:
         """Read on, at least as much as there is: an element that takes many pieces is then begun few times."""

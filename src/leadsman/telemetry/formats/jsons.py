@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from leadsman.telemetry.formats.stamps import Stamp, iso_or_epoch
@@ -39,6 +40,18 @@ LOCAL_KEYS = (
     "client_id",
 )
 NO_LINE = re.compile(rb"(?!)")
+SHAPES_KEPT = 1000
+"""Sets of keys whose paths are remembered: a file has few, and trying every path costs 10 microseconds a record."""
+
+
+@lru_cache(SHAPES_KEPT)
+def _paths_among(keys: tuple[str, ...], paths: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(path for path in paths if path in keys or ("." in path and path.partition(".")[0] in keys))
+
+
+def paths_in(record: Mapping[str, Any], paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Return those of the paths that can lead anywhere in this record, by its keys."""
+    return _paths_among(tuple(record), paths)
 
 
 def stamp(sample: list[bytes], zone: tzinfo) -> Stamp:
@@ -88,9 +101,9 @@ def at_path(record: Mapping[str, Any], path: str) -> Any:  # noqa: ANN401 - JSON
     return inner
 
 
-def text_at(record: Mapping[str, Any], paths: Iterable[str]) -> str | None:
+def text_at(record: Mapping[str, Any], paths: tuple[str, ...]) -> str | None:
     """Return the first of these that is there and is a text."""
-    for path in paths:
+    for path in paths_in(record, paths):
         value = record.get(path)
         if value is None:
             if "." not in path:

@@ -12,6 +12,7 @@ from leadsman.telemetry.formats import calendar, jsons
 from leadsman.telemetry.formats.stamps import Stamp, epoch, iso, iso_or_epoch
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime, tzinfo
 
 DIGITS = b"0123456789"
@@ -128,6 +129,10 @@ class Timing:
     """The share of the sample's lines that carry a time."""
     chosen: tuple[int, ...]
     """Which of the shapes were met, or could be by a line that the sample does not hold."""
+    first: Stamp
+    """The shape that is tried first, until a line is read by another."""
+    tries_first: Callable[[], bool]
+    """Whether the next line is tried with that shape first. What it reads, no other shape is asked then."""
 
 
 def learn(sample: list[bytes], clock: Clock) -> Timing:
@@ -140,13 +145,14 @@ def learn(sample: list[bytes], clock: Clock) -> Timing:
     )
     timed = sum(seen[index] for index in chosen)
     names = tuple(dict.fromkeys(shapes[index].name for index, _ in seen.most_common() if index in chosen))
-    return Timing(_time_at(tuple(shapes[index] for index in chosen)), names, timed / lines, chosen)
+    time_at, tries_first = _time_at(tuple(shapes[index] for index in chosen))
+    return Timing(time_at, names, timed / lines, chosen, shapes[chosen[0]].stamp, tries_first)
 
 
 def is_zoned(sample: list[bytes], clock: Clock, timing: Timing) -> bool:
     """Whether every time names its zone: then another default changes none of them."""
     shapes = every_shape(replace(clock, zone=ELSEWHERE), sample)
-    elsewhere = _time_at(tuple(shapes[index] for index in timing.chosen))
+    elsewhere, _ = _time_at(tuple(shapes[index] for index in timing.chosen))
     return all(timing.time_at(line, 0, len(line)) == elsewhere(line, 0, len(line)) for line in sample)
 
 
@@ -169,7 +175,8 @@ def _seen(sample: list[bytes], shapes: tuple[Shape, ...]) -> Counter[int]:
     return seen
 
 
-def _time_at(shapes: tuple[Shape, ...]) -> Stamp:
+def _time_at(shapes: tuple[Shape, ...]) -> tuple[Stamp, Callable[[], bool]]:
+    """Return what reads a line by the shape of the line before, or else another; and whether that is the first one."""
     by_first: dict[int, tuple[Stamp, ...]] = {}  # filled as bytes are met: a small file meets few
     last: Stamp = shapes[0].stamp
     marked = frozenset(b"\x1b\xef\x00")
@@ -184,12 +191,11 @@ def _time_at(shapes: tuple[Shape, ...]) -> Stamp:
             return time_at(block, marks.end(), end)
         if first not in by_first:
             by_first[first] = tuple(shape.stamp for shape in shapes if first in shape.firsts)
-        for stamp in by_first[first]:
-            if stamp is not last:
-                at = stamp(block, start, end)
-                if at is not None:
-                    last = stamp
-                    return at
-        return None
+        read = ((stamp, at) for stamp in by_first[first] if (at := stamp(block, start, end)) is not None)
+        last, at = next(read, (last, None))
+        return at
 
-    return time_at
+    def tries_first() -> bool:
+        return last is shapes[0].stamp
+
+    return time_at, tries_first

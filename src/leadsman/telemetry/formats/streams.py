@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from leadsman.telemetry.format import Record
 
@@ -37,6 +37,62 @@ def numbered_lines(blocks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
         yield number, _line(parts)
 
 
+def gathered(blocks: Iterable[bytes], least: int) -> Iterator[bytes]:
+    """Yield blocks of so many bytes at least, but for the last. What came before an error is handed out."""
+    kept: list[bytes] = []
+    size = 0
+    unread = iter(blocks)
+    while True:
+        failed: Exception | None = None
+        try:
+            block = next(unread, None)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is raised after what came before it
+            block, failed = None, error
+        if block is not None:
+            kept.append(block)
+            size += len(block)
+        if kept and (block is None or size >= least):
+            yield b"".join(kept)
+            kept, size = [], 0
+        if failed is not None:
+            raise failed
+        if block is None:
+            return
+
+
+def whole_lines(blocks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of `numbered_lines` block by block: the first one's number, and all of them joined."""
+    number, held = 1, 0
+    parts: list[bytes] = []
+    for block in blocks:
+        data = block
+        if parts or b"\n" not in data:  # pieces of an overlong line
+            piece, newline, data = data.partition(b"\n")
+            if held < LONGEST_LINE:
+                parts.append(piece)
+                held += len(piece)
+            if not newline:
+                continue
+            yield number, _line(parts)
+            number, parts, held = number + 1, [], 0
+        whole = data.rfind(b"\n")
+        rest = data[whole + 1 :]
+        if whole >= 0:
+            yield number, _lines(data[:whole])
+            number += data.count(b"\n")
+        if rest:
+            parts, held = [rest], len(rest)
+    if held:
+        yield number, _line(parts)
+
+
+def _lines(whole: bytes) -> bytes:
+    """Return lines without what `_line` takes away from each of them."""
+    if len(whole) > LONGEST_LINE:
+        return b"\n".join(_line([line]) for line in whole.split(b"\n"))
+    return (whole.replace(b"\r\n", b"\n") if b"\r\n" in whole else whole).removesuffix(b"\r")
+
+
 def _line(parts: list[bytes]) -> bytes:
     return b"".join(parts)[:LONGEST_LINE].removesuffix(b"\r")
 
@@ -46,9 +102,12 @@ def decoded(line: bytes) -> str:
     return line.decode("utf-8", "replace")
 
 
-def with_heads(records: Iterable[Record]) -> Iterator[Record]:
-    """Give stack frames and the lines of dumps the first line of the record that they continue, writer by writer."""
-    heads: dict[str | None, str] = {}
+def with_heads(records: Iterable[Record], known: Mapping[str | None, str] | None = None) -> Iterator[Record]:
+    """Give stack frames and the lines of dumps the first line of the record that they continue, writer by writer.
+
+    `known` are the first lines of writers whose records went before.
+    """
+    heads: dict[str | None, str] = dict(known or {})
     for record in map(_encodable, records):
         if record.head is not None:
             yield record

@@ -1,0 +1,280 @@
+"""What is read many records at once is what is read record by record, row by row."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from leadsman.pipeline.activity import Subject
+from leadsman.pipeline.blocks import Block, Unreadable
+from leadsman.pipeline.events import Row, batches
+from leadsman.pipeline.lines import FileReading
+from leadsman.pipeline.record import Listener
+from leadsman.pipeline.silences import activity_of
+from leadsman.telemetry.format import Format
+from leadsman.telemetry.formats import documents, tails, windows
+from leadsman.telemetry.recognise import recognise
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+LINES = (
+    "START RequestId: 611855e6-8c68-4843-afa7-7820c5e24327 Version: $LATEST",
+    "END RequestId: 611855e6-8c68-4843-afa7-7820c5e24327",
+    "2026-11-17 00:35:38 611855e6 INFO  org.apache.kafka.common.utils.AppInfoParser - Kafka version: 2.6.3",
+    "2026-11-17 00:35:38,123 INFO [Producer clientId=producer-1] Cluster ID: Rk3vQm1tSZqkS0rKpB9h5w",
+    "org.apache.kafka.common.errors.NetworkException: Disconnected from node 3",
+    " org.apache.kafka.common.errors.ProducerFencedException",
+    " Not authorized to access topic",
+    "\tat org.apache.kafka.clients.Sender.run(Sender.java:1)\n\tat java.lang.Thread.run(Thread.java:9)",
+    "\tat a.B.c(D.java:1)",
+    "\t\u00e9",
+    "Caused by: java.io.IOException: Connection reset by peer",
+    '  File "app.py", line 3, in send',
+    "%4|1794875738.123|FAIL|rdkafka#producer-1| [thrd:b-1:9092/1]: b:9092/1: Disconnected (after 300012ms in state UP)",
+    "[ERROR]\t2026-11-17T00:35:38.395Z\t611855e6\tKafkaTimeoutError: Failed to update metadata",
+    '{"level": "ERROR", "message": "java.lang.IllegalStateException: \\u00fc"}',
+    "kafka.conn <BrokerConnection node_id=1 host=b-1:9092 <connected>>: socket disconnected",
+    "password=hunter2 sasl.jaas.config = x y z",
+    "message", "timestamp", ": ", ", ", ",", 'message": "x', '"', "\\", "/", "x", "", "\n", "\r", "tail\r", "a\x00b",
+    "2026/11/17/[$LATEST]9ff91c4ad8c32f82c6f7b28710568f8e", "\ud83d\ude00 grin", "\u2028", "ERROR " + "long " * 120,
+)  # fmt: skip
+texts = st.one_of(
+    st.sampled_from(LINES),
+    st.lists(st.sampled_from(LINES), min_size=1, max_size=4).map("\n".join),
+    st.text(max_size=30),
+)
+WRITERS = ("2026/11/17/[$LATEST]" + "a" * 32, "2026/11/17/[12]" + "b" * 32, "svc/app/" + "c" * 32)
+START = datetime(2026, 11, 17, 0, 35, tzinfo=UTC)
+
+
+def rows(
+    data: bytes, *, at_once: bool, block_bytes: int, blocks: int = 1 << 30
+) -> tuple[Counter[str], tuple[object, ...]]:
+    """Return all that is read of a file, and what its reading says of itself."""
+    form = recognise(data, zone=UTC)
+    assert isinstance(form, Format)
+    listener, subjects = Listener("capture"), dict[str, Subject]()
+    reading = FileReading(
+        "file", form if at_once else replace(form, batches=None), name="file", listener=listener, subjects=subjects
+    )
+    told: list[Row | pa.RecordBatch] = []
+    with suppress(Unreadable):
+        told += reading.all(cut(data, block_bytes, blocks))
+    told += listener.unknown_errors()
+    told += activity_of(subjects.values(), capture="capture", file="file")
+    read = Counter(
+        repr({**row, "labels": sorted(row["labels"])}) for batch in batches(told) for row in batch.to_pylist()
+    )
+    about = reading.bytes, reading.line, reading.timed, reading.in_order, reading.times.first, reading.times.last
+    return read, (*about, sorted(listener.sources), sorted(listener.shows), sorted(subjects))
+
+
+def cut(data: bytes, size: int, blocks: int) -> Iterator[Block]:
+    """Cut into blocks as `blocks` does: behind newlines, and anywhere in longer lines. After so many they break off."""
+    for _ in range(blocks):
+        if not data:
+            return
+        end = data.rfind(b"\n", 0, size) + 1 or min(size, len(data))
+        yield Block(data[:end], end)
+        data = data[end:]
+    raise Unreadable("breaks off")
+
+
+def assert_same(data: bytes, block_bytes: int, *, window: int = documents.WINDOW, blocks: int = 1 << 30) -> None:
+    with ExitStack() as changed:
+        changed.enter_context(patch.object(tails, "BLOCK_BYTES", block_bytes))
+        changed.enter_context(patch.object(windows, "BATCH_BYTES", block_bytes))
+        changed.enter_context(patch.object(documents, "WINDOW", window))
+        singly = rows(data, at_once=False, block_bytes=block_bytes, blocks=blocks)
+        at_once = rows(data, at_once=True, block_bytes=block_bytes, blocks=blocks)
+    assert at_once == singly
+
+
+@st.composite
+def records(draw: st.DrawFn) -> list[dict[str, object]]:
+    """Events as CloudWatch has them: most of one shape, of several writers, in order of time or not."""
+    keys = draw(
+        st.sampled_from(
+            (
+                ("logStreamName", "timestamp", "message", "ingestionTime", "eventId"),
+                ("timestamp", "message", "ingestionTime"),
+                ("ingestionTime", "message", "timestamp"),
+                ("timestamp", "message", "level"),
+            )
+        )
+    )
+    at = draw(st.sampled_from((1_794_875_737_795, 1_794_875_737_000)))
+    steps = draw(
+        st.sampled_from((st.integers(0, 400_000), st.sampled_from((0, 1, 900, 1000)), st.integers(-5000, 5000)))
+    )
+    found = []
+    for number in range(draw(st.integers(2, 30))):
+        at += draw(steps)
+        event = {
+            "logStreamName": draw(st.sampled_from(WRITERS)),
+            "timestamp": at,
+            "message": draw(texts) + draw(st.sampled_from(("", "\n", "\n\n"))),
+            "ingestionTime": at + 412,
+            "eventId": f"3{number:055d}",
+            "level": draw(st.sampled_from(("INFO", "ERROR"))),
+        }
+        found.append({key: event[key] for key in keys})
+    return found
+
+
+ODD = st.sampled_from(
+    (
+        {"timestamp": 1794875737795},
+        {"timestamp": "2026-11-17T00:35:38Z", "message": "ISO"},
+        {"timestamp": 17948757377, "message": "seconds"},
+        {"timestamp": 1794875737795.5, "message": "x"},
+        {"message": "turned", "timestamp": 1794875737795},
+        {"timestamp": 1794875737795, "message": None},
+        {"timestamp": 1794875737795, "message": {"message": "inner"}, "ingestionTime": 1},
+        {"logStreamName": "", "timestamp": 1794875737795, "message": "no writer", "ingestionTime": 1, "eventId": "x"},
+        [],
+        {},
+    )
+)
+
+
+@st.composite
+def documents_of_events(draw: st.DrawFn) -> bytes:
+    events: list[object] = [*draw(records())]
+    for place, odd in draw(st.lists(st.tuples(st.integers(2, 40), ODD), max_size=2)):
+        events.insert(place, odd)
+    before: dict[str, object] = draw(
+        st.sampled_from(({}, {"logStreamName": "of the document"}, {"logStream": "x", "é": "\n"}))
+    )
+    after: dict[str, object] = draw(
+        st.sampled_from(({}, {"nextForwardToken": "f/1"}, {"logEvents": [{"message": "one more ERROR"}]}))
+    )
+    layout: dict[str, Any] = draw(
+        st.sampled_from(({"indent": 4}, {"indent": 1}, {"separators": (",", ":")}, {}, {"ensure_ascii": False}))
+    )
+    text = json.dumps({**before, "events": events, **after}, **layout)
+    text = draw(st.sampled_from((text, text + "\n", text.replace("\n", "\r\n"), "\ufeff" + text, text + "\n" + text)))
+    data = text.encode("utf-8", "surrogatepass")
+    swaps = (
+        (b"\\n", b"\\u000a"), (b"/", b"\\/"), (b"\\t", b"\t"), (b"long", b"l\xffng"), (b"long", b"l\nng"),
+        (b"INFO", b"\\qNFO"), (b"at", b"\\ud83d"),
+    )  # fmt: skip
+    cut_off = data[: int(len(data) * draw(st.floats(0.3, 1)))]
+    changes = (data, data, cut_off, *(data.replace(old, new) for old, new in swaps))
+    return draw(st.sampled_from(changes))
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    data=documents_of_events(), block_bytes=st.sampled_from((150, 700, 5000)), window=st.sampled_from((500, 1 << 25))
+)
+def test_a_document_is_read_by_columns_as_it_is_read_record_by_record(data, block_bytes, window):
+    if not isinstance(recognise(data, zone=UTC), Format):
+        return
+
+    assert_same(data, block_bytes, window=window)
+
+
+@st.composite
+def tail_lines(draw: st.DrawFn) -> bytes:
+    """Return lines of `aws logs tail`, most with a time and a writer, and what else stands in such files."""
+    at = START
+    steps = draw(st.sampled_from((st.integers(0, 400_000), st.sampled_from((0, 1, 999, 1000)), st.integers(-9, 9))))
+    zone = draw(st.sampled_from(("+00:00", "Z", "+05:30")))
+    spec = draw(st.sampled_from(("microseconds", "milliseconds")))
+    lines = []
+    for _ in range(draw(st.integers(2, 40))):
+        at += timedelta(milliseconds=draw(steps))
+        written = at.replace(tzinfo=None).isoformat(timespec=draw(st.sampled_from((spec, spec, spec, "auto"))))
+        text = draw(texts)
+        whole = f"{written}{zone} {draw(st.sampled_from(WRITERS))} {text}"
+        lines.append(draw(st.sampled_from((whole, whole, whole, whole, whole, draw(odd_lines(text))))))
+    end = draw(st.sampled_from(("\n", "\r\n")))
+    data = (end.join(lines) + draw(st.sampled_from(("", end)))).encode("utf-8", "surrogatepass")
+    return draw(st.sampled_from((data, data, data.replace(b"long", b"l\xffng"), b"\xef\xbb\xbf" + data, b"\n" + data)))
+
+
+def odd_lines(text: str) -> st.SearchStrategy[str]:
+    return st.sampled_from(
+        (
+            text,
+            "",
+            " \t",
+            f"2026-11-17T00:35:38.395+02:00 {WRITERS[0]} {text}",
+            f"2026-13-17T00:35:38.395+00:00 {WRITERS[1]} {text}",
+            f"2026-11-17T00:35:38.395000+00:00 somebody {text}",
+            f"2026-11-17T00:35:61.395000+00:00 {WRITERS[0]} {text}",
+            f"2026-11-17T00:35:38.395000+00:00 {WRITERS[0]}",
+            f"2026-11-17 00:35:38,395 {text}",
+            f'{{"timestamp":"2026-11-16T00:35:38.395Z","x":"{text}"}}',
+            f"{text} 2026-11-15 01:02:03,4 x",
+        )
+    )
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=tail_lines(), block_bytes=st.sampled_from((200, 1000, 1 << 20)))
+def test_a_tail_is_read_by_columns_as_it_is_read_line_by_line(data, block_bytes):
+    if not isinstance(recognise(data, zone=UTC), Format):
+        return
+
+    assert_same(data, block_bytes)
+
+
+def test_a_document_out_of_order_in_the_middle_of_a_large_one_is_sorted_in_the_same_windows():
+    events = [
+        {"timestamp": 1794875737795 + (index * 7919) % 5000, "message": f"{LINES[index % 7]} {index}\n"}
+        for index in range(2000)
+    ]
+    data = json.dumps({"events": events}, indent=4).encode()
+
+    assert_same(data, 20_000, window=30_000)
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 3, 9])
+def test_of_a_file_that_breaks_off_the_same_is_read(blocks):
+    lines = [
+        f"2026-11-17T00:{index:02d}:38.123000+00:00 {WRITERS[index % 3]} {LINES[index % 9]}" for index in range(60)
+    ]
+    events = [{"timestamp": 1794875737795 + 1000 * index, "message": LINES[index % 9]} for index in range(60)]
+
+    assert_same("\n".join(lines).encode("utf-8"), 900, blocks=blocks)
+    assert_same(json.dumps({"events": events}, indent=4).encode(), 900, window=1500, blocks=blocks)
+
+
+def test_utf_16_is_read_as_it_is_read_line_by_line():
+    lines = [
+        f"2026-11-17T00:{index:02d}:38.123000+00:00 {WRITERS[index % 3]} {LINES[index % 9]}" for index in range(60)
+    ]
+
+    assert_same("\n".join(lines).encode("utf-16"), 1 << 20)
+
+
+@pytest.mark.parametrize("form", ["document", "tail"])
+def test_the_usual_form_is_read_by_columns_to_its_end(form):
+    lines = [f"2026-11-17T00:35:38.{index:03d}000+00:00 {WRITERS[index % 3]} ERROR {index}\n" for index in range(500)]
+    events = [{"timestamp": 1794875737795 + index, "message": "a line of the log\n"} for index in range(500)]
+    data = {"tail": "".join(lines), "document": json.dumps({"events": events}, indent=4)}[form].encode()
+    read = recognise(data, zone=UTC)
+    assert isinstance(read, Format)
+    assert read.records
+
+    with patch.object(documents, "found_in") as found_in, patch.object(tails.Tail, "_read") as read_singly:
+        assert read.batches
+        count = sum(len(batch.at) for batch in read.batches([data]))
+
+    assert count == 500
+    assert not found_in.called
+    assert not read_singly.called
