@@ -123,7 +123,7 @@ MODE = FailureMode(
         "No consumer died of an offset commit that timed out while the cluster had lost a leader: no commit timed out, "
         "or its consumer went on, or the cluster was well at that time."
     ),
-    blind="No line of a Kafka client was read: the end of a consumer could not have been seen.",
+    blind="No line of a Kafka consumer was read: its end could not have been seen.",
     next="leadsman reproduce leaderless_partition",
     chain=(
         Link(
