@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from leadsman.model import Matrix, Point
+from leadsman.pipeline.embedded import is_embedded
 from leadsman.pipeline.verdicts import Observation, cell, observation
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ def ask(events: DataFrame, question: Question) -> Answers:
     try:
         return _asked(events, question)
     except (PySparkException, Py4JError) as error:
+        if is_embedded(events.sparkSession):
+            raise  # Spark SQL is asked instead
         return _asked_singly(events, question, error)
 
 
@@ -101,7 +104,8 @@ def matrix_of(mode: Mode, answer: Answer) -> Matrix | None:
 
 def _answers(detections: Mapping[str, Detection], *, points: bool) -> Answers:
     answers: Answers = {}
-    for row in _collect({name: each.observations for name, each in detections.items()}):
+    rows = _collect({name: each.observations for name, each in detections.items()})
+    for row in sorted(rows, key=lambda row: (row["subject"], row["link"])):  # Spark hands them out in any order
         answers.setdefault((row["capture"], row["mode"]), silence()).observations.append(observation(row))
     _add_cells(answers, detections)
     if points and answers:
