@@ -28,7 +28,7 @@ def subject_path(sample: Sequence[dict[str, Any]]) -> str | None:
     A key that collectors write counts even when the sample shows one value: another writer may come later.
     """
     records = [jsons.flat(record) for record in sample]
-    for path in (*jsons.FLEET_KEYS, *jsons.LOCAL_KEYS):
+    for path in jsons.commonest_paths(records, (*jsons.FLEET_KEYS, *jsons.LOCAL_KEYS), ENOUGH_OF_ALL):
         values = [value for record in records if isinstance(value := jsons.at_path(record, path), str | int)]
         if len(values) < ENOUGH_OF_ALL * len(records):
             continue

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from leadsman.telemetry.formats.stamps import Stamp, iso_or_epoch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import tzinfo
 
 TIME_KEYS = (
@@ -54,10 +54,18 @@ def paths_in(record: Mapping[str, Any], paths: tuple[str, ...]) -> tuple[str, ..
     return _paths_among(tuple(record), paths)
 
 
-def stamp(sample: list[bytes], zone: tzinfo) -> Stamp:
-    """Find the time of a JSON line, under the keys that the sample shows; under the usual ones where it shows none."""
+def commonest_paths(records: Sequence[Mapping[str, Any]], paths: tuple[str, ...], share: float) -> Iterable[str]:
+    """Return those of the paths, in their order, that can lead anywhere in such a share of the records."""
+    shapes = Counter(map(tuple, records))
+    there = Counter[str]()
+    for keys, count in shapes.items():
+        there.update(dict.fromkeys(_paths_among(keys, paths), count))
+    return (path for path in paths if there[path] >= share * len(records))
+
+
+def stamp(keys: tuple[bytes, ...], zone: tzinfo) -> Stamp:
+    """Find the time of a JSON line, under keys that are spelled so."""
     read = iso_or_epoch(zone)
-    keys = tuple(_time_keys(sample)) or tuple(f'"{key}":"'.encode() for key in TIME_KEYS[:3])
     indented = (b'{"log":"\\t', b'{"log": "\\t', b'{"log":"   ', b'{"log": "   ')
 
     def time_of(block: bytes, start: int, end: int) -> int | None:
@@ -72,19 +80,21 @@ def stamp(sample: list[bytes], zone: tzinfo) -> Stamp:
     return time_of
 
 
-def _time_keys(sample: list[bytes]) -> Iterable[bytes]:
-    """Return the three commonest spellings, such as `"ts": "`, of the keys that hold a time."""
-    spelling = re.compile(
-        rb'"(' + b"|".join(re.escape(key.encode()) for key in TIME_KEYS) + rb')"\s{0,2}:\s{0,2}"?(?=\d)'
-    )
+SPELLING = re.compile(rb'"(' + b"|".join(re.escape(key.encode()) for key in TIME_KEYS) + rb')"\s{0,2}:\s{0,2}"?(?=\d)')
+"""How a key is written that holds a time."""
+
+
+def time_keys(sample: list[bytes]) -> tuple[bytes, ...]:
+    """Return the three commonest spellings, such as `"ts": "`, of the keys that hold a time; usual ones without any."""
     spellings = Counter[bytes]()
     for line in sample:
         if line.lstrip(b"\xef\xbb\xbf \t")[:1] == b"{":
-            found = {match[1].decode(): match[0] for match in spelling.finditer(line)}
+            found = {match[1].decode(): match[0] for match in SPELLING.finditer(line)}
             best = next((found[key] for key in TIME_KEYS if key in found), None)
             if best is not None:
                 spellings[best] += 1
-    return (key for key, _ in spellings.most_common(3))
+    commonest = tuple(key for key, _ in spellings.most_common(3))
+    return commonest or tuple(f'"{key}":"'.encode() for key in TIME_KEYS[:3])
 
 
 def at_path(record: Mapping[str, Any], path: str) -> Any:  # noqa: ANN401 - JSON holds anything

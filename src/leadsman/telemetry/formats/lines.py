@@ -22,6 +22,7 @@ LEVEL = rb"\[?(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|SEVER
 MARKS = re.compile(
     rb"(?:\x1b\[[0-9;]*m|\xef\xbb\xbf|\x00)+"
 )  # colours, a byte order mark, the hole copytruncate leaves
+MARKED = (b"\x1b", b"\xef", b"\x00")
 ELSEWHERE = timezone(timedelta(hours=13, minutes=37))  # nobody's zone
 SHARE_OF_LINES = 0.2  # a shape that could be met in any text counts only where it is this common
 
@@ -80,8 +81,8 @@ def container(stamp: Stamp) -> Stamp:
     return unless_indented
 
 
-def every_shape(clock: Clock, sample: list[bytes]) -> tuple[Shape, ...]:
-    """All shapes, the commonest first."""
+def every_shape(clock: Clock, sample: list[bytes], json_keys: tuple[bytes, ...]) -> tuple[Shape, ...]:
+    """All shapes, the commonest first. `json_keys` are the keys under which JSON lines of the sample carry a time."""
     date, date_or_epoch = iso(clock.zone), iso_or_epoch(clock.zone)
     named = calendar.named_month(clock.zone)
     contained = any(CONTAINER.match(line) for line in sample)
@@ -89,7 +90,7 @@ def every_shape(clock: Clock, sample: list[bytes]) -> tuple[Shape, ...]:
     return (
         Shape("Kubernetes CRI", b"12", container(date)) if contained else Shape("timed lines", b"12", date),
         Shape("timed lines", b"[(", skip(1, date)),
-        Shape("JSON lines", b"{", jsons.stamp(sample, clock.zone)),
+        Shape("JSON lines", b"{", jsons.stamp(json_keys, clock.zone)),
         Shape("librdkafka stderr", b"%", behind(rb"%\d\|", epoch)),
         Shape("syslog", b"<", behind(rb"<\d{1,3}>(?:\d )?", _first(date, calendar.syslog(clock.zone, clock.latest)))),
         Shape("timed lines", CAPITALS + b"[", behind(LEVEL + rb":?[ \t|:]{1,4}\[?(?:[\w.]{1,60}[ :])?", date)),
@@ -127,6 +128,8 @@ class Timing:
     names: tuple[str, ...]
     timed: float
     """The share of the sample's lines that carry a time."""
+    json_keys: tuple[bytes, ...]
+    """The spellings of the keys under which JSON lines carry theirs."""
     chosen: tuple[int, ...]
     """Which of the shapes were met, or could be by a line that the sample does not hold."""
     first: Stamp
@@ -134,10 +137,15 @@ class Timing:
     tries_first: Callable[[], bool]
     """Whether the next line is tried with that shape first. What it reads, no other shape is asked then."""
 
+    def times(self, sample: list[bytes]) -> list[int | None]:
+        """Return the time of each line."""
+        return [self.time_at(line, 0, len(line)) for line in sample]
+
 
 def learn(sample: list[bytes], clock: Clock) -> Timing:
     """Chooses the shapes that this file needs."""
-    shapes = every_shape(clock, sample)
+    json_keys = jsons.time_keys(sample)
+    shapes = every_shape(clock, sample, json_keys)
     seen = _seen(sample, shapes)
     lines = max(1, sum(1 for line in sample if line.strip()))
     chosen = tuple(
@@ -146,14 +154,14 @@ def learn(sample: list[bytes], clock: Clock) -> Timing:
     timed = sum(seen[index] for index in chosen)
     names = tuple(dict.fromkeys(shapes[index].name for index, _ in seen.most_common() if index in chosen))
     time_at, tries_first = _time_at(tuple(shapes[index] for index in chosen))
-    return Timing(time_at, names, timed / lines, chosen, shapes[chosen[0]].stamp, tries_first)
+    return Timing(time_at, names, timed / lines, json_keys, chosen, shapes[chosen[0]].stamp, tries_first)
 
 
-def is_zoned(sample: list[bytes], clock: Clock, timing: Timing) -> bool:
-    """Whether every time names its zone: then another default changes none of them."""
-    shapes = every_shape(replace(clock, zone=ELSEWHERE), sample)
+def is_zoned(sample: list[bytes], times: list[int | None], clock: Clock, *, timing: Timing) -> bool:
+    """Whether every time names its zone: then another default changes none of these times of the sample."""
+    shapes = every_shape(replace(clock, zone=ELSEWHERE), sample, timing.json_keys)
     elsewhere, _ = _time_at(tuple(shapes[index] for index in timing.chosen))
-    return all(timing.time_at(line, 0, len(line)) == elsewhere(line, 0, len(line)) for line in sample)
+    return all(elsewhere(line, 0, len(line)) == at for line, at in zip(sample, times, strict=True))
 
 
 def _seen(sample: list[bytes], shapes: tuple[Shape, ...]) -> Counter[int]:
@@ -161,7 +169,7 @@ def _seen(sample: list[bytes], shapes: tuple[Shape, ...]) -> Counter[int]:
     by_first: dict[int, list[tuple[int, Stamp]]] = {}
     seen = Counter[int]()
     for line in sample:
-        marks = MARKS.match(line)
+        marks = MARKS.match(line) if line[:1] in MARKED else None
         start, end = marks.end() if marks else 0, len(line)
         if start == end:
             continue
