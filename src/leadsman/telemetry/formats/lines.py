@@ -130,6 +130,10 @@ class Timing:
     """The share of the sample's lines that carry a time."""
     json_keys: tuple[bytes, ...]
     """The spellings of the keys under which JSON lines carry theirs."""
+    json: Stamp
+    """What reads a time behind such a key."""
+    knows_json: bool
+    """Whether no other shape can read a JSON line."""
     chosen: tuple[int, ...]
     """Which of the shapes were met, or could be by a line that the sample does not hold."""
     first: Stamp
@@ -153,8 +157,19 @@ def learn(sample: list[bytes], clock: Clock) -> Timing:
     )
     timed = sum(seen[index] for index in chosen)
     names = tuple(dict.fromkeys(shapes[index].name for index, _ in seen.most_common() if index in chosen))
+    knows_json = not any(shapes[index].guess and b"<"[0] in shapes[index].firsts for index in chosen)
     time_at, tries_first = _time_at(tuple(shapes[index] for index in chosen))
-    return Timing(time_at, names, timed / lines, json_keys, chosen, shapes[chosen[0]].stamp, tries_first)
+    return Timing(
+        time_at,
+        names,
+        timed / lines,
+        json_keys,
+        iso_or_epoch(clock.zone),
+        knows_json,
+        chosen,
+        shapes[chosen[0]].stamp,
+        tries_first,
+    )
 
 
 def is_zoned(sample: list[bytes], times: list[int | None], clock: Clock, *, timing: Timing) -> bool:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 PREFIX = "aws logs tail"
 TIME = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.,]\d{3,9}(?:Z|[+-]\d\d:\d\d) ")
+COMPLETE = re.compile(rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.,]\d{3,9}(?:Z|[+-]\d\d:\d\d)\"")
+"""A time in quotation marks."""
 HOUR = 11
 """Bytes of a date; then come hour, minute, second, a point or comma, and at least three digits."""
 LAST_HOUR, LAST_MINUTE, LAST_SECOND = 23, 59, 60
@@ -62,6 +64,11 @@ def reader(prefix: Prefix, timing: Timing) -> Callable[[Iterable[bytes]], Iterat
 
 class Stamps:
     """Reads times that are written as `written` is: of the same length, with the same marks and the same zone."""
+
+    @staticmethod
+    def can_read(written: bytes) -> bool:
+        """Say whether it reads such times: with a zone and what stands behind it, so that no date is another's."""
+        return COMPLETE.fullmatch(written) is not None
 
     def __init__(self, written: bytes, stamp: Stamp) -> None:
         self.width = len(written)
