@@ -79,13 +79,11 @@ def _text(text: bytes, clock: Clock) -> Format:
         return Format(("JSON document",), no_time, zoned, records, batches)
     sample = _sample(text)
     timing = lines.learn(sample, clock)
-    times = timing.times(sample)
-    prefix = interleaved.prefix_of(sample, times)
+    prefix = interleaved.prefix_of(sample, timing.times)
     if prefix is not None and prefix.cut:
         sample = interleaved.behind_prefix(prefix, sample)
         timing = lines.learn(sample, clock)
-        times = timing.times(sample)
-    zoned = lines.is_zoned(sample, times, clock, timing=timing)
+    zoned = lines.is_zoned(sample, clock, timing)
     names = timing.names or ("undated text",)
     if prefix is not None:
         names = tuple(dict.fromkeys((prefix.name, *names)))

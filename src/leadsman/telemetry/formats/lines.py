@@ -24,6 +24,8 @@ MARKS = re.compile(
 )  # colours, a byte order mark, the hole copytruncate leaves
 MARKED = (b"\x1b", b"\xef", b"\x00")
 ELSEWHERE = timezone(timedelta(hours=13, minutes=37))  # nobody's zone
+NO_BYTE = 10  # no line holds a newline, and no shape begins with one
+NO_SHAPE = (-1, None)
 SHARE_OF_LINES = 0.2  # a shape that could be met in any text counts only where it is this common
 
 
@@ -85,7 +87,7 @@ def every_shape(clock: Clock, sample: list[bytes], json_keys: tuple[bytes, ...])
     """All shapes, the commonest first. `json_keys` are the keys under which JSON lines of the sample carry a time."""
     date, date_or_epoch = iso(clock.zone), iso_or_epoch(clock.zone)
     named = calendar.named_month(clock.zone)
-    contained = any(CONTAINER.match(line) for line in sample)
+    contained = any(map(CONTAINER.match, sample))
     ambiguous = calendar.day_or_month_first(clock.zone, sample)
     return (
         Shape("Kubernetes CRI", b"12", container(date)) if contained else Shape("timed lines", b"12", date),
@@ -125,6 +127,8 @@ class Timing:
     """How the lines of one file carry their times."""
 
     time_at: Stamp
+    times: tuple[int | None, ...]
+    """Those of the sample's lines."""
     names: tuple[str, ...]
     timed: float
     """The share of the sample's lines that carry a time."""
@@ -141,16 +145,13 @@ class Timing:
     tries_first: Callable[[], bool]
     """Whether the next line is tried with that shape first. What it reads, no other shape is asked then."""
 
-    def times(self, sample: list[bytes]) -> list[int | None]:
-        """Return the time of each line."""
-        return [self.time_at(line, 0, len(line)) for line in sample]
-
 
 def learn(sample: list[bytes], clock: Clock) -> Timing:
     """Chooses the shapes that this file needs."""
     json_keys = jsons.time_keys(sample)
     shapes = every_shape(clock, sample, json_keys)
-    seen = _seen(sample, shapes)
+    met = _met(sample, shapes)
+    seen = Counter(index for index, at in met if at is not None)
     lines = max(1, sum(1 for line in sample if line.strip()))
     chosen = tuple(
         index for index, shape in enumerate(shapes) if not shape.guess or seen[index] >= SHARE_OF_LINES * lines
@@ -161,6 +162,7 @@ def learn(sample: list[bytes], clock: Clock) -> Timing:
     time_at, tries_first = _time_at(tuple(shapes[index] for index in chosen))
     return Timing(
         time_at,
+        _times(sample, met, time_at),
         names,
         timed / lines,
         json_keys,
@@ -172,30 +174,39 @@ def learn(sample: list[bytes], clock: Clock) -> Timing:
     )
 
 
-def is_zoned(sample: list[bytes], times: list[int | None], clock: Clock, *, timing: Timing) -> bool:
+def _times(sample: list[bytes], met: list[Met], time_at: Stamp) -> tuple[int | None, ...]:
+    """Return the times of the lines: those that were met, where all lines are JSON, which no other shape reads."""
+    timed = next((line for line, (_, at) in zip(sample, met, strict=True) if at is not None), None)
+    if timed is not None and all(line[:1] == b"{" for line in sample):
+        time_at(timed, 0, len(timed))  # what reads the next line tries the shape of the last one first
+        return tuple(at for _, at in met)
+    return tuple(time_at(line, 0, len(line)) for line in sample)
+
+
+def is_zoned(sample: list[bytes], clock: Clock, timing: Timing) -> bool:
     """Whether every time names its zone: then another default changes none of these times of the sample."""
     shapes = every_shape(replace(clock, zone=ELSEWHERE), sample, timing.json_keys)
     elsewhere, _ = _time_at(tuple(shapes[index] for index in timing.chosen))
-    return all(elsewhere(line, 0, len(line)) == at for line, at in zip(sample, times, strict=True))
+    return all(elsewhere(line, 0, len(line)) == at for line, at in zip(sample, timing.times, strict=True))
 
 
-def _seen(sample: list[bytes], shapes: tuple[Shape, ...]) -> Counter[int]:
-    """Count the lines that begin in each shape."""
+Met = tuple[int, int | None]
+"""The shape that knows a line's beginning, and the time that it reads there."""
+
+
+def _met(sample: list[bytes], shapes: tuple[Shape, ...]) -> list[Met]:
+    """Return for each line in which shape it begins."""
     by_first: dict[int, list[tuple[int, Stamp]]] = {}
-    seen = Counter[int]()
+    met: list[Met] = []
     for line in sample:
         marks = MARKS.match(line) if line[:1] in MARKED else None
         start, end = marks.end() if marks else 0, len(line)
-        if start == end:
-            continue
-        first = line[start]
+        first = line[start] if start < end else NO_BYTE
         if first not in by_first:
             by_first[first] = [(index, shape.stamp) for index, shape in enumerate(shapes) if first in shape.firsts]
-        for index, stamp in by_first[first]:
-            if stamp(line, start, end) is not None:
-                seen[index] += 1
-                break
-    return seen
+        read = ((index, at) for index, stamp in by_first[first] if (at := stamp(line, start, end)) is not None)
+        met.append(next(read, NO_SHAPE))
+    return met
 
 
 def _time_at(shapes: tuple[Shape, ...]) -> tuple[Stamp, Callable[[], bool]]:
