@@ -37,6 +37,10 @@ REQUEST = re.compile(r"(?<![\w.$-])(?=[\d-]*[a-f])[\da-f]{8}-(?:[\da-f]{4}-){3}[
 ANY_REQUEST = "a0000000-0000-0000-0000-000000000000"
 """So are two that differ in a request's id. One of digits alone might be taken for a date, and stays."""
 
+LAMBDA = re.compile(r"(?<=\])(?=[a-f]*\d)(?=\d*[a-f])[\da-f]{32}(?![\w.$-])", re.ASCII)
+ANY_LAMBDA = "a0000000000000000000000000000000"
+"""Or in the worker that `aws logs tail` writes before them: `2026/11/17/[$LATEST]9ff9...`."""
+
 MESSAGES_KEPT = 2000
 """Lines whose kind and message are remembered: taking a line apart costs more than reading it did."""
 
@@ -202,7 +206,7 @@ def _blank(lines: Sequence[str]) -> str:
     """Return lines without what tells no two messages apart. Of longer ones an id may be cut in half."""
     blank = "\n".join(lines)
     if "-" in blank and all(len(line) <= LONGEST_MESSAGE for line in lines):
-        blank = REQUEST.sub(ANY_REQUEST, blank)
+        blank = LAMBDA.sub(ANY_LAMBDA, REQUEST.sub(ANY_REQUEST, blank))
     return blank.translate(DIGITS)
 
 
