@@ -7,6 +7,7 @@ marks. All other lines are read one by one, and the first of them teach further 
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,6 +40,11 @@ MOST_LESSONS = 200
 
 FEW = 4
 """Lines below which a block is not worth its arrays."""
+
+ESCAPE = re.compile(rb"\\(.)")
+CONTROLS = frozenset((b"n", b"t", b"r", b"b", b"f"))
+USUAL = CONTROLS | {b'"', b"\\"}
+"""Escapes for which there is no other usual way to write."""
 
 NEWLINE, SPACE = 10, 32
 NOBODY = -1
@@ -130,7 +136,7 @@ class JsonLines:
             text=text,
             begin=begin,
             end=end,
-            quote=lambda record: self._quote(block, rows, int(kept[record])),
+            quote=Quotes(block, rows, kept),
         )
 
     def _learn(self, block: Block, lines: Iterable[int]) -> bool:
@@ -250,17 +256,32 @@ class JsonLines:
             texts[line] = record.text.encode()
         return b"\n".join(texts), *spans_of(texts)
 
-    @staticmethod
-    def _quote(block: Block, rows: Rows, line: int) -> str:
-        """Return what stands in the file for a record's text: without escapes that is the text, wherever it stands."""
-        if line in rows.singly:
-            return rows.singly[line].quote
-        message = block.data[rows.begin[line] : rows.end[line]].decode()
-        if "\\" not in message:
-            return message
-        text = jsonlines.unescaped(message)
+
+class Quotes:
+    """What stands in the file for the texts of some lines of a block."""
+
+    def __init__(self, block: Block, rows: Rows, lines: Numbers) -> None:
+        self._data = block.data
+        self._begin, self._end = rows.begin[lines].tolist(), rows.end[lines].tolist()
+        self._lines = np.column_stack((block.starts[lines], block.ends[lines]))
+        places = np.searchsorted(lines, list(rows.singly)).tolist()
+        self._singly = {place: each.quote for place, each in zip(places, rows.singly.values(), strict=True)}
+
+    def __call__(self, record: int) -> str:
+        """Return what `jsonlines.raw_span` finds.
+
+        That looks for the text as it is, and for how it is usually written. Without escapes these are one; and no
+        line holds a tab or a newline as it is.
+        """
+        if record in self._singly:
+            return self._singly[record]
+        message = self._data[self._begin[record] : self._end[record]]
+        letters = set(ESCAPE.findall(message)) if b"\\" in message else set()
+        if not letters or (letters <= USUAL and not letters.isdisjoint(CONTROLS)):
+            return message.decode()
+        start, end = self._lines[record].tolist()
+        raw, text = self._data[start:end].decode(), jsonlines.unescaped(message.decode())
         assert text is not None
-        raw = block.data[block.starts[line] : block.ends[line]].decode()
         begin, end = jsonlines.raw_span(raw, [text])
         return raw[begin:end]
 
