@@ -13,7 +13,7 @@ from leadsman.catalogue import every_mode, modes_named
 from leadsman.model import Diagnosis
 from leadsman.pipeline import diagnose as whole
 from leadsman.pipeline import tasks
-from leadsman.pipeline.diagnose import diagnose, on_one_session
+from leadsman.pipeline.diagnose import diagnose
 from leadsman.pipeline.question import Question, look, read_small
 
 FEW = [folder for mode in every_mode() for kind in ("broken", "near-miss") for folder in mode.recordings()
@@ -60,12 +60,15 @@ def comparable(diagnosis: Diagnosis) -> tuple[object, ...]:
         pytest.param(EVERY, id="all", marks=[pytest.mark.long, pytest.mark.timeout(1800)]),
     ],
 )
-def test_tasks_find_what_spark_finds(spark: SparkSession, folders: list[Path], caplog: pytest.LogCaptureFixture):
+def test_tasks_find_what_spark_finds(
+    spark: SparkSession, folders: list[Path], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
     source = read_small(look([str(folder) for folder in folders]))
 
     with caplog.at_level(logging.DEBUG, logger="leadsman"):
         in_tasks = diagnose(spark, source, question_of())
-    by_spark = on_one_session(spark, source, question_of())
+    monkeypatch.setattr(whole, "MOST_EVENTS", -1)
+    by_spark = diagnose(spark, source, question_of())
 
     assert LEFT not in caplog.text
     assert [comparable(each) for each in in_tasks] == [comparable(each) for each in by_spark]

@@ -66,11 +66,11 @@ def diagnose(
             found |= _by_path(on_one_session(spark, _only(source, left), question, read=_of(read, left)))
         if keep:
             events = read[0] if read else _chosen(events_of(spark, source), question)
-            keep(parted(events, parts_in(source, files_of(events, source))))
+            keep(_in_parts(events, parts_in(source, files_of(events, source))))
     finally:
         if read:
             read[0].unpersist()
-    return [each for path in source.found for each in found.get(path, ())]
+    return [_scaled(each) for path in source.found for each in found.get(path, ())]
 
 
 def _in_tasks(
@@ -83,6 +83,14 @@ def _in_tasks(
     counts = {row["capture"]: row["count"] for row in read[0].groupBy("capture").count().collect()}
     small = {capture: count for capture, count in counts.items() if count <= MOST_EVENTS}
     return diagnosed_there(read[0], source, question, small) if small else {}
+
+
+def _are_apart(parts: Sequence[Part]) -> bool:
+    return any(part.name != part.path for part in parts)
+
+
+def _in_parts(events: DataFrame, parts: Sequence[Part]) -> DataFrame:
+    return parted(events, parts) if _are_apart(parts) else events
 
 
 def _only(source: Input, paths: Collection[str]) -> Input:
@@ -116,7 +124,7 @@ def on_one_session(
     try:
         files = files_of(events, source)
         parts = parts_in(source, files)
-        if any(part.name != part.path for part in parts):
+        if _are_apart(parts):
             events, _ = _held(parted(events, parts), source)
         asked = _with_signs(question, present)
         judged = investigate(events, asked, sources_of(files, parts, question), [part.name for part in parts])
@@ -260,7 +268,6 @@ def _diagnosis(
         notes=(
             *filter(None, [part.note]),
             *outside(told, question),
-            *_scale(part.path),
             *_copies(part, found),
             *listed.notes,
         ),
@@ -283,7 +290,9 @@ def _rank(finding: Finding) -> tuple[int, bool]:
     return list(Verdict).index(finding.verdict), not finding.chain
 
 
-def _scale(path: str) -> list[str]:
-    """Return what a capture's manifest says about short values that stand for long ones."""
-    manifest = read_manifest(Path(path)) if Path(path).is_dir() else None
-    return [f"Recorded by the lab: {name}: {says}." for name, says in manifest.stands_for.items()] if manifest else []
+def _scaled(diagnosis: Diagnosis) -> Diagnosis:
+    """Add what a capture's manifest says about short values for long ones: it lies where the command runs."""
+    place = Path(diagnosis.path)
+    manifest = read_manifest(place) if place.is_dir() else None
+    says = (f"Recorded by the lab: {name}: {says}." for name, says in manifest.stands_for.items()) if manifest else ()
+    return replace(diagnosis, notes=(*says, *diagnosis.notes))
