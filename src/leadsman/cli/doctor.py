@@ -56,6 +56,11 @@ def _checks() -> Iterator[Check]:
     yield _package(
         "hyperscan", "Hyperscan", "Logs are read with RE2 or Python instead, more slowly. pip install hyperscan"
     )
+    yield _package(
+        "pysail",
+        "Sail",
+        "Detectors run on Spark's own SQL: the same answers, more slowly. pip install 'leadsman[spark]'",
+    )
     yield _package("isal", "ISA-L", "gzip files are read at half the speed. pip install isal")
     yield _package("confluent_kafka", "Kafka clients", "No reproduction. pip install 'leadsman[lab]'")
     yield _jars()
