@@ -54,6 +54,8 @@ lab: setup ## The long experiments; writes the tables of docs/clients.md and of 
 
 bench: setup ## Measure against ripgrep, Polars and DuckDB; writes docs/performance.md and a table of docs/clients.md
 	$(BIN)/python -m bench
+	$(BIN)/python -m bench.forms
+	$(BIN)/python -m bench.detectors
 	$(BIN)/python -m bench.fleet
 	$(BIN)/python -m bench.leaders
 	$(BIN)/python -m bench.census

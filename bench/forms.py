@@ -1,6 +1,7 @@
 """Measures how fast each form is read in which collectors hand logs over, beside a plain peer on the same files.
 
-python -m bench.forms              50 MB a form, three rounds by turns: half an hour on two quiet cores
+python -m bench.forms              50 MB a form, three rounds by turns: half an hour on two quiet cores; writes its
+                                   table into docs/performance.md
 python -m bench.forms --mb 5 --rounds 1 --only tail
 
 A row a form, worst ratio first: megabytes a second of one core's processor time, events, peak memory, the same read
@@ -29,6 +30,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
+from bench import page
 from bench.jobs import ripgrep_program
 from bench.production import serverless_forms as forms
 from bench.production.serverless_fleet import Fleet, streams
@@ -120,9 +122,19 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="leadsman-forms-") as work:
         chosen = [form for form in FORMS if asked.only in form.name]
         rows = [_row(form, Path(work), asked.mb * 1_000_000, rounds=asked.rounds) for form in chosen]
-    print("| form | MB | MB/s a core | events | peak MiB | record by record | peer | its MB/s | ratio |")
-    print("|---|---|---|---|---|---|---|---|---|")
-    print("\n".join(text for _, text in sorted(rows)))
+    section = "\n".join((*HEAD, *(text for _, text in sorted(rows))))
+    print(section)
+    if not asked.only and asked.mb >= LEAST_MB:
+        page.put("forms", section)
+
+
+LEAST_MB = 50
+"""Below this, a row is mostly what is done once."""
+
+HEAD = (
+    "| form | MB | MB/s a core | events | peak MiB | record by record | peer | its MB/s | ratio |",
+    "|---|---|---|---|---|---|---|---|---|",
+)
 
 
 def _arguments() -> argparse.Namespace:

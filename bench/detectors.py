@@ -1,0 +1,169 @@
+"""Measures what detectors cost, in Spark's tasks and by Spark's own SQL, and writes docs/performance.md.
+
+python -m bench.detectors             three runs a row, by turns: half an hour on two quiet cores
+python -m bench.detectors --smoke     the smallest rows, once, the table on the screen only
+
+Reading is done before. What is measured is from events to diagnoses, by all modes: processor time of the whole process
+tree (this process, the JVM, its Python workers), in a session that has done nothing before, and again in the same one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, NamedTuple
+from unittest.mock import patch
+
+import psutil
+import pyarrow as pa
+from bench import page
+from bench.measure import machine
+
+from leadsman.catalogue import Mode, every_mode
+from leadsman.pipeline import diagnose as whole
+from leadsman.pipeline import tasks
+from leadsman.pipeline.question import Input, Question, look, read_small
+from leadsman.pipeline.session import session
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+ROOT = Path(__file__).parent.parent
+TASKS, SPARK = "in tasks", "by Spark SQL"
+WARM_CALLS = 2
+
+
+class Row(NamedTuple):
+    """One input: recordings, how often each, and goals in processor seconds, cold and warm."""
+
+    name: str
+    recordings: Sequence[Path]
+    times: int = 1
+    apart: bool = True
+    goals: tuple[float | None, float | None] = (None, None)
+
+
+def _recordings() -> list[Path]:
+    return [folder for mode in every_mode() for folder in mode.recordings()]
+
+
+def _of(mode: str, name: str) -> Path:
+    return Mode(mode).folder / "recorded" / name
+
+
+def rows() -> list[Row]:
+    """Return the inputs. Many events of one capture are a recording's, of as many times its workers."""
+    idle, leak = _of("idle_disconnect", "broken-java"), _of("producer_id_leak", "broken-java")
+    return [
+        Row("a small capture of `idle_disconnect`", [idle]),
+        Row("a small capture of `producer_id_leak`", [leak]),
+        Row("10,000 events of one capture", [idle], times=29, apart=False, goals=(2.0, 0.5)),
+        Row("every recording at once", _recordings()),
+        Row("100 small captures at once", _recordings()[:50], times=2),
+        Row("1,000,000 events of one capture", [idle], times=2850, apart=False, goals=(None, 5.0)),
+    ]
+
+
+def main() -> None:
+    """Measure each row both ways by turns, each in a process of its own. With --measure: one of them, here."""
+    asked = _arguments()
+    if asked.measure:
+        print(json.dumps(_measured(rows()[asked.row], asked.measure)))
+        return
+    chosen = rows()[:3] if asked.smoke else rows()
+    table = [_line(number, row, runs=1 if asked.smoke else asked.runs) for number, row in enumerate(chosen)]
+    about = ", ".join(f"{name}: {told}" for name, told in machine().items())
+    section = "\n".join((f"Processor seconds, medians. Machine: {about}", "", *HEAD, *table))
+    print(section)
+    if not asked.smoke:
+        page.put("detectors", section)
+
+
+HEAD = (
+    "| input | events | cold, in tasks | cold, by Spark SQL | warm, in tasks | warm, by Spark SQL | goals |",
+    "|---|---|---|---|---|---|---|",
+)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.detectors", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--smoke", action="store_true", help="the smallest rows, once")
+    parser.add_argument("--runs", type=int, default=3, help="how often each is measured")
+    parser.add_argument("--measure", choices=[TASKS, SPARK], help=argparse.SUPPRESS)
+    parser.add_argument("--row", type=int, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def _line(number: int, row: Row, *, runs: int) -> str:
+    taken: dict[str, list[dict[str, float]]] = {TASKS: [], SPARK: []}
+    for _ in range(runs):
+        for way, results in taken.items():
+            results.append(_in_process(number, way))
+            print(f"{row.name}, {way}: {results[-1]}", file=sys.stderr, flush=True)
+    cells = [f"{median(each[when] for each in taken[way]):.1f}" for when in ("cold", "warm") for way in (TASKS, SPARK)]
+    goals = " and ".join("-" if goal is None else f"{goal:g}" for goal in row.goals) if any(row.goals) else ""
+    return "| " + " | ".join((row.name, f"{taken[TASKS][0]['events']:,.0f}", *cells, goals)) + " |"
+
+
+def _in_process(number: int, way: str) -> dict[str, float]:
+    words = [sys.executable, "-m", "bench.detectors", "--measure", way, "--row", str(number)]
+    done = subprocess.run(words, check=True, capture_output=True, text=True, cwd=ROOT)
+    told: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return told
+
+
+def _measured(row: Row, way: str) -> dict[str, float]:
+    source = _source(row)
+    assert source.events is not None
+    question = Question(modes=every_mode())
+    most = -1 if way == SPARK else tasks.MOST_EVENTS
+    taken: list[float] = []
+    with session() as spark, patch.object(whole, "MOST_EVENTS", most):
+        for _ in range(1 + WARM_CALLS):
+            before = _processor_seconds()
+            whole.diagnose(spark, source, question)
+            taken.append(_processor_seconds() - before)
+    return {"events": source.events.num_rows, "cold": taken[0], "warm": median(taken[1:])}
+
+
+def _processor_seconds() -> float:
+    total = 0.0
+    this = psutil.Process()
+    for each in (this, *this.children(recursive=True)):
+        try:
+            used = each.cpu_times()
+        except psutil.Error:
+            continue  # it ended meanwhile
+        total += used.user + used.system
+    return total
+
+
+def _source(row: Row) -> Input:
+    """Read the recordings; many times over as captures of their own (`apart`), or as so many times the workers."""
+    source = read_small(look([str(path) for path in row.recordings]))
+    assert source.events is not None
+    if row.times == 1:
+        return source
+    copies = [source.events, *(_renamed(source.events, number, apart=row.apart) for number in range(1, row.times))]
+    found = dict(source.found)
+    if row.apart:
+        found |= {f"{path}#{number}": each for number in range(1, row.times) for path, each in source.found.items()}
+    return replace(source, found=found, events=pa.concat_tables(copies))
+
+
+def _renamed(events: pa.Table, number: int, *, apart: bool) -> pa.Table:
+    """Return the events as those of another capture, or of other writers of the same one."""
+    for name in ("capture",) if apart else ("subject", "file"):
+        place = events.schema.get_field_index(name)
+        renamed = [None if value is None else f"{value}#{number}" for value in events.column(name).to_pylist()]
+        events = events.set_column(place, events.schema.field(name), pa.array(renamed, pa.string()))
+    return events
+
+
+if __name__ == "__main__":
+    main()
