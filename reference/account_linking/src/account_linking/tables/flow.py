@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from account_linking.tables import bronze, classify
-from account_linking.tables.layout import BRONZE, KEY, QUARANTINE, SILVER
+from account_linking.tables.layout import BRONZE, OWNED, QUARANTINE, SILVER
 from account_linking.tables.merge import merge
 from account_linking.tables.translate import RULE_VERSION, accounts, newest, translate
+from account_linking.tables.users import users
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -52,17 +53,17 @@ class Flow:
 
     def settle(self, rows: DataFrame) -> None:
         """Bring bronze rows into all tables behind bronze."""
+        whose = users(rows)
         translated = translate(rows).persist()
         try:
             self._quarantine(translated)
             good = translated.where("size(errors) = 0").select(*SILVER)
             newer = "s.revision > t.revision"
-            merge(newest(good, KEY), self.layout, table="silver", key=KEY, changed=newer)
-            merge(accounts(rows), self.layout, table="accounts", key=KEY[:2], changed=newer)
+            merge(newest(good, OWNED), self.layout, table="silver", key=OWNED, changed=newer, users=whose)
+            merge(accounts(rows), self.layout, table="accounts", key=OWNED[:3], changed=newer, users=whose)
         finally:
             translated.unpersist()
-        users = rows.where("user_ref is not null").select("user_ref").distinct()
-        classify.refresh(rows.sparkSession, self.layout, users)
+        classify.refresh(rows.sparkSession, self.layout, whose)
 
     def _quarantine(self, translated: DataFrame) -> None:
         bad = translated.where("size(errors) > 0").selectExpr(
@@ -99,6 +100,4 @@ def replay(spark: SparkSession, layout: Layout) -> int:
 
 def reclassify(spark: SparkSession, layout: Layout) -> None:
     """Classify everybody's transactions by today's maps, rules and overrides."""
-    classify.refresh(
-        spark, layout, spark.read.format("delta").load(layout.path("silver")).select("user_ref").distinct()
-    )
+    classify.refresh(spark, layout, users(spark.read.format("delta").load(layout.path("silver"))))

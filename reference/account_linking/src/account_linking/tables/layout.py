@@ -9,7 +9,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 KEY: Final = ("provider", "provider_account_id", "provider_transaction_id")
-"""What makes a transaction one. An id alone is not unique with every provider."""
+"""What makes a user's transaction one. An id alone is not unique with every provider."""
+
+OWNED: Final = ("user_ref", *KEY)
+"""What makes a row of silver and of `classified` one. Two users of one account have a row each, so that a batch reads
+and writes what is its users' own, and no user's fetch changes what another sees."""
 
 CONTENT: Final = {
     "status": "string",
@@ -139,6 +143,9 @@ TABLES: Final = {
 PROPERTIES: Final = {"classified": {"delta.enableChangeDataFeed": "true"}}
 """The topic of changes is written from what changed here."""
 
+CLUSTERED: Final = ("silver", "accounts", "classified", "monthly", "overrides", "rules")
+"""Tables that are read and merged by user: OPTIMIZE puts a user's rows side by side, and other files are skipped."""
+
 
 @dataclass(frozen=True, slots=True)
 class Layout:
@@ -162,4 +169,5 @@ class Layout:
         for table, columns in TABLES.items():
             told = ", ".join(f"`{name}` {kind}" for name, kind in columns.items())
             writer = spark.createDataFrame([], told).write.format("delta").options(**PROPERTIES.get(table, {}))
-            writer.mode("ignore").save(self.path(table))
+            clustered = writer.clusterBy("user_ref") if table in CLUSTERED else writer
+            clustered.mode("ignore").save(self.path(table))

@@ -4,18 +4,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from account_linking.tables.users import EVERYBODY
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import DataFrame
 
     from account_linking.tables.layout import Layout
+    from account_linking.tables.users import Users
 
 
 def merge(
-    rows: DataFrame, layout: Layout, *, table: str, key: Sequence[str], changed: str, gone: str = "false"
+    rows: DataFrame,
+    layout: Layout,
+    *,
+    table: str,
+    key: Sequence[str],
+    changed: str,
+    gone: str = "false",
+    users: Users = EVERYBODY,
 ) -> None:
-    """Insert new keys, update where `changed` holds, delete where `gone` does; `s` is the new row, `t` the old one."""
+    """Insert new keys, update where `changed` holds, delete where `gone` does; `s` is the new row, `t` the old one.
+
+    With `users` only files that can hold one of theirs are read: rows and key must then be of these users alone.
+    """
     spark = rows.sparkSession
     name = f"merge_{table}"
     rows.createOrReplaceTempView(name)
@@ -25,9 +38,9 @@ def merge(
     values = ", ".join(f"s.`{column}`" for column in columns)
     sets = ", ".join(f"t.`{column}` = s.`{column}`" for column in columns)
     spark.sql(
-        f"merge into {layout.sql(table)} t using {name} s on {same} "
+        f"merge into {layout.sql(table)} t using {name} s on {same} and ({users.condition('t.user_ref')}) "
         f"when matched and ({gone}) then delete "
         f"when matched and ({changed}) then update set {sets} "
-        f"when not matched and not ({gone}) then insert ({into}) values ({values})"
+        f"when not matched and not ({gone}) then insert ({into}) values ({values})",
     )
     spark.catalog.dropTempView(name)
