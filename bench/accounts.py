@@ -127,7 +127,9 @@ def by_spark(spark: SparkSession, folder: Path, out: Path) -> Mapping[str, int]:
     good = translate.translate(spark.read.parquet(str(folder))).where("size(errors) = 0").select(*SILVER)
     good.write.mode("overwrite").parquet(str(out / "silver"))
     empty = {
-        name: spark.createDataFrame([], ", ".join(f"{column} {kind}" for column, kind in columns.items()))
+        name: spark.sql(
+            f"select {', '.join(f'cast(null as {kind}) as {column}' for column, kind in columns.items())} limit 0"
+        )
         for name, columns in (("accounts", ACCOUNTS), ("overrides", OVERRIDES), ("rules", RULES))
     }
     classified = classify.of(silver=spark.read.parquet(str(out / "silver")), **empty)

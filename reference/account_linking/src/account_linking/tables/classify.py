@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from account_linking.tables import maps
-from account_linking.tables.layout import CLASSIFIED, CONTENT, KEY, MONTHLY, OWNED
+from account_linking.tables.layout import CLASSIFIED, CONTENT, KEY, MONTHLY
 from account_linking.tables.merge import merge
-from account_linking.tables.users import sized
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -27,6 +26,9 @@ NAMESPACE = "a5b2c1d0-6f1e-5d3a-9c47-1f0f6b7e2a91"
 
 TRANSFER_LIKE = "('transfer_internal', 'transfer_external', 'savings', 'investment', 'debt_payment', 'uncategorized')"
 """Classes of the provider's that leave a transaction free to be a leg. A purchase of 50 is none, though 50 came in."""
+
+MOST_BROADCAST = 200_000
+"""Legs of transfers that every core gets whole: some 100 bytes each, 20 MB."""
 
 SOURCES = ("user_rule", "override", "account", "transfer", "provider", "mcc", "words")
 
@@ -45,17 +47,22 @@ def of(*, silver: DataFrame, accounts: DataFrame, overrides: DataFrame, rules: D
     spark = silver.sparkSession
     silver.createOrReplaceTempView("classify_silver")
     for name, frame in (("accounts", accounts), ("overrides", overrides), ("rules", rules)):
-        sized(frame).createOrReplaceTempView(f"classify_{name}")
+        frame.createOrReplaceTempView(f"classify_{name}")
     # Spark copies a plan to each place that reads it: what several places read is computed once and cut off.
     spark.sql(_free()).localCheckpoint().createOrReplaceTempView("classify_free")
-    sized(spark.sql(SIDES).localCheckpoint()).createOrReplaceTempView("classify_sides")
+    _sized(spark.sql(SIDES).localCheckpoint()).createOrReplaceTempView("classify_sides")
     spark.sql(_mapped()).createOrReplaceTempView("classify_mapped")
     return spark.sql(_chosen()).selectExpr(*_with_ids()).select(*CLASSIFIED)
 
 
+def _sized(sides: DataFrame) -> DataFrame:
+    """Say that few legs are few: Spark cannot know, and would sort all columns of all transactions to join them."""
+    return sides.hint("broadcast") if sides.count() <= MOST_BROADCAST else sides
+
+
 OF_ACCOUNT = """
-left join (select user_ref, provider, provider_account_id, any_value(kind) as account_kind from classify_accounts
-           group by user_ref, provider, provider_account_id) a using (user_ref, provider, provider_account_id)
+left join (select provider, provider_account_id, kind as account_kind from classify_accounts) a
+  using (provider, provider_account_id)
 """
 
 KNOWN = f"""
@@ -104,27 +111,24 @@ where not is_deleted and amount <> 0 and status in ('POSTED', 'PENDING')
 
 SIDES = f"""
 with pairs as (
-  select o.user_ref, o.id as out_id, i.id as in_id, i.account_kind as into_kind, abs(datediff(i.day, o.day)) as apart
+  select o.id as out_id, i.id as in_id, i.account_kind as into_kind, abs(datediff(i.day, o.day)) as apart
   from classify_free o join classify_free i
     on o.user_ref = i.user_ref and o.money = i.money and o.amount = -i.amount and o.amount < 0
    and (o.provider <> i.provider or o.provider_account_id <> i.provider_account_id)
    and abs(datediff(i.day, o.day)) <= {TRANSFER_DAYS}),
 ranked as (
-  select *, row_number() over (partition by user_ref, out_id order by apart, in_id) = 1
-        and row_number() over (partition by user_ref, in_id order by apart, out_id) = 1 as met from pairs),
+  select *, row_number() over (partition by out_id order by apart, in_id) = 1
+        and row_number() over (partition by in_id order by apart, out_id) = 1 as met from pairs),
 rest as (
-  select *, not max(met) over (partition by user_ref, out_id) and not max(met) over (partition by user_ref, in_id)
-    as left_over from ranked),
+  select *, not max(met) over (partition by out_id) and not max(met) over (partition by in_id) as left_over
+  from ranked),
 second as (
-  select *, row_number() over (partition by user_ref, out_id, left_over order by apart, in_id) = 1
-        and row_number() over (partition by user_ref, in_id, left_over order by apart, out_id) = 1 as met_then
-  from rest),
+  select *, row_number() over (partition by out_id, left_over order by apart, in_id) = 1
+        and row_number() over (partition by in_id, left_over order by apart, out_id) = 1 as met_then from rest),
 sides as (
-  select user_ref, into_kind,
-         explode(array(struct(out_id as id, in_id as of), struct(in_id as id, out_id as of))) as side
+  select into_kind, explode(array(struct(out_id as id, in_id as of), struct(in_id as id, out_id as of))) as side
   from second where met or (left_over and met_then))
-select user_ref, side.id, side.of as transfer_of,
-  case when into_kind in ('savings', 'investment') then into_kind
+select side.id, side.of as transfer_of, case when into_kind in ('savings', 'investment') then into_kind
   when into_kind = 'loan' then 'debt_payment' else 'transfer_internal' end as by_transfer from sides
 """
 """Both sides of each transfer. Of all that fit, the one nearest in time, then the first by id; two who are each other's
@@ -136,7 +140,7 @@ def _chosen() -> str:
     source = " ".join(f"when by_{source} is not null then '{source}'" for source in SOURCES)
     return f"""
 with joined as (
-  select m.*, s.by_transfer, s.transfer_of from classify_mapped m left join classify_sides s using (user_ref, id)),
+  select m.*, s.by_transfer, s.transfer_of from classify_mapped m left join classify_sides s using (id)),
 decided as (
   select *, coalesce({known}, 'uncategorized') as decided, case {source} else 'nobody' end as decided_by from joined)
 select *, if(is_deleted, null, if(decided = 'spending' and amount > 0, 'refund', decided)) as class,
@@ -171,7 +175,7 @@ def refresh(spark: SparkSession, layout: Layout, users: Users) -> None:
         classified(spark, layout, users).localCheckpoint(),
         layout,
         table="classified",
-        key=OWNED,
+        key=KEY,
         users=users,
         changed="t.content_sha256 <> s.content_sha256 or t.revision <> s.revision",
     )

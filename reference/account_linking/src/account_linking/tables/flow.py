@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from account_linking.tables import bronze, classify
-from account_linking.tables.layout import BRONZE, OWNED, QUARANTINE, SILVER
+from account_linking.tables.layout import BRONZE, KEY, QUARANTINE, SILVER
 from account_linking.tables.merge import merge
 from account_linking.tables.translate import RULE_VERSION, accounts, newest, translate
-from account_linking.tables.users import users
+from account_linking.tables.users import EVERYBODY, users
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -53,14 +53,15 @@ class Flow:
 
     def settle(self, rows: DataFrame) -> None:
         """Bring bronze rows into all tables behind bronze."""
-        whose = users(rows)
         translated = translate(rows).persist()
         try:
             self._quarantine(translated)
             good = translated.where("size(errors) = 0").select(*SILVER)
+            whose = users(rows, good, self.layout)
             newer = "s.revision > t.revision"
-            merge(newest(good, OWNED), self.layout, table="silver", key=OWNED, changed=newer, users=whose)
-            merge(accounts(rows), self.layout, table="accounts", key=OWNED[:3], changed=newer, users=whose)
+            merge(newest(good, KEY), self.layout, table="silver", key=KEY, changed=newer, users=whose)
+            if not rows.where("entity = 'accounts'").isEmpty():  # as with the quarantine
+                merge(accounts(rows), self.layout, table="accounts", key=KEY[:2], changed=newer)
         finally:
             translated.unpersist()
         classify.refresh(rows.sparkSession, self.layout, whose)
@@ -100,4 +101,4 @@ def replay(spark: SparkSession, layout: Layout) -> int:
 
 def reclassify(spark: SparkSession, layout: Layout) -> None:
     """Classify everybody's transactions by today's maps, rules and overrides."""
-    classify.refresh(spark, layout, users(spark.read.format("delta").load(layout.path("silver"))))
+    classify.refresh(spark, layout, EVERYBODY)

@@ -7,7 +7,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from account_linking.providers import every_provider
-from account_linking.tables.layout import ACCOUNTS, CONTENT, LINEAGE, OWNED, QUARANTINE, SILVER
+from account_linking.tables.layout import ACCOUNTS, CONTENT, KEY, LINEAGE, QUARANTINE, SILVER
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -156,9 +156,7 @@ def accounts(bronze: DataFrame) -> DataFrame:
             parsed.selectExpr(*(f"cast({columns[name]} as {kind}) as `{name}`" for name, kind in ACCOUNTS.items()))
         )
     rows = reduce(lambda one, other: one.unionByName(other), parts)
-    return newest(
-        rows.where("provider_account_id is not null and revision is not null and user_ref is not null"), OWNED[:3]
-    )
+    return newest(rows.where("provider_account_id is not null and revision is not null"), KEY[:2])
 
 
 def newest(rows: DataFrame, key: tuple[str, ...]) -> DataFrame:
