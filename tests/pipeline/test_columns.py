@@ -21,7 +21,7 @@ from leadsman.pipeline.lines import FileReading
 from leadsman.pipeline.record import Listener
 from leadsman.pipeline.silences import activity_of
 from leadsman.telemetry.format import Format
-from leadsman.telemetry.formats import documents, tails, windows
+from leadsman.telemetry.formats import documents, json_columns, jsonlines, tails, windows
 from leadsman.telemetry.recognise import recognise
 
 if TYPE_CHECKING:
@@ -95,6 +95,7 @@ def cut(data: bytes, size: int, blocks: int) -> Iterator[Block]:
 def assert_same(data: bytes, block_bytes: int, *, window: int = documents.WINDOW, blocks: int = 1 << 30) -> None:
     with ExitStack() as changed:
         changed.enter_context(patch.object(tails, "BLOCK_BYTES", block_bytes))
+        changed.enter_context(patch.object(json_columns, "BLOCK_BYTES", block_bytes))
         changed.enter_context(patch.object(windows, "BATCH_BYTES", block_bytes))
         changed.enter_context(patch.object(documents, "WINDOW", window))
         singly = rows(data, at_once=False, block_bytes=block_bytes, blocks=blocks)
@@ -204,6 +205,98 @@ def tail_lines(draw: st.DrawFn) -> bytes:
     end = draw(st.sampled_from(("\n", "\r\n")))
     data = (end.join(lines) + draw(st.sampled_from(("", end)))).encode("utf-8", "surrogatepass")
     return draw(st.sampled_from((data, data, data.replace(b"long", b"l\xffng"), b"\xef\xbb\xbf" + data, b"\n" + data)))
+
+
+PODS = ("orders-7d9f8b6c5d-x2x4z", "orders-7d9f8b6c5d-q8w9e", "", '\u00e9 \\ "x"', "info")
+
+
+def loki(text: str, at: datetime, pod: str, level: str) -> dict[str, object]:
+    labels = {"pod": pod, "container": level} if level else {"pod": pod}
+    return {"labels": labels, "line": text, "timestamp": at.isoformat(timespec="milliseconds")}
+
+
+def elasticsearch(text: str, at: datetime, pod: str, level: str) -> dict[str, object]:
+    time = at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    source = {"@timestamp": time, "message": text, "kubernetes": {"pod": {"name": pod}}, "level": level}
+    return {"_index": "logs-2026", "_id": f"{at.microsecond}", "_score": 1.5, "_source": source}
+
+
+def journald(text: str, at: datetime, pod: str, level: str) -> dict[str, object]:
+    micros = int(at.timestamp() * 1000) * 1000
+    return {"__REALTIME_TIMESTAMP": f"{micros}", "_SYSTEMD_UNIT": pod, "MESSAGE": text, "PRIORITY": level}
+
+
+def filebeat(text: str, at: datetime, pod: str, level: str) -> dict[str, object]:
+    time = at.replace(tzinfo=None).isoformat(sep=" ", timespec="microseconds")
+    return {"ts": time, "container_id": pod, "log.level": level, "log": text, "n": [at.microsecond, None, True]}
+
+
+def in_milliseconds(text: str, at: datetime, pod: str, level: str) -> dict[str, object]:
+    message = {"msg": text, "level": level} if level else {"msg": text}
+    return {**message, "timestamp": int(at.timestamp() * 1000), "logStream": pod}
+
+
+FORMS = (loki, elasticsearch, journald, filebeat, in_milliseconds)
+
+
+def odd_json(line: str, other: str) -> st.SearchStrategy[str]:
+    return st.sampled_from(
+        (
+            "", " ", "{}", "[]", "null", "plain ERROR 2026-11-17T00:35:38.395Z", line[:-1], line + " ", " " + line,
+            "\ufeff" + line, line.replace("{", "{ ", 1), line + "x", line.replace(":", " :", 1),
+            line.replace("e", "\\u0065"),
+            line.replace("e", "\\ud83d"), line.replace("a", "\\q"), line.replace(" ", "\t"), line.replace("0", "x"),
+            line.replace(":00", ":61"), line.replace("}", ', "level": "warn"}', 1),
+            line.replace("}", ', "exception": "E: x"}'),
+            line.replace("}", ', "message": null}'), line.replace("pod", "app"), other, "\x00\x00" + line,
+            line.replace("/", "\\/"), line[:-1] + ', "message": [69, 82, 82, 79, 82]}', line.replace('"', "'"),
+            "2026-11-16 01:02:03,4 ERROR " + line, line.replace("20", "19", 1), line.replace("2026-11", "2026-13"),
+        )
+    )  # fmt: skip
+
+
+@st.composite
+def json_lines(draw: st.DrawFn) -> bytes:
+    """Return JSON lines as collectors write them, most of one shape, and what else stands in such files."""
+    form, other = draw(st.sampled_from(FORMS)), draw(st.sampled_from(FORMS))
+    layout: dict[str, Any] = draw(st.sampled_from(({}, {"separators": (",", ":")}, {"ensure_ascii": False})))
+    steps = draw(st.sampled_from((st.integers(0, 400_000), st.sampled_from((0, 1, 999, 1000)), st.integers(-9, 9))))
+    usual = draw(st.sampled_from((("info",), ("info", "WARN", "error"), ("",), ("", "info"))))
+    at, lines = START, list[str]()
+    for _ in range(draw(st.integers(2, 40))):
+        at += timedelta(milliseconds=draw(steps))
+        pod, level = draw(st.sampled_from(PODS[: draw(st.sampled_from((2, 2, 2, 5)))])), draw(st.sampled_from(usual))
+        text = draw(texts) + draw(st.sampled_from(("", "", "\n")))
+        line, another = (json.dumps(each(text, at, pod, level), **layout) for each in (form, other))
+        lines.append(draw(st.sampled_from((line, line, line, line, line, draw(odd_json(line, another))))))
+    end = draw(st.sampled_from(("\n", "\n", "\r\n")))
+    data = (end.join(lines) + draw(st.sampled_from(("", end)))).encode("utf-8", "surrogatepass")
+    return draw(st.sampled_from((data, data, data.replace(b"long", b"l\xffng"), b"\xef\xbb\xbf" + data, b"\n" + data)))
+
+
+@settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=json_lines(), block_bytes=st.sampled_from((200, 1000, 1 << 20)))
+def test_json_lines_are_read_by_columns_as_they_are_read_line_by_line(data, block_bytes):
+    if not isinstance(recognise(data, zone=UTC), Format):
+        return
+
+    assert_same(data, block_bytes)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_json_lines_of_the_usual_forms_are_read_by_columns_but_for_those_that_teach_their_shape(form):
+    made = [form(f"a {index} line", START + timedelta(seconds=index), PODS[index % 2], "info") for index in range(500)]
+    made[100] = {"odd": "line"}
+    data = "".join(json.dumps(each) + "\n" for each in made).encode()
+    read = recognise(data, zone=UTC)
+    assert isinstance(read, Format)
+    assert read.batches
+
+    with patch.object(jsonlines, "read", wraps=jsonlines.read) as read_singly:
+        count = sum(len(batch.at) for batch in read.batches([data]))
+
+    assert count == 500
+    assert read_singly.call_count == 1
 
 
 def odd_lines(text: str) -> st.SearchStrategy[str]:

@@ -18,6 +18,7 @@ import click
 from leadsman import __version__
 from leadsman.cli.settings import FILE, defaults, tables
 from leadsman.errors import LeadsmanError, UsageError
+from leadsman.resident.client import handed_over
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,6 +34,7 @@ COMMANDS = {
     "explain": "Explain one failure mode: symptoms, cause, proof, cure.",
     "modes": "List the failure modes that can be told apart.",
     "demo": "Reproduce, diagnose and cure one failure in a minute.",
+    "daemon": "Keep Spark running between commands, so that they start at once.",
     "config": "Show every setting, its value and where it came from.",
     "doctor": "Say what this machine can and cannot do.",
     "setup": "Fetch jars and prepare the fast start; later runs need no network.",
@@ -115,8 +117,10 @@ def group(ctx: click.Context, config_file: str | None) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command and end the process with its exit code."""
-    sys.exit(run(arguments))
+    """Run the command, here or in the user's daemon, and end the process with its exit code."""
+    words = sys.argv[1:] if arguments is None else arguments
+    code = handed_over(words)
+    sys.exit(run(words) if code is None else code)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -107,7 +107,10 @@ class Subject:
     def silences(self) -> list[Gap]:
         """Return the longest silences, in order of time. `floor_ms` is then the length below which none was kept."""
         spans = _joined([*self._spans, *([self._open] if self._open else [])], self.floor_ms)
-        longest = heapq.nlargest(self._kept, (_gap(before[1], after[0]) for before, after in pairwise(spans)))
+        gaps = [_gap(before[1], after[0]) for before, after in pairwise(spans)]
+        if len(gaps) < self._kept:
+            return gaps
+        longest = heapq.nlargest(self._kept, gaps)
         if len(longest) == self._kept:
             self.floor_ms = max(self.floor_ms, int(longest[-1].seconds * 1000))
         return sorted(longest, key=lambda gap: gap.at)

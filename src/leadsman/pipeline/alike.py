@@ -91,6 +91,10 @@ class Alike:
 
     def _told(self, index: int, kept: Lines) -> Iterator[Row | pa.RecordBatch]:
         """Tell lines at once; singly those that may hold a secret, or that are not what the scanner took them for."""
+        if len(kept.texts) < FEW:
+            for place in range(len(kept.texts)):
+                yield from self._singly(index, kept, place)
+            return
         source, signature, pattern = every_signature()[index]
         matches = [pattern.search(text) for text in kept.texts]
         singly = {place for place, match in enumerate(matches) if match is None} | set(suspects(kept.texts))

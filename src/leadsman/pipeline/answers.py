@@ -12,6 +12,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from leadsman.model import Matrix, Point
+from leadsman.pipeline.embedded import is_embedded
+from leadsman.pipeline.shapes import POINT
 from leadsman.pipeline.verdicts import Observation, cell, observation
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from leadsman.pipeline.shapes import Detection
 
 POINTS_KEPT = 4000
-"""Points that a page can draw and a reader can tell apart."""
+"""Points of a capture that a page can draw and a reader can tell apart."""
 
 
 ERROR_SHOWN = 300
@@ -64,6 +66,8 @@ def ask(events: DataFrame, question: Question) -> Answers:
     try:
         return _asked(events, question)
     except (PySparkException, Py4JError) as error:
+        if is_embedded(events.sparkSession):
+            raise  # Spark SQL is asked instead
         return _asked_singly(events, question, error)
 
 
@@ -101,14 +105,22 @@ def matrix_of(mode: Mode, answer: Answer) -> Matrix | None:
 
 def _answers(detections: Mapping[str, Detection], *, points: bool) -> Answers:
     answers: Answers = {}
-    for row in _collect({name: each.observations for name, each in detections.items()}):
+    rows = _collect({name: each.observations for name, each in detections.items()})
+    for row in sorted(rows, key=lambda row: (row["subject"], row["link"])):  # Spark hands them out in any order
         answers.setdefault((row["capture"], row["mode"]), silence()).observations.append(observation(row))
     _add_cells(answers, detections)
     if points and answers:
-        for row in _collect({name: each.points.limit(POINTS_KEPT) for name, each in detections.items()}):
+        for row in _collect({name: _thinned(each.points) for name, each in detections.items()}):
             if (row["capture"], row["mode"]) in answers:
                 answers[row["capture"], row["mode"]].points.append(_point(row))
     return answers
+
+
+def _thinned(points: DataFrame) -> DataFrame:
+    """Return of each capture the points that can be drawn, evenly over its time."""
+    place = "row_number() OVER (PARTITION BY capture ORDER BY at, subject, outcome, since, value) - 1 AS place"
+    numbered = points.selectExpr(*POINT, place, "count(*) OVER (PARTITION BY capture) AS many")
+    return numbered.where(f"place % ceil(many / {POINTS_KEPT}) = 0").select(*POINT)
 
 
 def _point(row: Any) -> Point:  # noqa: ANN401 - Spark's Row has no static type

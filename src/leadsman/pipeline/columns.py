@@ -7,7 +7,6 @@ found, and the edges of silences, become Python objects.
 from __future__ import annotations
 
 import heapq
-from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -35,6 +34,9 @@ if TYPE_CHECKING:
     Found = tuple[int, tuple[int, ...]]
 
 NOBODY = -1
+
+MOST_SIGNATURES = 1 << 20
+"""More than there are: by it a record and a signature are one number."""
 
 
 class Groups(NamedTuple):
@@ -192,7 +194,7 @@ class ColumnReading:
             ),
             strict=True,
         )
-        quote, file = batch.quote, self._file
+        quote, file = batch.quote_of, self._file
         for number, first, first_at, first_line, last, last_at, last_line in runs:
             begun = ended = Edge(first_at, first_line, quote(first)[:QUOTE_LENGTH], file)
             if last != first:
@@ -203,7 +205,7 @@ class ColumnReading:
         self, batch: Batch, subject: Numbers, groups: Groups, *, timed: Groups, before: dict[int, int | None]
     ) -> Iterator[Row]:
         """Yield the events of records that end here: each is told when its subject begins the next one."""
-        found = list(self._found(batch))
+        found = self._found(batch)
         if not found and not self._waiting:
             return
         begun = groups.those(batch.begins)
@@ -219,10 +221,12 @@ class ColumnReading:
         after = begun.next_after(records, numbers)
         apart = self._put_apart(batch, found, records, numbers=numbers, after=after)
         columns = (after, timed.last_until(records, numbers), numbers, batch.line[records])
-        rows = zip(found, apart, *(column.tolist() for column in columns), strict=True)
+        left = np.flatnonzero(~apart)
+        rows = zip(left.tolist(), *(column[left].tolist() for column in columns), strict=True)
         heard_out = self._listener.heard_out
-        for (record, signatures), is_apart, ends, dated, number, line in rows:
-            if is_apart or heard_out.issuperset(signatures):
+        for place, ends, dated, number, line in rows:
+            record, signatures = found[place]
+            if heard_out.issuperset(signatures):
                 continue
             while closing and closing[0][0] <= record:
                 yield from self._hear(heapq.heappop(closing)[1])
@@ -231,14 +235,14 @@ class ColumnReading:
                 self._waiting[number] = Head(at, self._head(batch, record), self._subjects[number].name), []
                 if ends != NOBODY:
                     heapq.heappush(closing, (ends, number))
-            hit = Hit(line, batch.text_of(record), batch.quote(record), 0, signatures)
+            hit = Hit(line, *batch.text_and_quote(record), 0, signatures)
             self._waiting[number][1].append(hit)
         while closing:
             yield from self._hear(heapq.heappop(closing)[1])
 
     def _put_apart(
         self, batch: Batch, found: list[Found], records: Numbers, *, numbers: Numbers, after: Numbers
-    ) -> list[bool]:
+    ) -> NDArray[np.bool_]:
         """Put by the records of which one signature tells all, and return which of those with hits they are.
 
         They begin and end in this batch, and no record that continues them has a hit.
@@ -249,37 +253,48 @@ class ColumnReading:
         alone = batch.begins[records] & (batch.at[records] != NO_TIME) & (after != NOBODY)
         alone &= (following == NOBODY) | (following >= after)
         alike = by_themselves()
-        apart = [False] * len(found)
-        for place in np.flatnonzero(alone).tolist():
+        alone &= np.fromiter((signatures in alike for _, signatures in found), np.bool_, len(found))
+        apart = np.zeros(len(found), np.bool_)
+        places = np.flatnonzero(alone)
+        there = records[places]
+        columns = (places, numbers[places], batch.at[there], batch.line[there])
+        for place, number, at, line in zip(*(column.tolist() for column in columns), strict=True):
             record, signatures = found[place]
-            if signatures not in alike:
-                continue
-            text, quote = batch.text_of(record), batch.quote(record)
+            text, quote = batch.text_and_quote(record)
             if max(len(text), len(quote)) <= QUOTE_LENGTH:
                 apart[place] = True
-                at, line = int(batch.at[record]), int(batch.line[record])
-                name = self._subjects[int(numbers[place])].name
-                self._alike.put(signatures[0], at, line, text=text, subject=name, quote=quote)
+                self._alike.put(signatures[0], at, line, text=text, subject=self._subjects[number].name, quote=quote)
         return apart
 
     def _hear(self, number: int) -> list[Row]:
         return self._listener.hear(*self._waiting.pop(number), self._file)
 
-    def _found(self, batch: Batch) -> Iterator[Found]:
-        """Yield each record with the signatures that were found on it, but for those that are told already."""
+    def _found(self, batch: Batch) -> list[Found]:
+        """Return each record with the signatures that were found on it, but for those that are told already."""
         heard_out = self._listener.heard_out
         found = [each for each in self._scan.block(batch.text, heard_out) if each[1] not in heard_out]
         if not found:
-            return
-        ends = np.fromiter(map(itemgetter(0), found), np.int64, len(found))
-        records = (np.searchsorted(batch.begin, ends - 1, side="right") - 1).tolist()
-        pairs = zip(records, map(itemgetter(1), found), strict=True)
-        for record, each in groupby(pairs, key=itemgetter(0)):
-            signatures = {index for _, index in each}
-            if not signatures.isdisjoint(self._scan.spanning):
-                signatures &= self._scan.record(batch.text[batch.begin[record] : batch.end[record]])
-            if signatures:
-                yield record, tuple(sorted(signatures))
+            return []
+        ends, which = np.array(found, np.int64).T
+        records = np.searchsorted(batch.begin, ends - 1, side="right") - 1
+        pairs = np.unique(records * MOST_SIGNATURES + which)
+        records, which = np.divmod(pairs, MOST_SIGNATURES)
+        first = np.flatnonzero(np.diff(records, prepend=NOBODY))
+        every = which.tolist()
+        spans = zip(records[first].tolist(), first.tolist(), [*first[1:].tolist(), len(every)], strict=True)
+        told = [(record, tuple(every[since:until])) for record, since, until in spans]
+        if not self._scan.spanning.isdisjoint(every):
+            return [
+                (record, each) for record, signatures in told if (each := self._by_itself(batch, record, signatures))
+            ]
+        return told
+
+    def _by_itself(self, batch: Batch, record: int, signatures: tuple[int, ...]) -> tuple[int, ...]:
+        """Return those of the signatures that match the record without the newline before it."""
+        if self._scan.spanning.isdisjoint(signatures):
+            return signatures
+        there = self._scan.record(batch.text[batch.begin[record] : batch.end[record]])
+        return tuple(index for index in signatures if index in there)
 
     def _head(self, batch: Batch, record: int) -> str:
         """Return the first line of the record that this one belongs to: its own where it begins one."""

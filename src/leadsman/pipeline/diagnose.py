@@ -7,29 +7,32 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from leadsman import vocabulary as names
 from leadsman.capture import read_manifest
 from leadsman.model import Verdict
+from leadsman.pipeline import embedded
 from leadsman.pipeline import events as table
 from leadsman.pipeline.answers import matrix_of, silence
 from leadsman.pipeline.changes.around import around, onset
 from leadsman.pipeline.conditions.find import conditions_of
 from leadsman.pipeline.elsewhere import events_elsewhere
+from leadsman.pipeline.embedded import is_embedded
 from leadsman.pipeline.folding import investigate, with_causes
 from leadsman.pipeline.held import KEPT_APART, held
 from leadsman.pipeline.lean import frame_of
 from leadsman.pipeline.listing import folded, last_time, listing, outside, told_of
 from leadsman.pipeline.parting import files_of, parted, parts_in, sources_of
 from leadsman.pipeline.streams import balanced, is_elsewhere
+from leadsman.pipeline.tasks import MOST_EVENTS, diagnosed_here, diagnosed_there
 from leadsman.words import count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from datetime import tzinfo
 
-    import pyarrow as pa
     from pyspark.sql import DataFrame, Row, SparkSession
 
     from leadsman.catalogue import Mode
@@ -42,6 +45,9 @@ if TYPE_CHECKING:
 
 COPIES_NAMED = 5
 
+Read = tuple["DataFrame", set[str]]
+"""Events that were read once, and their names."""
+
 READER_NAMES = (names.FILE_READ, names.FILE_NOT_UNDERSTOOD, names.SUBJECT_ACTIVE, names.SUBJECT_QUIET, names.SETTING)
 
 
@@ -50,29 +56,89 @@ def diagnose(
 ) -> list[Diagnosis]:
     """Return one diagnosis a path and cluster, in the order given; a path that tells of one cluster at most has one.
 
-    `keep` is handed the event table before it is let go.
+    Captures are diagnosed in tasks (`tasks.py`); those that are too large for one, by Spark SQL. `keep` is handed the
+    event table before it is let go.
     """
-    read, present = _held(_chosen(events_of(spark, source), question), source)
-    events = read
+    read = None if source.is_here else _held(_chosen(events_of(spark, source), question), source)
     try:
-        files = files_of(read, source)
+        found = _in_tasks(spark, source, question, read=read)
+        if left := [path for path in source.found if path not in found]:
+            found |= _by_path(on_one_session(spark, _only(source, left), question, read=_of(read, left)))
+        if keep:
+            events = read[0] if read else _chosen(events_of(spark, source), question)
+            keep(_in_parts(events, parts_in(source, files_of(events, source))))
+    finally:
+        if read:
+            read[0].unpersist()
+    return [_scaled(each) for path in source.found for each in found.get(path, ())]
+
+
+def _in_tasks(
+    spark: SparkSession, source: Input, question: Question, *, read: Read | None
+) -> dict[str, list[Diagnosis]]:
+    if read is None:
+        assert source.events is not None
+        is_small = source.events.num_rows <= MOST_EVENTS
+        return diagnosed_here(spark, source, question, _cores(spark)) if is_small else {}
+    counts = {row["capture"]: row["count"] for row in read[0].groupBy("capture").count().collect()}
+    small = {capture: count for capture, count in counts.items() if count <= MOST_EVENTS}
+    return diagnosed_there(read[0], source, question, small) if small else {}
+
+
+def _are_apart(parts: Sequence[Part]) -> bool:
+    return any(part.name != part.path for part in parts)
+
+
+def _in_parts(events: DataFrame, parts: Sequence[Part]) -> DataFrame:
+    return parted(events, parts) if _are_apart(parts) else events
+
+
+def _only(source: Input, paths: Collection[str]) -> Input:
+    """Return the input without all other paths."""
+    if len(paths) == len(source.found):
+        return source
+    events = source.events
+    if events is not None:
+        wanted = set(paths)
+        events = events.filter(pa.array([path in wanted for path in events.column("capture").to_pylist()]))
+    return replace(source, found={path: source.found[path] for path in paths}, events=events)
+
+
+def _of(read: Read | None, paths: Collection[str]) -> Read | None:
+    return read and (read[0].where(F.col("capture").isin(*paths)), read[1])
+
+
+def _by_path(diagnoses: Iterable[Diagnosis]) -> dict[str, list[Diagnosis]]:
+    found: dict[str, list[Diagnosis]] = {}
+    for each in diagnoses:
+        found.setdefault(each.path, []).append(each)
+    return found
+
+
+def on_one_session(
+    spark: SparkSession, source: Input, question: Question, *, read: Read | None = None
+) -> list[Diagnosis]:
+    """Return the diagnoses of all captures by the queries of one session, Spark's own or one embedded in a task."""
+    events, present = read or _held(_chosen(events_of(spark, source), question), source)
+    whole = events
+    try:
+        files = files_of(events, source)
         parts = parts_in(source, files)
-        if any(part.name != part.path for part in parts):
-            events, _ = _held(parted(read, parts), source)
+        if _are_apart(parts):
+            events, _ = _held(parted(events, parts), source)
         asked = _with_signs(question, present)
         judged = investigate(events, asked, sources_of(files, parts, question), [part.name for part in parts])
         told = told_of(with_causes(events, judged.claims()))
         ends = {part.name: last_time(told.get(part.name, [])) for part in parts}
         conditions = conditions_of(events, present, ends=ends, many=_are_many(source))
-        if keep:
-            keep(events)
         findings = {
             part.name: list(_findings(events, part.name, question.modes, told=told.get(part.name, []), judged=judged))
             for part in parts
         }
     finally:
         events.unpersist()
-        read.unpersist()
+        if read is None:
+            whole.unpersist()
     return [
         _diagnosis(
             part,
@@ -88,6 +154,9 @@ def diagnose(
 
 def events_of(spark: SparkSession, source: Input) -> DataFrame:
     """Return the event table: the events that are here, and what tasks read where the bytes are."""
+    if is_embedded(spark):
+        assert source.events is not None
+        return embedded.held(source.events)
     parts = [events_elsewhere(spark, path, source.zone) for path in source.found if is_elsewhere(path)]
     if source.events is not None and (source.streams or not parts):
         parts.append(frame_of(spark, source.events))
@@ -97,14 +166,15 @@ def events_of(spark: SparkSession, source: Input) -> DataFrame:
     return events.coalesce(1) if source.events is not None and source.events.num_rows <= KEPT_APART else events
 
 
-def _held(events: DataFrame, source: Input) -> tuple[DataFrame, set[str]]:
+def _held(events: DataFrame, source: Input) -> Read:
     """Return the events read once, and their names. SQL over a persisted frame would read the files query by query.
 
     A small file can hold very many events: 192,000 samples of metrics are 5 MB.
     """
-    if _are_many(source) or source.events is None:
-        return held(events)
-    return events.persist(), set(map(str, source.events.column("name").unique().to_pylist()))
+    if source.events is not None and (is_embedded(events.sparkSession) or not _are_many(source)):
+        names_held = set(map(str, source.events.column("name").unique().to_pylist()))
+        return events if is_embedded(events.sparkSession) else events.persist(), names_held
+    return held(events)
 
 
 def _are_many(source: Input) -> bool:
@@ -198,7 +268,6 @@ def _diagnosis(
         notes=(
             *filter(None, [part.note]),
             *outside(told, question),
-            *_scale(part.path),
             *_copies(part, found),
             *listed.notes,
         ),
@@ -221,7 +290,9 @@ def _rank(finding: Finding) -> tuple[int, bool]:
     return list(Verdict).index(finding.verdict), not finding.chain
 
 
-def _scale(path: str) -> list[str]:
-    """Return what a capture's manifest says about short values that stand for long ones."""
-    manifest = read_manifest(Path(path)) if Path(path).is_dir() else None
-    return [f"Recorded by the lab: {name}: {says}." for name, says in manifest.stands_for.items()] if manifest else []
+def _scaled(diagnosis: Diagnosis) -> Diagnosis:
+    """Add what a capture's manifest says about short values for long ones: it lies where the command runs."""
+    place = Path(diagnosis.path)
+    manifest = read_manifest(place) if place.is_dir() else None
+    says = (f"Recorded by the lab: {name}: {says}." for name, says in manifest.stands_for.items()) if manifest else ()
+    return replace(diagnosis, notes=(*says, *diagnosis.notes))

@@ -96,10 +96,10 @@ def one_a_failure(rows: Sequence[Row]) -> list[Row]:
     return kept
 
 
-def _place(row: Row) -> tuple[bool, int, int, float]:
-    name = row["name"]
+def _place(row: Row) -> tuple[bool, int, int, float, str, int]:
+    name, example = row["name"], row["example"]
     telling = TELLING.index(name) if name in TELLING else len(TELLING)
-    return name == names.ERROR, _harm(row), telling, row["count"]
+    return name == names.ERROR, _harm(row), telling, row["count"], example["file"], example["line"]
 
 
 def _is_same(kept: Row, row: Row) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from leadsman.model import EVERY_SUBJECT, Layer, Verdict
 from leadsman.pipeline.answers import Answer, Answers, ask, silence
-from leadsman.pipeline.events import texts
+from leadsman.pipeline.events import ARROW, texts
 from leadsman.pipeline.lean import frame_of
 from leadsman.pipeline.shapes import EXPLAINS, table
 from leadsman.pipeline.verdicts import judge, present, unjudged
@@ -191,7 +191,7 @@ def with_causes(events: DataFrame, claims: Sequence[Claim]) -> DataFrame:
     rows = zip(*map(_texts, claims), strict=True)
     claimed = frame_of(events.sparkSession, texts(dict(zip(CLAIM, rows, strict=True))))
     claimed = claimed.selectExpr(*(f"{text} AS {name}" for name, text in CLAIM.items()))
-    marked = table({"events": events.where(f"name IN ('{named}')"), "claims": claimed}, STEPS)
+    marked = table({"events": events.where(f"name IN ('{named}')"), "claims": claimed}, STEPS).drop("fitting")
     others = events.where(f"name NOT IN ('{named}')").selectExpr("*", "CAST(NULL AS STRING) AS explained_by")
     return others.unionByName(marked)
 
@@ -208,12 +208,14 @@ FITS = (
 )
 STEPS = {
     "held": f"SELECT capture, who AS subject, {HELD} AS claim FROM claims",
-    "own": "SELECT capture, subject, collect_list(claim) AS own FROM held WHERE subject IS NOT NULL GROUP BY ALL",
-    "of_all": "SELECT capture, collect_list(claim) AS of_all FROM held WHERE subject IS NULL GROUP BY ALL",
+    "own": "SELECT capture, subject, collect_list(claim) AS own FROM held WHERE subject IS NOT NULL"
+    " GROUP BY capture, subject",
+    "of_all": "SELECT capture, collect_list(claim) AS of_all FROM held WHERE subject IS NULL GROUP BY capture",
     "fitting": f"""
-        SELECT events.*, filter(concat(coalesce(own, array()), coalesce(of_all, array())), c -> {FITS}) AS fitting
+        SELECT {", ".join(ARROW.names)},
+            filter(concat(coalesce(own, array()), coalesce(of_all, array())), c -> {FITS}) AS fitting
         FROM events LEFT JOIN own USING (capture, subject) LEFT JOIN of_all USING (capture)
     """,
-    "marked": "SELECT * EXCEPT (fitting), get(array_sort(fitting), 0).mode AS explained_by FROM fitting",
+    "marked": "SELECT *, get(array_sort(fitting), 0).mode AS explained_by FROM fitting",
 }
 """An event without a time happened all the same; of several claims the one of lowest rank counts."""

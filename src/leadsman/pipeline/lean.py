@@ -30,5 +30,9 @@ def without_pandas() -> Iterator[None]:
 
 def frame_of(spark: SparkSession, table: pa.Table) -> DataFrame:
     """Return a table of this process as a frame. Plain rows would take Python workers, and theirs a second to start."""
+    if not table.num_rows:  # Spark Connect takes no empty table without one
+        from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415
+
+        return spark.createDataFrame(table, schema=from_arrow_schema(table.schema))
     with without_pandas():
         return spark.createDataFrame(table)

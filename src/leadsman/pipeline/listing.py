@@ -94,9 +94,14 @@ def told_of(events: DataFrame) -> dict[str, list[Row]]:
     `events` say in `explained_by` which mode's finding accounts for them.
     """
     told: dict[str, list[Row]] = {}
-    for row in table({"events": events}, STEPS).collect():
+    for row in sorted(table({"events": events}, STEPS).collect(), key=_place):
         told.setdefault(row["capture"], []).append(row)
     return told
+
+
+def _place(row: Row) -> tuple[str, str, str]:
+    """Return a place that does not depend on the order in which Spark hands out rows."""
+    return row["name"], row["group"] or "", row["explained_by"] or ""
 
 
 def listing(

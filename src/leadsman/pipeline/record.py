@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from leadsman.pipeline.events import Row
 from leadsman.redaction import mask
-from leadsman.telemetry.line import LONGEST, error_kind, normalised, parts
+from leadsman.telemetry.line import LONGEST, LONGEST_MESSAGE, error_kind, normalised, parts
 from leadsman.telemetry.source import every_signature, is_of_cluster
 from leadsman.vocabulary import ERROR, LIFE, SETTING, SHOWS, STATE
 
@@ -31,6 +32,14 @@ NO_REASON = frozenset({SETTING, *LIFE, *STATE})
 
 DIGITS = str.maketrans("123456789", "0" * 9)
 """Two lines that differ in digits only are one message."""
+
+REQUEST = re.compile(r"(?<![\w.$-])(?=[\d-]*[a-f])[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}(?![\w.$-])", re.ASCII)
+ANY_REQUEST = "a0000000-0000-0000-0000-000000000000"
+"""So are two that differ in a request's id. One of digits alone might be taken for a date, and stays."""
+
+LAMBDA = re.compile(r"(?<=\])(?=[a-f]*\d)(?=\d*[a-f])[\da-f]{32}(?![\w.$-])", re.ASCII)
+ANY_LAMBDA = "a0000000000000000000000000000000"
+"""Or in the worker that `aws logs tail` writes before them: `2026/11/17/[$LATEST]9ff9...`."""
 
 MESSAGES_KEPT = 2000
 """Lines whose kind and message are remembered: taking a line apart costs more than reading it did."""
@@ -182,7 +191,7 @@ class Listener:
     def _message(self, lines: Sequence[str]) -> tuple[str, str]:
         """Return kind and normalised message, in which no digit is left; a kind can be called Error404Exception."""
         text = lines[0]
-        blank = "\n".join(lines[:LINES_TOLD_BY]).translate(DIGITS)
+        blank = _blank(lines[:LINES_TOLD_BY])
         key = self.messages.get(blank)
         if key is None:
             key = error_kind(lines), normalised(text)
@@ -191,6 +200,14 @@ class Listener:
                     self.messages.clear()
                 self.messages[blank] = key
         return key
+
+
+def _blank(lines: Sequence[str]) -> str:
+    """Return lines without what tells no two messages apart. Of longer ones an id may be cut in half."""
+    blank = "\n".join(lines)
+    if "-" in blank and all(len(line) <= LONGEST_MESSAGE for line in lines):
+        blank = LAMBDA.sub(ANY_LAMBDA, REQUEST.sub(ANY_REQUEST, blank))
+    return blank.translate(DIGITS)
 
 
 def _explained(rows: Sequence[Row], unknown: Sequence[Hit]) -> bool:

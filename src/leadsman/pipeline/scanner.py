@@ -7,7 +7,7 @@ import hashlib
 import os
 import platform
 import re
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import cache
 from typing import Any
 
@@ -45,11 +45,13 @@ class Scanner:
         self._every = every
         self._sparse = sparse
 
-    def block(self, text: bytes, heard_out: Container[int]) -> list[tuple[int, int]]:
+    def block(self, text: bytes, heard_out: Collection[int]) -> list[tuple[int, int]]:
         """Return what is found, of the signatures in `heard_out` once at most.
 
         Most lines of a log of invocations are such, and each callback costs as much as scanning 300 bytes.
         """
+        if not heard_out:  # the first lines of a stream: there is news among them
+            return self._every(text)
         found = self._sparse(text)
         if any(index in self._once and index not in heard_out for _, index in found):
             return self._every(text)

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 from leadsman.errors import SparkError
 from leadsman.pipeline.lean import without_pandas
+from leadsman.resident import server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -81,6 +82,8 @@ def session(wanted: Wanted = Wanted()) -> Iterator[SparkSession]:
     """Yield a session; end what was started for it. Raises SparkError where none can be had."""
     logging.getLogger("SQLQueryContextLogger").disabled = True  # PySpark prints each error as JSON before raising it
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # otherwise workers take `python3` from PATH
+    if server.IS_DAEMON and (wanted.remote or wanted.master or wanted.conf or wanted.delta):
+        raise server.NotHere
     if wanted.remote:
         yield from _remote(wanted)
     elif active := _active():

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
+from leadsman.pipeline import embedded
+from leadsman.pipeline.embedded import is_embedded
 from leadsman.pipeline.lean import frame_of
 
 if TYPE_CHECKING:
@@ -98,7 +100,7 @@ def settled(frame: DataFrame) -> DataFrame:
 
     Detecting idle_disconnect in a small capture took 25 s of processor time on persisted frames, on settled ones 6.
     """
-    return frame.localCheckpoint()
+    return embedded.settled(frame) if is_embedded(frame.sparkSession) else frame.localCheckpoint()
 
 
 def settle(found: dict[str, DataFrame], steps: Mapping[str, str]) -> None:
@@ -118,12 +120,22 @@ def _literal(query: str) -> str:
 
 def quoted(*texts: str) -> str:
     """Return texts as SQL literals, for `IN (...)`."""
-    return ", ".join("'" + text.replace("'", "''") + "'" for text in texts)
+    return ", ".join("'" + text.replace("'", "\\'") + "'" for text in texts)
 
 
 def columns(*expressions: str) -> list[Column]:
     """Return SQL expressions as columns, for `agg`, which takes no text."""
     return [F.expr(expression) for expression in expressions]
+
+
+def listed_over(expression: str, window: str) -> str:
+    """Return the expression for the values of a window that are not null; the embedded engine lists nulls as well."""
+    return f"coalesce(filter(collect_list({expression}) OVER ({window}), one -> one IS NOT NULL), array())"
+
+
+def nullable(expression: str) -> str:
+    """Return an expression as one that may be null. Rows of one array must agree in this (`embedded.py`)."""
+    return f"IF(capture IS NULL, NULL, {expression})"
 
 
 def first_lines(column: str, kept: int = EVIDENCE_KEPT) -> str:

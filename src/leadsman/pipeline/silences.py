@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from leadsman.pipeline.activity import Subject
     from leadsman.pipeline.gaps import Gap
 
+FEW = 100
+"""Silences of a stream below which columns cost more than rows, which are put together with those of other streams."""
+
 MANY = 10_000
 """Silences that are handed out together: 5 MB or so."""
 
@@ -39,8 +42,21 @@ def activity_of(subjects: Iterable[Subject], *, capture: str, file: str) -> Iter
         if len(kept) >= MANY:
             yield _quiet(capture, names, kept)
             names, kept = [], []
-    if kept:
+    if len(kept) >= FEW:
         yield _quiet(capture, names, kept)
+    else:
+        yield from (_row(capture, name, gap) for name, gap in zip(names, kept, strict=True))
+
+
+def _row(capture: str, name: str, gap: Gap) -> Row:
+    """Return the same event as `_quiet`. Secrets are masked where rows become a batch."""
+    labels = {
+        "since": iso(gap.at - round(gap.seconds * 1000)),
+        "before_line": str(gap.before_line),
+        "before_text": gap.before_text,
+        "before_file": gap.before_file,
+    }
+    return Row(capture, gap.at, name, None, SUBJECT_QUIET, gap.file, gap.line, gap.text, gap.seconds, labels)
 
 
 def _quiet(capture: str, names: list[str], gaps: list[Gap]) -> pa.RecordBatch:

@@ -47,7 +47,8 @@ class Batch:
 
     `at` is NO_TIME where there is none; `begins` is False for records that continue an earlier one of their writer: its
     first line is their head. The texts stand in `text`, parted by one newline each: record `i` from `begin[i]` to
-    `end[i]`. `quote` returns that of a record: few are asked for. `heads` are those that the reader knows.
+    `end[i]`. `quote` returns that of a record, if not its text: few are asked for. `heads` are those that the reader
+    knows.
     """
 
     writers: Writers
@@ -58,12 +59,21 @@ class Batch:
     text: bytes
     begin: NDArray[np.int64]
     end: NDArray[np.int64]
-    quote: Callable[[int], str]
+    quote: Callable[[int], str] | None = None
     heads: Mapping[int, str] = field(default_factory=dict)
 
     def text_of(self, record: int) -> str:
         """Return the text of a record."""
         return self.text[self.begin[record] : self.end[record]].decode("utf-8", "replace")
+
+    def quote_of(self, record: int) -> str:
+        """Return the quote of a record."""
+        return self.text_of(record) if self.quote is None else self.quote(record)
+
+    def text_and_quote(self, record: int) -> tuple[str, str]:
+        """Return both."""
+        text = self.text_of(record)
+        return text, text if self.quote is None else self.quote(record)
 
     def first_line(self, record: int) -> str:
         """Return the first line of a record's text."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from leadsman.telemetry.formats.streams import numbered_lines
@@ -91,14 +92,21 @@ def fact(name: str, line: int, text: str, value: float | None = None, /, **label
 
 
 def first_lines(head: bytes, count: int = LINES_TO_TELL_BY) -> list[bytes]:
-    """Return the lines by which an output is told, without their ends; the last may be cut."""
-    return [line.removesuffix(b"\r") for line in head.split(b"\n", count)[:count]]
+    """Return the lines by which an output is told, so many at most, without their ends; the last may be cut."""
+    return list(_first_lines(head)[:count])
+
+
+@lru_cache(1)
+def _first_lines(head: bytes) -> tuple[bytes, ...]:
+    """Remember those of one file: a dozen programs are asked whether it is theirs."""
+    lines = head.split(b"\n", LINES_TO_TELL_BY)[:LINES_TO_TELL_BY]
+    return tuple(line.removesuffix(b"\r") for line in lines)
 
 
 def told_by(pattern: str, *, lines: int = LINES_TO_TELL_BY) -> Callable[[bytes], bool]:
     """Return a `tells` for outputs of which one of the first lines begins so."""
-    begins = re.compile(pattern.encode())
-    return lambda head: any(begins.match(line) for line in first_lines(head, lines))
+    begins = re.compile(pattern.encode()).match
+    return lambda head: any(map(begins, first_lines(head, lines)))
 
 
 def decoded_lines(blocks: Iterable[bytes]) -> Iterator[tuple[int, str]]:

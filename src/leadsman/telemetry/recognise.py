@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Any
 from leadsman.sections import is_sectioned
 from leadsman.telemetry.batch import batched
 from leadsman.telemetry.format import Format, NotText, no_time
-from leadsman.telemetry.formats import columnar, documents, interleaved, jsonlines, jsons, lines, properties, tails
+from leadsman.telemetry.formats import (
+    columnar,
+    documents,
+    interleaved,
+    json_columns,
+    jsonlines,
+    jsons,
+    lines,
+    properties,
+    tails,
+)
 from leadsman.telemetry.formats.lines import Clock
 from leadsman.telemetry.source import source_of
 
@@ -20,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from leadsman.telemetry.format import Record
+    from leadsman.telemetry.formats.lines import Timing
     from leadsman.telemetry.formats.stamps import Stamp
 
 SAMPLE_LINES = 200
@@ -68,7 +79,7 @@ def _text(text: bytes, clock: Clock) -> Format:
         return Format(("JSON document",), no_time, zoned, records, batches)
     sample = _sample(text)
     timing = lines.learn(sample, clock)
-    prefix = interleaved.prefix_of(sample, timing.time_at)
+    prefix = interleaved.prefix_of(sample, timing.times)
     if prefix is not None and prefix.cut:
         sample = interleaved.behind_prefix(prefix, sample)
         timing = lines.learn(sample, clock)
@@ -79,10 +90,11 @@ def _text(text: bytes, clock: Clock) -> Format:
         at_start = lines.behind(prefix.pattern.pattern, timing.time_at) if prefix.cut else timing.time_at
         at_once = tails.reader(prefix, timing) if prefix.name == tails.PREFIX else None
         return Format(names, at_start, zoned, interleaved.reader(prefix, timing.time_at), at_once)
-    records = _json_records(sample, timing.time_at) or _cut_records(sample, timing.time_at)
+    records = _json_records(sample, timing) or _cut_records(sample, timing.time_at)
     if records is None and not timing.names and (owner := properties.owner_of(sample)):
         return Format(("properties",), no_time, zoned=True, records=properties.reader(owner))
-    return Format(names, timing.time_at, zoned, records)
+    at_once = json_columns.reader(records.path, timing) if isinstance(records, jsonlines.Reader) else None
+    return Format(names, timing.time_at, zoned, records, at_once if timing.knows_json else None)
 
 
 def _sample(text: bytes) -> list[bytes]:
@@ -96,15 +108,15 @@ def _sample(text: bytes) -> list[bytes]:
     return every[:half] + every[half :: max(1, (len(every) - half) // half)]
 
 
-def _json_records(sample: list[bytes], time_at: Stamp) -> Any:  # noqa: ANN401 - a reader, or None
+def _json_records(sample: list[bytes], timing: Timing) -> Any:  # noqa: ANN401 - a reader, or None
     found = [record for line in sample[:200] if (record := jsons.as_record(line))]
     if len(found) < HALF * sum(1 for line in sample[:200] if line.strip()) or not found:
         return None
     logs = [log for record in found if isinstance(log := record.get("log"), str) and "stream" in record]
     if logs and any(log[-1:] != "\n" for log in logs):
-        return jsonlines.docker_reader(time_at)
+        return jsonlines.docker_reader(timing.time_at)
     path = jsonlines.subject_path(found)
-    return jsonlines.reader(path, time_at) if path else None
+    return jsonlines.Reader(path, timing.time_at) if path else None
 
 
 CUT = re.compile(rb"[^ ]+ std(?:out|err) P ")

@@ -100,9 +100,11 @@ STEPS: Mapping[str, str] = {
         FROM ranked WHERE fails > 0 AND limit > 0 AND long_failed * (uses - long) >= (failed - long_failed) * long
     """,
     "best": """
-        SELECT capture, group, inline(array(max_by(struct(limit, long_failed, long, long_there, failed, uses,
-            after_any, shorter, limit_low, own_unharmed), fit)))
-        FROM parted GROUP BY capture, group
+        SELECT capture, group, inline(array(best)) FROM (
+            SELECT capture, group, max_by(struct(limit, long_failed, long, long_there, failed, uses, after_any,
+                shorter, limit_low, own_unharmed), fit) AS best
+            FROM parted GROUP BY capture, group
+        )
     """,
     "parts": """
         SELECT capture, group, limit, long_failed, long, long_there, failed, uses, after_any,

@@ -22,6 +22,7 @@ from leadsman.pipeline.shapes import (
     Detection,
     first_lines,
     map_of,
+    nullable,
     quoted,
     settle,
     silent,
@@ -93,11 +94,13 @@ SPANS = f"""
 """
 
 ENDS = """
-    SELECT DISTINCT capture, subject, inline(array(
-        struct(gap.at AS at, 'failed' AS ended),
-        struct(IF(timed_out AND gap.at < failed_at, failed_at, NULL) AS at, 'stalled' AS ended)
-    ))
-    FROM lost
+    SELECT DISTINCT capture, subject, at, ended FROM (
+        SELECT capture, subject, inline(array(
+            struct(gap.at AS at, 'failed' AS ended),
+            struct(IF(timed_out AND gap.at < failed_at, failed_at, NULL) AS at, 'stalled' AS ended)
+        ))
+        FROM lost
+    )
 """
 
 GAPS = f"""
@@ -180,11 +183,11 @@ def _links() -> Mapping[str, str]:
 
 COLUMNS = ", ".join(OBSERVATION)
 
-EDGES = """CASE WHEN gap IS NULL THEN array() ELSE array(
+EDGES = """IF(gap IS NULL, NULL, array(
             struct(gap.labels['before_file'] AS file, CAST(gap.labels['before_line'] AS BIGINT) AS line,
                 gap_since AS at, gap.labels['before_text'] AS text),
             struct(gap.file, gap.line, gap.at, gap.text)
-        ) END"""
+        ))"""
 """The lines before and after a quiet gap."""
 
 EACH = f"""
@@ -218,7 +221,7 @@ def _of_subjects() -> str:
         ("'failed'", "failed", "failed_at", "failed_until", "harmed_lines"),
     )
     rows = ", ".join(
-        f"struct({link} AS link, {state} AS state, {since} AS since, {until} AS until, "
+        f"struct({link} AS link, {nullable(state)} AS state, {since} AS since, {until} AS until, "
         f"{first_lines(lines)} AS evidence)"
         for link, state, since, until, lines in links
     )
@@ -237,7 +240,7 @@ def _of_captures() -> str:
         "rival.authentication": _told("denied > 0", "by_clients > 0 AND denied_ever = 0"),
         "rival.busy": _told("while_busy > 0", "after_gap > 0 AND no_contrast IS NULL AND disordered = 0"),
     }
-    rows = ", ".join(f"struct('{link}' AS link, {state} AS state)" for link, state in states.items())
+    rows = ", ".join(f"struct('{link}' AS link, {nullable(state)} AS state)" for link, state in states.items())
     return f"""
         SELECT capture, '*' AS subject, since, until,
             {map_of(ALWAYS, "double", where_any=WHERE_ANY)} AS figures,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as names
-from leadsman.pipeline.shapes import quoted
+from leadsman.pipeline.shapes import listed_over, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -98,7 +98,7 @@ def _harmed(*, reset: float, stall: float, near: float) -> Mapping[str, str]:
                 AND name IN ({quoted(*SEVERED, *FAILED, names.PRODUCE_RETRIED, *AROUND, *BESIDE)})
         """,
         "around": f"""
-            SELECT *, collect_list(gap) OVER ({before}) AS gaps_before,
+            SELECT *, {listed_over("gap", before)} AS gaps_before,
                 count_if(name IN ({quoted(*UNREACHABLE)})) OVER ({nearby}) AS refused,
                 count_if(name = '{names.AUTHENTICATION_FAILED}') OVER ({nearby}) AS denied,
                 count_if(name IN ({quoted(*UNREACHABLE)})) OVER ({ever}) AS refused_ever,
@@ -169,7 +169,7 @@ def _episodes(*, apart: float, reset: float, stall: float) -> Mapping[str, str]:
             SELECT *, second - IF(timed_out, coalesce(in_flight, {silence}, 0D), 0D) AS sent FROM episodes
         """,
         "placed": f"""
-            SELECT * EXCEPT (gaps, second),
+            SELECT *,
                 coalesce(
                     get(array_sort(filter(gaps, {ended_then}), {LONGEST_FIRST}), 0),
                     IF(timed_out, get(array_sort(filter(gaps, g -> g.value > {reset}D), {LONGEST_FIRST}), 0), NULL)
@@ -196,5 +196,5 @@ def _judged(*, history: float) -> str:
                 ELSE 'not visible' END AS quiet,
             {restarted} AS restarted,
             refused > 0 OR denied > 0 OR {restarted} AS other_cause
-        FROM placed JOIN captures USING (capture)
+        FROM placed JOIN captures ON captures.capture = placed.capture
     """

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from leadsman.pipeline.shapes import listed_over
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -26,6 +28,11 @@ def steps(*, share: float, subjects: int, burst_seconds: float) -> Mapping[str, 
     one of these struck did. `apart`: that, or another cause is in sight; it is no evidence for or against a limit.
     """
     window = AT_ONCE.format(burst_seconds)
+
+    def beside(struck: str) -> str:
+        subjects = listed_over(f"IF({struck}, subject, NULL)", window)
+        return f"size(array_remove(array_distinct({subjects}), subject))"
+
     return {
         "open": "SELECT * FROM lost WHERE quiet = 'observed' AND NOT other_cause",
         "edges": """
@@ -35,7 +42,9 @@ def steps(*, share: float, subjects: int, burst_seconds: float) -> Mapping[str, 
             SELECT capture, t, sum(step) OVER so_far AS level FROM edges
             WINDOW so_far AS (PARTITION BY capture ORDER BY t, step DESC ROWS UNBOUNDED PRECEDING)
         """,
-        "highest": "SELECT capture, max(level) AS most, max_by(t, level) AS instant FROM levels GROUP BY capture",
+        "highest": """
+            SELECT capture, max(level) AS most, max_by(t, struct(level, t)) AS instant FROM levels GROUP BY capture
+        """,
         "usual": """
             SELECT capture, count(*) AS gaps, sum(quiet_seconds) AS idle_seconds FROM open GROUP BY capture
         """,
@@ -49,18 +58,16 @@ def steps(*, share: float, subjects: int, burst_seconds: float) -> Mapping[str, 
                 AND most >= {BEYOND_USUAL}D * idle_seconds / nullif(seconds, 0D)
         """,
         "bursts": f"""
-            SELECT *, size(array_remove(
-                collect_set(IF(quiet = 'contradicted', subject, NULL)) OVER ({window}), subject)) >= 2 AS burst
+            SELECT *, {beside("quiet = 'contradicted'")} >= 2 AS burst
             FROM lost
         """,
         "struck": """
             SELECT bursts.*, coalesce(burst OR quiet = 'observed' AND instant BETWEEN gap_since AND failed_until, false)
-                AS struck
-            FROM bursts LEFT JOIN instants USING (capture)
+                AS hit
+            FROM bursts LEFT JOIN instants ON instants.capture = bursts.capture
         """,
         "timed": f"""
-            SELECT * EXCEPT (struck), struck OR size(array_remove(
-                collect_set(IF(struck, subject, NULL)) OVER ({window}), subject)) >= 2 AS at_once
+            SELECT *, hit OR {beside("hit")} >= 2 AS at_once
             FROM struck
         """,
         "failures": "SELECT *, at_once OR other_cause AS apart FROM timed",

@@ -24,6 +24,36 @@ EVENT_SECONDS = 120
 """Failures of several workers within this time, where as many gaps of that length are unharmed at other times, come
 from one event."""
 
+KEPT = (
+    "capture",
+    "subject",
+    "failed_at",
+    "failed_until",
+    "gap",
+    "gap_since",
+    "quiet_seconds",
+    "in_flight",
+    "timed_out",
+    "reset",
+    "retried",
+    "lost",
+    "harmed",
+    "killed",
+    "frozen",
+    "severed_lines",
+    "harmed_lines",
+    "refused",
+    "denied",
+    "refused_ever",
+    "denied_ever",
+    "restarted",
+    "by_client",
+    "client_id",
+    "at_once",
+    "apart",
+)  # fmt: skip - a list of names
+"""What is read of a failure as it is."""
+
 ATTRIBUTED = {
     "struck": """
         SELECT capture, min(quiet_seconds) AS shortest, count(*) AS struck,
@@ -35,7 +65,8 @@ ATTRIBUTED = {
         FROM struck JOIN gaps USING (capture) WHERE {QUIET} AND ended IS NULL AND length >= shortest GROUP BY capture
     """,
     "judged": f"""
-        SELECT failures.* EXCEPT (other_cause, quiet), fleet, library, coalesce(disordered, false) AS disordered,
+        SELECT {", ".join(f"failures.{name}" for name in KEPT)}, fleet, library,
+            coalesce(disordered, false) AS disordered,
             IF(quiet = 'contradicted' AND disordered, 'not visible', quiet) AS quiet,
             other_cause OR at_once AND coalesce(is_event, false) AS other_cause,
             IF(own.state = 'observed' AND quiet_seconds >= own.limit, own.limit,
@@ -89,8 +120,8 @@ def pooled() -> Mapping[str, str]:
 
 
 MAIN = """
-    SELECT capture, inline(array(max_by(
-        struct(group, limit AS parted_at, long_failed, long, shorter, shorter_failed, limit_low,
+    SELECT capture, inline(array(main)) FROM (
+        SELECT capture, max_by(struct(group, limit AS parted_at, long_failed, long, shorter, shorter_failed, limit_low,
             long - long_failed AS longer_unharmed, chance, odds, state AS group_state,
             IF(why = 'spared', long_there - long_failed, NULL) AS spared,
             IF(why = 'few', long_failed, NULL) AS too_few,
@@ -98,8 +129,9 @@ MAIN = """
             IF(why = 'chance', chance, NULL) AS doubt,
             IF(why = 'short', limit, NULL) AS too_short,
             IF(state = 'observed', long_failed, NULL) AS unseen_harm),
-        struct(state = 'observed', -chance, long_failed, group))))
-    FROM groups GROUP BY capture
+            struct(state = 'observed', -chance, long_failed, group)) AS main
+        FROM groups GROUP BY capture
+    )
 """
 """The group of each capture that says most: the one whose failures are least a coincidence."""
 

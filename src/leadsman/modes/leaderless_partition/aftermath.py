@@ -58,7 +58,7 @@ MAINTAINED = f"""
     SELECT capture, incident, count(*) AS maintenance,
         max_by(struct(action, host, at, tied), struct(tied, action <> 'notice', at)) AS most
     FROM (
-        SELECT hosts.*, coalesce({TIED_HOST}, false) AS tied
+        SELECT capture, incident, host, action, at, coalesce({TIED_HOST}, false) AS tied
         FROM hosts LEFT JOIN names_of_brokers USING (capture, broker)
     ) GROUP BY capture, incident
 """

@@ -55,7 +55,7 @@ STRUCK = """
     FROM consumers JOIN struck_broker USING (capture, incident)
     WHERE trouble_at IS NOT NULL
         AND (time_outs > 0 OR array_contains(brokers, coalesce(named_by_harmed, named_by_all)))
-    GROUP BY ALL
+    GROUP BY 1, 2, 3
 """
 """From when to when clients could not use the broker that most of the harmed ones name."""
 
@@ -154,8 +154,8 @@ def cluster_of(*, near: float) -> Mapping[str, str]:
                     struct(labels['node'] AS node, at), NULL)) AS stopped,
                 sum(IF(name = '{names.LEADERS_MOVED}' AND at >= struck_at AND {within}, value, 0)) AS moved,
                 max(IF(name = '{names.SESSION_EXPIRED}' AND at >= struck_at AND {within}, value, NULL)) AS session,
-                collect_list(IF({OF_HOST} AND {near_loss}, {LINE}, NULL)) AS host_lines,
-                collect_list(IF({OF_HOST} AND {near_loss}, {WHAT_HAPPENED}, NULL)) AS at_hosts,
+                collect_list(IF({OF_HOST} AND {near_loss}, {LINE}, NULL)) AS host_told,
+                collect_list(IF({OF_HOST} AND {near_loss}, {WHAT_HAPPENED}, NULL)) AS host_moments,
                 max(IF(name = '{names.CLOCK_JUMPED}' AND {near_loss}, value, NULL)) AS jumped,
                 count_if(name = '{names.PREFERRED_ELECTION}' AND at >= struck_at AND {within}) AS refilled,
                 collect_set(IF(name = '{names.PARTITION_OFFLINE}' AND {within}, date_trunc('SECOND', at), NULL))
@@ -177,11 +177,10 @@ def cluster_of(*, near: float) -> Mapping[str, str]:
                 LEFT JOIN moved USING (capture, incident)
         """,
         "seen": """
-            SELECT * EXCEPT (host_lines, at_hosts, settled_at),
-                settled_at,
+            SELECT *,
                 CAST(settled_at AS DOUBLE) - CAST(struck_at AS DOUBLE) AS settling_seconds,
-                concat(host_lines, coalesce(stolen_lines, array()), coalesce(pause_lines, array())) AS host_lines,
-                concat(at_hosts, coalesce(stolen_at, array())) AS at_hosts
+                concat(host_told, coalesce(stolen_lines, array()), coalesce(pause_lines, array())) AS host_lines,
+                concat(host_moments, coalesce(stolen_at, array())) AS at_hosts
             FROM lost LEFT JOIN stolen USING (capture, incident) LEFT JOIN causes USING (capture, incident)
                 LEFT JOIN returned USING (capture, incident) LEFT JOIN led_by_lost USING (capture, incident)
                 LEFT JOIN behind USING (capture, incident) LEFT JOIN logs_read USING (capture)

@@ -43,6 +43,7 @@ from leadsman.pipeline.shapes import (
     accounted,
     first_lines,
     map_of,
+    nullable,
     settle,
     silent,
     table,
@@ -157,7 +158,7 @@ ACCOUNTS = {
         SELECT DISTINCT capture, labels['node'] AS broker, regexp_replace(labels['address'], '^[^/]*/', '') AS address
         FROM events WHERE labels['address'] IS NOT NULL AND labels['node'] IS NOT NULL
     """,
-    "at_address": "SELECT missing.*, address FROM missing JOIN addresses USING (capture, broker)",
+    "at_address": "SELECT capture, broker, since, until, address FROM missing JOIN addresses USING (capture, broker)",
     "moving": """
         SELECT capture, since - INTERVAL 2 SECONDS AS since, until + INTERVAL 30 SECONDS AS until FROM summed
         WHERE proven > 0
@@ -217,7 +218,7 @@ def _of_subjects() -> str:
         ("died", "died_state", "died_at", "died_at", "died_lines"),
     )
     rows = ", ".join(
-        f"struct('{link}' AS link, {state} AS state, {since} AS since, {until} AS until, "
+        f"struct('{link}' AS link, {nullable(state)} AS state, {since} AS since, {until} AS until, "
         f"{first_lines(lines)} AS evidence)"
         for link, state, since, until, lines in links
     )
@@ -248,7 +249,7 @@ def _of_captures() -> str:
             "WHEN unreplicated > 0 OR broker_logs > 0 THEN 'contradicted' END"
         ),
     }
-    rows = ", ".join(f"struct('{link}' AS link, {state} AS state)" for link, state in states.items())
+    rows = ", ".join(f"struct('{link}' AS link, {nullable(state)} AS state)" for link, state in states.items())
     return f"""
         SELECT capture, '*' AS subject, since, until,
             {map_of(ALWAYS, "double", where_any=WHERE_ANY)} AS figures,
@@ -279,5 +280,7 @@ POINTS = """
     UNION ALL SELECT capture, subject, outcome, since, at, value FROM elections
     UNION ALL SELECT capture, subject, outcome, since, at, value FROM settling
     UNION ALL SELECT capture, subject, outcome, since, at, value FROM lives
-    UNION ALL SELECT capture, inline(at_hosts) FROM (SELECT capture, max(at_hosts) AS at_hosts FROM judged GROUP BY 1)
+    UNION ALL SELECT capture, inline(at_hosts) FROM (
+        SELECT capture, max_by(at_hosts, struct(size(at_hosts), incident)) AS at_hosts FROM judged GROUP BY capture
+    )
 """

@@ -79,8 +79,10 @@ SUMMED = f"""
         min(trouble_at) FILTER (WHERE time_outs > 0 OR array_contains(brokers, broker)) AS since,
         max(coalesce(settled_at, trouble_until)) AS until
     FROM (
-        SELECT *, min_by(leaderless, CASE leaderless WHEN 'observed' THEN 1 WHEN 'not visible' THEN 2 ELSE 3 END)
-            FILTER (WHERE time_outs > 0) OVER (PARTITION BY capture, incident) AS shown_state
+        SELECT *, CASE min(IF(time_outs > 0,
+                CASE leaderless WHEN 'observed' THEN 1 WHEN 'not visible' THEN 2 ELSE 3 END, NULL)
+            ) OVER (PARTITION BY capture, incident)
+                WHEN 1 THEN 'observed' WHEN 2 THEN 'not visible' WHEN 3 THEN 'contradicted' END AS shown_state
         FROM judged
     ) GROUP BY capture, incident
 """
@@ -154,6 +156,9 @@ FACTS = (
     "unexplained_since",
 )
 
+READ = ("capture", "since", "until", "orderly", "unjoined")
+"""What else is read of the pooled incident."""
+
 LAST_FAILURE = "CAST(troubled_until AS DOUBLE) - CAST(struck_at AS DOUBLE)"
 
 SILENT_SECONDS = 2
@@ -178,22 +183,22 @@ def reported() -> str:
         "outlasted": "IF(settling > array_max(patiences), settling, NULL)",
         "at_least": f"IF(settling IS NULL AND {LAST_FAILURE} > array_max(patiences), {LAST_FAILURE}, NULL)",
         "unended": (f"IF(settling IS NULL AND coalesce({LAST_FAILURE} <= array_max(patiences), true), patience, NULL)"),
+        "healed_patience": "IF(healed_patience > patience, healed_patience, 0)",
+        "frozen": f"IF(unanswered >= {SILENT_SECONDS}, unanswered, 0)",
         "paused": "IF(paused >= known / 2, paused, 0)",
         "own_host": "IF(tied, maintained_host, NULL)",
         "other_host": "IF(tied, NULL, maintained_host)",
         "migrated": "IF(tied AND action = 'migrate', maintained_host, NULL)",
-        "fenced_after": "IF(of_zookeeper, 0, fenced_after)",
+        "fenced_after": "IF(of_zookeeper, 0D, fenced_after)",
         "removed_after": "IF(of_zookeeper, fenced_after, 0)",
         "unexplained_since": (
             "IF(NOT coalesce(tied, false) AND NOT coalesce(paused >= known / 2, false) AND coalesce(jumped, 0) = 0 "
             f"AND stolen_from IS NULL, {iso('struck_at')}, NULL)"
         ),
     }
+    as_they_are = [name for name in dict.fromkeys((*READ, *ALWAYS, *WHERE_ANY, *FACTS)) if name not in derived]
     columns = ", ".join(f"{expression} AS {name}" for name, expression in derived.items())
     return f"""
-        SELECT * EXCEPT (healed_patience, {", ".join(shown)}, paused, fenced_after),
-            IF(healed_patience > patience, healed_patience, 0) AS healed_patience,
-            IF(unanswered >= {SILENT_SECONDS}, unanswered, 0) AS frozen,
-            {columns}
+        SELECT {", ".join(as_they_are)}, {columns}
         FROM (SELECT *, coalesce(settling, {LAST_FAILURE}) AS known FROM pooled)
     """

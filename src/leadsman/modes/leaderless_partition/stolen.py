@@ -36,7 +36,7 @@ LASTED = "CAST(at AS DOUBLE) - CAST(since AS DOUBLE)"
 SHARES = f"""
     SELECT capture, host, source, since, at, avg(seconds) AS seconds, avg(seconds) / ({LASTED}) AS share,
         max_by(struct(file, line_before, text_before, line, text), seconds) AS most
-    FROM looks WHERE since < at AND seconds >= 0 GROUP BY ALL
+    FROM looks WHERE since < at AND seconds >= 0 GROUP BY capture, host, source, since, at
 """
 """Over all processors of a host. A counter that went back began anew, as with a restart."""
 
@@ -58,7 +58,9 @@ QUOTED = """
 DRAWN = f"""
     transform(
         slice(sort_array(collect_list(struct(share, host, since, at)), false), 1, {SHOWN}),
-        s -> struct(concat('host ', s.host) AS subject, 'kept waiting' AS outcome, s.since, s.at, s.share AS value)
+        s -> IF(s IS NULL, NULL, struct(
+            concat('host ', s.host) AS subject, IF(s.host IS NULL, NULL, 'kept waiting') AS outcome,
+            s.since, s.at, s.share AS value))
     )
 """
 

@@ -54,7 +54,7 @@ WELL = """
     FROM consumers JOIN struck USING (capture, incident)
     WHERE trouble_at IS NULL AND time_outs = 0 AND last_seen >= troubled_until AND first_seen <= struck_at
         AND NOT exists(found, f -> f.broker <> coalesce(home, get(array_sort(found), 0).broker))
-    GROUP BY ALL
+    GROUP BY 1, 2, 3
 """
 """Consumers that had a broker as their coordinator all the time, and no trouble."""
 

@@ -28,10 +28,10 @@ STEPS = {
         SELECT capture, {BROKER} AS who, {IS_METRIC} AS by_metric, at, to_json(labels) AS series,
             max(IF({IS_CHANNEL}, CAST(labels['instances'] AS DOUBLE), value)) AS v,
             min(IF(line > 0, {LINE}, NULL)) AS quote
-        FROM events WHERE at IS NOT NULL AND ({IS_METRIC} OR {IS_CHANNEL}) GROUP BY ALL
+        FROM events WHERE at IS NOT NULL AND ({IS_METRIC} OR {IS_CHANNEL}) GROUP BY 1, 2, 3, 4, 5
     """,
     "at_a_time": "SELECT capture, who, by_metric, unix_millis(at) / 1000D AS t, sum(v) AS v, min(quote) AS quote"
-    " FROM each GROUP BY ALL",
+    " FROM each GROUP BY 1, 2, 3, 4",
     "ranged": f"""
         SELECT capture, who, count(*) >= {LOOKS} AS seen, by_metric, min(t) AS since, max(t) AS until,
             percentile(v, 0.1D) AS low, percentile(v, 0.5D) AS middle, percentile(v, 0.9D) AS high,

@@ -43,12 +43,13 @@ ENDING = "([.](prom|txt|log|out|json|csv|err)|[.]+)+$"
 """What says what kind of file it is, and not whose."""
 
 NODE = "(kafka|broker|node|host)[-_.]?[0-9]+"
-OF_NODE = f"(?i)((^|/)[^/]*{NODE})/(?![^/]*{NODE})[^/]*$"
-"""A file in a folder that has one broker's name is that broker's, whatever the file is called."""
+OF_NODE, IS_NODE = f"(?i)((^|/)[^/]*{NODE})/[^/]*$", f"(?i){NODE}[^/]*$"
+"""A file in a folder that has one broker's name is that broker's, unless it is called by a broker's name itself."""
 
+WHOSE = f"coalesce(subject, {OF_FILE})"
 BROKER = (
-    "coalesce(labels['instance'], "
-    f"regexp_replace(regexp_replace(coalesce(subject, {OF_FILE}), '{OF_NODE}', '$1'), '{ENDING}', ''))"
+    "coalesce(labels['instance'], regexp_replace("
+    f"IF({WHOSE} RLIKE '{IS_NODE}', {WHOSE}, regexp_replace({WHOSE}, '{OF_NODE}', '$1')), '{ENDING}', ''))"
 )
 
 OUTPUT = (
@@ -134,7 +135,8 @@ APART: Mapping[str, str] = {
     "named": """
         SELECT looks.capture, looks.kind, IF(apart, concat_ws(' in ', looks.who, nullif(place, '')), looks.who) AS who,
             via, part, at, value, single, few, transactional, records, oldest, arrivals, bins, quote
-        FROM looks LEFT JOIN apart USING (capture, kind, who)
+        FROM looks
+            LEFT JOIN apart ON apart.capture = looks.capture AND apart.kind = looks.kind AND apart.who = looks.who
     """,
 }
 """Looks of one partition that go up and down between two folders are of two partitions with one name."""
@@ -185,7 +187,7 @@ def _of_whom(parts: DataFrame) -> DataFrame:
             "sum(most) AS most",
             "count(*) AS partitions",
             f"struct({sums}, min(shape.oldest) AS oldest, array({arrived}) AS arrivals) AS shape",
-            "median(IF(each > 0, each, NULL)) AS records_an_id",
+            "median(IF(each > 0, each, NULL)) AS records_each",
             "min(began) AS began",
             "max(ended) AS ended",
             "min(ended) AS oldest_look",

@@ -23,6 +23,7 @@ from leadsman.pipeline.shapes import (
     accounted,
     first_lines,
     map_of,
+    nullable,
     observations,
     settled,
     silent,
@@ -113,7 +114,7 @@ def _uncounted(heaps: DataFrame, counts: DataFrame) -> DataFrame:
 def _of_rows(rows: DataFrame) -> DataFrame:
     """Return the four links of each topic and broker."""
     links = ", ".join(
-        f"struct('{link}' AS link, {link} AS state, {since} AS since, {first_lines(lines)} AS evidence)"
+        f"struct('{link}' AS link, {nullable(link)} AS state, {since} AS since, {first_lines(lines)} AS evidence)"
         for link, since, lines in (
             ("one_shot", "began", ONE_SHOT_LINES),
             ("growing", "greatest(began, grew_since)", "concat(quotes, latest)"),

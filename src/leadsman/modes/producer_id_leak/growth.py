@@ -44,26 +44,30 @@ that is first seen late is no growth."""
 
 COUNTS = {
     "once": "SELECT capture, kind, who, via, part, at, max(value) AS value FROM looks"
-    " WHERE at IS NOT NULL GROUP BY ALL",
+    " WHERE at IS NOT NULL GROUP BY capture, kind, who, via, part, at",
     "numbered": f"SELECT *, row_number() OVER ({OF_PART} ORDER BY at) - 1 AS place,"
     f" count(*) OVER ({OF_PART}) - 1 AS last_place FROM once",
     "thinned": f"SELECT * FROM numbered WHERE last_place <= {STEPS_KEPT} OR place = 0"
-    f" OR floor(place * {STEPS_KEPT} / last_place) > floor((place - 1) * {STEPS_KEPT} / last_place)",
+    f" OR floor(place * {STEPS_KEPT} / nullif(last_place, 0))"
+    f" > floor((place - 1) * {STEPS_KEPT} / nullif(last_place, 0))",
     "beside": "SELECT *,"
     f" max(value) OVER ({OF_PART} ORDER BY at ROWS BETWEEN {DIP} PRECEDING AND 1 PRECEDING) AS before,"
     f" max(value) OVER ({OF_PART} ORDER BY at ROWS BETWEEN 1 FOLLOWING AND {DIP} FOLLOWING) AS after FROM thinned",
     "parts": "SELECT capture, kind, who, via, part, array_sort(collect_list(struct(unix_millis(at) / 1000D AS t,"
     " IF(before IS NULL OR after IS NULL, value, greatest(value, least(before, after))) AS v))) AS points"
-    " FROM beside GROUP BY ALL",
-    "gridded": f"SELECT *, max(struct(size(points) AS n, points)) OVER ({OF_CURVE}) AS best FROM parts",
-    "valued": f"SELECT capture, kind, who, via, posexplode(transform(best.points, g -> struct(g.t, {AT_GRID} AS v)))"
+    " FROM beside GROUP BY capture, kind, who, via, part",
+    "gridded": "SELECT *,"
+    f" max_by(points, struct(size(points), get(points, 0).t, part)) OVER ({OF_CURVE}) AS best FROM parts",
+    "valued": f"SELECT capture, kind, who, via, posexplode(transform(best, g -> struct(g.t, {AT_GRID} AS v)))"
     " FROM gridded",
     "summed": "SELECT capture, kind, who, via, struct(first(col.t) AS t, sum(col.v) AS v) AS point"
     " FROM valued GROUP BY capture, kind, who, via, pos",
     "counted": "SELECT capture, kind, who, via, 0D AS width, array_sort(collect_list(point)) AS curve"
-    " FROM summed GROUP BY ALL",
+    " FROM summed GROUP BY capture, kind, who, via",
 }
 """Curves of counts: at the times of the partition that was looked at most often, all partitions together."""
+
+BINNED = "capture, kind, who, width, ended"
 
 TIMES = {
     "binned": "SELECT capture, kind, who, via, part, at, value, CAST(get(split(bins, ':'), 0) AS BIGINT) AS w,"
@@ -74,15 +78,15 @@ TIMES = {
     "spread": "SELECT *, posexplode(numbers) FROM wide",
     "by_look": "SELECT capture, kind, who, width, ended, part, via, at,"
     " floor(((first + pos + 1) * w - 1) / width) AS bin, sum(CAST(col AS DOUBLE)) AS n"
-    " FROM spread WHERE col <> '0' GROUP BY ALL",
-    "by_part": "SELECT capture, kind, who, width, ended, part, bin, max(n) AS n FROM by_look GROUP BY ALL",
-    "by_bin": "SELECT capture, kind, who, width, ended, bin, sum(n) AS n FROM by_part GROUP BY ALL",
+    " FROM spread WHERE col <> '0' GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9",
+    "by_part": f"SELECT {BINNED}, part, bin, max(n) AS n FROM by_look GROUP BY {BINNED}, part, bin",
+    "by_bin": f"SELECT {BINNED}, bin, sum(n) AS n FROM by_part GROUP BY {BINNED}, bin",
     "tiled": f"SELECT *, ntile({STEPS_KEPT}) OVER (PARTITION BY capture, kind, who ORDER BY bin) AS tile FROM by_bin",
-    "tiles": "SELECT capture, kind, who, width, ended, tile, min(bin) AS bin, max(bin) AS until, sum(n) AS n"
-    " FROM tiled GROUP BY ALL",
+    "tiles": f"SELECT {BINNED}, tile, min(bin) AS bin, max(bin) AS until, sum(n) AS n"
+    f" FROM tiled GROUP BY {BINNED}, tile",
     "summed_tiles": "SELECT *, sum(n) OVER (PARTITION BY capture, kind, who ORDER BY tile) AS v FROM tiles",
-    "listed": "SELECT capture, kind, who, width, ended, array_sort(collect_list(struct(tile, bin, until, n, v))) AS s"
-    " FROM summed_tiles GROUP BY ALL",
+    "listed": f"SELECT {BINNED}, array_sort(collect_list(struct(tile, bin, until, n, v))) AS s"
+    f" FROM summed_tiles GROUP BY {BINNED}",
     "edges": "SELECT *, flatten(transform(s, s -> array(struct(s.bin * width / 1000D AS t, s.v - s.n AS v),"
     " struct((s.until + 1) * width / 1000D AS t, s.v AS v)))) AS edges FROM listed",
     "timed": f"SELECT capture, kind, who, '{OWN}' AS via, width / 1000D AS width, concat(edges,"
@@ -114,17 +118,17 @@ def _steps(least_per_hour: float) -> dict[str, str]:
     enough = f"IF(via = '{OWN}', {least_per_hour / 4 / PARTS}D, {least_per_hour / 4}D)"
     rose = f"s.d > 0 AND s.d / (s.until - s.since) * 3600 >= {enough}"
     return {
-        "stepped": "SELECT *, IF(size(curve) < 2, array(), filter(transform(sequence(0, size(curve) - 2), i ->"
-        " struct(curve[i].t AS since, curve[i + 1].t AS until, curve[i + 1].v - curve[i].v AS d)),"
-        " s -> s.until > s.since)) AS steps FROM every",
+        "stepped": "SELECT *, filter(transform(sequence(0, greatest(size(curve) - 2, 0)), i ->"
+        " struct(get(curve, i).t AS since, get(curve, i + 1).t AS until, get(curve, i + 1).v - get(curve, i).v AS d)),"
+        " s -> s.until > s.since) AS steps FROM every",
         "rising": f"SELECT *, filter(steps, s -> {rose}) AS rose FROM stepped",
     }
 
 
 def _measures() -> dict[str, str]:
     """Return the queries for when and how fast a curve grew."""
-    pauses = "transform(sequence(0, size(rose) - 2), i -> rose[i + 1].since - rose[i].until)"
-    slope = "(later[i + half].v - later[i].v) / nullif(later[i + half].t - later[i].t, 0) * 3600"
+    pauses = "transform(sequence(0, greatest(size(rose) - 2, 0)), i -> get(rose, i + 1).since - get(rose, i).until)"
+    slope = "(get(later, i + half).v - get(later, i).v) / nullif(get(later, i + half).t - get(later, i).t, 0) * 3600"
     mean = "(element_at(later, -1).v - later[0].v) / nullif(element_at(later, -1).t - later[0].t, 0) * 3600"
     return {
         "measured": "SELECT *, get(rose, 0).since AS first, try_element_at(rose, -1).until AS last,"
@@ -134,12 +138,13 @@ def _measures() -> dict[str, str]:
         " element_at(curve, -1).v - curve[0].v AS grown,"
         " array_max(transform(curve, p -> p.v)) - curve[0].v AS climbed,"
         " get(filter(steps, s -> s.since >= try_element_at(rose, -1).until), 0).until AS next_look,"
-        f" filter(transform(rose, (s, i) -> IF(i = 0 OR s.since - rose[i - 1].until >= {BREAK}, s.since, NULL)),"
+        f" filter(transform(rose, (s, i) -> IF(i = 0 OR s.since - get(rose, i - 1).until >= {BREAK}, s.since, NULL)),"
         " t -> t IS NOT NULL) AS begins FROM rising",
         "later": "SELECT *, filter(curve, p -> p.t >= first AND p.t <= last) AS later FROM measured",
         "halved": "SELECT *, greatest(1, size(later) DIV 2) AS half FROM later",
-        "sloped": "SELECT *, IF(size(later) < 2, array(), array_sort(array_compact(transform("
-        f"sequence(0, size(later) - 1 - half), i -> {slope})))) AS slopes, IF(size(later) < 2, NULL, {mean}) AS mean"
+        "sloped": "SELECT *, array_sort(array_compact(transform("
+        f"sequence(0, greatest(size(later) - 1 - half, 0)), i -> {slope}))) AS slopes,"
+        f" IF(size(later) < 2, NULL, {mean}) AS mean"
         " FROM halved",
     }
 

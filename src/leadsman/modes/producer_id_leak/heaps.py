@@ -211,7 +211,10 @@ def _ranked(names: str) -> str:
 
     Whoever took few has one producer and was started again.
     """
-    often = f"transform(array_distinct({names}), n -> struct(size(filter({names}, m -> m = n)) AS ids, n AS name))"
+    often = (
+        f"transform(array_distinct({names}), "
+        f"n -> IF(n IS NULL, NULL, struct(size(filter({names}, m -> m = n)) AS ids, n AS name)))"
+    )
     most = f"slice(filter(sort_array({often}, false), t -> t.ids >= {MANY_IDS}), 1, 3)"
     return f"nullif(array_join(transform({most}, t -> concat(t.name, ' ', t.ids)), ', '), '')"
 

@@ -83,7 +83,7 @@ def _shapes(least: float) -> dict[str, str]:
     curve = f"struct({MEASURED})"
     silent = "aggregate(slice(shape.arrivals, 1, 5), 0D, (sum, n) -> sum + n)"
     return {
-        "drawn": f"SELECT capture, kind, who, collect_list({curve}) AS curves FROM curves GROUP BY ALL",
+        "drawn": f"SELECT capture, kind, who, collect_list({curve}) AS curves FROM curves GROUP BY capture, kind, who",
         "known": f"""
             SELECT c.*, coalesce(d.curves, array()) AS curves, shape.single AS single, shape.few AS few,
                 shape.transactional AS transactional, {silent} AS idle,
@@ -91,7 +91,8 @@ def _shapes(least: float) -> dict[str, str]:
                 w.used_quote, w.matters, w.deadly, w.deaths, h.written,
                 n.seen, n.since AS seen_since, n.until AS seen_until,
                 n.low, n.middle, n.high, n.quotes AS connection_quotes
-            FROM counts c LEFT JOIN drawn d USING (capture, kind, who) LEFT JOIN weights w USING (capture)
+            FROM counts c LEFT JOIN drawn d ON c.capture = d.capture AND c.kind = d.kind AND c.who = d.who
+                LEFT JOIN weights w ON c.capture = w.capture
                 LEFT JOIN heaps h ON c.capture = h.capture AND c.who = h.who AND c.kind = 'broker'
                 LEFT JOIN connections n ON c.capture = n.capture AND c.kind = n.kind
                     AND (c.kind = 'topic' OR c.who = n.who)
@@ -140,7 +141,7 @@ def _growth() -> dict[str, str]:
                 ending IS NOT NULL AS stopped, timestamp_millis(CAST(ending.last * 1000 AS BIGINT)) AS stopped_at,
                 timestamp_millis(CAST(ending.next_look * 1000 AS BIGINT)) AS stopped_by,
                 unix_millis(ended) / 1000 - ending.last AS still, ending.last - ending.first AS lasted,
-                written / nullif(curve.grown, 0) AS written_an_id,
+                written / nullif(curve.grown, 0) AS written_each,
                 kind = 'topic' AND partitions > 1 AND unix_seconds(ended) - unix_seconds(oldest_look) >= {STALE}
                     AS stale,
                 IF(mean_ids >= {TYPICAL}D * ids / partitions, broker_parts / partitions, 1D) AS spread
@@ -205,14 +206,14 @@ def _states(t: Mapping[str, float]) -> dict[str, str]:
     share, few = t["one_shot_share"], t["few_records"]
     one_shot = f"""
         CASE WHEN kind = 'broker' THEN CASE WHEN in_step THEN 'contradicted'
-                WHEN short_lived OR (grew AND written_an_id <= {few}D) THEN 'observed' ELSE 'not visible' END
+                WHEN short_lived OR (grew AND written_each <= {few}D) THEN 'observed' ELSE 'not visible' END
             WHEN transactional >= {share}D * greatest(ids, shape.ids) THEN 'contradicted'
             WHEN single >= {share}D * shape.ids THEN 'observed'
             WHEN few >= {share}D * shape.ids AND counted AND growing = 'observed' THEN 'observed'
             WHEN single >= {t["least_ids"]} AND single >= {SOME}D * shape.ids AND grew THEN 'not visible'
             WHEN single + greatest(ids - shape.ids, 0) < {share}D * ids THEN 'contradicted'
             WHEN single IS NOT NULL THEN 'not visible'
-            WHEN records_an_id <= {few}D OR short_lived THEN 'observed'
+            WHEN records_each <= {few}D OR short_lived THEN 'observed'
             ELSE 'not visible' END
     """
     return {
@@ -224,9 +225,8 @@ def _states(t: Mapping[str, float]) -> dict[str, str]:
             FROM first
         """,
         "last": f"""
-            SELECT * EXCEPT (records_an_id, written_an_id),
-                IF(records_an_id <= {few}D, records_an_id, NULL) AS records_an_id,
-                IF(written_an_id <= {few}D, written_an_id, NULL) AS written_an_id,
+            SELECT *, IF(records_each <= {few}D, records_each, NULL) AS records_an_id,
+                IF(written_each <= {few}D, written_each, NULL) AS written_an_id,
                 coalesce(grew AND stopped AND lasted >= {LONG}, false) AS lasting,
                 coalesce(one_shot = 'observed' AND growing = 'not visible' AND own AND seen_once, false) AS young,
                 coalesce(one_shot = 'observed' AND growing = 'observed' AND retained = 'observed', false) AS leaks

@@ -18,13 +18,19 @@ PANELS = (
 )
 
 SPELLINGS = {
-    "request_handlers": r"(?i)(?<!broker)(?<!controller)request_?handler_?avg_?idle",
+    "request_handlers": "(?i)request_?handler_?avg_?idle",
     "network_processors": "(?i)network_?processor_?avg_?idle",
     "under_replicated": "(?i)under_?replicated_?partitions",
     "offline": "(?i)offline_?partitions_?count",
     "topics": "(?i)global_?topic_?count",
-    "partitions": "(?i)(?<!active_)(?<!offline_)global_?partition_?count",
+    "partitions": "(?i)global_?partition_?count",
 }
-"""The controller counts topics and partitions of the whole cluster; a broker its own replicas only."""
+OTHERS = {
+    "request_handlers": "(?i)(broker|controller)request_?handler_?avg_?idle",
+    "partitions": "(?i)(active|offline)_global_?partition_?count",
+}
+"""How metrics are spelled, and those that are spelled alike and are not meant.
+
+The controller counts topics and partitions of the whole cluster; a broker its own replicas only."""
 
 IN_PERCENT = ("request_handlers", "network_processors")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from leadsman.modes.producer_id_leak.heaps import SETTING
 from leadsman.modes.producer_id_leak.weight import FULL, foreseen
-from leadsman.pipeline.shapes import EVIDENCE, iso, map_of, table
+from leadsman.pipeline.shapes import EVIDENCE, iso, map_of, nullable, table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -164,18 +164,20 @@ def pooled(frames: Mapping[str, DataFrame]) -> DataFrame:
         """,
         "died": "SELECT capture, count(*) AS deaths_seen, max(IF(died IS NULL, used.most, NULL)) AS filled"
         " FROM dead GROUP BY capture",
-        "weighed": "SELECT * EXCEPT (deaths, used_quote) FROM weights",
         "rated": "SELECT *, greatest(topics_per_hour, broker_per_hour) AS per_hour,"
         " coalesce(broker_per_hour, 0) > coalesce(topics_per_hour, 0) AS by_a_broker FROM ranked",
-        "joined": "SELECT * FROM captures LEFT JOIN rated USING (capture) LEFT JOIN weighed USING (capture)"
+        "joined": "SELECT * FROM captures LEFT JOIN rated USING (capture) LEFT JOIN weights USING (capture)"
         " LEFT JOIN died USING (capture) WHERE ranked IS NOT NULL OR deaths_seen > 0",
     }
-    return foreseen(table(frames, steps))
+    weights = frames["weights"].drop("deaths", "used_quote")
+    return foreseen(table({**frames, "weights": weights}, steps))
 
 
 def of_captures(pooled: DataFrame) -> DataFrame:
     """Return the figures of each capture, and each alternative."""
-    links = ", ".join(f"struct('{link}' AS link, {state} AS state)" for link, state in _alternatives().items())
+    links = ", ".join(
+        f"struct('{link}' AS link, {nullable(state)} AS state)" for link, state in _alternatives().items()
+    )
     agreed = (
         "IF(size(ways) < 2, NULL, array_join(transform(array_sort(ways), "
         "w -> concat(w.via, ' ', format_number(w.ids, 0))), ', '))"
@@ -185,8 +187,9 @@ def of_captures(pooled: DataFrame) -> DataFrame:
         "WHEN share < 10 THEN concat(format_number(share, 1), ' %') ELSE concat(format_number(share, 0), ' %') END"
     )
     moments = ("stopped_at", "stopped_by", "came_until", "grew_since")
+    said_anew = {*moments, "expires_by", "fullest", "rises", "steps", "speaker"}
     return pooled.selectExpr(
-        f"* EXCEPT ({', '.join(moments)}, expires_by, fullest, rises, steps, speaker)",
+        *(name for name in pooled.columns if name not in said_anew),
         *_of_the_leak(),
         f"{_listed('topic')} AS by_topic",
         f"{_listed('broker')} AS by_broker",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from leadsman import vocabulary as names
 from leadsman.modes.producer_id_leak.counts import AT, BROKER, COUNT, OF_BROKER, OF_TOPIC, PART, TOPIC
 from leadsman.modes.producer_id_leak.heaps import LIVE
-from leadsman.modes.producer_id_leak.panels import IN_PERCENT, SPELLINGS
+from leadsman.modes.producer_id_leak.panels import IN_PERCENT, OTHERS, SPELLINGS
 from leadsman.pipeline.shapes import quoted, table
 
 if TYPE_CHECKING:
@@ -19,10 +19,16 @@ VALUES_OF_A_LINE = 150
 MEASURED = (names.METRIC, names.PRODUCERS_COUNTED, names.HEAP_CLASS, names.GC_PAUSED)
 
 
+def _but_not(panel: str) -> str:
+    other = OTHERS.get(panel)
+    return f" AND NOT labels['metric'] RLIKE '{other}'" if other else ""
+
+
 def points_of(events: DataFrame) -> DataFrame:
     """Return the values of all panels: subject, panel, time and value, thinned to what can be drawn."""
     spelt = " ".join(
-        f"WHEN labels['metric'] RLIKE '{spelling}' THEN struct('{panel}' AS panel, value * {_scale(panel)}D AS value)"
+        f"WHEN labels['metric'] RLIKE '{spelling}'{_but_not(panel)} THEN "
+        f"struct('{panel}' AS panel, value * {_scale(panel)}D AS value)"
         for panel, spelling in SPELLINGS.items()
     )
     kinds = ", ".join(
@@ -41,7 +47,7 @@ def points_of(events: DataFrame) -> DataFrame:
             "told": f"SELECT capture, {of_whom} AS subject, {AT} AS at, inline(array_compact(array({kinds})))"
             f" FROM events WHERE name IN ({quoted(*MEASURED)})",
             "at_a_time": "SELECT capture, subject, panel AS outcome, at, max(value) AS value FROM told"
-            " WHERE at IS NOT NULL AND value IS NOT NULL AND NOT isnan(value) GROUP BY ALL",
+            " WHERE at IS NOT NULL AND value IS NOT NULL AND NOT isnan(value) GROUP BY capture, subject, panel, at",
             "numbered": f"SELECT *, row_number() OVER ({of_line} ORDER BY at DESC) - 1 AS place,"
             f" count(*) OVER ({of_line}) AS held FROM at_a_time",
             "points": "SELECT capture, subject, outcome, CAST(NULL AS timestamp) AS since, at, value FROM numbered"

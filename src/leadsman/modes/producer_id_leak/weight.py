@@ -42,22 +42,22 @@ STEPS = {
         SELECT capture, coalesce(weight, {JAVA_BYTES}D) AS weight,
             entries, gc_seconds, fulls, exhausted, held_by, deaths, dead,
             coalesce(modern, false) AS modern, fullest.used.quote AS used_quote,
-            fullest.who AS fullest, coalesce(fullest.ids, t.ids) AS held_ids,
-            coalesce(fullest.most, t.most) AS peak_ids,
+            fullest.who AS fullest, coalesce(fullest.ids, t.ids) AS any_held,
+            coalesce(fullest.most, t.most) AS any_peak,
             coalesce(fullest.limit, any_limit) AS limit, coalesce(fullest.live, any_live) AS live,
             fullest.used.last AS used_low, fullest.partition_count AS broker_parts,
             fullest.ids / fullest.partition_count AS mean_ids
         FROM of_heaps FULL JOIN of_topics t USING (capture)
     """,
     "dying": f"""
-        SELECT *, IF(deadly, peak_ids, held_ids) * weight AS held_bytes, greatest(live, used_low) AS in_use FROM (
-            SELECT *, coalesce(exhausted > 0 AND peak_ids * weight >= {DEADLY}D * coalesce(limit, live), false)
+        SELECT *, IF(deadly, any_peak, any_held) * weight AS held_bytes, greatest(live, used_low) AS in_use FROM (
+            SELECT *, coalesce(exhausted > 0 AND any_peak * weight >= {DEADLY}D * coalesce(limit, live), false)
                 AS deadly FROM sized)
     """,
     "shares": f"""
-        SELECT * EXCEPT (held_ids, peak_ids), IF(deadly, NULL, held_ids) AS held_ids,
-            IF(deadly, peak_ids, NULL) AS peak_ids, 100 * held_bytes / limit AS share,
-            held_ids * weight AS left_bytes,
+        SELECT *, IF(deadly, NULL, any_held) AS held_ids, IF(deadly, any_peak, NULL) AS peak_ids,
+            100 * held_bytes / limit AS share,
+            any_held * weight AS left_bytes,
             coalesce(exhausted > 0 OR greatest(in_use, held_bytes) >= {FULL}D * limit, false) AS full,
             coalesce(in_use IS NOT NULL AND greatest(in_use, held_bytes) < {FULL}D * limit, false) AS roomy,
             coalesce(IF(limit IS NULL, held_bytes >= {MATTERS_BYTES}, held_bytes >= {MATTERS}D * limit), false)

@@ -23,6 +23,7 @@ from leadsman.pipeline.shapes import (
     accounted,
     first_lines,
     map_of,
+    nullable,
     observations,
     settled,
     silent,
@@ -146,8 +147,8 @@ def _of_pairs(pairs: DataFrame) -> DataFrame:
         ("failed", "'observed'", "since", _FAILED),
     )
     rows = ", ".join(
-        f"struct('{link}' AS link, {state} AS state, {since} AS since, {first_lines(f'coalesce({lines}, {NO_LINES})')} "
-        "AS evidence)"
+        f"struct('{link}' AS link, {nullable(state)} AS state, {since} AS since, "
+        f"{first_lines(f'coalesce({lines}, {NO_LINES})')} AS evidence)"
         for link, state, since, lines in links
     )
     return pairs.selectExpr(

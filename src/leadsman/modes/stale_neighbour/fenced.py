@@ -43,15 +43,15 @@ STEPS: Mapping[str, str] = {
         FROM events WHERE name = '{names.CONNECTION_SETUP_TIMED_OUT}'
     """,
     "brokers": f"""
-        SELECT * EXCEPT (node), IF(try_cast(node AS BIGINT) > {COORDINATORS}, CAST({LARGEST} - try_cast(node AS BIGINT)
-            AS STRING), node) AS node
+        SELECT capture, subject, at, IF(try_cast(node AS BIGINT) > {COORDINATORS},
+            CAST({LARGEST} - try_cast(node AS BIGINT) AS STRING), node) AS node
         FROM attempts
     """,
     "judged": f"""
         SELECT a.capture, a.subject, a.at, a.node, count(w.node) > 0 AS explained
         FROM brokers AS a LEFT JOIN away AS w ON a.capture = w.capture AND a.node = w.node
             AND a.at BETWEEN w.since - INTERVAL {BEFORE_SECONDS} SECONDS AND w.until + INTERVAL {AFTER_SECONDS} SECONDS
-        GROUP BY ALL
+        GROUP BY a.capture, a.subject, a.at, a.node
     """,
     "logs": "SELECT capture, subject FROM judged GROUP BY capture, subject HAVING bool_and(explained)",
 }

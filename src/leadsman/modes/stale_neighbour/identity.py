@@ -113,7 +113,7 @@ SPLIT_LINKS: Mapping[str, str] = {
     "macs": """
         SELECT capture, subject, labels['device'] AS device, min_by(struct(*), struct(file, line)) AS seen FROM links
         WHERE labels['mac'] IS NOT NULL
-        GROUP BY ALL HAVING count(DISTINCT labels['mac']) = 1
+        GROUP BY capture, subject, labels['device'] HAVING count(DISTINCT labels['mac']) = 1
     """,
     "addresses": """
         SELECT DISTINCT capture, subject, labels['device'] AS device, labels['address'] AS address FROM links
@@ -121,8 +121,8 @@ SPLIT_LINKS: Mapping[str, str] = {
     """,
     "joined": "SELECT seen, address FROM macs JOIN addresses USING (capture, subject, device)",
     "rows": """
-        SELECT seen.* EXCEPT (labels),
-            map_concat(map_filter(seen.labels, (k, v) -> k <> 'address'), map('address', address)) AS labels
+        SELECT seen.*,
+            map_concat(map_filter(seen.labels, (k, v) -> k <> 'address'), map('address', address)) AS all_labels
         FROM joined
     """,
 }
@@ -131,7 +131,8 @@ SPLIT_LINKS: Mapping[str, str] = {
 
 def _completed(events: DataFrame) -> DataFrame:
     """Return the lines that name an interface's MAC, once more for each address that another output has on it."""
-    return table({"events": events}, SPLIT_LINKS).select(*events.columns)
+    rows = table({"events": events}, SPLIT_LINKS)
+    return rows.drop("labels").withColumnRenamed("all_labels", "labels").select(*events.columns)
 
 
 def routers_of(events: DataFrame, pairs: DataFrame) -> DataFrame:

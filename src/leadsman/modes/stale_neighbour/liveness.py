@@ -34,7 +34,7 @@ LINKS = f"""
     SELECT capture, coalesce(subject, file) AS host, min(at) AS first, max(at) AS last,
         filter(collect_set(labels['mac']), m -> m IS NOT NULL) AS macs,
         filter(collect_set(labels['address']), a -> a IS NOT NULL) AS addresses
-    FROM events WHERE name = '{names.LINK_SEEN}' GROUP BY ALL
+    FROM events WHERE name = '{names.LINK_SEEN}' GROUP BY 1, 2
 """
 """Hosts whose own interfaces were looked at."""
 
@@ -124,7 +124,8 @@ REASONS: Mapping[str, str] = {
     "reasons": """
         SELECT capture, about, map_from_entries(collect_list(struct(mac, reasons))) AS reasons
         FROM (
-            SELECT capture, about, mac, array_sort(collect_set(reason)) AS reasons FROM found GROUP BY ALL
+            SELECT capture, about, mac, array_sort(collect_set(reason)) AS reasons FROM found
+            GROUP BY capture, about, mac
         )
         GROUP BY capture, about
     """,

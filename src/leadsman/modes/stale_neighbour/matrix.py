@@ -19,7 +19,7 @@ NAMES = f"""
             max_by(labels['name'], coalesce(labels['launched'], ''))) AS host
     FROM events
     WHERE name IN ('{names.SOCKET_SEEN}', '{names.INSTANCE_SEEN}')
-    GROUP BY ALL
+    GROUP BY 1, 2
 """
 """A host's own list of sockets names it; of an address that was handed on, the inventory's newest owner does."""
 

@@ -297,7 +297,12 @@ def _with_logs(judged: DataFrame, logs: DataFrame) -> DataFrame:
     """Add what the clients' own logs say of it: those that name no server, or one of that port."""
     of_pairs = (
         judged.selectExpr(*PAIR, "explode(clients) AS worker")
-        .join(logs.selectExpr("* EXCEPT (worker)", "explode(array(worker, folder)) AS worker"), ["capture", "worker"])
+        .join(
+            logs.selectExpr("*", "explode(array(worker, folder)) AS name")
+            .drop("worker")
+            .withColumnRenamed("name", "worker"),
+            ["capture", "worker"],
+        )
         .where("servers IS NULL OR endswith(servers, concat(':', port))")
         .groupBy(*PAIR)
         .agg(

@@ -34,7 +34,7 @@ ATTEMPTS = (names.CONNECTION_SETUP_TIMED_OUT, names.CONNECTION_REFUSED, names.CO
 LOCAL = r"^(172\\.17|127|169\\.254)\\."
 """Addresses that lead nowhere from another host: Docker's default bridge, loopback, link-local (RFC 3927)."""
 
-_TRIED = r"regexp_extract_all(text, '(?<![0-9.])([0-9]{1,3}(?:\\.[0-9]{1,3}){3}):[0-9]{2,5}(?![0-9.])', 1)"
+_TRIED = r"regexp_extract_all(text, '(?:^|[^0-9.])([0-9]{1,3}(?:\\.[0-9]{1,3}){3}):[0-9]{2,5}\\b', 1)"
 
 SAME_ATTEMPT_SECONDS = 1
 """A Java client says of one attempt that it timed out, and milliseconds later that it could not be established."""
@@ -76,7 +76,7 @@ STEPS: Mapping[str, str] = {
     """,
     "captures": "SELECT DISTINCT capture FROM failing",
     "all": """
-        SELECT captures.capture, read.* EXCEPT (capture), refusals, unroutable
+        SELECT *
         FROM captures LEFT JOIN read USING (capture) LEFT JOIN refused USING (capture) LEFT JOIN nowhere USING (capture)
     """,
 }

@@ -119,7 +119,7 @@ STEPS: Mapping[str, str] = {
         SELECT capture, own, concat('On ', {_joined("hosts")}, ': ip neigh del ', about, ' dev ', device) AS command
         FROM (
             SELECT capture, about, own, coalesce(device, 'DEVICE') AS device, array_sort(collect_set(named)) AS hosts
-            FROM named WHERE over_at IS NULL GROUP BY ALL
+            FROM named WHERE over_at IS NULL GROUP BY 1, 2, 3, 4
         )
     """,
     "ordered": """
@@ -129,13 +129,16 @@ STEPS: Mapping[str, str] = {
     """,
     "believed": f"""
         SELECT capture, concat({_has("hosts")}, mac, ' for ', about) AS belief
-        FROM (SELECT capture, about, mac, array_sort(collect_set(host)) AS hosts FROM named WHERE own GROUP BY ALL)
+        FROM (
+            SELECT capture, about, mac, array_sort(collect_set(host)) AS hosts FROM named WHERE own
+            GROUP BY capture, about, mac
+        )
     """,
     "beliefs": "SELECT capture, array_sort(collect_set(belief)) AS beliefs FROM believed GROUP BY capture",
     "truths": """
         SELECT capture, array_sort(collect_set(concat(about, ' has ', chosen.actual, ' (', chosen.actual_by, ')')))
                 AS truths,
-            IF(bool_and(dead_known), 'a dead instance''s MAC', 'a wrong MAC') AS whose,
+            IF(bool_and(dead_known), "a dead instance's MAC", 'a wrong MAC') AS whose,
             max(told_until) AS told_until, max(until) AS failed, bool_and(again IS NOT NULL) AS again
         FROM (SELECT *, array_max(transform(told, l -> l.last)) AS told_until FROM pairs) WHERE rank = 1
         GROUP BY capture
@@ -191,10 +194,11 @@ HELD: Mapping[str, str] = {
     "latest": f"""
         SELECT capture, client, {_last_part("holder")} AS host,
             max_by(mac, coalesce(at, TIMESTAMP '1970-01-01')) AS mac, bool_or(array_contains(servers, holder)) AS own
-        FROM entries WHERE holder IS NOT NULL GROUP BY ALL
+        FROM entries WHERE holder IS NOT NULL GROUP BY 1, 2, 3
     """,
     "grouped": """
-        SELECT capture, client, mac, own, array_sort(collect_set(host)) AS hosts FROM latest GROUP BY ALL
+        SELECT capture, client, mac, own, array_sort(collect_set(host)) AS hosts FROM latest
+        GROUP BY capture, client, mac, own
     """,
     "own": "SELECT DISTINCT capture, client FROM latest WHERE own",
     "said": f"""

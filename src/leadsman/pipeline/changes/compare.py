@@ -20,6 +20,7 @@ from leadsman.pipeline.changes.facets import (
     RATES,
     TOPIC_CONFIGURATION,
 )
+from leadsman.pipeline.events import ARROW
 from leadsman.pipeline.shapes import quoted, settled, table
 
 if TYPE_CHECKING:
@@ -110,9 +111,10 @@ def _one(group: Sequence[Change]) -> Change:
 def _sights(side: str) -> dict[str, str]:
     """Return the queries for what every event says of every kind of thing, and on which side."""
     sights = ", ".join(facet.sight for facet in FACETS)
+    others = ", ".join(name for name in ARROW.names if name != "at")
     at = "coalesce(at, to_timestamp(labels['newest']))"
     return {
-        "timed": f"SELECT * EXCEPT (at), {at} AS at FROM events",
+        "timed": f"SELECT {others}, {at} AS at FROM events",
         "failures": "SELECT DISTINCT capture AS of_capture, file AS of_file, at AS failed FROM timed"
         f" WHERE name = '{names.ITEM_MISSING}'",
         "sided": f"SELECT /*+ BROADCAST(failures) */ timed.*, failed, {side} AS side FROM timed LEFT JOIN failures"
@@ -121,8 +123,9 @@ def _sights(side: str) -> dict[str, str]:
         f"{sights}))) FROM sided WHERE side IS NOT NULL",
         "looked": f"SELECT *, max(at) OVER (PARTITION BY side, kind, source, file, {WHOLE_BY_ITSELF}) AS look"
         f" FROM sights WHERE {LISTED}",
-        "current": f"SELECT *, true AS listed FROM (SELECT * EXCEPT (look) FROM looked WHERE at <=> look)"
-        f" UNION ALL SELECT *, false AS listed FROM sights WHERE NOT {LISTED}",
+        "current": f"SELECT *, IF(kind IS NULL, NULL, true) AS listed FROM looked WHERE at <=> look"
+        f" UNION ALL SELECT *, CAST(NULL AS TIMESTAMP) AS look, IF(kind IS NULL, NULL, false) AS listed"
+        f" FROM sights WHERE NOT {LISTED}",
     }
 
 
@@ -191,7 +194,8 @@ def _texts() -> dict[str, str]:
     )
     words = f"kind NOT IN ({quoted(*AMOUNTS, *RATES)})"
     return {
-        "judged": f"SELECT s.*, {how} AS how FROM placed s JOIN kinds k USING (kind) WHERE {words}",
+        "judged": f"SELECT s.*, {how} AS how FROM placed s"
+        f" JOIN (SELECT kind AS of_kind, was FROM kinds) ON kind = of_kind WHERE {words}",
         "topics": "SELECT thing AS topic FROM judged WHERE kind = 'topic' AND how IS NOT NULL",
         "worded": "SELECT judged.* FROM judged LEFT ANTI JOIN topics"
         f" ON kind IN ({quoted(*OF_A_TOPIC)}) AND coalesce(key, regexp_replace(thing, '-[0-9]+$', '')) = topic"
@@ -212,9 +216,10 @@ def _numbers() -> dict[str, str]:
         f" WHERE kind IN ({quoted(*AMOUNTS)}) AND b IS NOT NULL AND a IS NOT NULL GROUP BY kind, thing, key",
         "counted": "SELECT kind, thing, max_by(struct(key, was_amount, is_amount, told), struct(parts, is_amount)) AS m"
         " FROM summed GROUP BY kind, thing",
-        "rated": "SELECT s.kind, thing, s.key, times_before / before_hours AS was_amount,"
+        "rated": "SELECT kind, thing, key, times_before / before_hours AS was_amount,"
         " times_after / after_hours AS is_amount, coalesce(told, told_before) AS told"
-        f" FROM states s JOIN kinds k USING (kind) CROSS JOIN spans WHERE kind IN ({quoted(*RATES)}) AND was AND now",
+        " FROM states JOIN (SELECT kind AS of_kind, was, now FROM kinds) ON kind = of_kind CROSS JOIN spans"
+        f" WHERE kind IN ({quoted(*RATES)}) AND was AND now",
         "measured": "SELECT kind, thing, m.key, m.was_amount, m.is_amount, m.told FROM counted"
         " UNION ALL SELECT kind, thing, key, was_amount, is_amount, told FROM rated",
         "numbers": "SELECT kind, IF(is_amount > was_amount, 'more', 'fewer') AS how, key, CAST(NULL AS string) AS"

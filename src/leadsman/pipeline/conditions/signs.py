@@ -209,15 +209,15 @@ def _steps(signs: Sequence[Sign]) -> dict[str, str]:
     anywhere = quoted("", *(sign.kind for sign in signs if sign.anywhere))
     return {
         "known": f"""
-            SELECT *, coalesce(bad, amount < max(full) OVER (PARTITION BY {THING})) AS wrong
+            SELECT capture, at, kind, thing, look, amount, full, detail, gap, subject, file, line, text,
+                coalesce(bad, amount < max(full) OVER (PARTITION BY {THING})) AS bad
             FROM (SELECT *, IF(at IS NULL, file, '') AS look FROM signs)
         """,
         "stepped": f"""
-            SELECT * EXCEPT (bad, wrong), wrong AS bad, lag(wrong) OVER ({IN_ORDER.replace("bad", "wrong")}) AS before,
-                lag(at) OVER ({IN_ORDER.replace("bad", "wrong")}) AS before_at,
-                min(IF(wrong, NULL, at)) OVER (PARTITION BY {THING}) AS well,
+            SELECT *, lag(bad) OVER ({IN_ORDER}) AS before, lag(at) OVER ({IN_ORDER}) AS before_at,
+                min(IF(bad, NULL, at)) OVER (PARTITION BY {THING}) AS well,
                 max(full) OVER (PARTITION BY {THING}) AS told
-            FROM known WHERE wrong IS NOT NULL
+            FROM known WHERE bad IS NOT NULL
         """,
         "numbered": f"SELECT *, sum(IF(bad AND ({BREAKS}), 1, 0)) OVER ({IN_ORDER}) AS run FROM stepped",
         "runs": f"""

@@ -59,12 +59,13 @@ def two_digit_year(zone: tzinfo) -> Stamp:
 
 
 NUMBERS = rb"(\d{1,2})[/.](\d{1,2})[/.](\d{4}),?[ T]{1,2}(\d{1,2}):(\d\d):"
+BY_NUMBERS = re.compile(NUMBERS)
 NOON = 12
 
 
 def day_or_month_first(zone: tzinfo, lines: list[bytes]) -> Stamp | None:
     """`16/02/2021 12:36:02` or `02/16/2021 12:36:02 PM`; None unless some line tells which of the two it is."""
-    pairs = [(int(found[1]), int(found[2])) for line in lines if (found := re.match(NUMBERS, line))]
+    pairs = [(int(found[1]), int(found[2])) for line in lines if (found := BY_NUMBERS.match(line))]
     day_first = any(first > NOON for first, _ in pairs)
     if day_first == any(second > NOON for _, second in pairs):
         return None

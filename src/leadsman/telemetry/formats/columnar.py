@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -65,7 +66,7 @@ def is_zoned(head: bytes, zone: tzinfo, other: tzinfo) -> bool:
     beginning = _beginning(text)
     if beginning is not None:  # those of its shape count from 1970, and need not be looked at
         rest = text[len(beginning.head) :].encode()
-        ends = beginning.shape.grid(rest, 0).end
+        ends = _grid(beginning.shape, rest, 0).end
         text = beginning.head + rest[ends[-1] if len(ends) else 0 :].decode()
     return not documents.has_written_times(text) or documents.agree(head, zone, other)
 
@@ -158,7 +159,7 @@ class Document:
 
     def _read_block(self, place: Place, beginning: Beginning) -> bool:
         """Read the records of the shape that there are. Return whether more of them may follow."""
-        grid = beginning.shape.grid(place.data, place.blank)
+        grid = _grid(beginning.shape, place.data, place.blank)
         if not len(grid.begin):
             return place.breaks_off
         try:
@@ -266,6 +267,13 @@ POWERS = 10.0 ** np.arange(DIGITS - 1, -1, -1)
 """Exact: below 2 ** 53."""
 
 
+@lru_cache(1)
+def _grid(shape: Shape, data: bytes, start: int) -> Grid:
+    """Remember the last one: a small document is told by all of it, and then read."""
+    return shape.grid(data, start)
+
+
+@lru_cache(1)
 def _beginning(text: str) -> Beginning | None:
     """Return how a document begins whose records can be read by columns; None where it is no such."""
     walker = Walker([text], documents.RECORDS, documents.DECODER)

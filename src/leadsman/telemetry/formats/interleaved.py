@@ -10,7 +10,7 @@ from leadsman.telemetry.format import Record
 from leadsman.telemetry.formats import streams
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from leadsman.telemetry.formats.stamps import Stamp
 
@@ -35,6 +35,8 @@ class Prefix:
     cut: bool
     alone: bool = False
     share: float = MOST
+    hints: tuple[bytes, ...] = ()
+    """Texts of which each such prefix holds one, where looking for them costs less than the pattern."""
 
 
 PREFIXES = (
@@ -80,6 +82,7 @@ PREFIXES = (
         ),
         cut=False,
         share=MANY,
+        hints=(b"clientId=", b"|rdkafka#", b"#producer-", b"#consumer-"),
     ),
 )
 
@@ -87,17 +90,23 @@ NOBODY = Prefix("plain", re.compile(rb"(?P<id>(?!))"), cut=False)
 """Names no writer: for files that must be read record by record for another reason."""
 
 
-def prefix_of(lines: list[bytes], time_at: Stamp) -> Prefix | None:
-    """Return how the lines of this file name their writers; None where they do not, or name only one."""
+def prefix_of(lines: list[bytes], times: Sequence[int | None]) -> Prefix | None:
+    """Return how the lines of this file, with these times, name their writers; None where they do not, or name one."""
     filled = [line for line in lines if line.strip()]
-    timed = [line for line in lines if time_at(line, 0, len(line)) is not None]
+    timed = [line for line, at in zip(lines, times, strict=True) if at is not None]
     return next((prefix for prefix in PREFIXES if _fits(prefix, filled if prefix.cut else timed)), None)
 
 
 def _fits(prefix: Prefix, lines: list[bytes]) -> bool:
-    found = [match["id"] for line in lines if (match := prefix.pattern.match(line))]
-    enough = len(found) > 1 and len(found) >= prefix.share * len(lines)
-    return enough and (prefix.alone or len(set(found)) > 1)
+    """Say whether enough of the lines have the prefix, looking no further than where too few are left for that."""
+    least = max(2, prefix.share * len(lines))
+    found: list[bytes] = []
+    for left, line in zip(range(len(lines), 0, -1), lines, strict=True):
+        if len(found) + left < least:
+            return False
+        if (not prefix.hints or any(hint in line for hint in prefix.hints)) and (match := prefix.pattern.match(line)):
+            found.append(match["id"])
+    return len(found) >= least and (prefix.alone or len(set(found)) > 1)
 
 
 def behind_prefix(prefix: Prefix, lines: list[bytes]) -> list[bytes]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from leadsman.telemetry.format import Record
@@ -28,7 +29,7 @@ def subject_path(sample: Sequence[dict[str, Any]]) -> str | None:
     A key that collectors write counts even when the sample shows one value: another writer may come later.
     """
     records = [jsons.flat(record) for record in sample]
-    for path in (*jsons.FLEET_KEYS, *jsons.LOCAL_KEYS):
+    for path in jsons.commonest_paths(records, (*jsons.FLEET_KEYS, *jsons.LOCAL_KEYS), ENOUGH_OF_ALL):
         values = [value for record in records if isinstance(value := jsons.at_path(record, path), str | int)]
         if len(values) < ENOUGH_OF_ALL * len(records):
             continue
@@ -110,14 +111,17 @@ def read(line: bytes, number: int, path: str | None, time_at: Stamp) -> Record:
     return Record(number, at, subject_of(record, path), text, raw[begin:end])
 
 
-def reader(path: str | None, time_at: Stamp) -> Callable[[Iterable[bytes]], Iterator[Record]]:
-    """Read a file of JSON lines."""
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Reads a file of JSON lines, whose writers are named under `path`."""
 
-    def records(blocks: Iterable[bytes]) -> Iterator[Record]:
+    path: str
+    time_at: Stamp
+
+    def __call__(self, blocks: Iterable[bytes]) -> Iterator[Record]:
+        """Yield the records line by line."""
         lines = ((number, line) for number, line in streams.numbered_lines(blocks) if line.strip())
-        yield from streams.with_heads(read(line, number, path, time_at) for number, line in lines)
-
-    return records
+        yield from streams.with_heads(read(line, number, self.path, self.time_at) for number, line in lines)
 
 
 def docker_reader(time_at: Stamp) -> Callable[[Iterable[bytes]], Iterator[Record]]:

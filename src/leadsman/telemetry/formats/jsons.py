@@ -6,12 +6,12 @@ import json
 import re
 from collections import Counter
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from leadsman.telemetry.formats.stamps import Stamp, iso_or_epoch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import tzinfo
 
 TIME_KEYS = (
@@ -40,6 +40,8 @@ LOCAL_KEYS = (
     "client_id",
 )
 NO_LINE = re.compile(rb"(?!)")
+SCAN = cast("Any", json.JSONDecoder()).scan_once
+"""What `json.loads` calls in the end; a third of its time goes into the way there."""
 SHAPES_KEPT = 1000
 """Sets of keys whose paths are remembered: a file has few, and trying every path costs 10 microseconds a record."""
 
@@ -54,10 +56,18 @@ def paths_in(record: Mapping[str, Any], paths: tuple[str, ...]) -> tuple[str, ..
     return _paths_among(tuple(record), paths)
 
 
-def stamp(sample: list[bytes], zone: tzinfo) -> Stamp:
-    """Find the time of a JSON line, under the keys that the sample shows; under the usual ones where it shows none."""
+def commonest_paths(records: Sequence[Mapping[str, Any]], paths: tuple[str, ...], share: float) -> Iterable[str]:
+    """Return those of the paths, in their order, that can lead anywhere in such a share of the records."""
+    shapes = Counter(map(tuple, records))
+    there = Counter[str]()
+    for keys, count in shapes.items():
+        there.update(dict.fromkeys(_paths_among(keys, paths), count))
+    return (path for path in paths if there[path] >= share * len(records))
+
+
+def stamp(keys: tuple[bytes, ...], zone: tzinfo) -> Stamp:
+    """Find the time of a JSON line, under keys that are spelled so."""
     read = iso_or_epoch(zone)
-    keys = tuple(_time_keys(sample)) or tuple(f'"{key}":"'.encode() for key in TIME_KEYS[:3])
     indented = (b'{"log":"\\t', b'{"log": "\\t', b'{"log":"   ', b'{"log": "   ')
 
     def time_of(block: bytes, start: int, end: int) -> int | None:
@@ -72,19 +82,21 @@ def stamp(sample: list[bytes], zone: tzinfo) -> Stamp:
     return time_of
 
 
-def _time_keys(sample: list[bytes]) -> Iterable[bytes]:
-    """Return the three commonest spellings, such as `"ts": "`, of the keys that hold a time."""
-    spelling = re.compile(
-        rb'"(' + b"|".join(re.escape(key.encode()) for key in TIME_KEYS) + rb')"\s{0,2}:\s{0,2}"?(?=\d)'
-    )
+SPELLING = re.compile(rb'"(' + b"|".join(re.escape(key.encode()) for key in TIME_KEYS) + rb')"\s{0,2}:\s{0,2}"?(?=\d)')
+"""How a key is written that holds a time."""
+
+
+def time_keys(sample: list[bytes]) -> tuple[bytes, ...]:
+    """Return the three commonest spellings, such as `"ts": "`, of the keys that hold a time; usual ones without any."""
     spellings = Counter[bytes]()
     for line in sample:
         if line.lstrip(b"\xef\xbb\xbf \t")[:1] == b"{":
-            found = {match[1].decode(): match[0] for match in spelling.finditer(line)}
+            found = {match[1].decode(): match[0] for match in SPELLING.finditer(line)}
             best = next((found[key] for key in TIME_KEYS if key in found), None)
             if best is not None:
                 spellings[best] += 1
-    return (key for key, _ in spellings.most_common(3))
+    commonest = tuple(key for key, _ in spellings.most_common(3))
+    return commonest or tuple(f'"{key}":"'.encode() for key in TIME_KEYS[:3])
 
 
 def at_path(record: Mapping[str, Any], path: str) -> Any:  # noqa: ANN401 - JSON holds anything
@@ -120,11 +132,12 @@ def as_record(line: bytes) -> dict[str, Any] | None:
     """Return the JSON object on a line; None where there is none."""
     if line.lstrip(b"\xef\xbb\xbf \t\x00")[:1] != b"{":
         return None
+    text = line.lstrip(b"\xef\xbb\xbf\x00").decode(errors="replace")
     try:
-        record = json.loads(line.lstrip(b"\xef\xbb\xbf\x00").decode(errors="replace"))
-    except (ValueError, RecursionError):
+        record, end = SCAN(text, 0) if text[:1] == "{" else (json.loads(text), len(text))
+    except (StopIteration, ValueError, RecursionError):
         return None
-    return record if isinstance(record, dict) else None
+    return record if isinstance(record, dict) and not text[end:].strip(" \t\n\r") else None
 
 
 def flat(record: dict[str, Any]) -> dict[str, Any]:

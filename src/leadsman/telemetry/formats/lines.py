@@ -22,7 +22,10 @@ LEVEL = rb"\[?(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|SEVER
 MARKS = re.compile(
     rb"(?:\x1b\[[0-9;]*m|\xef\xbb\xbf|\x00)+"
 )  # colours, a byte order mark, the hole copytruncate leaves
+MARKED = (b"\x1b", b"\xef", b"\x00")
 ELSEWHERE = timezone(timedelta(hours=13, minutes=37))  # nobody's zone
+NO_BYTE = 10  # no line holds a newline, and no shape begins with one
+NO_SHAPE = (-1, None)
 SHARE_OF_LINES = 0.2  # a shape that could be met in any text counts only where it is this common
 
 
@@ -80,16 +83,16 @@ def container(stamp: Stamp) -> Stamp:
     return unless_indented
 
 
-def every_shape(clock: Clock, sample: list[bytes]) -> tuple[Shape, ...]:
-    """All shapes, the commonest first."""
+def every_shape(clock: Clock, sample: list[bytes], json_keys: tuple[bytes, ...]) -> tuple[Shape, ...]:
+    """All shapes, the commonest first. `json_keys` are the keys under which JSON lines of the sample carry a time."""
     date, date_or_epoch = iso(clock.zone), iso_or_epoch(clock.zone)
     named = calendar.named_month(clock.zone)
-    contained = any(CONTAINER.match(line) for line in sample)
+    contained = any(map(CONTAINER.match, sample))
     ambiguous = calendar.day_or_month_first(clock.zone, sample)
     return (
         Shape("Kubernetes CRI", b"12", container(date)) if contained else Shape("timed lines", b"12", date),
         Shape("timed lines", b"[(", skip(1, date)),
-        Shape("JSON lines", b"{", jsons.stamp(sample, clock.zone)),
+        Shape("JSON lines", b"{", jsons.stamp(json_keys, clock.zone)),
         Shape("librdkafka stderr", b"%", behind(rb"%\d\|", epoch)),
         Shape("syslog", b"<", behind(rb"<\d{1,3}>(?:\d )?", _first(date, calendar.syslog(clock.zone, clock.latest)))),
         Shape("timed lines", CAPITALS + b"[", behind(LEVEL + rb":?[ \t|:]{1,4}\[?(?:[\w.]{1,60}[ :])?", date)),
@@ -124,9 +127,17 @@ class Timing:
     """How the lines of one file carry their times."""
 
     time_at: Stamp
+    times: tuple[int | None, ...]
+    """Those of the sample's lines."""
     names: tuple[str, ...]
     timed: float
     """The share of the sample's lines that carry a time."""
+    json_keys: tuple[bytes, ...]
+    """The spellings of the keys under which JSON lines carry theirs."""
+    json: Stamp
+    """What reads a time behind such a key."""
+    knows_json: bool
+    """Whether no other shape can read a JSON line."""
     chosen: tuple[int, ...]
     """Which of the shapes were met, or could be by a line that the sample does not hold."""
     first: Stamp
@@ -137,42 +148,65 @@ class Timing:
 
 def learn(sample: list[bytes], clock: Clock) -> Timing:
     """Chooses the shapes that this file needs."""
-    shapes = every_shape(clock, sample)
-    seen = _seen(sample, shapes)
+    json_keys = jsons.time_keys(sample)
+    shapes = every_shape(clock, sample, json_keys)
+    met = _met(sample, shapes)
+    seen = Counter(index for index, at in met if at is not None)
     lines = max(1, sum(1 for line in sample if line.strip()))
     chosen = tuple(
         index for index, shape in enumerate(shapes) if not shape.guess or seen[index] >= SHARE_OF_LINES * lines
     )
     timed = sum(seen[index] for index in chosen)
     names = tuple(dict.fromkeys(shapes[index].name for index, _ in seen.most_common() if index in chosen))
+    knows_json = not any(shapes[index].guess and b"<"[0] in shapes[index].firsts for index in chosen)
     time_at, tries_first = _time_at(tuple(shapes[index] for index in chosen))
-    return Timing(time_at, names, timed / lines, chosen, shapes[chosen[0]].stamp, tries_first)
+    return Timing(
+        time_at,
+        _times(sample, met, time_at),
+        names,
+        timed / lines,
+        json_keys,
+        iso_or_epoch(clock.zone),
+        knows_json,
+        chosen,
+        shapes[chosen[0]].stamp,
+        tries_first,
+    )
+
+
+def _times(sample: list[bytes], met: list[Met], time_at: Stamp) -> tuple[int | None, ...]:
+    """Return the times of the lines: those that were met, where all lines are JSON, which no other shape reads."""
+    timed = next((line for line, (_, at) in zip(sample, met, strict=True) if at is not None), None)
+    if timed is not None and all(line[:1] == b"{" for line in sample):
+        time_at(timed, 0, len(timed))  # what reads the next line tries the shape of the last one first
+        return tuple(at for _, at in met)
+    return tuple(time_at(line, 0, len(line)) for line in sample)
 
 
 def is_zoned(sample: list[bytes], clock: Clock, timing: Timing) -> bool:
-    """Whether every time names its zone: then another default changes none of them."""
-    shapes = every_shape(replace(clock, zone=ELSEWHERE), sample)
+    """Whether every time names its zone: then another default changes none of these times of the sample."""
+    shapes = every_shape(replace(clock, zone=ELSEWHERE), sample, timing.json_keys)
     elsewhere, _ = _time_at(tuple(shapes[index] for index in timing.chosen))
-    return all(timing.time_at(line, 0, len(line)) == elsewhere(line, 0, len(line)) for line in sample)
+    return all(elsewhere(line, 0, len(line)) == at for line, at in zip(sample, timing.times, strict=True))
 
 
-def _seen(sample: list[bytes], shapes: tuple[Shape, ...]) -> Counter[int]:
-    """Count the lines that begin in each shape."""
+Met = tuple[int, int | None]
+"""The shape that knows a line's beginning, and the time that it reads there."""
+
+
+def _met(sample: list[bytes], shapes: tuple[Shape, ...]) -> list[Met]:
+    """Return for each line in which shape it begins."""
     by_first: dict[int, list[tuple[int, Stamp]]] = {}
-    seen = Counter[int]()
+    met: list[Met] = []
     for line in sample:
-        marks = MARKS.match(line)
+        marks = MARKS.match(line) if line[:1] in MARKED else None
         start, end = marks.end() if marks else 0, len(line)
-        if start == end:
-            continue
-        first = line[start]
+        first = line[start] if start < end else NO_BYTE
         if first not in by_first:
             by_first[first] = [(index, shape.stamp) for index, shape in enumerate(shapes) if first in shape.firsts]
-        for index, stamp in by_first[first]:
-            if stamp(line, start, end) is not None:
-                seen[index] += 1
-                break
-    return seen
+        read = ((index, at) for index, stamp in by_first[first] if (at := stamp(line, start, end)) is not None)
+        met.append(next(read, NO_SHAPE))
+    return met
 
 
 def _time_at(shapes: tuple[Shape, ...]) -> tuple[Stamp, Callable[[], bool]]:

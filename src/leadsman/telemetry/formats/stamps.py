@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
+from functools import lru_cache
 
 Stamp = Callable[[bytes, int, int], int | None]
 """Milliseconds since 1970 UTC of the time that stands at block[start:end], or None."""
@@ -18,6 +19,8 @@ MILLIS = {mark + b"%03d" % milli: milli for mark in (b".", b",") for milli in ra
 GOES_ON = frozenset([b"%d" % digit for digit in range(10)] + [b"Z", b"+", b"-", b" ", b"U", b"G"])
 ZONE_BEGINS = frozenset((b"+", b"-", b"U", b"G"))
 AS_UTC, IN_ZONE, LOOK_CLOSER = 0, 1, 2
+BEHIND_FRACTIONS = (23, 26, 29)
+"""Where a fraction ends of three digits, of six and of nine, from where the time begins."""
 MOST_ENDINGS = 4096
 TAIL = re.compile(rb"(?:[.,](\d{1,9}))?(?: ?(Z|UTC|GMT|[+-]\d\d:?\d\d|[+-]\d\d(?!\d)))?( \t|   )?")
 ISO_MINUTE = re.compile(rb"(\d{4})([-/.])(\d\d)\2(\d\d)[T _](\d\d):(\d\d):")
@@ -103,8 +106,12 @@ def tail_ms(block: bytes, start: int, end: int, minute: Minute) -> int | None:
     return minute[0] - offset_ms(found[2]) + fraction
 
 
+@lru_cache(8)
 def iso(zone: tzinfo) -> Stamp:
-    """`2021-02-16 12:36:02,123`, `2021-02-16T12:36:02.123456Z`, `2021/02/16 12:36:02`, with or without a zone."""
+    """`2021-02-16 12:36:02,123`, `2021-02-16T12:36:02.123456Z`, `2021/02/16 12:36:02`, with or without a zone.
+
+    Made once a zone: so files share what is known of minutes.
+    """
     minutes, endings = Minutes(zone), Endings()
 
     def stamp(block: bytes, start: int, end: int) -> int | None:
@@ -114,9 +121,13 @@ def iso(zone: tzinfo) -> Stamp:
             return None
         fraction = MILLIS.get(block[start + 19 : start + 23])
         if fraction is not None:  # the short way, for nearly all lines
-            reading = endings[block[start + 23 : start + 26]]
-            if reading != LOOK_CLOSER:
-                return minute[reading] + second + fraction
+            for after in BEHIND_FRACTIONS:
+                behind = block[start + after : start + after + 3]
+                reading = endings[behind]
+                if reading != LOOK_CLOSER:
+                    return minute[reading] + second + fraction
+                if not behind.isdigit():
+                    break
         at = tail_ms(block, start + 19, end, minute)
         return None if at is None else at + second
 

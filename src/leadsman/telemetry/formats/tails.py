@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 PREFIX = "aws logs tail"
 TIME = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.,]\d{3,9}(?:Z|[+-]\d\d:\d\d) ")
+COMPLETE = re.compile(rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.,]\d{3,9}(?:Z|[+-]\d\d:\d\d)\"")
+"""A time in quotation marks."""
 HOUR = 11
 """Bytes of a date; then come hour, minute, second, a point or comma, and at least three digits."""
 LAST_HOUR, LAST_MINUTE, LAST_SECOND = 23, 59, 60
@@ -62,6 +64,11 @@ def reader(prefix: Prefix, timing: Timing) -> Callable[[Iterable[bytes]], Iterat
 
 class Stamps:
     """Reads times that are written as `written` is: of the same length, with the same marks and the same zone."""
+
+    @staticmethod
+    def can_read(written: bytes) -> bool:
+        """Say whether it reads such times: with a zone and what stands behind it, so that no date is another's."""
+        return COMPLETE.fullmatch(written) is not None
 
     def __init__(self, written: bytes, stamp: Stamp) -> None:
         self.width = len(written)
@@ -122,12 +129,11 @@ class Tail:
         ends = np.append(np.flatnonzero(padded[: len(data)] == NEWLINE), len(data))
         starts = np.concatenate(([0], ends[:-1] + 1))
         at, writer = self._at_once(data, padded, starts, ends=ends)
-        self._one_by_one(data, list(zip(starts.tolist(), ends.tolist(), strict=True)), at, writer=writer)
+        self._one_by_one(data, np.stack((starts, ends)), at, writer=writer)
         kept = np.flatnonzero(writer != SKIPPED)
         at, writer, starts, ends = at[kept], writer[kept], starts[kept], ends[kept]
         begins = self._attributed(at, writer)
         text, begin, end = _as_text(data, starts, ends)
-        spans = list(zip(begin.tolist(), end.tolist(), strict=True))
         return Batch(
             writers=self._writers,
             writer=writer,
@@ -137,7 +143,6 @@ class Tail:
             text=text,
             begin=begin,
             end=end,
-            quote=lambda record: text[slice(*spans[record])].decode(),
         )
 
     def _at_once(
@@ -182,16 +187,16 @@ class Tail:
                 self._known[name] = number
         return number
 
-    def _one_by_one(self, data: bytes, lines: list[tuple[int, int]], at: Numbers, *, writer: Numbers) -> None:
+    def _one_by_one(self, data: bytes, lines: Numbers, at: Numbers, *, writer: Numbers) -> None:
         """Read the other lines; and any line as long as one of another shape has changed what is tried first."""
         tries_first = self._timing.tries_first
         behind = 0
-        for odd in [*np.flatnonzero(writer == NOBODY).tolist(), len(lines)]:
+        for odd in [*np.flatnonzero(writer == NOBODY).tolist(), len(at)]:
             while behind < odd and not tries_first():
-                at[behind], writer[behind] = self._read(data, *lines[behind])
+                at[behind], writer[behind] = self._read(data, *lines[:, behind].tolist())
                 behind += 1
-            if odd < len(lines):
-                at[odd], writer[odd] = self._read(data, *lines[odd])
+            if odd < len(at):
+                at[odd], writer[odd] = self._read(data, *lines[:, odd].tolist())
             behind = odd + 1
 
     def _read(self, data: bytes, start: int, end: int) -> tuple[int, int]:

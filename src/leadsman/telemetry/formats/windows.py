@@ -9,8 +9,8 @@ import numpy as np
 
 from leadsman.telemetry.batch import NO_TIME, RECORDS_A_BATCH, Batch, Writers, spans_of
 from leadsman.telemetry.format import Record
-from leadsman.telemetry.formats import documents, streams
-from leadsman.telemetry.formats.streams import MOST_SUBJECTS
+from leadsman.telemetry.formats import documents
+from leadsman.telemetry.formats.heads import Heads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -96,7 +96,7 @@ class Windows:
         self._open: list[Chunk] = []
         self._size = 0
         self._closed: list[list[Chunk]] = []
-        self._headed: set[int] = set()
+        self._heads = Heads(writers)
 
     def add(self, chunk: Chunk) -> None:
         """Take in the records of a block; windows end where they end for `documents.windows`."""
@@ -130,7 +130,7 @@ class Windows:
 
     def heads(self) -> dict[str | None, str]:
         """Return the writers of whom a record was handed out. Which one is known to those that read batches."""
-        return {self._writers.names[number]: "" for number in self._headed}
+        return self._heads.known()
 
     def _batches(self, chunks: list[Chunk]) -> Iterator[Batch]:
         if not chunks:
@@ -142,7 +142,7 @@ class Windows:
             yield self._batch(_joined(together))
 
     def _batch(self, chunk: Chunk) -> Batch:
-        begins = self._begins(chunk)
+        begins = self._heads.begins(chunk.writer, chunk.text, chunk.begin, end=chunk.end)
         raw, raw_begin, raw_end = chunk.raw, chunk.raw_begin, chunk.raw_end
         return Batch(
             writers=self._writers,
@@ -155,37 +155,6 @@ class Windows:
             end=chunk.end,
             quote=lambda record: raw[raw_begin[record] : raw_end[record]].decode(),
         )
-
-    def _begins(self, chunk: Chunk) -> NDArray[np.bool_]:
-        """Return which records begin one, and which continue their writer's last, as `streams.with_heads` says."""
-        begins = np.ones(len(chunk), np.bool_)
-        continues = [
-            record
-            for record in _may_continue(chunk)
-            if streams.CONTINUES.match(chunk.text[chunk.begin[record] : chunk.end[record]].decode())
-        ]
-        if len(self._headed) + len(self._writers.names) >= MOST_SUBJECTS:
-            self._begin_singly(begins, chunk.writer.tolist(), set(continues))
-            return begins
-        if continues:
-            writers, first = np.unique(chunk.writer, return_index=True)
-            firsts = {
-                place
-                for writer, place in zip(writers.tolist(), first.tolist(), strict=True)
-                if writer not in self._headed
-            }
-            begins[[record for record in continues if record not in firsts]] = False
-        self._headed.update(np.unique(chunk.writer).tolist())
-        return begins
-
-    def _begin_singly(self, begins: NDArray[np.bool_], writers: list[int], continues: set[int]) -> None:
-        for record, writer in enumerate(writers):
-            if record in continues and writer in self._headed:
-                begins[record] = False
-                continue
-            if len(self._headed) >= MOST_SUBJECTS:
-                self._headed.clear()
-            self._headed.add(writer)
 
 
 def _together(chunks: Iterable[Chunk]) -> Iterator[list[Chunk]]:
@@ -220,17 +189,6 @@ def _joined(chunks: list[Chunk]) -> Chunk:
         raw_begin=np.concatenate([each.raw_begin + start for each, start in zip(chunks, raw_below, strict=False)]),
         raw_end=np.concatenate([each.raw_end + start for each, start in zip(chunks, raw_below, strict=False)]),
     )
-
-
-def _may_continue(chunk: Chunk) -> list[int]:
-    """Return the records whose texts begin with the first bytes of what `CONTINUES` matches."""
-    held = np.frombuffer(chunk.text + b"\n\n", np.uint8)
-    first, second = held[chunk.begin], held[chunk.begin + 1]
-    may = first == ord("\t")
-    for begin in (b"  ", b"Ca", b"Su", b".."):
-        may |= (first == begin[0]) & (second == begin[1])
-    found: list[int] = np.flatnonzero(may).tolist()
-    return found
 
 
 def _in_order(chunks: list[Chunk], order: Numbers) -> Iterator[Chunk]:

@@ -1,0 +1,55 @@
+"""What is remembered of an error's message is what taking its lines apart says."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leadsman.pipeline.record import Listener
+from leadsman.telemetry.line import error_kind, normalised
+
+LAYOUTS = (
+    "2026-11-17 00:35:38 {} ERROR Handler - java.lang.IllegalStateException: {} failed",
+    "[ERROR]\t2026-11-17T00:35:38.395Z\t{}\tTask {} timed out",
+    "2026-11-17T00:35:38.395Z\t{}\tERROR\tInvoke Error {}",
+    "{} - kafka.conn - ERROR - closed by {}",
+    "ERROR:app:{}",
+    '{{"level": "ERROR", "message": "request {} of {}"}}',
+    "ERROR com.example.Runner - java.lang.RuntimeException: id={} and '{}'",
+    "level=error msg={}",
+    "{}",
+    "ERROR {}.{} x-{} {}- a{}",
+    "ERROR " + "long " * 57 + "{}",
+    "ERROR " + "long " * 80 + "{}",
+    "java.lang.IllegalStateException: {}",
+)
+ids = st.one_of(
+    st.uuids().map(str),
+    st.uuids().map(lambda each: str(each).upper()),
+    st.integers(0, 10**32 - 1).map(lambda digits: str(UUID(f"{digits:032d}"))),
+    st.sampled_from(("", "12", "deadbeef", "10.0.0.1:9092")),
+)
+lines = st.builds(
+    lambda layout, those: layout.format(*those), st.sampled_from(LAYOUTS), st.lists(ids, min_size=5, max_size=5)
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(errors=st.lists(st.lists(lines, min_size=1, max_size=3), min_size=2, max_size=12))
+def test_messages_are_remembered_without_the_ids_of_requests(errors):
+    listener = Listener("capture")
+
+    found = [listener._message(each) for each in errors]
+
+    assert found == [(error_kind(each), normalised(each[0])) for each in errors]
+
+
+def test_errors_of_two_requests_are_taken_apart_once():
+    listener = Listener("capture")
+
+    for request in ("611855e6-8c68-4843-afa7-7820c5e24327", "c652cc47-2d0e-4bf4-95b8-eb922f889f25"):
+        listener._message([f"2026-11-17 00:35:38 {request} ERROR Handler - no such order {request}"])
+
+    assert len(listener.messages) == 1
