@@ -1,4 +1,4 @@
-"""python -m account_linking.tables stream|history|replay|reclassify --tables FOLDER [--bootstrap HOST:PORT]."""
+"""python -m account_linking.tables stream|history|replay|reclassify|upkeep --tables FOLDER [--bootstrap HOST:PORT]."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from account_linking.tables import flow, streams
 from account_linking.tables.layout import Layout
 from account_linking.tables.session import session
+from account_linking.tables.upkeep import upkeep
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +29,8 @@ def main(words: Sequence[str], spark: SparkSession | None = None) -> int:
             flow.history(running, asked.bootstrap, layout)
         case "replay":
             sys.stdout.write(f"{flow.replay(running, layout)} rows left the quarantine\n")
+        case "upkeep":
+            upkeep(running, layout)
         case _:
             flow.reclassify(running, layout)
     return 0
@@ -49,7 +52,7 @@ def _stream(spark: SparkSession, asked: argparse.Namespace, layout: Layout) -> N
 
 def _arguments(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m account_linking.tables", description=__doc__)
-    parser.add_argument("command", choices=["stream", "history", "replay", "reclassify"])
+    parser.add_argument("command", choices=["stream", "history", "replay", "reclassify", "upkeep"])
     parser.add_argument("--tables", required=True, help="folder, or any place that Spark writes to")
     parser.add_argument("--bootstrap", default="localhost:9092", help="brokers")
     parser.add_argument("--every", default="1 second", help="how often a batch of the stream begins")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from account_linking.tables.layout import Layout
+    from account_linking.tables.users import Users
 
 TRANSFER_DAYS = 4
 """How far apart the legs of a transfer may be: a weekend and a working day."""
@@ -26,37 +27,47 @@ NAMESPACE = "a5b2c1d0-6f1e-5d3a-9c47-1f0f6b7e2a91"
 TRANSFER_LIKE = "('transfer_internal', 'transfer_external', 'savings', 'investment', 'debt_payment', 'uncategorized')"
 """Classes of the provider's that leave a transaction free to be a leg. A purchase of 50 is none, though 50 came in."""
 
+MOST_BROADCAST = 200_000
+"""Legs of transfers that every core gets whole: some 100 bytes each, 20 MB."""
+
 SOURCES = ("user_rule", "override", "account", "transfer", "provider", "mcc", "words")
 
 
-def classified(spark: SparkSession, layout: Layout, users: DataFrame) -> DataFrame:
-    """Return the rows of `classified` for these users (a column `user_ref`), computed anew."""
+def classified(spark: SparkSession, layout: Layout, users: Users) -> DataFrame:
+    """Return the rows of `classified` for these users, computed anew."""
     tables = ("silver", "accounts", "overrides", "rules")
-    return of(
-        **{
-            table: spark.read.format("delta").load(layout.path(table)).join(users, "user_ref", "left_semi")
-            for table in tables
-        }
-    )
+    return of(**{table: users.read(layout, table, spark) for table in tables})
 
 
 def of(*, silver: DataFrame, accounts: DataFrame, overrides: DataFrame, rules: DataFrame) -> DataFrame:
-    """Classify silver rows. All of a user's are needed: the other leg of a transfer may be any of them."""
+    """Classify silver rows. All of a user's are needed: the other leg of a transfer may be any of them.
+
+    `silver` is read twice: the few columns that legs of transfers are found by, and then all.
+    """
     spark = silver.sparkSession
-    for name, frame in (("silver", silver), ("accounts", accounts), ("overrides", overrides), ("rules", rules)):
+    silver.createOrReplaceTempView("classify_silver")
+    for name, frame in (("accounts", accounts), ("overrides", overrides), ("rules", rules)):
         frame.createOrReplaceTempView(f"classify_{name}")
-    spark.sql(KNOWN).createOrReplaceTempView("classify_known")
-    # Spark copies a plan to each place that reads it: what three places read is computed once and cut off.
-    spark.sql(_mapped()).localCheckpoint().createOrReplaceTempView("classify_mapped")
-    spark.sql(SIDES).createOrReplaceTempView("classify_sides")
+    # Spark copies a plan to each place that reads it: what several places read is computed once and cut off.
+    spark.sql(_free()).localCheckpoint().createOrReplaceTempView("classify_free")
+    _sized(spark.sql(SIDES).localCheckpoint()).createOrReplaceTempView("classify_sides")
+    spark.sql(_mapped()).createOrReplaceTempView("classify_mapped")
     return spark.sql(_chosen()).selectExpr(*_with_ids()).select(*CLASSIFIED)
 
 
-KNOWN = """
-select s.*, a.kind as account_kind, o.class as by_override, r.rules
-from classify_silver s
-left join (select provider, provider_account_id, kind from classify_accounts) a
+def _sized(sides: DataFrame) -> DataFrame:
+    """Say that few legs are few: Spark cannot know, and would sort all columns of all transactions to join them."""
+    return sides.hint("broadcast") if sides.count() <= MOST_BROADCAST else sides
+
+
+OF_ACCOUNT = """
+left join (select provider, provider_account_id, kind as account_kind from classify_accounts) a
   using (provider, provider_account_id)
+"""
+
+KNOWN = f"""
+select s.*, a.account_kind, o.class as by_override, r.rules
+from classify_silver s {OF_ACCOUNT}
 left join (select user_ref, logical_transaction_id, any_value(class) as class from classify_overrides
            group by user_ref, logical_transaction_id) o using (user_ref, logical_transaction_id)
 left join (select user_ref, sort_array(collect_list(named_struct('long', -length(contains), 'contains', contains,
@@ -65,6 +76,7 @@ left join (select user_ref, sort_array(collect_list(named_struct('long', -length
 
 
 def _mapped() -> str:
+    """Return what each source of classes says. Patterns are the dearest: asked only where no map has an answer."""
     by_rule = (
         "get(filter(rules, r -> contains(lower(concat_ws(' ', description_clean, description_raw)),"
         " lower(r.contains))), 0).class"
@@ -73,23 +85,34 @@ def _mapped() -> str:
         "case when account_kind = 'investment' then 'investment'"
         " when account_kind = 'loan' and amount > 0 then 'debt_payment' end"
     )
-    return (
-        f"select *, concat_ws('|', {', '.join(KEY)}) as id, {by_rule} as by_user_rule,"
-        f" {by_account} as by_account, {maps.by_category()} as by_provider,"
-        f" {maps.by_mcc()} as by_mcc, {maps.by_words()} as by_words from classify_known"
-    )
+    return f"""
+with known as ({KNOWN}),
+of_maps as (
+  select *, {_id()}, if(rules is null, null, {by_rule}) as by_user_rule, {by_account} as by_account,
+         {maps.by_category()} as by_provider, {maps.by_mcc()} as by_mcc from known)
+select *, if(coalesce(by_provider, by_mcc) is null, {maps.by_words()}, null) as by_words from of_maps
+"""
+
+
+def _id() -> str:
+    return f"concat_ws('|', {', '.join(KEY)}) as id"
+
+
+def _free() -> str:
+    """Return what may be a leg of a transfer, by the columns that legs are found by."""
+    return f"""
+select user_ref, provider, provider_account_id, amount, account_kind, {_id()},
+       coalesce(currency, unofficial_currency) as money, coalesce(posted_date, transaction_date) as day
+from classify_silver s {OF_ACCOUNT}
+where not is_deleted and amount <> 0 and status in ('POSTED', 'PENDING')
+  and coalesce({maps.by_category()}, 'uncategorized') in {TRANSFER_LIKE}
+"""
 
 
 SIDES = f"""
-with free as (
-  select provider, provider_account_id, user_ref, amount, account_kind, id,
-         coalesce(currency, unofficial_currency) as money, coalesce(posted_date, transaction_date) as day
-  from classify_mapped
-  where not is_deleted and amount <> 0 and status in ('POSTED', 'PENDING')
-    and coalesce(by_provider, 'uncategorized') in {TRANSFER_LIKE}),
-pairs as (
+with pairs as (
   select o.id as out_id, i.id as in_id, i.account_kind as into_kind, abs(datediff(i.day, o.day)) as apart
-  from free o join free i
+  from classify_free o join classify_free i
     on o.user_ref = i.user_ref and o.money = i.money and o.amount = -i.amount and o.amount < 0
    and (o.provider <> i.provider or o.provider_account_id <> i.provider_account_id)
    and abs(datediff(i.day, o.day)) <= {TRANSFER_DAYS}),
@@ -146,25 +169,31 @@ def uuid5(name: str) -> str:
     )
 
 
-def refresh(spark: SparkSession, layout: Layout, users: DataFrame) -> None:
+def refresh(spark: SparkSession, layout: Layout, users: Users) -> None:
     """Bring `classified` and `monthly` up to date for these users. A row that says what it said is left alone."""
     merge(
         classified(spark, layout, users).localCheckpoint(),
         layout,
         table="classified",
         key=KEY,
+        users=users,
         changed="t.content_sha256 <> s.content_sha256 or t.revision <> s.revision",
     )
     merge(
-        _monthly(spark, layout, users), layout, table="monthly", key=tuple(MONTHLY)[:4], changed="true", gone="s._gone"
+        _monthly(spark, layout, users),
+        layout,
+        table="monthly",
+        key=tuple(MONTHLY)[:4],
+        users=users,
+        changed="true",
+        gone="s._gone",
     )
 
 
-def _monthly(spark: SparkSession, layout: Layout, users: DataFrame) -> DataFrame:
+def _monthly(spark: SparkSession, layout: Layout, users: Users) -> DataFrame:
     """Return the months of these users, and those that are no more. Only what is posted counts."""
     for table in ("classified", "monthly"):
-        mine = spark.read.format("delta").load(layout.path(table)).join(users, "user_ref", "left_semi")
-        mine.createOrReplaceTempView(f"months_{table}")
+        users.read(layout, table, spark).createOrReplaceTempView(f"months_{table}")
     return spark.sql("""
 with now as (
   select user_ref, cast(trunc(coalesce(posted_date, transaction_date), 'month') as date) as month,

@@ -9,6 +9,7 @@ from account_linking.tables import bronze, classify
 from account_linking.tables.layout import BRONZE, KEY, QUARANTINE, SILVER
 from account_linking.tables.merge import merge
 from account_linking.tables.translate import RULE_VERSION, accounts, newest, translate
+from account_linking.tables.users import EVERYBODY, users
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -56,13 +57,14 @@ class Flow:
         try:
             self._quarantine(translated)
             good = translated.where("size(errors) = 0").select(*SILVER)
+            whose = users(rows, good, self.layout)
             newer = "s.revision > t.revision"
-            merge(newest(good, KEY), self.layout, table="silver", key=KEY, changed=newer)
-            merge(accounts(rows), self.layout, table="accounts", key=KEY[:2], changed=newer)
+            merge(newest(good, KEY), self.layout, table="silver", key=KEY, changed=newer, users=whose)
+            if not rows.where("entity = 'accounts'").isEmpty():  # as with the quarantine
+                merge(accounts(rows), self.layout, table="accounts", key=KEY[:2], changed=newer)
         finally:
             translated.unpersist()
-        users = rows.where("user_ref is not null").select("user_ref").distinct()
-        classify.refresh(rows.sparkSession, self.layout, users)
+        classify.refresh(rows.sparkSession, self.layout, whose)
 
     def _quarantine(self, translated: DataFrame) -> None:
         bad = translated.where("size(errors) > 0").selectExpr(
@@ -99,6 +101,4 @@ def replay(spark: SparkSession, layout: Layout) -> int:
 
 def reclassify(spark: SparkSession, layout: Layout) -> None:
     """Classify everybody's transactions by today's maps, rules and overrides."""
-    classify.refresh(
-        spark, layout, spark.read.format("delta").load(layout.path("silver")).select("user_ref").distinct()
-    )
+    classify.refresh(spark, layout, EVERYBODY)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 KEY: Final = ("provider", "provider_account_id", "provider_transaction_id")
 """What makes a transaction one. An id alone is not unique with every provider."""
@@ -124,6 +124,8 @@ MONTHLY: Final = {
 
 OVERRIDES: Final = {"user_ref": "string", "logical_transaction_id": "string", "class": "string"}
 RULES: Final = {"user_ref": "string", "contains": "string", "class": "string"}
+HOLDERS: Final = {"user_ref": "string", "provider_account_id": "string"}
+"""Which accounts a user has or had a transaction of. Rows are only added, and before silver has the transaction."""
 
 TABLES: Final = {
     "bronze": BRONZE,
@@ -134,10 +136,23 @@ TABLES: Final = {
     "monthly": MONTHLY,
     "overrides": OVERRIDES,
     "rules": RULES,
+    "holders": HOLDERS,
 }
 
 PROPERTIES: Final = {"classified": {"delta.enableChangeDataFeed": "true"}}
 """The topic of changes is written from what changed here."""
+
+CLUSTERED: Final = {
+    "silver": "provider_account_id",
+    "accounts": "user_ref",
+    "classified": "provider_account_id",
+    "monthly": "user_ref",
+    "overrides": "user_ref",
+    "rules": "user_ref",
+    "holders": "user_ref",
+}
+"""By which column `upkeep` puts rows side by side, so that other files are skipped. Transactions lie by account, which
+is of their key, and not by user, which is not: the next who fetches a joint account takes its rows over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +175,11 @@ class Layout:
         `create table if not exists` takes a folder that holds anything for a table, and leaves that one as it is.
         """
         for table, columns in TABLES.items():
-            told = ", ".join(f"`{name}` {kind}" for name, kind in columns.items())
-            writer = spark.createDataFrame([], told).write.format("delta").options(**PROPERTIES.get(table, {}))
+            told = ", ".join(f"cast(null as {kind}) as `{name}`" for name, kind in columns.items())
+            rows = self._held(spark) if table == "holders" else spark.sql(f"select {told} limit 0")
+            writer = rows.write.format("delta").options(**PROPERTIES.get(table, {}))
             writer.mode("ignore").save(self.path(table))
+
+    def _held(self, spark: SparkSession) -> DataFrame:
+        """Return what silver says of holders: all there is to know where it is older than their table."""
+        return spark.read.format("delta").load(self.path("silver")).select(*HOLDERS).distinct()

@@ -7,7 +7,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from account_linking.providers import every_provider
-from account_linking.tables.layout import ACCOUNTS, CONTENT, KEY, LINEAGE, SILVER
+from account_linking.tables.layout import ACCOUNTS, CONTENT, KEY, LINEAGE, QUARANTINE, SILVER
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -65,12 +65,14 @@ def translate(bronze: DataFrame) -> DataFrame:
     """Return transactions of all providers in the generic schema, each with the `errors` that keep it out of silver."""
     parts = [_translated(bronze, provider) for provider in every_provider().values()]
     rows = reduce(lambda one, other: one.unionByName(other), parts)
-    told = ", ".join(
+    fine = " and ".join(f"coalesce({rule.holds}, false)" for rule in RULES)
+    broken = ", ".join(
         f"if(coalesce({rule.holds}, false), null, "
         f"named_struct('rule', '{rule.name}', 'field', '{rule.field}', 'value', cast({rule.field} as string)))"
         for rule in RULES
     )
-    return rows.selectExpr("*", f"filter(array({told}), e -> e is not null) as errors")
+    none = f"cast(array() as {QUARANTINE['errors']})"  # for nearly every row, and without a list of its rules
+    return rows.selectExpr("*", f"if({fine}, {none}, filter(array({broken}), e -> e is not null)) as errors")
 
 
 def _translated(bronze: DataFrame, provider: Provider) -> DataFrame:
@@ -109,19 +111,20 @@ def _parsed(bronze: DataFrame, provider: str, entity: str, schema: str) -> DataF
     """Parse values to a struct `t`. Amounts go from text to decimal; what does not fit is in `t._corrupt`."""
     ddl = " ".join(f"{schema}, _corrupt string".split())
     told = "map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', '_corrupt')"
+    # Exploded, because a filter on what was parsed would otherwise be moved before the parsing, and parse once more.
     return bronze.where(f"provider = '{provider}' and entity = '{entity}'").selectExpr(
-        "*", f"from_json(value, '{ddl}', {told}) as t"
+        "*", f"explode(array(from_json(value, '{ddl}', {told}))) as t"
     )
 
 
 def _extra(translation: Translation) -> str:
     """Keep what the provider says and the schema does not know."""
-    known = ", ".join(f"'{name}'" for name in _names(translation.schema))
+    known = ", ".join(f"'{name}'" for name in names_of(translation.schema))
     said = "from_json(value, 'map<string,string>')"
     return f"map_filter({said}, (k, v) -> k not in ({known}) and v is not null)"
 
 
-def _names(schema: str) -> list[str]:
+def names_of(schema: str) -> list[str]:
     """Return the top-level names of a DDL schema."""
     depth, names, start = 0, [], True
     word = ""
