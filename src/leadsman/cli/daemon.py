@@ -24,7 +24,16 @@ START = timedelta(minutes=3)
 IDLE_MINUTES = 30.0
 
 
-@click.group()
+EPILOG = """\b
+Examples:
+  leadsman daemon start                       then: leadsman diagnose ./logs, as often as you like
+  leadsman daemon start --idle-minutes 240    for an afternoon
+  leadsman daemon status && echo warm         in a script
+  LEADSMAN_DAEMON=off leadsman diagnose ./logs
+"""
+
+
+@click.group(epilog=EPILOG)
 def command() -> None:
     """Keep Spark running between commands: `diagnose` and `changes` then start at once.
 
