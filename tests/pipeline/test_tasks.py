@@ -125,6 +125,21 @@ def test_what_the_engine_fails_on_is_left_to_spark(
     assert [comparable(each) for each in found] == expected
 
 
+def test_a_worker_that_dies_leaves_its_captures_to_spark(spark: SparkSession, monkeypatch: pytest.MonkeyPatch):
+    """As the kernel kills one for want of memory."""
+    source = read_small(look([str(FEW[0])]))
+    expected = [comparable(each) for each in diagnose(spark, source, question_of(["idle_disconnect"]))]
+
+    monkeypatch.setattr(tasks, "_told", die)
+    found = diagnose(spark, source, question_of(["idle_disconnect"]))
+
+    assert [comparable(each) for each in found] == expected
+
+
+def die(_paths: Sequence[str], _events: pa.Table, _errand: tasks.Errand) -> list[pa.RecordBatch]:
+    os._exit(137)
+
+
 def refuse(paths: Sequence[str], _events: pa.Table, _errand: tasks.Errand) -> list[pa.RecordBatch]:
     failed = {"paths": list(paths), "diagnoses": None, "failed": "ModuleNotFoundError: No module named 'pysail'"}
     return [pa.RecordBatch.from_pylist([failed], schema=tasks.TOLD)]

@@ -13,6 +13,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 
 from leadsman.catalogue import Mode
 from leadsman.pipeline.question import Input, Question
@@ -105,8 +107,14 @@ def diagnosed_there(
 
 
 def _gathered(told: DataFrame) -> dict[str, list[Diagnosis]]:
+    """Return what the tasks found. A worker that died, for want of memory perhaps, leaves everything to Spark SQL."""
     found: dict[str, list[Diagnosis]] = {}
-    for row in told.collect():
+    try:
+        rows = told.collect()
+    except (PySparkException, Py4JError) as error:
+        LOG.debug("left to Spark SQL: a task failed: %s", error)
+        return {}
+    for row in rows:
         if row["failed"]:
             LOG.debug("left to Spark SQL: %s: %s", ", ".join(row["paths"]), row["failed"])
         else:
