@@ -26,7 +26,7 @@ from leadsman.pipeline.lean import frame_of
 from leadsman.pipeline.listing import folded, last_time, listing, outside, told_of
 from leadsman.pipeline.parting import files_of, parted, parts_in, sources_of
 from leadsman.pipeline.streams import balanced, is_elsewhere
-from leadsman.pipeline.tasks import MOST_EVENTS, diagnosed_here, diagnosed_there
+from leadsman.pipeline.tasks import MOST_EVENTS, MOST_SENT, diagnosed_here, diagnosed_there
 from leadsman.words import count
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def diagnose(
     Captures are diagnosed in tasks (`tasks.py`); those that are too large for one, by Spark SQL. `keep` is handed the
     event table before it is let go.
     """
-    read = None if source.is_here else _held(_chosen(events_of(spark, source), question), source)
+    read = None if _is_small(source) else _held(_chosen(events_of(spark, source), question), source)
     try:
         found = _in_tasks(spark, source, question, read=read)
         if left := [path for path in source.found if path not in found]:
@@ -83,6 +83,10 @@ def _in_tasks(
     counts = {row["capture"]: row["count"] for row in read[0].groupBy("capture").count().collect()}
     small = {capture: count for capture, count in counts.items() if count <= MOST_EVENTS}
     return diagnosed_there(read[0], source, question, small) if small else {}
+
+
+def _is_small(source: Input) -> bool:
+    return source.is_here and source.events is not None and source.events.num_rows <= MOST_SENT
 
 
 def _are_apart(parts: Sequence[Part]) -> bool:

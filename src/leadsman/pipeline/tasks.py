@@ -33,6 +33,10 @@ LOG = logging.getLogger(__name__)
 MOST_EVENTS = 2_000_000
 """Events of a capture that a worker takes: about 2 GB of its memory. Larger ones are Spark SQL's."""
 
+MOST_SENT = 200_000
+"""Events of this process, some 60 MB, that go with a task as they are; more are Spark's rows first, as are those that
+workers read. A million of them filled the heap of the JVM."""
+
 WORTH_A_TASK = 20_000
 """Events for which another worker is worth its start of a second."""
 
