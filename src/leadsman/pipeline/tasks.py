@@ -99,14 +99,13 @@ def diagnosed_there(
     """
     errand = errand_of(source, question)
     groups = max(1, -(-sum(counts.values()) // MOST_EVENTS), min(len(counts), sum(counts.values()) // WORTH_A_TASK))
-    names = ", ".join("'" + name.replace("\\", "\\\\").replace("'", "\\'") + "'" for name in counts)
 
     def diagnose(table: pa.Table) -> pa.Table:
         table = table.drop_columns(["part"])
         paths = sorted(set(map(str, table.column("capture").to_pylist())))
         return pa.Table.from_batches(list(_told(paths, table, errand)), schema=TOLD)
 
-    chosen = events.where(f"capture IN ({names})").selectExpr("*", f"pmod(hash(capture), {groups}) AS part")
+    chosen = events.where(events["capture"].isin(*counts)).selectExpr("*", f"pmod(hash(capture), {groups}) AS part")
     return _gathered(chosen.repartition(groups, "part").groupBy("part").applyInArrow(diagnose, TOLD_IN_SPARK))
 
 
