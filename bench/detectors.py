@@ -65,6 +65,7 @@ def rows() -> list[Row]:
         Row("10,000 events of one capture", [idle], times=29, apart=False, goals=(2.0, 0.5)),
         Row("every recording at once", _recordings()),
         Row("100 small captures at once", _recordings()[:50], times=2),
+        Row("281,600 events of one capture", [idle], times=800, apart=False),
         Row("1,000,000 events of one capture", [idle], times=2850, apart=False, goals=(None, 5.0)),
     ]
 

@@ -114,7 +114,7 @@ def memory(spark: SparkSession, bench: Bench) -> Mapping[str, Any]:
 
 
 def _events(spark: SparkSession, bench: Bench) -> Any:  # noqa: ANN401 - a DataFrame
-    from leadsman.pipeline.diagnose import read_events  # noqa: PLC0415 - Spark is loaded when needed
+    from leadsman.pipeline.inputs import read_events  # noqa: PLC0415 - Spark is loaded when needed
     from leadsman.pipeline.question import look  # noqa: PLC0415 - Spark is loaded when needed
 
     return read_events(spark, look([str(bench.logs)]).streams, UTC)

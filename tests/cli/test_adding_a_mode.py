@@ -5,7 +5,8 @@ from pyspark.sql import SparkSession
 
 from leadsman.catalogue import Mode, every_mode
 from leadsman.model import EVERY_SUBJECT, Verdict
-from leadsman.pipeline.diagnose import diagnose, events_of
+from leadsman.pipeline.diagnose import diagnose
+from leadsman.pipeline.inputs import events_of
 from leadsman.pipeline.question import Question, look, read_small
 from leadsman.pipeline.shapes import EVIDENCE, EXPLAINS, OBSERVATION, POINT, Detection
 from leadsman.pipeline.verdicts import RIVAL

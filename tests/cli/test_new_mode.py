@@ -17,7 +17,7 @@ from leadsman.catalogue import Mode, every_mode
 from leadsman.cli.new_mode import PARTS
 from leadsman.gate.program import Program, check
 from leadsman.model import State
-from leadsman.pipeline.diagnose import events_of
+from leadsman.pipeline.inputs import events_of
 from leadsman.pipeline.question import look, read_small
 
 Rule = Callable[..., Any]

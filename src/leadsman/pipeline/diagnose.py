@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
@@ -13,25 +12,21 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from leadsman import vocabulary as names
 from leadsman.capture import read_manifest
 from leadsman.model import Verdict
-from leadsman.pipeline import embedded
-from leadsman.pipeline import events as table
 from leadsman.pipeline.answers import matrix_of, silence
 from leadsman.pipeline.changes.around import around, onset
 from leadsman.pipeline.conditions.find import conditions_of
-from leadsman.pipeline.elsewhere import events_elsewhere
 from leadsman.pipeline.embedded import is_embedded
 from leadsman.pipeline.folding import investigate, with_causes
 from leadsman.pipeline.held import KEPT_APART, held
-from leadsman.pipeline.lean import frame_of
+from leadsman.pipeline.inputs import cores, events_of, parcels_of
 from leadsman.pipeline.listing import folded, last_time, listing, outside, told_of
+from leadsman.pipeline.parcels import opened
 from leadsman.pipeline.parting import files_of, parted, parts_in, sources_of
-from leadsman.pipeline.streams import balanced, is_elsewhere
 from leadsman.pipeline.tasks import MOST_EVENTS, MOST_SENT, diagnosed_here, diagnosed_there
 from leadsman.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-    from datetime import tzinfo
 
     from pyspark.sql import DataFrame, Row, SparkSession
 
@@ -41,7 +36,7 @@ if TYPE_CHECKING:
     from leadsman.pipeline.clusters import Part
     from leadsman.pipeline.folding import Judged
     from leadsman.pipeline.question import Input, Question
-    from leadsman.pipeline.streams import Found, Stream
+    from leadsman.pipeline.streams import Found
 
 COPIES_NAMED = 5
 
@@ -59,30 +54,43 @@ def diagnose(
     Captures are diagnosed in tasks (`tasks.py`); those that are too large for one, by Spark SQL. `keep` is handed the
     event table before it is let go.
     """
-    read = None if _is_small(source) else _held(_chosen(events_of(spark, source), question), source)
+    sent = None if _is_small(source) else parcels_of(spark, source).persist()
     try:
-        found = _in_tasks(spark, source, question, read=read)
+        found = _in_tasks(spark, source, question, sent)
         if left := [path for path in source.found if path not in found]:
-            found |= _by_path(on_one_session(spark, _only(source, left), question, read=_of(read, left)))
+            found |= _by_path(_by_spark(spark, _only(source, left), question, sent))
         if keep:
-            events = read[0] if read else _chosen(events_of(spark, source), question)
+            events = _chosen(events_of(spark, source) if sent is None else opened(sent), question)
             keep(_in_parts(events, parts_in(source, files_of(events, source))))
     finally:
-        if read:
-            read[0].unpersist()
+        if sent:
+            sent.unpersist()
     return [_scaled(each) for path in source.found for each in found.get(path, ())]
 
 
 def _in_tasks(
-    spark: SparkSession, source: Input, question: Question, *, read: Read | None
+    spark: SparkSession, source: Input, question: Question, sent: DataFrame | None
 ) -> dict[str, list[Diagnosis]]:
-    if read is None:
+    if sent is None:
         assert source.events is not None
         is_small = source.events.num_rows <= MOST_EVENTS
-        return diagnosed_here(spark, source, question, _cores(spark)) if is_small else {}
-    counts = {row["capture"]: row["count"] for row in read[0].groupBy("capture").count().collect()}
+        return diagnosed_here(spark, source, question, cores(spark)) if is_small else {}
+    counts = {
+        row["capture"]: row["events"] for row in sent.groupBy("capture").agg(F.sum("count").alias("events")).collect()
+    }
     small = {capture: count for capture, count in counts.items() if count <= MOST_EVENTS}
-    return diagnosed_there(read[0], source, question, small) if small else {}
+    return diagnosed_there(sent, source, question, small) if small else {}
+
+
+def _by_spark(spark: SparkSession, source: Input, question: Question, sent: DataFrame | None) -> list[Diagnosis]:
+    """Return the diagnoses by Spark's own SQL."""
+    if sent is None:
+        return on_one_session(spark, source, question)
+    read = _held(_chosen(opened(sent.where(F.col("capture").isin(*source.found))), question), source)
+    try:
+        return on_one_session(spark, source, question, read=read)
+    finally:
+        read[0].unpersist()
 
 
 def _is_small(source: Input) -> bool:
@@ -106,10 +114,6 @@ def _only(source: Input, paths: Collection[str]) -> Input:
         wanted = set(paths)
         events = events.filter(pa.array([path in wanted for path in events.column("capture").to_pylist()]))
     return replace(source, found={path: source.found[path] for path in paths}, events=events)
-
-
-def _of(read: Read | None, paths: Collection[str]) -> Read | None:
-    return read and (read[0].where(F.col("capture").isin(*paths)), read[1])
 
 
 def _by_path(diagnoses: Iterable[Diagnosis]) -> dict[str, list[Diagnosis]]:
@@ -156,20 +160,6 @@ def on_one_session(
     ]
 
 
-def events_of(spark: SparkSession, source: Input) -> DataFrame:
-    """Return the event table: the events that are here, and what tasks read where the bytes are."""
-    if is_embedded(spark):
-        assert source.events is not None
-        return embedded.held(source.events)
-    parts = [events_elsewhere(spark, path, source.zone) for path in source.found if is_elsewhere(path)]
-    if source.events is not None and (source.streams or not parts):
-        parts.append(frame_of(spark, source.events))
-    elif source.streams:
-        parts.append(read_events(spark, source.streams, source.zone))
-    events = reduce(lambda left, right: left.unionByName(right), parts)
-    return events.coalesce(1) if source.events is not None and source.events.num_rows <= KEPT_APART else events
-
-
 def _held(events: DataFrame, source: Input) -> Read:
     """Return the events read once, and their names. SQL over a persisted frame would read the files query by query.
 
@@ -189,28 +179,6 @@ def _with_signs(question: Question, present: set[str]) -> Question:
     """Leave out the modes of which there is no sign: a detector costs a second whether or not it finds anything."""
     modes = [mode for mode in question.modes if not mode.card.signs or present.intersection(mode.card.signs)]
     return replace(question, modes=modes)
-
-
-def read_events(spark: SparkSession, streams: Sequence[Stream], zone: tzinfo) -> DataFrame:
-    """Return the event table of the streams, read by as many tasks as there are cores for."""
-    parts = balanced(streams, max(1, _cores(spark) * 2))
-
-    def read_parts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from leadsman.pipeline.events import batches as gathered  # noqa: PLC0415 - runs on the executor
-        from leadsman.pipeline.read import read  # noqa: PLC0415
-
-        for batch in batches:
-            asked: list[Any] = batch.column("id").to_pylist()  # `to_numpy` would load pandas
-            yield from gathered(each for part in asked for stream in parts[part] for each in read(stream, zone))
-
-    return spark.range(0, len(parts), 1, max(1, len(parts))).mapInArrow(read_parts, table.SPARK)
-
-
-def _cores(spark: SparkSession) -> int:
-    try:
-        return int(spark.sparkContext.defaultParallelism)
-    except Exception:  # noqa: BLE001 - Spark Connect has no context to ask; any error means that
-        return int(spark.conf.get("spark.sql.leafNodeDefaultParallelism", "8") or 8)
 
 
 def _chosen(events: DataFrame, question: Question) -> DataFrame:

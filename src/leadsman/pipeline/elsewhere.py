@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from leadsman.errors import CaptureError
 from leadsman.pipeline.events import SPARK
+from leadsman.pipeline.parcels import PARCEL_IN_SPARK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,14 +26,25 @@ WILDCARDS = re.compile(r"([\[\]{}*?\\])")
 
 def events_elsewhere(spark: SparkSession, path: str, zone: tzinfo) -> DataFrame:
     """Return the event table of everything below a URL. Raises CaptureError where there is nothing."""
+    return _read(spark, path, zone, packed=False)
+
+
+def parcels_elsewhere(spark: SparkSession, path: str, zone: tzinfo) -> DataFrame:
+    """Return the same events as parcels."""
+    return _read(spark, path, zone, packed=True)
+
+
+def _read(spark: SparkSession, path: str, zone: tzinfo, *, packed: bool) -> DataFrame:
     root = urlsplit(path).path.rstrip("/")
 
     def read_files(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from leadsman.pipeline.elsewhere import read_file  # noqa: PLC0415 - runs on the executor
+        from leadsman.pipeline.parcels import parcels  # noqa: PLC0415
 
         for batch in batches:
             for row in batch.to_pylist():
-                yield from read_file(row, capture=path, root=root, zone=zone)
+                told = read_file(row, capture=path, root=root, zone=zone)
+                yield from parcels(told) if packed else told
 
     reader = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
     try:
@@ -42,7 +54,7 @@ def events_elsewhere(spark: SparkSession, path: str, zone: tzinfo) -> DataFrame:
         raise CaptureError(f"No capture at {path}: {str(error).strip().splitlines()[0]}") from error
     if empty:
         raise CaptureError(f"Nothing to read at {path}. Give a capture, a folder of logs, or a log file.")
-    return files.mapInArrow(read_files, SPARK)
+    return files.mapInArrow(read_files, PARCEL_IN_SPARK if packed else SPARK)
 
 
 def read_file(row: dict[str, Any], *, capture: str, root: str, zone: tzinfo) -> Iterator[pa.RecordBatch]:

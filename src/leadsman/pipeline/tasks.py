@@ -17,6 +17,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from leadsman.catalogue import Mode
+from leadsman.pipeline.parcels import unpacked
 from leadsman.pipeline.question import Input, Question
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ MOST_EVENTS = 2_000_000
 """Events of a capture that a worker takes: about 2 GB of its memory. Larger ones are Spark SQL's."""
 
 MOST_SENT = 200_000
-"""Events of this process, some 60 MB, that go with a task as they are; more are Spark's rows first, as are those that
-workers read. A million of them filled the heap of the JVM."""
+"""Events of this process, some 60 MB, that go with a task as they are; more are parcels of Spark's first, as are those
+that workers read. A million of them filled the heap of the JVM."""
 
 WORTH_A_TASK = 20_000
 """Events for which another worker is worth its start of a second."""
@@ -91,21 +92,20 @@ def diagnosed_here(spark: SparkSession, source: Input, question: Question, cores
 
 
 def diagnosed_there(
-    events: DataFrame, source: Input, question: Question, counts: Mapping[str, int]
+    held: DataFrame, source: Input, question: Question, counts: Mapping[str, int]
 ) -> dict[str, list[Diagnosis]]:
-    """Return the diagnoses of captures whose events are Spark's, by path; without those that tasks failed on.
+    """Return the diagnoses of captures whose events are Spark's parcels, by path; without those that tasks failed on.
 
     `counts` are the events of each capture that a worker can take.
     """
     errand = errand_of(source, question)
     groups = max(1, -(-sum(counts.values()) // MOST_EVENTS), min(len(counts), sum(counts.values()) // WORTH_A_TASK))
 
-    def diagnose(table: pa.Table) -> pa.Table:
-        table = table.drop_columns(["part"])
-        paths = sorted(set(map(str, table.column("capture").to_pylist())))
-        return pa.Table.from_batches(list(_told(paths, table, errand)), schema=TOLD)
+    def diagnose(parcels: pa.Table) -> pa.Table:
+        paths = sorted(set(map(str, parcels.column("capture").to_pylist())))
+        return pa.Table.from_batches(list(_told(paths, unpacked(parcels), errand)), schema=TOLD)
 
-    chosen = events.where(events["capture"].isin(*counts)).selectExpr("*", f"pmod(hash(capture), {groups}) AS part")
+    chosen = held.where(held["capture"].isin(*counts)).selectExpr("*", f"pmod(hash(capture), {groups}) AS part")
     return _gathered(chosen.repartition(groups, "part").groupBy("part").applyInArrow(diagnose, TOLD_IN_SPARK))
 
 

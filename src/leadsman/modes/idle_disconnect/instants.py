@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leadsman.pipeline.shapes import listed_over
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -17,7 +15,8 @@ BEYOND_USUAL = 3
 """Long gaps overlap by themselves. Three times as many at one instant as on average do not: in the founding incident's
 hour it is 2.5."""
 
-AT_ONCE = "PARTITION BY capture ORDER BY CAST(failed_at AS DOUBLE) RANGE BETWEEN {0}D PRECEDING AND {0}D FOLLOWING"
+ENOUGH_SUBJECTS = 3
+"""Two subjects besides one's own, which may be among them."""
 
 
 def steps(*, share: float, subjects: int, burst_seconds: float) -> Mapping[str, str]:
@@ -27,12 +26,6 @@ def steps(*, share: float, subjects: int, burst_seconds: float) -> Mapping[str, 
     three times as many as any instant is on average; or two other subjects that were busy failed with it; or two that
     one of these struck did. `apart`: that, or another cause is in sight; it is no evidence for or against a limit.
     """
-    window = AT_ONCE.format(burst_seconds)
-
-    def beside(struck: str) -> str:
-        subjects = listed_over(f"IF({struck}, subject, NULL)", window)
-        return f"size(array_remove(array_distinct({subjects}), subject))"
-
     return {
         "open": "SELECT * FROM lost WHERE quiet = 'observed' AND NOT other_cause",
         "edges": """
@@ -57,18 +50,48 @@ def steps(*, share: float, subjects: int, burst_seconds: float) -> Mapping[str, 
             WHERE most >= {subjects} AND most >= {share}D * gaps
                 AND most >= {BEYOND_USUAL}D * idle_seconds / nullif(seconds, 0D)
         """,
-        "bursts": f"""
-            SELECT *, {beside("quiet = 'contradicted'")} >= 2 AS burst
-            FROM lost
-        """,
+        **_beside("lost", "quiet = 'contradicted'", within=burst_seconds, told="bursts", says="burst"),
         "struck": """
             SELECT bursts.*, coalesce(burst OR quiet = 'observed' AND instant BETWEEN gap_since AND failed_until, false)
                 AS hit
             FROM bursts LEFT JOIN instants ON instants.capture = bursts.capture
         """,
-        "timed": f"""
-            SELECT *, hit OR {beside("hit")} >= 2 AS at_once
-            FROM struck
+        **_beside("struck", "hit", within=burst_seconds, told="timed", says="together"),
+        "failures": "SELECT *, hit OR together AS at_once, hit OR together OR other_cause AS apart FROM timed",
+    }
+
+
+def _beside(failures: str, struck: str, *, within: float, told: str, says: str) -> Mapping[str, str]:
+    """Return the steps that add whether two other subjects were struck `within` so many seconds of each failure.
+
+    A window of all that failed meanwhile would grow with the square of an outage. Time is cut into slots of `within`:
+    of the slots beside a failure's own, few subjects are enough, those struck last before it and first after it.
+    """
+    at = "CAST(failed_at AS DOUBLE)"
+    slot = f"CAST(floor({at} / {within}D) AS BIGINT)"
+
+    return {
+        f"{told}_slots": f"""
+            SELECT capture, {slot} AS slot, subject, min({at}) AS first, max({at}) AS last FROM {failures}
+            WHERE {struck} AND subject IS NOT NULL GROUP BY capture, {slot}, subject
         """,
-        "failures": "SELECT *, at_once OR other_cause AS apart FROM timed",
+        f"{told}_beside": f"""
+            SELECT capture, slot + shift AS slot, shift, subject, IF(shift <= 0, first, last) AS at
+            FROM (SELECT *, explode(array(-1, 0, 1)) AS shift FROM {told}_slots)
+        """,
+        f"{told}_ranked": f"""
+            SELECT *, row_number() OVER (PARTITION BY capture, slot, shift ORDER BY IF(shift <= 0, at, -at), subject)
+                AS place
+            FROM {told}_beside
+        """,
+        f"{told}_near": f"""
+            SELECT capture, slot, collect_list(struct(at, subject)) AS near FROM {told}_ranked
+            WHERE place <= {ENOUGH_SUBJECTS} GROUP BY capture, slot
+        """,
+        told: f"""
+            SELECT f.*, coalesce(size(array_distinct(transform(
+                filter(near, one -> one.subject <> f.subject AND abs(one.at - {at}) <= {within}D),
+                one -> one.subject))) >= 2, false) AS {says}
+            FROM {failures} AS f LEFT JOIN {told}_near AS n ON n.capture = f.capture AND n.slot = {slot}
+        """,
     }
