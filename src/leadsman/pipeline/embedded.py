@@ -7,7 +7,8 @@ What it does otherwise than Spark, in the SQL of this project:
 `* EXCEPT` and `GROUP BY ALL` it does not know; `t.*` after `JOIN ... USING` leaves out the columns joined by.
 Rows of one array, and arrays that are put together, must agree in which fields may be null (`shapes.nullable`).
 `IF`, `CASE` and `UNION ALL` have the type of their first branch: a whole number first, and fractions are an error.
-`collect_list` over a window lists nulls, and is null where there is nothing (`shapes.listed_over`).
+`collect_list` over a window lists nulls, and is null where there is nothing. Such a list also grows with the square of
+a storm, in either engine: no detector makes one.
 Patterns are Rust's: no look-around. A `FILTER` over a window, `zip_with` and `list[i]` in a lambda are unknown.
 `array_contains` of an array with nulls is false where Spark says null. Large numbers as text have no exponent.
 """

@@ -128,11 +128,6 @@ def columns(*expressions: str) -> list[Column]:
     return [F.expr(expression) for expression in expressions]
 
 
-def listed_over(expression: str, window: str) -> str:
-    """Return the expression for the values of a window that are not null; the embedded engine lists nulls as well."""
-    return f"coalesce(filter(collect_list({expression}) OVER ({window}), one -> one IS NOT NULL), array())"
-
-
 def nullable(expression: str) -> str:
     """Return an expression as one that may be null. Rows of one array must agree in this (`embedded.py`)."""
     return f"IF(capture IS NULL, NULL, {expression})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as names
-from leadsman.pipeline.shapes import listed_over, quoted
+from leadsman.pipeline.shapes import EARLIER, EVIDENCE_KEPT, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,19 +76,18 @@ def failures_of(*, apart: float, reset: float, stall: float, near: float, histor
     All distances are seconds, as `detect` explains them.
     """
     return {
-        **_harmed(reset=reset, stall=stall, near=near),
+        **_harmed(stall=stall, near=near),
         **_episodes(apart=apart, reset=reset, stall=stall),
         "lost": _judged(history=history),
     }
 
 
-def _harmed(*, reset: float, stall: float, near: float) -> Mapping[str, str]:
-    """Return the lines that tell of harm, each with the quiet gap before it and with what else broke around it."""
+def _harmed(*, stall: float, near: float) -> Mapping[str, str]:
+    """Return the lines that tell of harm, each with what else broke around it."""
     nearby = f"{EVERY_SECOND} RANGE BETWEEN {near}D PRECEDING AND {near}D FOLLOWING"
     ever = "PARTITION BY capture, subject"
     after = f"{EVERY_SECOND} RANGE BETWEEN CURRENT ROW AND {stall}D FOLLOWING"
     at_once = f"{EVERY_SECOND} RANGE BETWEEN CURRENT ROW AND {AT_ONCE}D FOLLOWING"
-    before = f"{EVERY_SECOND} RANGE BETWEEN {stall + reset}D PRECEDING AND 0.001D FOLLOWING"
     return {
         "shown": f"""
             SELECT *, coalesce(CAST(at AS DOUBLE), 0D) AS second,
@@ -98,7 +97,7 @@ def _harmed(*, reset: float, stall: float, near: float) -> Mapping[str, str]:
                 AND name IN ({quoted(*SEVERED, *FAILED, names.PRODUCE_RETRIED, *AROUND, *BESIDE)})
         """,
         "around": f"""
-            SELECT *, {listed_over("gap", before)} AS gaps_before,
+            SELECT *,
                 count_if(name IN ({quoted(*UNREACHABLE)})) OVER ({nearby}) AS refused,
                 count_if(name = '{names.AUTHENTICATION_FAILED}') OVER ({nearby}) AS denied,
                 count_if(name IN ({quoted(*UNREACHABLE)})) OVER ({ever}) AS refused_ever,
@@ -132,7 +131,9 @@ CAPTURES = f"""
 def _episodes(*, apart: float, reset: float, stall: float) -> Mapping[str, str]:
     """Return one row a failure: its lines, when its request was sent, and the quiet gap that ended then."""
     silence = f"get(filter(gaps, g -> abs(CAST(g.at AS DOUBLE) - second) < 0.002D AND g.value <= {stall}D), 0).value"
+    before = f"g -> CAST(g.at AS DOUBLE) BETWEEN second - {stall + reset}D AND second + 0.001D"
     ended_then = f"g -> g.value > {reset}D AND CAST(g.at AS DOUBLE) BETWEEN sent - {reset}D AND sent + 0.1D"
+    a_line = "PARTITION BY capture, subject, episode, {0} ORDER BY at, line"
     return {
         "spaced": f"""
             SELECT *, second - lag(second) OVER ({EVERY_SECOND}, line) < {apart}D AS goes_on FROM harmed
@@ -140,33 +141,46 @@ def _episodes(*, apart: float, reset: float, stall: float) -> Mapping[str, str]:
         "numbered": f"""
             SELECT *, count_if(NOT coalesce(goes_on, false)) OVER ({EVERY_SECOND}, line) AS episode FROM spaced
         """,
+        "placed_lines": f"""
+            SELECT *, dense_rank() OVER ({a_line.format("severed")}) AS severed_place,
+                dense_rank() OVER ({a_line.format(HARMED_A_RECORD)}) AS harmed_place
+            FROM numbered
+        """,
         "episodes": f"""
             SELECT capture, subject, episode,
                 min(at) AS failed_at,
                 max(at) AS failed_until,
                 min(first_seen) AS first_seen,
                 min(second) AS second,
-                min_by(gaps_before, second) AS gaps,
                 max(IF({TIMED_OUT}, value, NULL)) AS in_flight,
-                collect_set(CASE WHEN severed THEN {LINE} END) AS severed_lines,
-                collect_set({LINE}) AS told_lines,
+                collect_set(CASE WHEN severed AND severed_place <= {EVIDENCE_KEPT} THEN {LINE} END) AS severed_lines,
                 max({TIMED_OUT}) AS timed_out,
                 max(name = '{names.CONNECTION_RESET}') AS reset,
                 max(name = '{names.PRODUCE_RETRIED}') AS retried,
                 max(name IN ({quoted(*FAILED)})) AS lost,
                 max({HARMED_A_RECORD}) AS harmed,
                 max(killed) AS killed,
-                collect_set(CASE WHEN {HARMED_A_RECORD} THEN {LINE} END) AS harmed_lines,
+                collect_set(CASE WHEN {HARMED_A_RECORD} AND harmed_place <= {EVIDENCE_KEPT} THEN {LINE} END)
+                    AS harmed_lines,
                 max(refused) AS refused,
                 max(denied) AS denied,
                 max(refused_ever) AS refused_ever,
                 max(denied_ever) AS denied_ever,
                 coalesce(max(source <> 'application'), false) AS by_client,
                 max(labels['client_id']) AS client_id
-            FROM numbered GROUP BY capture, subject, episode HAVING max(severed)
+            FROM placed_lines GROUP BY capture, subject, episode HAVING max(severed)
+        """,
+        "quiet_times": f"""
+            SELECT capture, subject, array_sort(collect_list(gap), {EARLIER}) AS every
+            FROM shown WHERE gap IS NOT NULL GROUP BY capture, subject
+        """,
+        "preceded": f"""
+            SELECT episodes.*, filter(every, {before}) AS gaps
+            FROM episodes LEFT JOIN quiet_times
+                ON quiet_times.capture = episodes.capture AND quiet_times.subject = episodes.subject
         """,
         "requests": f"""
-            SELECT *, second - IF(timed_out, coalesce(in_flight, {silence}, 0D), 0D) AS sent FROM episodes
+            SELECT *, second - IF(timed_out, coalesce(in_flight, {silence}, 0D), 0D) AS sent FROM preceded
         """,
         "placed": f"""
             SELECT *,
