@@ -80,14 +80,17 @@ def is_embedded(spark: SparkSession) -> bool:
 
 
 def held(table: pa.Table) -> DataFrame:
-    """Return a table as a frame that is read without being sent again with each query."""
+    """Return a table as a frame that is read without being sent again with each query.
+
+    The limit is all rows: below it go no predicates, and those with a lambda fail in the engine's scan of files.
+    """
     if table.nbytes <= SENT_BYTES:
         return frame_of(session(), table)
     import pyarrow.parquet as pq  # noqa: PLC0415 - only for large tables
 
     file = SHELF.get() / f"{uuid4()}.parquet"
     pq.write_table(table, file, compression="none")
-    return session().read.parquet(str(file))
+    return session().read.parquet(str(file)).limit(table.num_rows)
 
 
 def settled(frame: DataFrame) -> DataFrame:
