@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from bench import page
 from bench.forms.compare import checked_out, compare, report
 from bench.forms.rows import FORMS
-from bench.forms.runs import Measured, measure
+from bench.forms.runs import Measured, NotMeasured, measure
 from bench.forms.table import table
 from bench.measure import machine
 
@@ -40,8 +40,11 @@ def main() -> None:
         sys.exit(f"No form's name holds {arguments.only!r}. There are: {', '.join(form.name for form in FORMS)}")
     if arguments.against:
         sys.exit(_compared(chosen, arguments))
-    section = "\n".join((*_about(arguments), *table(_measured(chosen, arguments))))
+    measured = list(_measured(chosen, arguments))
+    section = "\n".join((*_about(arguments), *table(measured)))
     print(section)
+    if missing := {form.name for form in chosen} - {row.form.name for row in measured}:
+        sys.exit(f"Not measured: {', '.join(sorted(missing))}")
     if not arguments.only and arguments.mb >= LEAST_MB:
         page.put("forms", section)
 
@@ -63,7 +66,10 @@ def _about(arguments: argparse.Namespace) -> Iterable[str]:
 def _measured(chosen: Iterable[Form], arguments: argparse.Namespace) -> Iterator[Measured]:
     for form in chosen:
         with _scratch() as work:
-            yield measure(form, work, arguments.mb * 1_000_000, rounds=arguments.rounds, say=_say)
+            try:
+                yield measure(form, work, arguments.mb * 1_000_000, rounds=arguments.rounds, say=_say)
+            except NotMeasured as error:  # the others' hours are not lost by it
+                _say(f"  {form.name} is left out: {error}")
 
 
 def _compared(chosen: Iterable[Form], arguments: argparse.Namespace) -> int:

@@ -69,8 +69,8 @@ def broker_info(folder: Path, size: int) -> None:
 
 
 def sarama(folder: Path, size: int) -> None:
-    """A Go service that may not write to one topic, from Docker."""
-    case = next(case for case in foreign.cases() if case.name == "foreign/acl-denied-sarama")
+    """A Go service that does not trust its brokers, from Docker."""
+    case = next(case for case in foreign.cases() if case.name == "foreign/tls-handshake-sarama")
     case.write(folder, Random(SEED), size)
 
 

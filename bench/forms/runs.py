@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 LONGEST_S = 1_800
 SHORTEST_S = 1e-3
+RAISED = re.compile(r"[\w.]+(?:Error|Exception|NotWhole)\b")
 Say = Callable[[str], None]
 
 
@@ -67,14 +69,19 @@ def once(name: str, folder: Path, code: Path = ROOT / "src") -> dict[str, Any]:
             timeout=LONGEST_S,
         )
     except subprocess.CalledProcessError as error:
-        last = (error.stderr.strip().splitlines() or [f"exit code {error.returncode}"])[-1]
-        raise NotMeasured(last) from error
+        raise NotMeasured(_why(error)) from error
     except subprocess.TimeoutExpired as error:
         raise NotMeasured(f"not done after {LONGEST_S} s") from error
     facts: dict[str, Any] = json.loads(done.stdout)
     if "code" in facts and Path(facts["code"]) != code:
         raise NotMeasured(f"the leadsman of {facts['code']} was measured, not that of {code}")
     return facts
+
+
+def _why(error: subprocess.CalledProcessError) -> str:
+    """Return the exception's own line. DuckDB's are followed by a picture of the statement."""
+    raised = [line for line in error.stderr.splitlines() if RAISED.match(line)]
+    return raised[-1] if raised else f"exit code {error.returncode}: {error.stderr[-300:]}"
 
 
 def measure(form: Form, work: Path, size: int, *, rounds: int, say: Say) -> Measured:
