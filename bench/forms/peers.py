@@ -131,7 +131,7 @@ def _packets(folder: Path) -> None:
 
 def _entries(folder: Path) -> None:
     for path in files(folder):
-        for _ in struct.iter_unpack(">qhiqiqihq", path.read_bytes()[10:]):
+        for _ in struct.iter_unpack(">qhiqiqiq", path.read_bytes()[10:]):
             pass
 
 
