@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from math import ceil
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from bench.production.clusters_snapshots import write_groups
 from bench.production.clusters_world import Cluster, Service, make_cluster
 from bench.production.ids_names import topic
 from bench.production.ids_producers import single_use
+from bench.production.ids_scrapes import write_ranges
 from bench.production.networks_captures import capture
 from bench.production.networks_fleet import Fleet, Node, dimensions, make_fleet
 from bench.production.networks_sockets import broker_sockets, print_sockets
@@ -36,6 +38,10 @@ GROUP_BYTES = 5_400
 """What `kafka-consumer-groups` prints of a group on 24 partitions, with its state."""
 
 REPLICA_BYTES = 82
+RANGE_BROKERS = 30
+RANGE_BYTES_OF_HOUR = 240 * 61
+"""Four points a minute of three series."""
+
 IPV4 = 4
 
 
@@ -45,11 +51,17 @@ def part(made: ids_parts.Part, weight: float = 1.0) -> Write:
 
 
 topics = part(ids_parts.topics(), 0.97)
-describe_producers = part(ids_parts.described(single_use(IDS_AN_HOUR), (0.0, HOURS)))
-dump_log = part(ids_parts.dumped(single_use(IDS_AN_HOUR), (0.0, HOURS)))
-histograms = part(ids_parts.histograms(BROKERS, (0.0, HOURS / 2, HOURS)), 0.88)
-query_range = part(ids_parts.ranged(BROKERS, HOURS), 0.8)
+describe_producers = part(ids_parts.described(single_use(IDS_AN_HOUR), (0.0, HOURS)), 0.9)
+dump_log = part(ids_parts.dumped(single_use(IDS_AN_HOUR), (0.0, HOURS)), 0.75)
+histograms = part(ids_parts.histograms(BROKERS, (0.0, HOURS / 2, HOURS)), 0.62)
 scrapes = part(ids_parts.scraped(BROKERS), 0.95)
+
+
+def query_range(folder: Path, size: int) -> None:
+    """Answers of `query_range` at the smallest step of the proving ground; more bytes mean a longer time."""
+    brokers = ids_cluster.alike(RANGE_BROKERS, ids_cluster.flat(9_000), connections=ids_cluster.flat(400))
+    hours = max(1.0, size / (RANGE_BROKERS * RANGE_BYTES_OF_HOUR))
+    write_ranges(folder, Random(SEED), brokers=brokers, hours=hours, size=2 * size)
 
 
 def consumer_groups(folder: Path, size: int) -> None:
@@ -114,7 +126,7 @@ class Looked:
 def fleet_of(size: int, row_bytes: float, random: Random) -> Fleet:
     """A fleet whose looks print about so many bytes."""
     hosts, brokers, looks = dimensions(size)
-    more = max(1, round(size / (hosts * brokers * looks * row_bytes)))
+    more = ceil(size / (hosts * brokers * looks * row_bytes))
     return make_fleet(random, size, reuse=timedelta(hours=-3), logs="before", more_looks=more)
 
 
@@ -151,9 +163,9 @@ def _packets(fleet: Fleet, broker: Node, moment: datetime, random: Random) -> It
     return capture(replace(fleet, looks=(moment,)), broker, story=nothing(fleet, random), random=random)
 
 
-ss = Looked("ss_tan", _sockets, 68)
-ss_inside = Looked("ss_tinp", _sockets_inside, 280)
-ip_neigh = Looked("ip_s_neigh", _neighbours("ip_s_neigh"), 84)
+ss = Looked("ss_tan", _sockets, 48)
+ss_inside = Looked("ss_tinp", _sockets_inside, 170)
+ip_neigh = Looked("ip_s_neigh", _neighbours("ip_s_neigh"), 80)
 ip_neigh_json = Looked("ip_j_neigh", _neighbours("ip_j_neigh"), 82)
 arp = Looked("arp_an", _neighbours("arp_an"), 52)
 tcpdump = Looked("tcpdump_port_9092", _packets, 195)

@@ -28,7 +28,9 @@ IDLE_LIMIT_S = 540
 VISITS = 20_000
 """Records that a process sends in its life: a log of some 5 MB."""
 
-SERVICE_WEIGHT = 0.75
+SERVICE_WEIGHT, SHORT_WEIGHT, SARAMA_WEIGHT = 0.75, 0.6, 0.6
+"""Bytes written for each that the proving ground reckons with; clients that are not Java say less."""
+
 Outcome = Callable[[Visit], str]
 Gap = Callable[[Random, int, int], float]
 
@@ -40,15 +42,15 @@ SMALL_FILES, SMALL_FILE_BYTES = 10_000, 5_000
 FILES = 4
 
 
-def service(client: str, outcome: Outcome, gap: Gap) -> Handed:
+def service(client: str, outcome: Outcome, gap: Gap, weight: float = SERVICE_WEIGHT) -> Handed:
     """A service's own log files, one for each process."""
     fleet = Fleet(function="ledger", client=client, outcome=outcome, gap=gap, visits=VISITS, style=SERVICE)
-    return Handed(forms.bare_text, SERVICE_WEIGHT, fleet)
+    return Handed(forms.bare_text, weight, fleet)
 
 
-def busy(client: str, harm: str) -> Handed:
+def busy(client: str, harm: str, weight: float = SERVICE_WEIGHT) -> Handed:
     """Ten records a second, some of which come to harm."""
-    return service(client, at_random(HARM_RATE, harm), _often)
+    return service(client, at_random(HARM_RATE, harm), _often, weight)
 
 
 def _often(random: Random, _worker: int, _number: int) -> float:
@@ -71,7 +73,7 @@ def broker_info(folder: Path, size: int) -> None:
 def sarama(folder: Path, size: int) -> None:
     """A Go service that does not trust its brokers, from Docker."""
     case = next(case for case in foreign.cases() if case.name == "foreign/tls-handshake-sarama")
-    case.write(folder, Random(SEED), size)
+    case.write(folder, Random(SEED), int(size / SARAMA_WEIGHT))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
