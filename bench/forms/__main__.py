@@ -10,6 +10,7 @@ python -m bench.forms --against main        every form with this tree's leadsman
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import tempfile
 from contextlib import contextmanager
@@ -28,12 +29,14 @@ if TYPE_CHECKING:
 
     from bench.forms.form import Form
 
+ENDED_BY_SIGTERM = 128 + signal.SIGTERM
 LEAST_MB = 50
 """Below this, a row is mostly what is done once."""
 
 
 def main() -> None:
     """Form by form: generate, measure by turns, delete."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(ENDED_BY_SIGTERM))  # so that scratch and worktree go with it
     arguments = _arguments()
     chosen = [form for form in FORMS if arguments.only in form.name]
     if not chosen:
