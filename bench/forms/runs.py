@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -91,19 +91,9 @@ def measure(form: Form, work: Path, size: int, *, rounds: int, say: Say) -> Meas
     if form.twin:
         twin.mkdir()
         form.twin(twin, size)
-    names = (peers.LEADSMAN, form.peer, *form.also)
-    taken: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
-    for number in range(1, rounds + 1):
-        for name in names:
-            place = twin if form.twin and name == form.peer else folder
-            try:
-                taken[name].append(once(name, place))
-            except NotMeasured as error:
-                if name not in form.also:
-                    raise
-                say(f"  {name}: {error}")
-                continue
-            say(f"  {number}/{rounds} {name}: {taken[name][-1]['seconds']:.2f} s of processor time")
+    places = {peers.LEADSMAN: folder, form.peer: twin if form.twin else folder}
+    places |= dict.fromkeys(form.also, folder)
+    taken = _by_turns(places, rounds, optional=form.also, say=say)
     ours, theirs = taken[peers.LEADSMAN], taken[form.peer]
     return Measured(
         form=form,
@@ -116,6 +106,25 @@ def measure(form: Form, work: Path, size: int, *, rounds: int, say: Say) -> Meas
         ratio=median(peer["seconds"] / max(SHORTEST_S, own["seconds"]) for own, peer in zip(ours, theirs, strict=True)),
         also_mb_s={name: _mb_s(mb, taken[name]) for name in form.also if taken[name]},
     )
+
+
+def _by_turns(
+    places: Mapping[str, Path], rounds: int, *, optional: Collection[str], say: Say
+) -> dict[str, list[dict[str, Any]]]:
+    """Return what each took in every round; a peer that is optional may be unable to read a form."""
+    taken: dict[str, list[dict[str, Any]]] = {name: [] for name in places}
+    for number in range(1, rounds + 1):
+        for name, place in places.items():
+            try:
+                facts = once(name, place)
+            except NotMeasured as error:
+                if name not in optional:
+                    raise
+                say(f"  {name}: {error}")
+            else:
+                taken[name].append(facts)
+                say(f"  {number}/{rounds} {name}: {facts['seconds']:.2f} s of processor time")
+    return taken
 
 
 def generated(form: Form, work: Path, size: int, say: Say) -> Path:

@@ -47,4 +47,6 @@ def _cells(row: Measured) -> tuple[str, ...]:
 def _reached(row: Measured) -> str:
     if not row.is_read:
         return f"**not read**: {len(row.refused)} files not understood, {row.events:,} events"
-    return "yes" if row.reached >= 1 else f"**no**, {row.reached:.0%}"
+    if row.reached < 1:
+        return f"**no**, {row.reached:.0%}"
+    return "yes" if row.peak_mb < MOST_MEMORY_MB else "**no**, too much memory"
