@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import resource
-import struct
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bench.forms import walks
 from bench.jobs import ripgrep_program
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 DOCUMENT, LINES, TEXT = "json.loads", "json.loads of lines", "ripgrep"
 GZIP, ZSTD, WORDS = "gzip -dc, ripgrep", "zstd -dc, ripgrep", "str.split of lines"
-PACKETS, ENTRIES, BYTES = "struct, packet by packet", "struct, entry by entry", "reading the bytes"
+PACKETS, ENTRIES, INSTANCES = "struct, packet by packet", "struct, entry by entry", "struct, object by object"
 ONE_FILE, DUCKDB, POLARS = "leadsman, one file", "DuckDB", "Polars"
 LEADSMAN = "leadsman"
 
@@ -113,26 +113,14 @@ def _lines(folder: Path) -> Iterator[bytes]:
             yield from file
 
 
-def _bytes(folder: Path) -> None:
-    for path in files(folder):
-        with path.open("rb") as file:
-            while file.read(1 << 20):
-                pass
+def each_file(walk: Callable[[Path], object]) -> Callable[[Path], None]:
+    """Do it with every file of a folder."""
 
+    def all_files(folder: Path) -> None:
+        for path in files(folder):
+            walk(path)
 
-def _packets(folder: Path) -> None:
-    for path in files(folder):
-        data, at = path.read_bytes(), 24
-        while at < len(data):
-            _, _, kept, _ = struct.unpack_from("<IIII", data, at)
-            data[at + 16 : at + 16 + kept]
-            at += 16 + kept
-
-
-def _entries(folder: Path) -> None:
-    for path in files(folder):
-        for _ in struct.iter_unpack(">qhiqiqiq", path.read_bytes()[10:]):
-            pass
+    return all_files
 
 
 def _ripgrep(folder: Path) -> Facts:
@@ -195,9 +183,9 @@ MEASURES: dict[str, Callable[[Path], Facts]] = {
     DOCUMENT: timed(_document),
     LINES: timed(_each_line),
     WORDS: timed(_words),
-    BYTES: timed(_bytes),
-    PACKETS: timed(_packets),
-    ENTRIES: timed(_entries),
+    PACKETS: timed(each_file(walks.packets)),
+    ENTRIES: timed(each_file(walks.entries)),
+    INSTANCES: timed(each_file(walks.instances)),
     TEXT: _ripgrep,
     GZIP: _decompressed("gzip", "-dc"),
     ZSTD: _decompressed("zstd", "-dcq"),

@@ -100,7 +100,7 @@ OUTPUTS = (
 )
 BINARIES = (
     _output("producer snapshots", binaries.snapshots, peers.ENTRIES),
-    _output("heap dump", binaries.heap_dump, peers.BYTES),
+    _output("heap dump", binaries.heap_dump, peers.INSTANCES),
     _output("packets (pcap)", binaries.packets, peers.PACKETS),
 )
 FORMS = (*CLOUDWATCH, *COLLECTORS, *LOGS, *OUTPUTS, *BINARIES)
