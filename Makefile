@@ -8,7 +8,7 @@ READY := .venv/.ready
 JAVA_READY := .venv/.java-ready
 PROGRAMS_READY := .venv/.programs-ready
 
-.PHONY: help setup demo demo-accounts test check lab bench lock docs clean
+.PHONY: help setup demo demo-accounts test check lab bench bench-compare lock docs clean
 
 help: ## Show what there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,6 +61,10 @@ bench: setup ## Measure against ripgrep, Polars and DuckDB; writes docs/performa
 	$(BIN)/python -m bench.census
 	$(BIN)/python -m bench.accounts
 	$(BIN)/python -m bench.clients
+
+REV ?= main
+bench-compare: $(READY) ## Read every form with this tree and with revision REV by turns; fails where one is a fifth slower
+	$(BIN)/python -m bench.forms --against $(REV) $(ARGS)
 
 lock: $(READY) ## Pin every Python package anew
 	.venv/bin/uv pip compile pyproject.toml reference/account_linking/pyproject.toml --all-extras --group dev --group bench --generate-hashes --no-emit-index-url --no-emit-package leadsman --no-emit-package account-linking --no-header --python-version 3.11 -o requirements.lock

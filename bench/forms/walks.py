@@ -1,0 +1,93 @@
+"""Peers of binary forms: from record to record by `struct`, in plain Python, keeping counts only."""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from leadsman.telemetry.hprof.layout import (
+    CLASS_DUMP,
+    HEAP_DUMP,
+    HEAP_DUMP_SEGMENT,
+    INSTANCE,
+    OBJECT,
+    OBJECTS,
+    PRIMITIVES,
+    ROOTS,
+    WIDTHS,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PCAP_HEAD, SNAPSHOT_HEAD = 24, 10
+PACKET, ENTRY = struct.Struct("<IIII"), struct.Struct(">qhiqiqiq")
+RECORD = struct.Struct(">BII")
+AN_INSTANCE, AN_ARRAY, PRIMITIVE_ARRAY = struct.Struct(">QIQI"), struct.Struct(">QIIQ"), struct.Struct(">QIIB")
+REFERENCE = 8
+WIDTH = {**WIDTHS, OBJECT: REFERENCE}
+CLASS_HEAD = REFERENCE + 4 + 6 * REFERENCE + 4
+"""The class, its stack trace, six references (superclass, loader, ...), and the size of an instance."""
+
+
+def packets(path: Path) -> int:
+    """Count the packets of a capture."""
+    data, at, count = path.read_bytes(), PCAP_HEAD, 0
+    while at < len(data):
+        at += PACKET.size + PACKET.unpack_from(data, at)[2]
+        count += 1
+    return count
+
+
+def entries(path: Path) -> int:
+    """Count the ids of a snapshot."""
+    return sum(1 for _ in ENTRY.iter_unpack(path.read_bytes()[SNAPSHOT_HEAD:]))
+
+
+def instances(path: Path) -> Counter[int]:
+    """Count a heap dump's instances by class, and its arrays of primitives by type."""
+    data = path.read_bytes()
+    at = data.index(b"\0") + 1 + 4 + 8
+    counts: Counter[int] = Counter()
+    while at < len(data):
+        tag, _, length = RECORD.unpack_from(data, at)
+        at += RECORD.size
+        if tag in (HEAP_DUMP, HEAP_DUMP_SEGMENT):
+            _segment(data, at, at + length, counts)
+        at += length
+    return counts
+
+
+def _segment(data: bytes, at: int, end: int, counts: Counter[int]) -> None:
+    while at < end:
+        tag, at = data[at], at + 1
+        if tag == INSTANCE:
+            _, _, kind, length = AN_INSTANCE.unpack_from(data, at)
+            at += AN_INSTANCE.size + length
+            counts[kind] += 1
+        elif tag == OBJECTS:
+            _, _, count, kind = AN_ARRAY.unpack_from(data, at)
+            at += AN_ARRAY.size + count * REFERENCE
+            counts[kind] += 1
+        elif tag == PRIMITIVES:
+            _, _, count, kind = PRIMITIVE_ARRAY.unpack_from(data, at)
+            at += PRIMITIVE_ARRAY.size + count * WIDTH[kind]
+            counts[kind] += 1
+        elif tag == CLASS_DUMP:
+            at = _behind_class(data, at)
+        else:
+            identifiers, further = ROOTS[tag]
+            at += identifiers * REFERENCE + further
+
+
+def _behind_class(data: bytes, at: int) -> int:
+    """Return where a class's record ends: behind its constants, static fields, and fields."""
+    at += CLASS_HEAD
+    for before_type, has_value in ((2, True), (REFERENCE, True), (REFERENCE, False)):
+        (count,) = struct.unpack_from(">H", data, at)
+        at += 2
+        for _ in range(count):
+            kind = data[at + before_type]
+            at += before_type + 1 + (WIDTH[kind] if has_value else 0)
+    return at
