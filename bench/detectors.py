@@ -14,6 +14,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,6 +22,7 @@ from unittest.mock import patch
 
 import psutil
 import pyarrow as pa
+import pyarrow.compute as pc
 from bench import page
 from bench.measure import machine
 
@@ -39,12 +41,12 @@ WARM_CALLS = 2
 
 
 class Row(NamedTuple):
-    """One input: recordings, how often each, and goals in processor seconds, cold and warm."""
+    """One input: recordings, how often each and as what, and goals in processor seconds, cold and warm."""
 
     name: str
     recordings: Sequence[Path]
     times: int = 1
-    apart: bool = True
+    copies: str = "capture"
     goals: tuple[float | None, float | None] = (None, None)
 
 
@@ -57,16 +59,23 @@ def _of(mode: str, name: str) -> Path:
 
 
 def rows() -> list[Row]:
-    """Return the inputs. Many events of one capture are a recording's, of as many times its workers."""
+    """Return the inputs. Many events of one capture are a recording's, of as many times its workers, or of as many
+    moments of the same ones: a storm."""
     idle, leak = _of("idle_disconnect", "broken-java"), _of("producer_id_leak", "broken-java")
     return [
         Row("a small capture of `idle_disconnect`", [idle]),
         Row("a small capture of `producer_id_leak`", [leak]),
-        Row("10,000 events of one capture", [idle], times=29, apart=False, goals=(2.0, 0.5)),
+        Row("10,000 events of one capture", [idle], times=29, copies="writer", goals=(2.0, 0.5)),
+        Row(
+            "a storm: 80,000 events of the same clients",
+            [_of("idle_disconnect", "broken-confluent-kafka")],
+            times=1850,
+            copies="moment",
+        ),
         Row("every recording at once", _recordings()),
         Row("100 small captures at once", _recordings()[:50], times=2),
-        Row("281,600 events of one capture", [idle], times=800, apart=False),
-        Row("1,000,000 events of one capture", [idle], times=2850, apart=False, goals=(None, 5.0)),
+        Row("281,600 events of one capture", [idle], times=800, copies="writer"),
+        Row("1,000,000 events of one capture", [idle], times=2850, copies="writer", goals=(None, 5.0)),
     ]
 
 
@@ -145,14 +154,15 @@ def _processor_seconds() -> float:
 
 
 def _source(row: Row) -> Input:
-    """Read the recordings; many times over as captures of their own (`apart`), or as so many times the workers."""
+    """Read the recordings, many times over: as captures of their own, of other writers, or of other moments."""
     source = read_small(look([str(path) for path in row.recordings]))
     assert source.events is not None
     if row.times == 1:
         return source
-    copies = [source.events, *(_renamed(source.events, number, apart=row.apart) for number in range(1, row.times))]
+    make = _later if row.copies == "moment" else partial(_renamed, apart=row.copies == "capture")
+    copies = [source.events, *(make(source.events, number) for number in range(1, row.times))]
     found = dict(source.found)
-    if row.apart:
+    if row.copies == "capture":
         found |= {f"{path}#{number}": each for number in range(1, row.times) for path, each in source.found.items()}
     return replace(source, found=found, events=pa.concat_tables(copies))
 
@@ -164,6 +174,25 @@ def _renamed(events: pa.Table, number: int, *, apart: bool) -> pa.Table:
         renamed = [None if value is None else f"{value}#{number}" for value in events.column(name).to_pylist()]
         events = events.set_column(place, events.schema.field(name), pa.array(renamed, pa.string()))
     return events
+
+
+ONCE = ("file.read", "setting", "subject.active", "subject.quiet")
+"""What a storm does not say again."""
+
+
+def _later(events: pa.Table, number: int) -> pa.Table:
+    """Return what happened once more, so many times 37 ms later and further down."""
+    again = events.filter(pa.array([name not in ONCE for name in events.column("name").to_pylist()]))
+    moved = {"at": STEP * number, "line": LINES * number}
+    for name, by in moved.items():
+        place, field = again.schema.get_field_index(name), again.schema.field(name)
+        column = pc.add(again.column(name).cast(pa.int64()), by)
+        again = again.set_column(place, field, column.cast(field.type))
+    return again
+
+
+STEP, LINES = 37_000, 100_000
+"""Microseconds; lines that no recording reaches."""
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from leadsman.catalogue import Mode
+from leadsman.pipeline.memory import available_bytes
 from leadsman.pipeline.parcels import unpacked
 from leadsman.pipeline.question import Input, Question
 
@@ -32,7 +33,10 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 
 MOST_EVENTS = 2_000_000
-"""Events of a capture that a worker takes: about 2 GB of its memory. Larger ones are Spark SQL's."""
+"""Events of a capture that a worker takes at most. Larger ones are Spark SQL's."""
+
+EVENT_BYTES = 6_000
+"""Of a worker's memory. Measured: 2,000 an event of clients that fail, 6,000 a state of a partition."""
 
 MOST_SENT = 200_000
 """Events of this process, some 60 MB, that go with a task as they are; more are parcels of Spark's first, as are those
@@ -138,6 +142,9 @@ def _diagnosed(paths: Sequence[str], events: pa.Table, errand: Errand) -> dict[s
     from leadsman.pipeline.diagnose import on_one_session  # noqa: PLC0415 - it imports this module
     from leadsman.pipeline.embedded import running  # noqa: PLC0415 - runs on the executor
 
+    free, needed = available_bytes(), events.num_rows * EVENT_BYTES
+    if free is not None and needed > free:
+        raise MemoryError(f"{events.num_rows} events take up to {needed >> 20} MB, {free >> 20} MB are available")
     source = Input({path: errand.found[path] for path in paths}, errand.zone, events=events)
     with running() as spark:
         found: dict[str, list[Diagnosis]] = {path: [] for path in paths}

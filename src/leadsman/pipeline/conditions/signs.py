@@ -6,6 +6,7 @@ trouble of a thing and ends with the first sign that all is well again. Everythi
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -118,10 +119,11 @@ def runs(events: DataFrame, signs: Sequence[Sign], *, many: bool) -> dict[str, l
     """
     found: dict[str, list[Run]] = {}
     if many:
-        seen = settled(table({"events": events}, {"signs": _signs(signs)}))  # held here: Spark Connect would drop it
+        every = "\nUNION ALL\n".join(_signs(alike, names) for names, alike in _by_names(signs).items())
+        seen = settled(table({"events": events}, {"signs": every}))  # held here: Spark Connect would drop it
         rows = table({"signs": _of_things_in_trouble(seen, signs)}, {**_steps(signs), **RANKED}).collect()
     else:
-        rows = table({"events": events}, {"signs": _signs(signs), **_steps(signs), **ALL}).collect()
+        rows = table({"events": events}, {"signs": _signs(signs, names_of(signs)), **_steps(signs), **ALL}).collect()
     for row in rows:
         found.setdefault(row["capture"], []).append(_run(row))
     return found if many else {capture: _ranked(every) for capture, every in found.items()}
@@ -163,8 +165,20 @@ def _of_things_in_trouble(seen: DataFrame, signs: Sequence[Sign]) -> DataFrame:
     return table({"seen": seen}, steps)
 
 
-def _signs(signs: Sequence[Sign]) -> str:
-    """Return the query for all signs of each event: one pass, however many kinds there are."""
+def _by_names(signs: Sequence[Sign]) -> dict[frozenset[str], list[Sign]]:
+    """Return the signs that events of some names can show, all those of each of them.
+
+    Of a million events of one name, each would be asked for the signs of all others: 50 microseconds instead of 10.
+    """
+    of_name = {name: tuple(sign for sign in signs if name in sign.names) for name in sorted(names_of(signs))}
+    return {
+        frozenset(name for name in of_name if of_name[name] == alike): list(alike)
+        for alike in dict.fromkeys(of_name.values())
+    }
+
+
+def _signs(signs: Sequence[Sign], of: Collection[str]) -> str:
+    """Return the query for all these signs of each event of some names: one pass, however many kinds there are."""
     structs = ", ".join(f"IF({_applies(sign)}, {_struct(sign)}, NULL)" for sign in signs if not sign.each)
     several = [
         f"transform(IF({_applies(sign)}, {sign.each}, NULL), item -> {_struct(sign)})" for sign in signs if sign.each
@@ -174,13 +188,18 @@ def _signs(signs: Sequence[Sign]) -> str:
         if several
         else f"array({structs})"
     )
-    names = quoted(*sorted({name for sign in signs for name in sign.names}))
+    labels = "".join(f", labels['{label}'] AS label_{label}" for label in sorted(set(LABEL.findall(every))))
+    every = LABEL.sub(r"label_\1", every)
     return f"""
         SELECT capture, sign.at, sign.kind, sign.thing, sign.bad, sign.amount, sign.full, sign.detail, sign.gap,
             subject, file, line, text
         FROM (SELECT *, explode(filter({every}, sign -> sign.thing IS NOT NULL)) AS sign
-            FROM events WHERE name IN ({names}))
+            FROM (SELECT *{labels} FROM events WHERE name IN ({quoted(*sorted(of))})))
     """
+
+
+LABEL = re.compile(r"labels\['(\w+)'\]")
+"""Each is looked up once an event, and not for each sign, or for each of its items, with a copy of the whole map."""
 
 
 def _applies(sign: Sign) -> str:
