@@ -1,11 +1,15 @@
 """A call whose words are off is answered by exit code 2 and by what to write instead."""
 
+import os
+import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from leadsman.catalogue import every_mode
+from leadsman.catalogue import Mode, every_mode
 from leadsman.cli import group
 
 HEALTHY = "healthy-java"
@@ -151,3 +155,16 @@ def test_a_closed_pipe_is_not_taken_for_a_finding(call, monkeypatch: pytest.Monk
     monkeypatch.setattr("leadsman.cli.modes.every_mode", closed)
 
     assert call("modes").code == 2
+
+
+def test_debugging_shows_what_each_detector_took() -> None:
+    capture = Mode("idle_disconnect").folder / "recorded" / "broken-java"
+    command = [sys.executable, "-m", "leadsman", "diagnose", str(capture), "--format", "json"]
+
+    told = subprocess.run(
+        command, env={**os.environ, "LEADSMAN_DEBUG": "1"}, capture_output=True, text=True, timeout=280, check=False
+    )
+
+    assert told.returncode == 1
+    assert re.search(r"broken-java: idle_disconnect: \d+\.\d\d s", told.stderr)
+    assert re.search(r"broken-java: conditions: \d+\.\d\d s", told.stderr)

@@ -3,6 +3,8 @@
 import logging
 import os
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,7 +14,7 @@ from pyspark.sql import SparkSession
 from leadsman.catalogue import every_mode, modes_named
 from leadsman.model import Diagnosis
 from leadsman.pipeline import diagnose as whole
-from leadsman.pipeline import tasks
+from leadsman.pipeline import embedded, tasks
 from leadsman.pipeline.diagnose import diagnose
 from leadsman.pipeline.question import Question, look, read_small
 
@@ -72,6 +74,32 @@ def test_tasks_find_what_spark_finds(
 
     assert LEFT not in caplog.text
     assert [comparable(each) for each in in_tasks] == [comparable(each) for each in by_spark]
+
+
+def on_files(folders: list[Path]) -> list[Diagnosis]:
+    """Diagnose in a process of its own, with every frame in a file, as those of large captures are."""
+    embedded.SENT_BYTES = 0
+    source = read_small(look([str(folder) for folder in folders]))
+    with embedded.running() as session:
+        found = whole.on_one_session(session, source, question_of())
+    return [whole._scaled(each) for each in found]
+
+
+@pytest.mark.parametrize(
+    "folders",
+    [
+        pytest.param(FEW, id="some"),
+        pytest.param(EVERY, id="all", marks=[pytest.mark.long, pytest.mark.timeout(1800)]),
+    ],
+)
+def test_the_size_of_a_capture_changes_nothing(spark: SparkSession, folders: list[Path]):
+    """Predicates with a lambda failed on frames of more than a megabyte."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as other:
+        large = other.submit(on_files, folders).result()
+
+    small = diagnose(spark, read_small(look([str(folder) for folder in folders])), question_of())
+
+    assert [comparable(each) for each in large] == [comparable(each) for each in small]
 
 
 def test_captures_together_are_diagnosed_as_each_alone(spark: SparkSession):

@@ -125,7 +125,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return 0, 1, 2 or 3 as `leadsman diagnose --help` says, 130 after Ctrl-C."""
-    if not os.environ.get("LEADSMAN_DEBUG"):
+    if os.environ.get("LEADSMAN_DEBUG"):
+        logging.basicConfig(format="%(asctime)s %(name)s: %(message)s")
+        logging.getLogger("leadsman").setLevel(logging.DEBUG)
+    else:
         logging.getLogger().addHandler(logging.NullHandler())  # py4j complains there of a connection that we closed
     interrupts = _interrupts()
     try:

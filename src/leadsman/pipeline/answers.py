@@ -14,6 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from leadsman.model import Matrix, Point
 from leadsman.pipeline.embedded import is_embedded
 from leadsman.pipeline.shapes import POINT
+from leadsman.pipeline.spent import spent
 from leadsman.pipeline.verdicts import Observation, cell, observation
 
 if TYPE_CHECKING:
@@ -75,8 +76,10 @@ def _asked(events: DataFrame, question: Question) -> Answers:
     detections: dict[str, Detection] = {}
     try:
         for mode in question.modes:
-            detections[mode.name] = mode.detect(events, **question.overrides.get(mode.name, {}))
-        return _answers(detections, points=question.points)
+            with spent(mode.name):
+                detections[mode.name] = mode.detect(events, **question.overrides.get(mode.name, {}))
+        with spent("observations of all modes"):
+            return _answers(detections, points=question.points)
     finally:
         for frame in [frame for each in detections.values() for frame in each.kept]:
             frame.unpersist()

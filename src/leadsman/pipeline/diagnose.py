@@ -22,6 +22,7 @@ from leadsman.pipeline.inputs import cores, events_of, parcels_of
 from leadsman.pipeline.listing import folded, last_time, listing, outside, told_of
 from leadsman.pipeline.parcels import opened
 from leadsman.pipeline.parting import files_of, parted, parts_in, sources_of
+from leadsman.pipeline.spent import spent
 from leadsman.pipeline.tasks import MOST_EVENTS, MOST_SENT, diagnosed_here, diagnosed_there
 from leadsman.words import count
 
@@ -136,9 +137,11 @@ def on_one_session(
             events, _ = _held(parted(events, parts), source)
         asked = _with_signs(question, present)
         judged = investigate(events, asked, sources_of(files, parts, question), [part.name for part in parts])
-        told = told_of(with_causes(events, judged.claims()))
+        with spent("errors that are listed"):
+            told = told_of(with_causes(events, judged.claims()))
         ends = {part.name: last_time(told.get(part.name, [])) for part in parts}
-        conditions = conditions_of(events, present, ends=ends, many=_are_many(source))
+        with spent("conditions"):
+            conditions = conditions_of(events, present, ends=ends, many=_are_many(source))
         findings = {
             part.name: list(_findings(events, part.name, question.modes, told=told.get(part.name, []), judged=judged))
             for part in parts

@@ -20,6 +20,7 @@ from leadsman.catalogue import Mode
 from leadsman.pipeline.memory import available_bytes
 from leadsman.pipeline.parcels import unpacked
 from leadsman.pipeline.question import Input, Question
+from leadsman.pipeline.spent import noted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -45,8 +46,15 @@ that workers read. A million of them filled the heap of the JVM."""
 WORTH_A_TASK = 20_000
 """Events for which another worker is worth its start of a second."""
 
-TOLD = pa.schema([("paths", pa.list_(pa.string())), ("diagnoses", pa.binary()), ("failed", pa.string())])
-TOLD_IN_SPARK = "paths array<string>, diagnoses binary, failed string"
+TOLD = pa.schema(
+    [
+        ("paths", pa.list_(pa.string())),
+        ("diagnoses", pa.binary()),
+        ("failed", pa.string()),
+        ("notes", pa.list_(pa.string())),
+    ]
+)
+TOLD_IN_SPARK = "paths array<string>, diagnoses binary, failed string, notes array<string>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +130,10 @@ def _gathered(told: DataFrame) -> dict[str, list[Diagnosis]]:
         LOG.debug("left to Spark SQL: a task failed: %s", error)
         return {}
     for row in rows:
+        for note in row["notes"] or ():
+            LOG.debug("%s: %s", _named(row["paths"]), note)
         if row["failed"]:
-            LOG.debug("left to Spark SQL: %s: %s", ", ".join(row["paths"]), row["failed"])
+            LOG.debug("left to Spark SQL: %s: %s", _named(row["paths"]), row["failed"])
         else:
             found |= pickle.loads(row["diagnoses"])  # noqa: S301 - written by our own task
     return found
@@ -131,11 +141,17 @@ def _gathered(told: DataFrame) -> dict[str, list[Diagnosis]]:
 
 def _told(paths: Sequence[str], events: pa.Table, errand: Errand) -> Iterator[pa.RecordBatch]:
     """Yield the diagnoses of some captures, or why there are none."""
-    try:
-        diagnoses, failed = pickle.dumps(_diagnosed(paths, events, errand)), None
-    except Exception as error:  # noqa: BLE001 - a task's edge: whatever it is, Spark SQL is asked instead
-        diagnoses, failed = None, f"{type(error).__name__}: {error}"
-    yield pa.RecordBatch.from_pylist([{"paths": list(paths), "diagnoses": diagnoses, "failed": failed}], schema=TOLD)
+    with noted() as notes:
+        try:
+            diagnoses, failed = pickle.dumps(_diagnosed(paths, events, errand)), None
+        except Exception as error:  # noqa: BLE001 - a task's edge: whatever it is, Spark SQL is asked instead
+            diagnoses, failed = None, f"{type(error).__name__}: {error}"
+    told = {"paths": list(paths), "diagnoses": diagnoses, "failed": failed, "notes": notes}
+    yield pa.RecordBatch.from_pylist([told], schema=TOLD)
+
+
+def _named(paths: Sequence[str]) -> str:
+    return paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
 
 
 def _diagnosed(paths: Sequence[str], events: pa.Table, errand: Errand) -> dict[str, list[Diagnosis]]:
