@@ -24,8 +24,8 @@ def test_events_come_out_as_they_went_in():
 
     made = pa.Table.from_batches(list(parcels(events.combine_chunks().to_batches())), schema=PARCEL)
 
-    assert sorted(made.column("capture").to_pylist()) == sorted(PATHS)
-    assert sum(made.column("count").to_pylist()) == events.num_rows
+    assert {str(capture) for capture in made.column("capture")} == set(PATHS)
+    assert sum(count.as_py() or 0 for count in made.column("count")) == events.num_rows
     assert unpacked(made).sort_by("capture") == events.sort_by("capture")
 
 
