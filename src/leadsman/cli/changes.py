@@ -67,6 +67,7 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it h
         master=options["master"],
         remote=options["remote"],
         conf=dict(pair(each, "--spark-conf") for each in options["spark_conf"]),
+        executors=options["executors"],
     )
     with inputs(options["paths"]) as pipes:
         changes = _changes(look(options["paths"], zone(options["timezone"]), pipes), wanted, options)
@@ -99,10 +100,11 @@ def _changes(source: Input, wanted: Wanted, options: dict[str, Any]) -> Changes:
         with session(wanted) as spark:
             from leadsman.pipeline.changes import compare, sides  # noqa: PLC0415 - PySpark, while the JVM starts
             from leadsman.pipeline.diagnose import events_of  # noqa: PLC0415
+            from leadsman.pipeline.remote_files import listed  # noqa: PLC0415
 
             say("Comparing")
             side = sides.between(*options["between"]) if options["between"] else sides.captures(*options["paths"])
-            return compare.compare(events_of(spark, reading.result()), side)
+            return compare.compare(events_of(spark, listed(spark, reading.result())), side)
 
 
 def exit_code(changes: Changes) -> int:

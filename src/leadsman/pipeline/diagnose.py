@@ -18,14 +18,14 @@ from leadsman.pipeline import events as table
 from leadsman.pipeline.answers import matrix_of, silence
 from leadsman.pipeline.changes.around import around, onset
 from leadsman.pipeline.conditions.find import conditions_of
-from leadsman.pipeline.elsewhere import events_elsewhere
 from leadsman.pipeline.embedded import is_embedded
 from leadsman.pipeline.folding import investigate, with_causes
 from leadsman.pipeline.held import KEPT_APART, held
 from leadsman.pipeline.lean import frame_of
 from leadsman.pipeline.listing import folded, last_time, listing, outside, told_of
 from leadsman.pipeline.parting import files_of, parted, parts_in, sources_of
-from leadsman.pipeline.streams import balanced, is_elsewhere
+from leadsman.pipeline.remote_files import listed, remote_events
+from leadsman.pipeline.streams import balanced, is_elsewhere, tasks_for
 from leadsman.pipeline.tasks import MOST_EVENTS, MOST_SENT, diagnosed_here, diagnosed_there
 from leadsman.words import count
 
@@ -59,6 +59,7 @@ def diagnose(
     Captures are diagnosed in tasks (`tasks.py`); those that are too large for one, by Spark SQL. `keep` is handed the
     event table before it is let go.
     """
+    source = listed(spark, source)
     read = None if _is_small(source) else _held(_chosen(events_of(spark, source), question), source)
     try:
         found = _in_tasks(spark, source, question, read=read)
@@ -70,7 +71,7 @@ def diagnose(
     finally:
         if read:
             read[0].unpersist()
-    return [_scaled(each) for path in source.found for each in found.get(path, ())]
+    return [_scaled(each, source.found[path]) for path in source.found for each in found.get(path, ())]
 
 
 def _in_tasks(
@@ -161,11 +162,13 @@ def events_of(spark: SparkSession, source: Input) -> DataFrame:
     if is_embedded(spark):
         assert source.events is not None
         return embedded.held(source.events)
-    parts = [events_elsewhere(spark, path, source.zone) for path in source.found if is_elsewhere(path)]
-    if source.events is not None and (source.streams or not parts):
+    remote = [stream for stream in source.streams if is_elsewhere(stream.capture)]
+    local = [stream for stream in source.streams if not is_elsewhere(stream.capture)]
+    parts = [remote_events(spark, remote, source.zone, tasks=tasks_for(remote, _cores(spark)))] if remote else []
+    if source.events is not None and (local or not parts):
         parts.append(frame_of(spark, source.events))
-    elif source.streams:
-        parts.append(read_events(spark, source.streams, source.zone))
+    elif local:
+        parts.append(read_events(spark, local, source.zone))
     events = reduce(lambda left, right: left.unionByName(right), parts)
     return events.coalesce(1) if source.events is not None and source.events.num_rows <= KEPT_APART else events
 
@@ -193,7 +196,7 @@ def _with_signs(question: Question, present: set[str]) -> Question:
 
 def read_events(spark: SparkSession, streams: Sequence[Stream], zone: tzinfo) -> DataFrame:
     """Return the event table of the streams, read by as many tasks as there are cores for."""
-    parts = balanced(streams, max(1, _cores(spark) * 2))
+    parts = balanced(streams, tasks_for(streams, _cores(spark)))
 
     def read_parts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from leadsman.pipeline.events import batches as gathered  # noqa: PLC0415 - runs on the executor
@@ -294,9 +297,9 @@ def _rank(finding: Finding) -> tuple[int, bool]:
     return list(Verdict).index(finding.verdict), not finding.chain
 
 
-def _scaled(diagnosis: Diagnosis) -> Diagnosis:
-    """Add what a capture's manifest says about short values for long ones: it lies where the command runs."""
+def _scaled(diagnosis: Diagnosis, found: Found) -> Diagnosis:
+    """Add what a capture's manifest says about short values for long ones."""
     place = Path(diagnosis.path)
-    manifest = read_manifest(place) if place.is_dir() else None
+    manifest = read_manifest(place) if place.is_dir() else found.manifest
     says = (f"Recorded by the lab: {name}: {says}." for name, says in manifest.stands_for.items()) if manifest else ()
     return replace(diagnosis, notes=(*says, *diagnosis.notes))
