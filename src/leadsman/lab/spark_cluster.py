@@ -78,7 +78,7 @@ def connect_server(
     }
     words = ["org.apache.spark.deploy.SparkSubmit", "--master", master]
     words += [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
-    words += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
+    words += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]  # its name for "no jar"
     until = "Spark Connect server started"
     with _daemon("connect", words, folder, until=until, environment=environment):
         yield f"sc://{LOOPBACK}:{port}"
@@ -93,7 +93,7 @@ def _daemon(
     around = {
         "SPARK_HOME": str(spark_home()),
         "SPARK_LOCAL_IP": LOOPBACK,
-        "SPARK_DAEMON_MEMORY": "300m",
+        "SPARK_DAEMON_MEMORY": "600m",  # less than 450 MB a Connect server refuses
         "PYSPARK_PYTHON": sys.executable,
         **(environment or {}),
     }
