@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hmac
 import http.client
+import tempfile
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from http import HTTPStatus
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
@@ -21,7 +23,6 @@ from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
 START = timedelta(minutes=2)
 BUCKET = "captures"
@@ -46,10 +47,15 @@ def hdfs(folder: Path) -> Iterator[str]:
 
 def put_into_hdfs(root: str, source: Path, target: str) -> None:
     """Copy a folder of this machine to HDFS, by Hadoop's own client."""
-    words = java.command("org.apache.hadoop.fs.FsShell", sorted((spark_home() / "jars").glob("*.jar")), heap_mb=256)
-    with _server("put", [*words, "-fs", root, "-put", str(source), target], source.parent) as program:
-        if code := program.ended(within=START):
-            raise LabError(f"Copying {source} to {root}{target} ended with code {code}.")
+    with tempfile.TemporaryDirectory(prefix="leadsman-hdfs-") as name:
+        folder = Path(name)
+        (folder / "core-site.xml").write_text("<configuration/>")  # its shell insists on one
+        class_path = [folder, *sorted((spark_home() / "jars").glob("*.jar"))]
+        words = java.command("org.apache.hadoop.fs.FsShell", class_path, heap_mb=256)
+        with _server("put", [*words, "-put", str(source), f"{root}{target}"], folder) as program:
+            if code := program.ended(within=START):
+                says = (folder / "put.log").read_text(errors="replace")[-1000:]
+                raise LabError(f"Copying {source} to {root}{target} ended with code {code}: {says}")
 
 
 @dataclass(frozen=True, slots=True)
