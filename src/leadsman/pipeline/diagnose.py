@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from leadsman import vocabulary as names
@@ -25,6 +27,7 @@ from leadsman.pipeline.lean import frame_of
 from leadsman.pipeline.listing import folded, last_time, listing, outside, told_of
 from leadsman.pipeline.parting import files_of, parted, parts_in, sources_of
 from leadsman.pipeline.remote_files import listed, remote_events
+from leadsman.pipeline.session import SETTINGS
 from leadsman.pipeline.streams import balanced, is_elsewhere, tasks_for
 from leadsman.pipeline.tasks import MOST_EVENTS, MOST_SENT, diagnosed_here, diagnosed_there
 from leadsman.words import count
@@ -45,6 +48,15 @@ if TYPE_CHECKING:
 
 COPIES_NAMED = 5
 
+MACHINES_LOST = 3
+"""So often a diagnosis begins anew. A cluster that loses more in one diagnosis has a trouble of its own."""
+
+EVENTS_LOST = ("CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND", "Checkpoint block")
+"""How Spark says that computed events are gone with the executor that held them."""
+
+EVENTS_A_PARTITION = 500_000
+"""Of events that Spark SQL shuffles: some 100 MB. Fewer partitions than that and one task holds too much."""
+
 Read = tuple["DataFrame", set[str]]
 """Events that were read once, and their names."""
 
@@ -57,9 +69,21 @@ def diagnose(
     """Return one diagnosis a path and cluster, in the order given; a path that tells of one cluster at most has one.
 
     Captures are diagnosed in tasks (`tasks.py`); those that are too large for one, by Spark SQL. `keep` is handed the
-    event table before it is let go.
+    event table before it is let go. Where a machine is lost with events that it had read, all is done again.
     """
     source = listed(spark, source)
+    for _ in range(MACHINES_LOST):
+        try:
+            return _diagnosed(spark, source, question, keep)
+        except (PySparkException, Py4JError) as error:
+            if not any(name in str(error) for name in EVENTS_LOST):
+                raise
+    return _diagnosed(spark, source, question, keep)
+
+
+def _diagnosed(
+    spark: SparkSession, source: Input, question: Question, keep: Callable[[DataFrame], None] | None
+) -> list[Diagnosis]:
     read = None if _is_small(source) else _held(_chosen(events_of(spark, source), question), source)
     try:
         found = _in_tasks(spark, source, question, read=read)
@@ -82,8 +106,16 @@ def _in_tasks(
         is_small = source.events.num_rows <= MOST_EVENTS
         return diagnosed_here(spark, source, question, _cores(spark)) if is_small else {}
     counts = {row["capture"]: row["count"] for row in read[0].groupBy("capture").count().collect()}
+    _share_out(spark, sum(counts.values()))
     small = {capture: count for capture, count in counts.items() if count <= MOST_EVENTS}
     return diagnosed_there(read[0], source, question, small) if small else {}
+
+
+def _share_out(spark: SparkSession, events: int) -> None:
+    """Let Spark SQL shuffle very many events in more partitions than the few that are right for most captures."""
+    key = "spark.sql.shuffle.partitions"
+    if spark.conf.get(key) == SETTINGS[key]:
+        spark.conf.set(key, str(max(int(SETTINGS[key]), events // EVENTS_A_PARTITION)))
 
 
 def _is_small(source: Input) -> bool:
