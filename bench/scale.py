@@ -1,10 +1,11 @@
-"""Measures one, two and four executors with a core each on the same capture, and projects to many; writes docs/scale.md.
+"""Measures one, two and four executors with a core each on one capture, and projects to many; writes docs/scale.md.
 
-python -m bench.scale             1 GB of logs on HDFS' terms: file:// URLs, read by executors only
+python -m bench.scale             1 GB of logs by a file:// URL, which executors read as any remote files
 python -m bench.scale --smoke     40 MB, one and two executors, the table on the screen only
 
-Everything comes out of Spark's event log: what tasks took, what was shuffled, and the time in which no task ran, which is
-the driver's. More executors than cores share these: then a task takes longer, and the sum of all tasks tells nothing.
+Everything comes out of Spark's event log: what tasks took, what was shuffled, and the time in which no task ran,
+which is the driver's. More executors than cores share these: then a task takes longer, and the sum of all tasks tells
+nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ from leadsman.lab.spark_cluster import spark_cluster
 from leadsman.pipeline.streams import TASK_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "scale.md"
@@ -126,7 +126,8 @@ def _measured(events: Sequence[dict[str, Any]], executors: int, *, wall: float) 
         tasks=len(tasks),
         jobs=sum(event["Event"] == "SparkListenerJobEnd" for event in events),
         delay=(held - ran) / max(1, len(tasks)),
-        elapsed_reading=_covered([(e["Task Info"]["Launch Time"], e["Task Info"]["Finish Time"]) for e in in_stage]) / 1000,
+        elapsed_reading=_covered([(e["Task Info"]["Launch Time"], e["Task Info"]["Finish Time"]) for e in in_stage])
+        / 1000,
     )
 
 
@@ -198,19 +199,25 @@ def _projection(one: Run, size: int) -> str:
     fixed = one.start + one.alone
     whole = fixed + listing + read + handed
     steps = [
-        f"listing: {objects:,.0f} objects of {OBJECT_BYTES / 1e6:.0f} MB, {LISTED_A_REQUEST:,} a request of "
-        f"{REQUEST_SECONDS} s, one after another = {listing:.0f} s (assumed, not measured here)",
+        (
+            f"listing: {objects:,.0f} objects of {OBJECT_BYTES / 1e6:.0f} MB, {LISTED_A_REQUEST:,} a request of "
+            f"{REQUEST_SECONDS} s, one after another = {listing:.0f} s (assumed, not measured here)"
+        ),
         f"reading: 10 TB / ({FAR_EXECUTORS} cores x {rate / 1e6:.0f} MB/s) = {read / 60:.0f} min",
-        f"handing out: {tasks:,.0f} tasks of {TASK_BYTES >> 20} MiB x {one.delay * 1000:.0f} ms / {FAR_EXECUTORS} "
-        f"= {handed:.0f} s",
+        (
+            f"handing out: {tasks:,.0f} tasks of {TASK_BYTES >> 20} MiB x {one.delay * 1000:.0f} ms / {FAR_EXECUTORS} "
+            f"= {handed:.0f} s"
+        ),
         f"the driver by itself, start included: {fixed:.0f} s, which does not grow with the bytes",
         f"shuffled: {one.shuffled / size * 1e9 / 1e6:.2f} MB a GB read = {shuffled / 1e9:.1f} GB in all",
     ]
     share = read / whole
     return "\n".join(
         [
-            f"**Projected to {FAR_EXECUTORS} executors with a core each and 10 TB: {whole / 60:.0f} min**, "
-            f"{share:.0%} of it reading. It is arithmetic on the column of one executor, not a measurement:",
+            (
+                f"**Projected to {FAR_EXECUTORS} executors with a core each and 10 TB: {whole / 60:.0f} min**, "
+                f"{share:.0%} of it reading. It is arithmetic on the column of one executor, not a measurement:"
+            ),
             "",
             *(f"- {step}" for step in steps),
         ]

@@ -35,7 +35,7 @@ Examples:
     "--executors",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Only write the Python packages that a cluster's executors need into this .tar.gz, for `diagnose --executors`.",
+    help="Only write the Python packages that executors need into this .tar.gz, for `diagnose --executors`.",
 )
 def command(*, fast_start: bool, again: bool, executors: Path | None) -> None:
     """Fetch the pinned jars, compile the Java programs, and archive the classes that a diagnosis loads.
@@ -49,10 +49,13 @@ def command(*, fast_start: bool, again: bool, executors: Path | None) -> None:
     from leadsman import jars, java  # noqa: PLC0415 - only this command needs them
 
     _say(f"Java: {java.find()}")
-    for name in jars.lock():
+    for name in (each for each in jars.lock() if each not in jars.FOR_TESTS):
         started = time.monotonic()
         count = len(jars.fetch(name))
         _say(f"{name}: {count} jars ({time.monotonic() - started:.1f} s)")
+    from leadsman.pipeline import remote_files  # noqa: PLC0415
+
+    _say(f"functions that read remote files: {remote_files.jar()}")
     _compile_programs()
     if fast_start:
         _archive(again=again)
@@ -61,7 +64,9 @@ def command(*, fast_start: bool, again: bool, executors: Path | None) -> None:
 def _write_archive(target: Path) -> None:
     from leadsman.pipeline.executors import make_archive  # noqa: PLC0415
 
-    _say(f"executors: {target}, {make_archive(target) / 1e6:.0f} MB. Use it: leadsman diagnose ... --executors {target}")
+    _say(
+        f"executors: {target}, {make_archive(target) / 1e6:.0f} MB. Use it: leadsman diagnose ... --executors {target}"
+    )
 
 
 def _compile_programs() -> None:

@@ -78,7 +78,11 @@ def connect_server(
     }
     words = ["org.apache.spark.deploy.SparkSubmit", "--master", master]
     words += [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
-    words += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]  # its name for "no jar"
+    words += [
+        "--class",
+        "org.apache.spark.sql.connect.service.SparkConnectServer",
+        "spark-internal",
+    ]  # its name for "no jar"
     until = "Spark Connect server started"
     with _daemon("connect", words, folder, until=until, environment=environment):
         yield f"sc://{LOOPBACK}:{port}"

@@ -6,7 +6,6 @@ nothing but its own standard library; `leadsman setup --executors FILE` makes it
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import io
 import os
@@ -91,11 +90,10 @@ def make_archive(target: Path) -> int:
     launcher = LAUNCHER.format(version=_version()).encode()
     part = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        with part.open("wb") as file, gzip.GzipFile("", "wb", 1, file, mtime=0) as packer:
-            with tarfile.open(fileobj=packer, mode="w") as archive:
-                archive.addfile(_launcher_entry(launcher), io.BytesIO(launcher))
-                for name, path in sorted(_installed(PACKAGES)):
-                    archive.add(path, f"lib/{name}", recursive=False)
+        with tarfile.open(part, "w:gz", compresslevel=1) as archive:
+            archive.addfile(_launcher_entry(launcher), io.BytesIO(launcher))
+            for name, path in sorted(_installed(PACKAGES)):
+                archive.add(path, f"lib/{name}", recursive=False)
         part.replace(target)
     except OSError as error:
         raise UsageError(f"Cannot write {target}: {error.strerror}. Give a file in a folder that is there.") from error

@@ -1,13 +1,13 @@
 """Reads captures from any file system that Hadoop knows: object stores, HDFS. Named by URL, such as s3a://bucket/logs.
 
-Two functions in Java (`java/RemoteFiles.java`) run in Spark's tasks: one lists what is below a URL, one reads a piece of
-a file. A task gets its streams as rows, one a piece; the pieces are put together on the executor's disk, stream by
+Two functions in Java (`java/RemoteFiles.java`) run in Spark's tasks: one lists what is below a URL, one reads a piece
+of a file. A task gets its streams as rows, one a piece; the pieces are put together on the executor's disk, stream by
 stream, and read there as local files are. Nothing is read in the driver, and no file is ever whole in memory.
 """
 
 from __future__ import annotations
 
-import hashlib
+import os
 import zipfile
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -27,7 +27,7 @@ from leadsman.pipeline.read import not_understood, read
 from leadsman.pipeline.streams import LONGEST_MANIFEST, File, Found, Stream, balanced, grouped, is_elsewhere
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import tzinfo
 
     from pyspark.sql import DataFrame, SparkSession
@@ -46,15 +46,15 @@ LISTED = "array<struct<path:string,name:string,bytes:bigint,changed:bigint,probl
 PIECE = "struct<content:binary,problem:string>"
 
 ASKED = pa.schema(
-    {
-        "part": pa.int32(),
-        "stream": pa.int32(),
-        "file": pa.int32(),
-        "path": pa.string(),
-        "bytes": pa.int64(),
-        "offset": pa.int64(),
-        "length": pa.int32(),
-    }
+    [  # type: ignore[arg-type]  # the stubs take fields of one type
+        pa.field("part", pa.int32()),
+        pa.field("stream", pa.int32()),
+        pa.field("file", pa.int32()),
+        pa.field("path", pa.string()),
+        pa.field("bytes", pa.int64()),
+        pa.field("offset", pa.int64()),
+        pa.field("length", pa.int32()),
+    ]
 )
 ASKED_IN_SPARK = "part int, stream int, file int, path string, bytes bigint, offset bigint, length int"
 
@@ -127,12 +127,12 @@ def _file(path: str, name: str | None, *, bytes: int, changed: int, problem: str
     return File(path, name or path, bytes, datetime.fromtimestamp(changed / 1000, UTC))
 
 
-def _captures(
-    path: str, files: Sequence[File | NotUnderstood], texts: Mapping[str, str]
-) -> dict[str, Found]:
+def _captures(path: str, files: Sequence[File | NotUnderstood], texts: Mapping[str, str]) -> dict[str, Found]:
     """Return what there is of each capture below a URL; `texts` are the manifests by their files' paths."""
     folders = {_name(file).rpartition("/")[0] for file in files if isinstance(file, File) and file.path in texts}
-    below = sorted((each for each in folders if each and not _is_below(each, folders)), key=lambda each: each.split("/"))
+    below = sorted(
+        (each for each in folders if each and not _is_below(each, folders)), key=lambda each: each.split("/")
+    )
     if "" in folders:
         below = []
     own = [file for file in files if not any(_name(file).startswith(f"{folder}/") for folder in below)]
@@ -211,7 +211,7 @@ def pieces_of(part: int, streams: Sequence[Stream]) -> Iterator[pa.RecordBatch]:
     for number, stream in enumerate(streams):
         for place, file in enumerate(stream.files):
             offsets = range(0, max(file.bytes, 1), PIECE_BYTES)
-            columns = {
+            columns: dict[str, list[Any]] = {
                 "part": [part] * len(offsets),
                 "stream": [number] * len(offsets),
                 "file": [place] * len(offsets),
@@ -281,26 +281,26 @@ def _written(pieces: Iterable[Piece], target: Path) -> str | None:
 
 def _register(spark: SparkSession) -> None:
     """Make the two functions known to the session, and their classes to its executors."""
-    jar = str(_jar())
+    functions = str(jar())
     if is_connect(spark):
-        spark.addArtifacts(jar)
+        spark.addArtifacts(functions)
     else:
-        spark.sql(f"ADD JAR '{jar}'")
+        spark.sql(f"ADD JAR '{functions}'")
     spark.udf.registerJavaFunction(LIST, "leadsman.RemoteFiles$Listing", LISTED)
     spark.udf.registerJavaFunction(READ, "leadsman.RemoteFiles$Piece", PIECE)
 
 
-def _jar() -> Path:
+def jar() -> Path:
     """Return a jar of the two functions, compiled against the installed PySpark unless the cache has it."""
     from leadsman import java  # noqa: PLC0415 - only where captures lie elsewhere
     from leadsman.pipeline.jvm import spark_home  # noqa: PLC0415
 
     classes = java.compiled(JAVA, sorted((spark_home() / "jars").glob("*.jar")))
-    jar = classes / "remote-files.jar"
-    if not jar.exists():
-        part = classes / f".{hashlib.sha256(str(id(jar)).encode()).hexdigest()[:8]}.jar"
+    target = classes / "remote-files.jar"
+    if not target.exists():
+        part = classes / f".{os.getpid()}.jar"
         with zipfile.ZipFile(part, "w") as archive:
             for path in sorted(classes.rglob("*.class")):
                 archive.write(path, path.relative_to(classes))
-        part.replace(jar)
-    return jar
+        part.replace(target)
+    return target
