@@ -21,7 +21,7 @@ from leadsman.waiting import wait_for
 
 BROKEN = Mode("idle_disconnect").folder / "recorded" / "broken-confluent-kafka"
 MINUTES_2 = timedelta(minutes=2)
-LARGE_BYTES, FILES = 12 << 20, 12
+LARGE_BYTES, FILES = 6 << 20, 12
 """Enough work that a machine can be killed in the middle of it: some seconds for two cores."""
 
 MAIN = "import sys; from leadsman.cli import main; sys.exit(main())"

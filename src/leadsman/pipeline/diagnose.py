@@ -202,7 +202,8 @@ def events_of(spark: SparkSession, source: Input) -> DataFrame:
     elif local:
         parts.append(read_events(spark, local, source.zone))
     events = reduce(lambda left, right: left.unionByName(right), parts)
-    return events.coalesce(1) if source.events is not None and source.events.num_rows <= KEPT_APART else events
+    is_small = source.is_here and source.events is not None and source.events.num_rows <= KEPT_APART
+    return events.coalesce(1) if is_small else events
 
 
 def _held(events: DataFrame, source: Input) -> Read:
