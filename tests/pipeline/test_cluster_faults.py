@@ -106,6 +106,7 @@ def test_a_machine_that_dies_while_it_reads_changes_nothing(
     assert found == alone
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_machine_that_dies_with_events_that_it_has_read_changes_nothing(
     cluster: SparkCluster, capture: Path, alone: dict[str, object], tmp_path: Path
@@ -144,6 +145,7 @@ def family_of(worker: int) -> list[psutil.Process]:
     return [psutil.Process(worker), *psutil.Process(worker).children(recursive=True)]
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_slow_machine_changes_nothing(cluster: SparkCluster, capture: Path, alone: dict[str, object]):
     with started(capture, *on(cluster)) as process, slowed(cluster.workers[2].popen.pid) as slowed_times:

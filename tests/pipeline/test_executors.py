@@ -135,6 +135,7 @@ def test_a_connect_server_with_packages_runs_the_zip_and_nothing_falls_back(conn
     assert ".zip/leadsman" in answer["leadsman"]
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_cluster_without_packages_gets_them_along(master: str, bare: Path, archive: str, alone: object):
     answer = answer_of({"master": master, "conf": SMALL, "executors": archive}, bare)

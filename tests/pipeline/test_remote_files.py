@@ -1,5 +1,6 @@
 """A capture is read alike from any file system that Spark reads."""
 
+import gzip
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -48,7 +49,7 @@ def test_a_url_with_nothing_behind_it_is_said(diagnosed, tmp_path: Path):
 def test_files_of_a_url_are_shared_out_among_tasks(spark: SparkSession, tmp_path: Path):
     for number in range(40):
         (tmp_path / f"worker-a{number}.log").write_text("2026-02-16 12:00:00,000 INFO orders: one\n")
-    source = listed(spark, read_small(look([tmp_path.as_uri()])))
+    source = listed(spark, read_small(look([tmp_path.as_uri()])), 2)
 
     assert events_of(spark, source).rdd.getNumPartitions() == min(40, spark.sparkContext.defaultParallelism * 2)
 
@@ -64,7 +65,7 @@ def test_tasks_are_sized_by_bytes_where_there_is_more_than_two_for_each_core():
 def test_what_is_gone_or_shorter_when_it_is_read_is_listed_and_the_rest_is_read(spark: SparkSession, tmp_path: Path):
     for name in ("gone.log", "shorter.log", "there.log"):
         (tmp_path / name).write_text("2026-02-16 12:00:00,000 INFO orders: one\n" * 3)
-    source = listed(spark, read_small(look([tmp_path.as_uri()])))
+    source = listed(spark, read_small(look([tmp_path.as_uri()])), 2)
     (tmp_path / "gone.log").unlink()
     (tmp_path / "shorter.log").write_text("2026-02-16 12:00:00,000 INFO orders: one\n")
 
@@ -75,6 +76,24 @@ def test_what_is_gone_or_shorter_when_it_is_read_is_listed_and_the_rest_is_read(
         "shorter.log": "not read: it is shorter than when it was listed: it was changed meanwhile",
     }
     assert (diagnosis.files, diagnosis.lines) == (1, 3)
+
+
+@pytest.mark.spark
+def test_copies_are_found_as_on_disk(spark: SparkSession, tmp_path: Path):
+    text = "".join(f"2026-02-16 12:00:{second:02},000 INFO orders: event {second}\n" for second in range(60))
+    (tmp_path / "app.log").write_text(text)
+    (tmp_path / "app (1).log").write_text(text)
+    (tmp_path / "other.log").write_text(text.replace("event", "thing"))
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "app.log.gz").write_bytes(gzip.compress(text.encode()))
+    for number in (1, 2):
+        (tmp_path / f"host-{number}.log").write_text("2026-02-16 12:00:00,000 INFO orders: started\n")
+    here = read_small(look([str(tmp_path)])).found[str(tmp_path)]
+
+    elsewhere = listed(spark, read_small(look([tmp_path.as_uri()])), 2).found[tmp_path.as_uri()]
+
+    assert elsewhere.copies == here.copies
+    assert [each.file for each in here.copies] == ["app (1).log", "old/app.log.gz"]
 
 
 @pytest.mark.long

@@ -22,7 +22,7 @@ MANY = 10_000
 
 @pytest.fixture(scope="module")
 def captures(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A recording as it is, compressed, rotated, and with files that cannot be read."""
+    """A recording as it is, compressed, rotated, and with copies and files that cannot be read."""
     folder = tmp_path_factory.mktemp("captures")
     for name in ("plain", "packed", "rotated", "spoilt"):
         shutil.copytree(BROKEN, folder / name)
@@ -33,6 +33,8 @@ def captures(tmp_path_factory: pytest.TempPathFactory) -> Path:
         lines = path.read_bytes().splitlines(keepends=True)
         path.with_name(f"{path.name}.1").write_bytes(b"".join(lines[: len(lines) // 2]))
         path.write_bytes(b"".join(lines[len(lines) // 2 :]))
+    for path in list((folder / "spoilt").rglob("*.log")):
+        path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
     (folder / "spoilt" / "cut.log.gz").write_bytes(gzip.compress(b"2026-11-21 09:04:00,000 INFO a: b\n" * 999)[:60])
     (folder / "spoilt" / "empty.log").write_bytes(b"")
     (folder / "spoilt" / "_hidden.log").write_text("2026-11-21 09:04:00,000 INFO a: b\n")
@@ -82,6 +84,7 @@ def test_s3_is_read_as_the_disk_is(s3_server: S3, captures: Path, alone: list[di
     assert diagnosed(urls, *of_s3(s3_server)) == alone
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_folder_of_captures_on_s3_is_each_of_them(s3_server: S3, captures: Path, alone: list[dict[str, object]]):
     put_into_s3(s3_server, captures, "day-2")

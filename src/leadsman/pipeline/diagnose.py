@@ -71,7 +71,7 @@ def diagnose(
     Captures are diagnosed in tasks (`tasks.py`); those that are too large for one, by Spark SQL. `keep` is handed the
     event table before it is let go. Where a machine is lost with events that it had read, all is done again.
     """
-    source = listed(spark, source)
+    source = listed(spark, source, cores(spark))
     for _ in range(MACHINES_LOST):
         try:
             return _diagnosed(spark, source, question, keep)
@@ -104,7 +104,7 @@ def _in_tasks(
     if read is None:
         assert source.events is not None
         is_small = source.events.num_rows <= MOST_EVENTS
-        return diagnosed_here(spark, source, question, _cores(spark)) if is_small else {}
+        return diagnosed_here(spark, source, question, cores(spark)) if is_small else {}
     counts = {row["capture"]: row["count"] for row in read[0].groupBy("capture").count().collect()}
     _share_out(spark, sum(counts.values()))
     small = {capture: count for capture, count in counts.items() if count <= MOST_EVENTS}
@@ -196,7 +196,7 @@ def events_of(spark: SparkSession, source: Input) -> DataFrame:
         return embedded.held(source.events)
     remote = [stream for stream in source.streams if is_elsewhere(stream.capture)]
     local = [stream for stream in source.streams if not is_elsewhere(stream.capture)]
-    parts = [remote_events(spark, remote, source.zone, tasks=tasks_for(remote, _cores(spark)))] if remote else []
+    parts = [remote_events(spark, remote, source.zone, tasks=tasks_for(remote, cores(spark)))] if remote else []
     if source.events is not None and (local or not parts):
         parts.append(frame_of(spark, source.events))
     elif local:
@@ -229,7 +229,7 @@ def _with_signs(question: Question, present: set[str]) -> Question:
 
 def read_events(spark: SparkSession, streams: Sequence[Stream], zone: tzinfo) -> DataFrame:
     """Return the event table of the streams, read by as many tasks as there are cores for."""
-    parts = balanced(streams, tasks_for(streams, _cores(spark)))
+    parts = balanced(streams, tasks_for(streams, cores(spark)))
 
     def read_parts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from leadsman.pipeline.events import batches as gathered  # noqa: PLC0415 - runs on the executor
@@ -242,7 +242,8 @@ def read_events(spark: SparkSession, streams: Sequence[Stream], zone: tzinfo) ->
     return spark.range(0, len(parts), 1, max(1, len(parts))).mapInArrow(read_parts, table.SPARK)
 
 
-def _cores(spark: SparkSession) -> int:
+def cores(spark: SparkSession) -> int:
+    """Return how many cores there are for tasks, as far as the session says."""
     try:
         return int(spark.sparkContext.defaultParallelism)
     except Exception:  # noqa: BLE001 - Spark Connect has no context to ask; any error means that

@@ -21,13 +21,14 @@ import pyarrow as pa
 from leadsman.capture import MANIFEST, SCHEMA, parsed_manifest
 from leadsman.errors import CaptureError
 from leadsman.model import NotUnderstood
+from leadsman.pipeline.copies import without_copies
 from leadsman.pipeline.events import SPARK, batches
 from leadsman.pipeline.executors import is_connect
 from leadsman.pipeline.read import not_understood, read
 from leadsman.pipeline.streams import LONGEST_MANIFEST, File, Found, Stream, balanced, grouped, is_elsewhere
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import tzinfo
 
     from pyspark.sql import DataFrame, SparkSession
@@ -89,23 +90,26 @@ def remote_events(spark: SparkSession, streams: Sequence[Stream], zone: tzinfo, 
 
         yield from events_of_pieces(pieces, parts, zone)
 
-    return _pieces(spark, parts).mapInArrow(read_streams, SPARK)
+    return pieces_of_parts(spark, parts, pieces_of).mapInArrow(read_streams, SPARK)
 
 
-def listed(spark: SparkSession, source: Input) -> Input:
+def listed(spark: SparkSession, source: Input, cores: int) -> Input:
     """Return the input with what there is below its URLs, as a folder's files are: captures, streams, manifests.
 
     Raises CaptureError where there is nothing.
     """
     if not (urls := [path for path in source.found if is_elsewhere(path) and not source.found[path].streams]):
         return source
+    from leadsman.pipeline.remote_copies import Elsewhere  # noqa: PLC0415 - it imports this module
+
     _register(spark)
     files = {url: _listed(spark, url) for url in urls}
     texts = _manifest_texts(spark, [file for each in files.values() for file in each if isinstance(file, File)])
     found: dict[str, Found] = {}
     for path, each in source.found.items():
         found |= _captures(path, files[path], texts) if path in files else {path: each}
-    return replace(source, found=found)
+    urls_found = {path: each for path, each in found.items() if is_elsewhere(path)}
+    return replace(source, found=found | without_copies(urls_found, Elsewhere(spark, source.zone, cores)))
 
 
 def _listed(spark: SparkSession, url: str) -> list[File | NotUnderstood]:
@@ -188,19 +192,17 @@ def _manifest_texts(spark: SparkSession, files: Sequence[File]) -> dict[str, str
             if SCHEMA in text:
                 yield pa.RecordBatch.from_pydict({"path": [each.stream.name], "text": [text]})
 
-    rows = _pieces(spark, parts).mapInArrow(texts, "path string, text string").collect()
+    rows = pieces_of_parts(spark, parts, pieces_of).mapInArrow(texts, "path string, text string").collect()
     return {row["path"]: row["text"] for row in rows}
 
 
-def _pieces(spark: SparkSession, parts: Parts) -> DataFrame:
-    """Return the content of all streams as rows, piece by piece in their order, one partition a part."""
+def pieces_of_parts(spark: SparkSession, parts: Parts, requests_of: Callable[..., Any]) -> DataFrame:
+    """Return the pieces that are asked for of all streams as rows, in their order, one partition a part."""
 
     def asked(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from leadsman.pipeline.remote_files import pieces_of  # noqa: PLC0415 - runs on the executor
-
         for batch in numbers:
             ids: list[Any] = batch.column("id").to_pylist()
-            yield from (rows for number in ids for rows in pieces_of(number, parts[number]))
+            yield from (rows for number in ids for rows in requests_of(number, parts[number]))
 
     rows = spark.range(0, len(parts), 1, len(parts)).mapInArrow(asked, ASKED_IN_SPARK)
     return rows.selectExpr("part", "stream", "file", f"{READ}(path, bytes, `offset`, length) AS piece")
@@ -211,16 +213,23 @@ def pieces_of(part: int, streams: Sequence[Stream]) -> Iterator[pa.RecordBatch]:
     for number, stream in enumerate(streams):
         for place, file in enumerate(stream.files):
             offsets = range(0, max(file.bytes, 1), PIECE_BYTES)
-            columns: dict[str, list[Any]] = {
-                "part": [part] * len(offsets),
-                "stream": [number] * len(offsets),
-                "file": [place] * len(offsets),
-                "path": [file.path] * len(offsets),
-                "bytes": [file.bytes] * len(offsets),
-                "offset": list(offsets),
-                "length": [min(PIECE_BYTES, file.bytes - offset) for offset in offsets],
-            }
-            yield pa.RecordBatch.from_pydict(columns, schema=ASKED)
+            spans = [(offset, min(PIECE_BYTES, file.bytes - offset)) for offset in offsets]
+            yield requests(part, number, place, file=file, spans=spans)
+
+
+def requests(part: int, stream: int, place: int, *, file: File, spans: Sequence[tuple[int, int]]) -> pa.RecordBatch:
+    """Return the rows that ask for some spans of a file: offset and length."""
+    count = len(spans)
+    columns: dict[str, list[Any]] = {
+        "part": [part] * count,
+        "stream": [stream] * count,
+        "file": [place] * count,
+        "path": [file.path] * count,
+        "bytes": [file.bytes] * count,
+        "offset": [offset for offset, _ in spans],
+        "length": [length for _, length in spans],
+    }
+    return pa.RecordBatch.from_pydict(columns, schema=ASKED)
 
 
 def events_of_pieces(pieces: Iterable[pa.RecordBatch], parts: Parts, zone: tzinfo) -> Iterator[pa.RecordBatch]:
