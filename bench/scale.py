@@ -27,6 +27,7 @@ from bench.measure import machine
 
 from leadsman.lab.spark_cluster import spark_cluster
 from leadsman.pipeline.streams import TASK_BYTES
+from leadsman.pipeline.tasks import MOST_EVENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -45,9 +46,11 @@ LISTED_A_REQUEST, REQUEST_SECONDS = 1000, 0.2
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One diagnosis: seconds of wall time, of tasks, and of the driver alone; bytes shuffled."""
+    """One diagnosis: seconds of wall time, of tasks, and of the driver alone; bytes read and shuffled."""
 
     executors: int
+    bytes: int
+    events: int
     wall: float
     start: float
     reading: float
@@ -69,9 +72,10 @@ def main() -> None:
     smoke = parser.parse_args().smoke
     with tempfile.TemporaryDirectory(prefix="leadsman-scale-") as name:
         logs = generate(Path(name) / "logs", 40 if smoke else MEGABYTES, WRITERS)
-        size = sum(path.stat().st_size for path in logs.rglob("*") if path.is_file())
+        few = generate(Path(name) / "few", 10 if smoke else MEGABYTES // 4, WRITERS)
+        less = _run(few, 1, Path(name) / "less")
         runs = [_run(logs, executors, Path(name)) for executors in (EXECUTORS[:2] if smoke else EXECUTORS)]
-    text = "\n\n".join([_circumstances(size), _table(runs, size), _projection(runs[0], size)])
+    text = "\n\n".join([_circumstances(runs[0].bytes), _table([less, *runs]), _projection(less, runs[0])])
     print(text)
     if not smoke:
         page.put("scale", text, page=PAGE)
@@ -100,10 +104,11 @@ def _run(logs: Path, executors: int, place: Path) -> Run:
     if done.returncode not in (0, 1, 3):
         raise RuntimeError(f"leadsman ended with code {done.returncode}: {done.stderr[-2000:]}")
     (log,) = (folder / "events").iterdir()
-    return _measured([json.loads(line) for line in log.read_text().splitlines()], executors, wall=wall)
+    size = sum(path.stat().st_size for path in logs.rglob("*") if path.is_file())
+    return _measured([json.loads(line) for line in log.read_text().splitlines()], executors, wall=wall, size=size)
 
 
-def _measured(events: Sequence[dict[str, Any]], executors: int, *, wall: float) -> Run:
+def _measured(events: Sequence[dict[str, Any]], executors: int, *, wall: float, size: int) -> Run:
     tasks = [event for event in events if event["Event"] == "SparkListenerTaskEnd"]
     infos, metrics = [event["Task Info"] for event in tasks], [event.get("Task Metrics") or {} for event in tasks]
     spans = [(info["Launch Time"], info["Finish Time"]) for info in infos]
@@ -115,6 +120,8 @@ def _measured(events: Sequence[dict[str, Any]], executors: int, *, wall: float) 
     held = sum(end - begin for begin, end in spans) / 1000
     return Run(
         executors=executors,
+        bytes=size,
+        events=_most_shuffled(tasks),
         wall=wall,
         start=wall - (last - first) / 1000,
         reading=read,
@@ -143,6 +150,15 @@ def _longest_stage(tasks: Iterable[dict[str, Any]]) -> int:
     return max(took, key=lambda stage: took[stage])
 
 
+def _most_shuffled(tasks: Iterable[dict[str, Any]]) -> int:
+    """Return the rows of the largest shuffle: the events, on their way to the task that diagnoses."""
+    rows: dict[int, int] = {}
+    for event in tasks:
+        written = (event.get("Task Metrics") or {}).get("Shuffle Write Metrics", {}).get("Shuffle Records Written", 0)
+        rows[event["Stage ID"]] = rows.get(event["Stage ID"], 0) + written
+    return max(rows.values())
+
+
 def _time(events: Iterable[dict[str, Any]], name: str) -> int:
     return next(int(event["Timestamp"]) for event in events if event["Event"] == name)
 
@@ -166,18 +182,20 @@ def _circumstances(size: int) -> str:
     )
 
 
-def _table(runs: Sequence[Run], size: int) -> str:
+def _table(runs: Sequence[Run]) -> str:
     head = [
         "| executors, one core each | " + " | ".join(str(run.executors) for run in runs) + " |",
         "|---|" + "---:|" * len(runs),
     ]
     rows: list[tuple[str, list[str]]] = [
+        ("read", [f"{run.bytes / 1e6:,.0f} MB" for run in runs]),
+        ("events", [f"{run.events:,}" for run in runs]),
         ("wall time of the command", [f"{run.wall:.1f} s" for run in runs]),
         ("of it before and after the Spark application", [f"{run.start:.1f} s" for run in runs]),
         ("of it with no task running: the driver's share", [f"{run.alone:.1f} s" for run in runs]),
         ("reading, from the first task to the last", [f"{run.elapsed_reading:.1f} s" for run in runs]),
         ("reading, sum of the tasks", [f"{run.reading:.1f} s" for run in runs]),
-        ("reading, a core", [f"{size / 1e6 / run.reading:.0f} MB/s" for run in runs]),
+        ("reading, a core", [f"{run.bytes / 1e6 / run.reading:.0f} MB/s" for run in runs]),
         ("all other tasks, sum", [f"{run.others:.1f} s" for run in runs]),
         ("processor time of executors' JVMs (without Python)", [f"{run.cpu:.1f} s" for run in runs]),
         ("shuffled", [f"{run.shuffled / 1e6:.2f} MB" for run in runs]),
@@ -188,38 +206,55 @@ def _table(runs: Sequence[Run], size: int) -> str:
     return "\n".join([*head, *(f"| {name} | {' | '.join(values)} |" for name, values in rows)])
 
 
-def _projection(one: Run, size: int) -> str:
-    """Say what the figures of one executor come to: it shares its core with nobody."""
-    rate = size / one.reading
+def _projection(less: Run, one: Run) -> str:
+    """Say what the figures of one executor come to: it shares its core with nobody.
+
+    What grows with the bytes is told from what does not by the two sizes.
+    """
+    rate = one.bytes / one.reading
     tasks, objects = FAR_BYTES / TASK_BYTES, FAR_BYTES / OBJECT_BYTES
     read = FAR_BYTES / (rate * FAR_EXECUTORS)
     handed = tasks * one.delay / FAR_EXECUTORS
     listing = objects / LISTED_A_REQUEST * REQUEST_SECONDS
-    shuffled = one.shuffled / size * FAR_BYTES
-    fixed = one.start + one.alone
-    whole = fixed + listing + read + handed
+    grows = max(0.0, (one.others - less.others) / (one.bytes - less.bytes))
+    others = grows * FAR_BYTES / FAR_EXECUTORS
+    fixed = one.start + one.alone + one.others - grows * one.bytes
+    whole = fixed + listing + read + handed + others
+    events, shuffled = one.events / one.bytes, one.shuffled / one.bytes
     steps = [
         (
             f"listing: {objects:,.0f} objects of {OBJECT_BYTES / 1e6:.0f} MB, {LISTED_A_REQUEST:,} a request of "
-            f"{REQUEST_SECONDS} s, one after another = {listing:.0f} s (assumed, not measured here)"
+            f"{REQUEST_SECONDS} s, one after another: {listing:.0f} s (assumed, not measured here)"
         ),
-        f"reading: 10 TB / ({FAR_EXECUTORS} cores x {rate / 1e6:.0f} MB/s) = {read / 60:.0f} min",
+        f"reading: 10 TB / ({FAR_EXECUTORS} cores x {rate / 1e6:.0f} MB/s): {read / 60:.0f} min",
         (
-            f"handing out: {tasks:,.0f} tasks of {TASK_BYTES >> 20} MiB x {one.delay * 1000:.0f} ms / {FAR_EXECUTORS} "
-            f"= {handed:.0f} s"
+            f"handing out: {tasks:,.0f} tasks of {TASK_BYTES >> 20} MiB x {one.delay * 1000:.0f} ms / {FAR_EXECUTORS}: "
+            f"{handed:.0f} s"
         ),
-        f"the driver by itself, start included: {fixed:.0f} s, which does not grow with the bytes",
-        f"shuffled: {one.shuffled / size * 1e9 / 1e6:.2f} MB a GB read = {shuffled / 1e9:.1f} GB in all",
+        f"all other tasks: {grows * 1e9:.1f} s of a core for each GB more, shared by all cores: {others / 60:.0f} min",
+        f"what does not grow (start, driver, first use of everything): {fixed:.0f} s",
+        (
+            f"shuffled: {shuffled * 1e9 / 1e6:.1f} MB a GB read: {shuffled * FAR_BYTES / 1e9:.0f} GB, "
+            f"{shuffled * FAR_BYTES / FAR_EXECUTORS / 1e9:.1f} GB an executor"
+        ),
     ]
-    share = read / whole
+    limit = MOST_EVENTS / events
     return "\n".join(
         [
             (
-                f"**Projected to {FAR_EXECUTORS} executors with a core each and 10 TB: {whole / 60:.0f} min**, "
-                f"{share:.0%} of it reading. It is arithmetic on the column of one executor, not a measurement:"
+                f"**Projected to {FAR_EXECUTORS} executors with a core each and 10 TB in captures of up to "
+                f"{limit / 1e9:,.0f} GB: {whole / 60:.0f} min**, {read / whole:.0%} of it reading. It is arithmetic on the "
+                "two columns of one executor, not a measurement, and holds for storage that is as fast as this disk:"
             ),
             "",
             *(f"- {step}" for step in steps),
+            "",
+            (
+                f"These logs give {events * 1e9:,.0f} events a GB, so that **a single capture leaves the one task that "
+                f"diagnoses it at {limit / 1e9:,.0f} GB** ({MOST_EVENTS:,} events). As one capture, 10 TB are "
+                f"{events * FAR_BYTES / 1e6:,.0f} million events for Spark SQL. How long that takes was not measured: that is "
+                "the first limit, long before the driver's."
+            ),
         ]
     )
 
