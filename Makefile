@@ -52,7 +52,7 @@ lab: setup ## The long experiments; writes the tables of docs/clients.md and of 
 	$(BIN)/python -m leadsman.lab.freeing
 	$(BIN)/python -m bench.production
 
-bench: setup ## Measure against ripgrep, Polars and DuckDB; writes docs/performance.md and a table of docs/clients.md
+bench: setup ## Measure against ripgrep, Polars and DuckDB; writes docs/performance.md, docs/scale.md and a table of docs/clients.md
 	$(BIN)/python -m bench
 	$(BIN)/python -m bench.forms
 	$(BIN)/python -m bench.detectors
@@ -61,6 +61,7 @@ bench: setup ## Measure against ripgrep, Polars and DuckDB; writes docs/performa
 	$(BIN)/python -m bench.census
 	$(BIN)/python -m bench.accounts
 	$(BIN)/python -m bench.clients
+	$(BIN)/python -m bench.scale
 
 lock: $(READY) ## Pin every Python package anew
 	.venv/bin/uv pip compile pyproject.toml reference/account_linking/pyproject.toml --all-extras --group dev --group bench --generate-hashes --no-emit-index-url --no-emit-package leadsman --no-emit-package account-linking --no-header --python-version 3.11 -o requirements.lock

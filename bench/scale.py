@@ -243,7 +243,7 @@ def _projection(less: Run, one: Run) -> str:
         [
             (
                 f"**Projected to {FAR_EXECUTORS} executors with a core each and 10 TB in captures of up to "
-                f"{limit / 1e9:,.0f} GB: {whole / 60:.0f} min**, {read / whole:.0%} of it reading. It is arithmetic on the "
+                f"{limit / 1e9:,.0f} GB: {whole / 60:.0f} min**, {read / whole:.0%} of it reading. Arithmetic on the "
                 "two columns of one executor, not a measurement, and holds for storage that is as fast as this disk:"
             ),
             "",
@@ -252,7 +252,7 @@ def _projection(less: Run, one: Run) -> str:
             (
                 f"These logs give {events * 1e9:,.0f} events a GB, so that **a single capture leaves the one task that "
                 f"diagnoses it at {limit / 1e9:,.0f} GB** ({MOST_EVENTS:,} events). As one capture, 10 TB are "
-                f"{events * FAR_BYTES / 1e6:,.0f} million events for Spark SQL. How long that takes was not measured: that is "
+                f"{events * FAR_BYTES / 1e6:,.0f} million events for Spark SQL, which was not measured at that size: that is "
                 "the first limit, long before the driver's."
             ),
         ]
