@@ -252,7 +252,7 @@ def _projection(less: Run, one: Run) -> str:
             (
                 f"These logs give {events * 1e9:,.0f} events a GB, so that **a single capture leaves the one task that "
                 f"diagnoses it at {limit / 1e9:,.0f} GB** ({MOST_EVENTS:,} events). As one capture, 10 TB are "
-                f"{events * FAR_BYTES / 1e6:,.0f} million events for Spark SQL, which was not measured at that size: that is "
+                f"{events * FAR_BYTES / 1e6:,.0f} million events for Spark SQL, not measured at that size: that is "
                 "the first limit, long before the driver's."
             ),
         ]
