@@ -231,7 +231,7 @@ def _projection(less: Run, one: Run) -> str:
             f"handing out: {tasks:,.0f} tasks of {TASK_BYTES >> 20} MiB x {one.delay * 1000:.0f} ms / {FAR_EXECUTORS}: "
             f"{handed:.0f} s"
         ),
-        f"all other tasks: {grows * 1e9:.1f} s of a core for each GB more, shared by all cores: {others / 60:.0f} min",
+        _growth(grows, others),
         f"what does not grow (start, driver, first use of everything): {fixed:.0f} s",
         (
             f"shuffled: {shuffled * 1e9 / 1e6:.1f} MB a GB read: {shuffled * FAR_BYTES / 1e9:.0f} GB, "
@@ -256,6 +256,14 @@ def _projection(less: Run, one: Run) -> str:
                 "the first limit, long before the driver's."
             ),
         ]
+    )
+
+
+def _growth(grows: float, others: float) -> str:
+    if not grows:
+        return "all other tasks: no growth between the two sizes, or less than the noise"
+    return (
+        f"all other tasks: {grows * 1e9:.1f} s of a core for each GB more, shared by all cores: {others / 60:.0f} min"
     )
 
 
