@@ -14,6 +14,7 @@ import pytest
 from leadsman import jars
 from leadsman.catalogue import Mode
 from leadsman.lab.process import SOURCES
+from leadsman.lab.spark_cluster import connect_server, spark_cluster
 from leadsman.lab.storage import BUCKET, S3, hdfs, put_into_hdfs, put_into_s3, s3
 
 BROKEN = Mode("idle_disconnect").folder / "recorded" / "broken-confluent-kafka"
@@ -116,3 +117,29 @@ def test_ten_thousand_objects_on_s3_are_read_as_the_disk_is(tmp_path: Path, s3_s
     put_into_s3(s3_server, folder, "many")
 
     assert diagnosed([f"s3a://{BUCKET}/many"], *of_s3(s3_server)) == diagnosed([str(folder)])
+
+
+@pytest.mark.long
+@pytest.mark.spark
+def test_a_cluster_reads_s3_as_the_disk_is(
+    tmp_path: Path, s3_server: S3, captures: Path, alone: list[dict[str, object]]
+):
+    put_into_s3(s3_server, captures, "day-3")
+    urls = [f"s3a://{BUCKET}/day-3/{path.name}" for path in sorted(captures.iterdir())]
+    memory = ["--spark-conf", "spark.executor.memory=500m"]
+
+    with spark_cluster(tmp_path) as cluster:
+        assert diagnosed(urls, "--master", cluster.url, *memory, *of_s3(s3_server)) == alone
+
+
+@pytest.mark.long
+@pytest.mark.spark
+def test_a_connect_server_reads_s3_with_the_key_of_the_session(
+    tmp_path: Path, s3_server: S3, captures: Path, alone: list[dict[str, object]]
+):
+    put_into_s3(s3_server, captures, "day-4")
+    urls = [f"s3a://{BUCKET}/day-4/{path.name}" for path in sorted(captures.iterdir())]
+    settings = [word for key, value in s3_server.settings.items() for word in ("--spark-conf", f"{key}={value}")]
+
+    with connect_server(tmp_path, conf={"spark.jars": ",".join(map(str, jars.fetch("s3")))}) as address:
+        assert diagnosed(urls, "--remote", address, *settings) == alone
