@@ -20,7 +20,7 @@ from leadsman.lab.spark_cluster import SparkCluster, spark_cluster
 from leadsman.waiting import wait_for
 
 BROKEN = Mode("idle_disconnect").folder / "recorded" / "broken-confluent-kafka"
-MINUTES_2 = timedelta(minutes=2)
+MINUTES_2, MINUTES_4 = timedelta(minutes=2), timedelta(minutes=4)
 LARGE_BYTES, FILES = 6 << 20, 12
 """Enough work that a machine can be killed in the middle of it: some seconds for two cores."""
 
@@ -117,7 +117,7 @@ def test_a_machine_that_dies_with_events_that_it_has_read_changes_nothing(
     options = [word for key, value in settings.items() for word in ("--spark-conf", f"spark.eventLog.{key}={value}")]
 
     with started(capture, *on(cluster), *options, program=BY_SPARK_SQL) as process:
-        wait_for(lambda: jobs_done(log) >= JOBS_READING, within=MINUTES_2, what="queries over what was read")
+        wait_for(lambda: jobs_done(log) >= JOBS_READING, within=MINUTES_4, what="queries over what was read")
         signal_all(family_of(worker.popen.pid), signal.SIGKILL)
         found = answer(process)
 
