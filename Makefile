@@ -52,7 +52,7 @@ lab: setup ## The long experiments; writes the tables of docs/clients.md and of 
 	$(BIN)/python -m leadsman.lab.freeing
 	$(BIN)/python -m bench.production
 
-bench: setup ## Measure against ripgrep, Polars and DuckDB; writes docs/performance.md and a table of docs/clients.md
+bench: setup ## Measure against ripgrep, Polars and DuckDB; writes docs/performance.md, docs/scale.md and a table of docs/clients.md
 	$(BIN)/python -m bench
 	$(BIN)/python -m bench.forms
 	$(BIN)/python -m bench.detectors
@@ -61,6 +61,7 @@ bench: setup ## Measure against ripgrep, Polars and DuckDB; writes docs/performa
 	$(BIN)/python -m bench.census
 	$(BIN)/python -m bench.accounts
 	$(BIN)/python -m bench.clients
+	$(BIN)/python -m bench.scale
 
 REV ?= main
 bench-compare: $(READY) ## Read every form with this tree and with revision REV by turns; fails where one is a fifth slower

@@ -88,8 +88,16 @@ def read_manifest(folder: Path) -> Manifest | None:
     if not path.is_file():
         return None
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-        return _manifest(told)
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise CaptureError(f"{path} is not a manifest of {SCHEMA}: {error}. Remove it.") from error
+    return parsed_manifest(text, path)
+
+
+def parsed_manifest(text: str, path: Path | str) -> Manifest:
+    """Return the manifest that a text is. CaptureError, naming its path, if it is something else."""
+    try:
+        return _manifest(json.loads(text))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise CaptureError(
             f"{path} is not a manifest of {SCHEMA}: {type(error).__name__}: {error}. "

@@ -8,16 +8,18 @@ from __future__ import annotations
 import json
 import re
 from functools import cache
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 FILE = Path(__file__).with_name("defaults.json")
+"""What the tool writes. It is read as a resource: on an executor the package is a zip."""
 
 
 @cache
 def table() -> dict[str, Any]:
     """Return the file: by program its versions, and by setting where its default changed."""
-    read: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+    read: dict[str, Any] = json.loads(resources.files("leadsman").joinpath(FILE.name).read_text(encoding="utf-8"))
     return read
 
 

@@ -87,6 +87,87 @@ TEST_LIBRARIES = (
 """What an old ZooKeeper's dependencies drag along."""
 
 
+AWS_MODULES = (
+    "annotations",
+    "apache-client",
+    "arns",
+    "auth",
+    "aws-core",
+    "aws-query-protocol",
+    "aws-xml-protocol",
+    "checksums",
+    "checksums-spi",
+    "crt-core",
+    "endpoints-spi",
+    "http-auth",
+    "http-auth-aws",
+    "http-auth-aws-eventstream",
+    "http-auth-spi",
+    "http-client-spi",
+    "identity-spi",
+    "json-utils",
+    "metrics-spi",
+    "netty-nio-client",
+    "profiles",
+    "protocol-core",
+    "regions",
+    "retries",
+    "retries-spi",
+    "s3",
+    "s3-transfer-manager",
+    "sdk-core",
+    "sts",
+    "third-party-jackson-core",
+    "utils",
+    "utils-lite",
+)
+"""Of Amazon's SDK what `s3a://` loads, 13 MB. The bundle that hadoop-aws asks for is more than 600."""
+
+
+S3PROXY = (
+    "aopalliance:aopalliance:1.0",
+    "args4j:args4j:2.37",
+    "ch.qos.logback:logback-classic:1.5.16",
+    "ch.qos.logback:logback-core:1.5.16",
+    "com.fasterxml.jackson.core:jackson-annotations:2.18.2",
+    "com.fasterxml.jackson.core:jackson-core:2.18.2",
+    "com.fasterxml.jackson.core:jackson-databind:2.18.2",
+    "com.fasterxml.jackson.dataformat:jackson-dataformat-xml:2.18.2",
+    "com.fasterxml.woodstox:woodstox-core:7.0.0",
+    "com.google.code.findbugs:jsr305:3.0.2",
+    "com.google.code.gson:gson:2.11.0",
+    "com.google.errorprone:error_prone_annotations:2.36.0",
+    "com.google.guava:failureaccess:1.0.2",
+    "com.google.guava:guava:33.4.0-jre",
+    "com.google.inject.extensions:guice-assistedinject:7.0.0",
+    "com.google.inject:guice:7.0.0",
+    "jakarta.annotation:jakarta.annotation-api:2.0.0",
+    "jakarta.inject:jakarta.inject-api:2.0.1",
+    "jakarta.xml.bind:jakarta.xml.bind-api:4.0.2",
+    "org.apache.jclouds.api:oauth:2.7.0",
+    "org.apache.jclouds.api:openstack-keystone:2.7.0",
+    "org.apache.jclouds.api:openstack-swift:2.7.0",
+    "org.apache.jclouds.api:rackspace-cloudfiles:2.7.0",
+    "org.apache.jclouds.api:rackspace-cloudidentity:2.7.0",
+    "org.apache.jclouds.api:s3:2.7.0",
+    "org.apache.jclouds.api:sts:2.7.0",
+    "org.apache.jclouds.driver:jclouds-slf4j:2.7.0",
+    "org.apache.jclouds.provider:aws-s3:2.7.0",
+    "org.apache.jclouds.provider:azureblob:2.7.0",
+    "org.apache.jclouds.provider:b2:2.7.0",
+    "org.apache.jclouds.provider:google-cloud-storage:2.7.0",
+    "org.apache.jclouds.provider:rackspace-cloudfiles-uk:2.7.0",
+    "org.apache.jclouds.provider:rackspace-cloudfiles-us:2.7.0",
+    "org.apache.jclouds:jclouds-blobstore:2.7.0",
+    "org.apache.jclouds:jclouds-core:2.7.0",
+    "org.codehaus.woodstox:stax2-api:4.2.2",
+    "org.eclipse.jetty.toolchain:jetty-jakarta-servlet-api:5.0.2",
+    "org.gaul:s3proxy:2.6.0",
+    "org.slf4j:slf4j-api:2.0.16",
+)
+"""A server of S3 in front of a folder: the classes that it loads, of 132 jars that it asks for."""
+
+
 def _clients(version: str) -> Recipe:
     return Recipe((f"org.apache.kafka:kafka-clients:{version}",), LOGGING_1)
 
@@ -140,11 +221,36 @@ RECIPES = {
             "org.apache.commons:commons-pool2:2.13.1",
         ),
     ),
+    # HDFS in one process, and `s3a://` for Spark, both of the Hadoop that PySpark ships. What else hadoop-aws asks for,
+    # such as Netty and httpclient, is among Spark's own jars.
+    "hdfs": Recipe(
+        (),
+        (
+            "org.apache.hadoop:hadoop-client-minicluster:3.5.0",
+            "org.junit.jupiter:junit-jupiter-api:5.13.3",  # its cluster makes its folders with what tests use
+            "org.junit.platform:junit-platform-commons:1.13.3",
+            "org.opentest4j:opentest4j:1.3.0",
+        ),
+    ),
+    "s3": Recipe(
+        (),
+        (
+            "org.apache.hadoop:hadoop-aws:3.5.0",
+            "software.amazon.eventstream:eventstream:1.0.1",
+            "org.reactivestreams:reactive-streams:1.0.4",
+            "software.amazon.s3.analyticsaccelerator:analyticsaccelerator-s3:1.3.1",
+            *(f"software.amazon.awssdk:{module}:2.35.4" for module in AWS_MODULES),
+        ),
+    ),
+    "s3proxy": Recipe((), S3PROXY),
     # What brokers in production are scraped through. Newer than 1.0.1 is not in the central repository as one jar.
     "metrics": Recipe((), ("io.prometheus.jmx:jmx_prometheus_javaagent:1.0.1",)),
     # Eclipse's compiler: one jar that compiles Java on a runtime without javac. Newer than 3.40 need Java 21.
     "ecj": Recipe((), ("org.eclipse.jdt:ecj:3.40.0",)),
 }
+
+FOR_TESTS = ("hdfs", "s3proxy")
+"""Sets that nobody needs who only uses leadsman."""
 
 
 def cache_folder() -> Path:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from leadsman.pipeline.copies import without_copies
+from leadsman.pipeline.copies import OnDisk, without_copies
 from leadsman.pipeline.streams import Copy, find
 
 NEIGHBOURS = "10.0.0.{} dev eth0 lladdr 02:00:00:00:00:0{} REACHABLE\n"
@@ -26,7 +26,7 @@ def zstd(content: bytes) -> bytes:
 
 
 def copies(folder: Path) -> list[Copy]:
-    return list(without_copies(find(str(folder)), UTC).copies)
+    return list(without_copies({"": find(str(folder))}, OnDisk(UTC))[""].copies)
 
 
 PACKED: dict[str, Callable[[bytes], bytes]] = {"gz": gzip.compress, "bz2": bz2.compress, "zst": zstd}
@@ -39,9 +39,9 @@ def test_a_log_under_another_name_is_a_copy(name: str, log: bytes, tmp_path: Pat
     shutil.copy(tmp_path / "app.log", tmp_path / name)
 
     assert copies(tmp_path) == [Copy(name, "app.log")]
-    assert [file.name for each in without_copies(find(str(tmp_path)), UTC).streams for file in each.files] == [
-        "app.log"
-    ]
+    assert [
+        file.name for each in without_copies({"": find(str(tmp_path))}, OnDisk(UTC))[""].streams for file in each.files
+    ] == ["app.log"]
 
 
 @pytest.mark.parametrize("kind", PACKED)

@@ -82,7 +82,7 @@ def on_files(folders: list[Path]) -> list[Diagnosis]:
     source = read_small(look([str(folder) for folder in folders]))
     with embedded.running() as session:
         found = whole.on_one_session(session, source, question_of())
-    return [whole._scaled(each) for each in found]
+    return [whole._scaled(each, source.found[each.path]) for each in found]
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,7 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it h
         master=options["master"],
         remote=options["remote"],
         conf=dict(pair(each, "--spark-conf") for each in options["spark_conf"]),
+        executors=options["executors"],
     )
     with inputs(options["paths"]) as pipes:
         changes = _changes(look(options["paths"], zone(options["timezone"]), pipes), wanted, options)
@@ -98,11 +99,12 @@ def _changes(source: Input, wanted: Wanted, options: dict[str, Any]) -> Changes:
         reading = pool.submit(read_small, source)
         with session(wanted) as spark:
             from leadsman.pipeline.changes import compare, sides  # noqa: PLC0415 - PySpark, while the JVM starts
-            from leadsman.pipeline.inputs import events_of  # noqa: PLC0415
+            from leadsman.pipeline.inputs import cores, events_of  # noqa: PLC0415
+            from leadsman.pipeline.remote_files import listed  # noqa: PLC0415
 
             say("Comparing")
             side = sides.between(*options["between"]) if options["between"] else sides.captures(*options["paths"])
-            return compare.compare(events_of(spark, reading.result()), side)
+            return compare.compare(events_of(spark, listed(spark, reading.result(), cores(spark))), side)
 
 
 def exit_code(changes: Changes) -> int:

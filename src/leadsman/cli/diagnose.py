@@ -99,6 +99,7 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it h
         master=options["master"],
         remote=options["remote"],
         conf=dict(pair(each, "--spark-conf") for each in options["spark_conf"]),
+        executors=options["executors"],
         delta=options["table"] == "delta" and options["out"] is not None,
     )
     with inputs(options["paths"]) as pipes:

@@ -42,6 +42,12 @@ OPTIONS = (
     ),
     click.option("--master", metavar="URL", help="A Spark master, such as spark://host:7077 or local[4]."),
     click.option("--remote", metavar="URL", help="A Spark Connect server, such as sc://host:15002."),
+    click.option(
+        "--executors",
+        type=click.Path(dir_okay=False),
+        metavar="FILE",
+        help="Python packages for executors that have none: the archive of `leadsman setup --executors`.",
+    ),
     click.option("--spark-conf", multiple=True, metavar="K=V", help="A Spark setting; may be repeated."),
 )
 

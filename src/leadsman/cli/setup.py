@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -18,6 +19,7 @@ EPILOG = """\b
 Examples:
   leadsman setup                    jars, and the fast start
   leadsman setup --no-fast-start    jars only
+  leadsman setup --executors executors.tar.gz   what a bare cluster needs: docs/scale.md
 """
 
 
@@ -29,22 +31,42 @@ Examples:
     help="Make the class archive (about 150 MB) that makes Spark start twice as fast.",
 )
 @click.option("--again", is_flag=True, help="Make the archive even if there is one.")
-def command(*, fast_start: bool, again: bool) -> None:
+@click.option(
+    "--executors",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Only write the Python packages that executors need into this .tar.gz, for `diagnose --executors`.",
+)
+def command(*, fast_start: bool, again: bool, executors: Path | None) -> None:
     """Fetch the pinned jars, compile the Java programs, and archive the classes that a diagnosis loads.
 
     Everything lands in ~/.cache/leadsman (XDG_CACHE_HOME moves it). A second call finds it there and needs no network.
     """
     need("spark", "setup")
+    if executors is not None:
+        _write_archive(executors)
+        return
     from leadsman import jars, java  # noqa: PLC0415 - only this command needs them
 
     _say(f"Java: {java.find()}")
-    for name in jars.lock():
+    for name in (each for each in jars.lock() if each not in jars.FOR_TESTS):
         started = time.monotonic()
         count = len(jars.fetch(name))
         _say(f"{name}: {count} jars ({time.monotonic() - started:.1f} s)")
+    from leadsman.pipeline import remote_files  # noqa: PLC0415
+
+    _say(f"functions that read remote files: {remote_files.jar()}")
     _compile_programs()
     if fast_start:
         _archive(again=again)
+
+
+def _write_archive(target: Path) -> None:
+    from leadsman.pipeline.executors import make_archive  # noqa: PLC0415
+
+    _say(
+        f"executors: {target}, {make_archive(target) / 1e6:.0f} MB. Use it: leadsman diagnose ... --executors {target}"
+    )
 
 
 def _compile_programs() -> None:

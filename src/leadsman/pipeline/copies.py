@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from leadsman.pipeline.blocks import Unreadable, blocks
 from leadsman.pipeline.streams import COMPRESSED, Copy, File
@@ -22,7 +22,7 @@ from leadsman.telemetry.format import Format
 from leadsman.telemetry.recognise import recognise
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Sequence
+    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
     from datetime import tzinfo
 
     from leadsman.pipeline.streams import Found
@@ -32,6 +32,9 @@ ZSTD = b"\x28\xb5\x2f\xfd"
 
 ZSTD_HEADER = 18
 """Bytes, at most. A whole file has more."""
+
+GZIP_TRAILER = 4
+"""Bytes: the content's length, at the very end."""
 
 HEAD_BYTES = 4096
 """By these most files of one length are told apart, and need not be read to their ends."""
@@ -48,10 +51,56 @@ COPY = re.compile(r"^copy[ _-]of[ _-]|[ _.-]*(?:\(\d\)|\(?copy\)?(?:[ _-]?\d)?|b
 """`app (1).log`, `app - Copy.log`, `app.log.bak`, `copy-of-app.log`."""
 
 
-def without_copies(found: Found, zone: tzinfo) -> Found:
-    """Return what was found, each file once: of several copies the one with the shortest name."""
-    files = [file for stream in found.streams for file in stream.files]
-    copies = {copy.file: copy for group in _same(files) for copy in _copies(group, zone)}
+class Measures(Protocol):
+    """What is measured of files, many at once: on disk here, by tasks for files that lie elsewhere."""
+
+    def lengths(self, files: Sequence[File]) -> Sequence[int]:
+        """Return what compressed files say of their contents' lengths, 0 where they say nothing."""
+
+    def heads(self, files: Sequence[File]) -> Sequence[Hashable]:
+        """Return something by which the beginnings of contents differ; an empty one where there is none."""
+
+    def digests(self, files: Sequence[File]) -> Sequence[Hashable]:
+        """Return something by which contents differ; an empty one where they cannot be read."""
+
+    def timed(self, files: Sequence[File]) -> Sequence[bool]:
+        """Return whether contents have times of their own, which nothing else can have alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnDisk:
+    """Measures files of this machine."""
+
+    zone: tzinfo
+
+    def lengths(self, files: Sequence[File]) -> Sequence[int]:
+        """Read a header or trailer each."""
+        return [unpacked_length(file) for file in files]
+
+    def heads(self, files: Sequence[File]) -> Sequence[Hashable]:
+        """Read a block each."""
+        return [head(file)[:HEAD_BYTES] for file in files]
+
+    def digests(self, files: Sequence[File]) -> Sequence[Hashable]:
+        """Read all."""
+        return [digest(file) for file in files]
+
+    def timed(self, files: Sequence[File]) -> Sequence[bool]:
+        """Read a block each."""
+        return [has_its_own_times(file, self.zone) for file in files]
+
+
+def without_copies(found: Mapping[str, Found], measures: Measures) -> dict[str, Found]:
+    """Return what was found in each capture, each file once: of several copies the one with the shortest name."""
+    groups = _same(found, measures)
+    timed = measures.timed([files[0] for _, files in groups])
+    copies: dict[str, dict[str, Copy]] = {path: {} for path in found}
+    for (path, files), known in zip(groups, timed, strict=True):
+        copies[path] |= {copy.file: copy for copy in _copies(files, known=known)}
+    return {path: _without(each, copies[path]) for path, each in found.items()}
+
+
+def _without(found: Found, copies: Mapping[str, Copy]) -> Found:
     if not copies:
         return found
     kept = [
@@ -64,45 +113,63 @@ def without_copies(found: Found, zone: tzinfo) -> Found:
     )
 
 
-def _same(files: Sequence[File]) -> Iterator[list[File]]:
-    """Yield the groups of files that have the same content, to the byte."""
-    for alike in _groups(_lengths(files)):
-        for near in _groups((file, _head(file)[:HEAD_BYTES]) for file in alike):
-            yield from _groups((file, _digest(file)) for file in near)
+def _same(found: Mapping[str, Found], measures: Measures) -> list[tuple[str, list[File]]]:
+    """Return the groups of files of one capture that have the same content, to the byte."""
+    files = [(path, file) for path, each in found.items() for stream in each.streams for file in stream.files]
+    groups = _regrouped(files, _lengths(files, measures))
+    for measure in (measures.heads, measures.digests):
+        files = [(path, file) for path, members in groups for file in members]
+        of_group = [number for number, (_, members) in enumerate(groups) for _ in members]
+        keys = measure([file for _, file in files])
+        groups = _regrouped(files, [key and (number, key) for number, key in zip(of_group, keys, strict=True)])
+    return groups
+
+
+def _regrouped(files: Sequence[tuple[str, File]], keys: Sequence[Hashable]) -> list[tuple[str, list[File]]]:
+    """Return the files of a capture that have a key in common. An empty key is none."""
+    by_key: dict[Hashable, list[File]] = defaultdict(list)
+    paths: dict[Hashable, str] = {}
+    for (path, file), key in zip(files, keys, strict=True):
+        if key:
+            by_key[path, key].append(file)
+            paths[path, key] = path
+    return [(paths[key], members) for key, members in by_key.items() if len(members) > 1]
+
+
+def _lengths(files: Sequence[tuple[str, File]], measures: Measures) -> list[int]:
+    """Return the lengths of the contents. bzip2 tells none: it may be that of the file with its name."""
+    packed = [(path, file) for path, file in files if file.name.endswith(COMPRESSED)]
+    lengths = {(path, file.name): file.bytes for path, file in files}
+    measured = measures.lengths([file for _, file in packed])
+    lengths |= {(path, file.name): length for (path, file), length in zip(packed, measured, strict=True)}
+    for path, file in packed:
+        lengths[path, file.name] = lengths[path, file.name] or lengths.get((path, _bare(file.name)), 0)
+    return [lengths[path, file.name] for path, file in files]
 
 
 def _groups(keyed: Iterable[tuple[File, Hashable]]) -> Iterator[list[File]]:
-    """Yield the files that have a key in common. An empty key is none."""
     by_key: dict[Hashable, list[File]] = defaultdict(list)
     for file, key in keyed:
-        if key:
-            by_key[key].append(file)
+        by_key[key].append(file)
     return (files for files in by_key.values() if len(files) > 1)
-
-
-def _lengths(files: Sequence[File]) -> Iterator[tuple[File, int]]:
-    """Yield each file with the length of its content. bzip2 tells none: it may be that of the file with its name."""
-    packed = [file for file in files if file.name.endswith(COMPRESSED)]
-    lengths = {file.name: file.bytes for file in files}
-    lengths |= {file.name: _unpacked_length(file) for file in packed}
-    for file in packed:
-        lengths[file.name] = lengths[file.name] or lengths.get(_bare(file.name), 0)
-    return ((file, lengths[file.name]) for file in files)
 
 
 def _bare(name: str) -> str:
     return name.rpartition(".")[0] if name.endswith(COMPRESSED) else name
 
 
-def _unpacked_length(file: File) -> int:
-    """Return what a compressed file says of its content's length, 0 where it says nothing; a digest proves it."""
+def unpacked_length(file: File) -> int:
+    """Return what a compressed file says of its content's length, 0 where it says nothing; a digest proves it.
+
+    Of a remote file the beginning and the end do, one after the other.
+    """
     try:
         with Path(file.path).open("rb") as raw:
-            head = raw.read(ZSTD_HEADER)
-            if head.startswith(GZIP):
-                raw.seek(-4, 2)
-                return int.from_bytes(raw.read(4), "little")
-            return _zstd_length(head) if head.startswith(ZSTD) else 0
+            first = raw.read(ZSTD_HEADER)
+            if first.startswith(GZIP):
+                raw.seek(-GZIP_TRAILER, 2)
+                return int.from_bytes(raw.read(GZIP_TRAILER), "little")
+            return _zstd_length(first) if first.startswith(ZSTD) else 0
     except OSError:
         return 0
 
@@ -118,7 +185,7 @@ def _zstd_length(head: bytes) -> int:
     return int.from_bytes(head[start : start + width], "little") + (256 if size == 1 else 0)
 
 
-def _head(file: File) -> bytes:
+def head(file: File) -> bytes:
     """Return the first block of the content; nothing where it cannot be read."""
     try:
         with closing(blocks(file.path)) as opened:
@@ -128,20 +195,20 @@ def _head(file: File) -> bytes:
     return b"" if block is None else block.data[: block.end]
 
 
-def _digest(file: File) -> bytes:
-    digest = blake2b()
+def digest(file: File) -> bytes:
+    """Return what the content is known by; nothing where it cannot be read."""
+    made = blake2b()
     try:
         with closing(blocks(file.path)) as opened:
             for block in opened:
-                digest.update(memoryview(block.data)[: block.end])
+                made.update(memoryview(block.data)[: block.end])
     except (Unreadable, OSError):
         return b""
-    return digest.digest()
+    return made.digest()
 
 
-def _copies(files: Sequence[File], zone: tzinfo) -> Iterator[Copy]:
+def _copies(files: Sequence[File], *, known: bool) -> Iterator[Copy]:
     """Yield those of files with one content that are copies of others of them."""
-    known = _has_its_own_times(files[0], zone)
     alike = [list(files)] if known else _groups((file, _without_marks(file.name)) for file in files)
     for group in alike:
         first, *others = sorted(group, key=_rank)
@@ -158,9 +225,10 @@ def _without_marks(name: str) -> str:
     return f"{folder}/{COPY.sub('', base)}"
 
 
-def _has_its_own_times(file: File, zone: tzinfo) -> bool:
-    head = _head(file)
-    form = recognise(head, zone=zone, latest=file.changed)
+def has_its_own_times(file: File, zone: tzinfo) -> bool:
+    """Whether a file holds times that no other can have alike."""
+    beginning = head(file)
+    form = recognise(beginning, zone=zone, latest=file.changed)
     if not isinstance(form, Format):
         return False
     if form.output is not None:
@@ -168,7 +236,7 @@ def _has_its_own_times(file: File, zone: tzinfo) -> bool:
     if form.recognise_part is not None:  # a head says of each section when and of whom it was had
         return True
     try:
-        times = {at for at in islice(_times(form, head), LINES_LOOKED_AT) if at is not None}
+        times = {at for at in islice(_times(form, beginning), LINES_LOOKED_AT) if at is not None}
     except OSError:
         return False
     return len(times) >= TIMES_OF_ITS_OWN

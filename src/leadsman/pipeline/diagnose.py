@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from leadsman import vocabulary as names
@@ -22,6 +24,8 @@ from leadsman.pipeline.inputs import cores, events_of, parcels_of
 from leadsman.pipeline.listing import folded, last_time, listing, outside, told_of
 from leadsman.pipeline.parcels import opened
 from leadsman.pipeline.parting import files_of, parted, parts_in, sources_of
+from leadsman.pipeline.remote_files import listed
+from leadsman.pipeline.session import SETTINGS
 from leadsman.pipeline.spent import spent
 from leadsman.pipeline.tasks import MOST_EVENTS, MOST_SENT, diagnosed_here, diagnosed_there
 from leadsman.words import count
@@ -41,6 +45,15 @@ if TYPE_CHECKING:
 
 COPIES_NAMED = 5
 
+MACHINES_LOST = 3
+"""So often a diagnosis begins anew. A cluster that loses more in one diagnosis has a trouble of its own."""
+
+EVENTS_LOST = ("CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND", "Checkpoint block")
+"""How Spark says that computed events are gone with the executor that held them."""
+
+EVENTS_A_PARTITION = 500_000
+"""Of events that Spark SQL shuffles: some 100 MB. Fewer partitions than that and one task holds too much."""
+
 Read = tuple["DataFrame", set[str]]
 """Events that were read once, and their names."""
 
@@ -53,8 +66,21 @@ def diagnose(
     """Return one diagnosis a path and cluster, in the order given; a path that tells of one cluster at most has one.
 
     Captures are diagnosed in tasks (`tasks.py`); those that are too large for one, by Spark SQL. `keep` is handed the
-    event table before it is let go.
+    event table before it is let go. Where a machine is lost with events that it had read, all is done again.
     """
+    source = listed(spark, source, cores(spark))
+    for _ in range(MACHINES_LOST):
+        try:
+            return _diagnosed(spark, source, question, keep)
+        except (PySparkException, Py4JError) as error:
+            if not any(name in str(error) for name in EVENTS_LOST):
+                raise
+    return _diagnosed(spark, source, question, keep)
+
+
+def _diagnosed(
+    spark: SparkSession, source: Input, question: Question, keep: Callable[[DataFrame], None] | None
+) -> list[Diagnosis]:
     sent = None if _is_small(source) else parcels_of(spark, source).persist()
     try:
         found = _in_tasks(spark, source, question, sent)
@@ -66,7 +92,7 @@ def diagnose(
     finally:
         if sent:
             sent.unpersist()
-    return [_scaled(each) for path in source.found for each in found.get(path, ())]
+    return [_scaled(each, source.found[path]) for path in source.found for each in found.get(path, ())]
 
 
 def _in_tasks(
@@ -79,6 +105,7 @@ def _in_tasks(
     counts = {
         row["capture"]: row["events"] for row in sent.groupBy("capture").agg(F.sum("count").alias("events")).collect()
     }
+    _share_out(spark, sum(counts.values()))
     small = {capture: count for capture, count in counts.items() if count <= MOST_EVENTS}
     return diagnosed_there(sent, source, question, small) if small else {}
 
@@ -92,6 +119,13 @@ def _by_spark(spark: SparkSession, source: Input, question: Question, sent: Data
         return on_one_session(spark, source, question, read=read)
     finally:
         read[0].unpersist()
+
+
+def _share_out(spark: SparkSession, events: int) -> None:
+    """Let Spark SQL shuffle very many events in more partitions than the few that are right for most captures."""
+    key = "spark.sql.shuffle.partitions"
+    if spark.conf.get(key) == SETTINGS[key]:
+        spark.conf.set(key, str(max(int(SETTINGS[key]), events // EVENTS_A_PARTITION)))
 
 
 def _is_small(source: Input) -> bool:
@@ -265,9 +299,9 @@ def _rank(finding: Finding) -> tuple[int, bool]:
     return list(Verdict).index(finding.verdict), not finding.chain
 
 
-def _scaled(diagnosis: Diagnosis) -> Diagnosis:
-    """Add what a capture's manifest says about short values for long ones: it lies where the command runs."""
+def _scaled(diagnosis: Diagnosis, found: Found) -> Diagnosis:
+    """Add what a capture's manifest says about short values for long ones."""
     place = Path(diagnosis.path)
-    manifest = read_manifest(place) if place.is_dir() else None
+    manifest = read_manifest(place) if place.is_dir() else found.manifest
     says = (f"Recorded by the lab: {name}: {says}." for name, says in manifest.stands_for.items()) if manifest else ()
     return replace(diagnosis, notes=(*says, *diagnosis.notes))

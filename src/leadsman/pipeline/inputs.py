@@ -12,12 +12,12 @@ import pyarrow as pa
 
 from leadsman.pipeline import embedded
 from leadsman.pipeline import events as table
-from leadsman.pipeline.elsewhere import events_elsewhere, parcels_elsewhere
 from leadsman.pipeline.embedded import is_embedded
 from leadsman.pipeline.held import KEPT_APART
 from leadsman.pipeline.lean import frame_of
 from leadsman.pipeline.parcels import PARCEL, PARCEL_IN_SPARK, parcels
-from leadsman.pipeline.streams import balanced, is_elsewhere
+from leadsman.pipeline.remote_files import remote_events
+from leadsman.pipeline.streams import balanced, is_elsewhere, tasks_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,13 +31,7 @@ if TYPE_CHECKING:
 
 def parcels_of(spark: SparkSession, source: Input) -> DataFrame:
     """Return the parcels of an input: of the events that are here, and of what tasks read where the bytes are."""
-    made = [parcels_elsewhere(spark, path, source.zone) for path in source.found if is_elsewhere(path)]
-    if source.events is not None:
-        batches = source.events.to_batches(max_chunksize=table.ROWS_A_BATCH)
-        made.append(frame_of(spark, pa.Table.from_batches(list(parcels(batches)), schema=PARCEL)))
-    elif source.streams:
-        made.append(read_parcels(spark, source.streams, source.zone))
-    return reduce(lambda left, right: left.unionByName(right), made)
+    return reduce(lambda left, right: left.unionByName(right), _read(spark, source, packed=True))
 
 
 def events_of(spark: SparkSession, source: Input) -> DataFrame:
@@ -45,27 +39,31 @@ def events_of(spark: SparkSession, source: Input) -> DataFrame:
     if is_embedded(spark):
         assert source.events is not None
         return embedded.held(source.events)
-    parts = [events_elsewhere(spark, path, source.zone) for path in source.found if is_elsewhere(path)]
-    if source.events is not None and (source.streams or not parts):
-        parts.append(frame_of(spark, source.events))
-    elif source.streams:
-        parts.append(read_events(spark, source.streams, source.zone))
-    events = reduce(lambda left, right: left.unionByName(right), parts)
-    return events.coalesce(1) if source.events is not None and source.events.num_rows <= KEPT_APART else events
+    events = reduce(lambda left, right: left.unionByName(right), _read(spark, source, packed=False))
+    is_small = source.is_here and source.events is not None and source.events.num_rows <= KEPT_APART
+    return events.coalesce(1) if is_small else events
 
 
-def read_events(spark: SparkSession, streams: Sequence[Stream], zone: tzinfo) -> DataFrame:
-    """Return the event table of the streams, read by as many tasks as there are cores for."""
-    return _read(spark, streams, zone, packed=False)
+def _read(spark: SparkSession, source: Input, *, packed: bool) -> list[DataFrame]:
+    remote = [stream for stream in source.streams if is_elsewhere(stream.capture)]
+    local = [stream for stream in source.streams if not is_elsewhere(stream.capture)]
+    tasks = tasks_for(remote, cores(spark))
+    parts = [remote_events(spark, remote, source.zone, tasks=tasks, packed=packed)] if remote else []
+    if source.events is not None and (local or not parts):
+        parts.append(frame_of(spark, _packed(source.events) if packed else source.events))
+    elif local:
+        parts.append(read_events(spark, local, source.zone, packed=packed))
+    return parts
 
 
-def read_parcels(spark: SparkSession, streams: Sequence[Stream], zone: tzinfo) -> DataFrame:
-    """Return the same events as parcels."""
-    return _read(spark, streams, zone, packed=True)
+def _packed(events: pa.Table) -> pa.Table:
+    batches = events.to_batches(max_chunksize=table.ROWS_A_BATCH)
+    return pa.Table.from_batches(list(parcels(batches)), schema=PARCEL)
 
 
-def _read(spark: SparkSession, streams: Sequence[Stream], zone: tzinfo, *, packed: bool) -> DataFrame:
-    parts = balanced(streams, max(1, cores(spark) * 2))
+def read_events(spark: SparkSession, streams: Sequence[Stream], zone: tzinfo, *, packed: bool = False) -> DataFrame:
+    """Return the event table of the streams, or its parcels, read by as many tasks as there are cores for."""
+    parts = balanced(streams, tasks_for(streams, cores(spark)))
 
     def read_parts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from leadsman.pipeline.events import batches as gathered  # noqa: PLC0415 - runs on the executor
@@ -82,7 +80,7 @@ def _read(spark: SparkSession, streams: Sequence[Stream], zone: tzinfo, *, packe
 
 
 def cores(spark: SparkSession) -> int:
-    """Return how many tasks can run at once."""
+    """Return how many cores there are for tasks, as far as the session says."""
     try:
         return int(spark.sparkContext.defaultParallelism)
     except Exception:  # noqa: BLE001 - Spark Connect has no context to ask; any error means that

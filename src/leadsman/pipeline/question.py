@@ -85,9 +85,9 @@ def read_small(source: Input) -> Input:
 
     Of files that stand in a capture twice, one is left.
     """
-    from leadsman.pipeline.copies import without_copies  # noqa: PLC0415 - Arrow is loaded only now
+    from leadsman.pipeline.copies import OnDisk, without_copies  # noqa: PLC0415 - Arrow is loaded only now
 
-    source = replace(source, found={path: without_copies(each, source.zone) for path, each in source.found.items()})
+    source = replace(source, found=without_copies(source.found, OnDisk(source.zone)))
     if sum(stream.bytes for stream in source.streams) > HERE_BYTES:
         with suppress(ImportError):  # while a session is built, it is kept away from PySpark (`lean.py`)
             import_module("pandas")  # PySpark wants it for tasks in Python: a second that passes while Spark starts

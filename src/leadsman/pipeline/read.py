@@ -44,7 +44,7 @@ def read(stream: Stream, zone: tzinfo) -> Iterator[Row | pa.RecordBatch]:
     subjects: dict[str, Subject] = {}
     for file, form in _in_order(stream.files, zone):
         if isinstance(form, str):
-            yield _not_understood(stream.capture, file, form)
+            yield not_understood(stream.capture, file, form)
         elif form is not None:
             reading = _reading(file, form, zone, stream=stream, listener=listener, subjects=subjects)
             yield from _read_file(file, form, reading, stream=stream, listener=listener)
@@ -100,7 +100,7 @@ def _read_file(
     labels |= _timing(form, reading)
     yield Row(stream.capture, None, stream.name, None, FILE_READ, file.name, 0, None, float(reading.line), labels)
     if trouble:
-        yield _not_understood(stream.capture, file, trouble)
+        yield not_understood(stream.capture, file, trouble)
 
 
 def _timing(form: Format, reading: AnyReading) -> dict[str, str]:
@@ -124,5 +124,6 @@ def _reading(
     return FileReading(file.name, form, name=stream.name, listener=listener, subjects=subjects)
 
 
-def _not_understood(capture: str, file: File, why: str) -> Row:
+def not_understood(capture: str, file: File, why: str) -> Row:
+    """Return the event of a file that is not read, or not to its end."""
     return Row(capture, None, None, None, FILE_NOT_UNDERSTOOD, file.name, 0, why, None, {"bytes": str(file.bytes)})

@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
-import re
 import signal
 import socket
 import sys
-import tempfile
 import threading
-import zipfile
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from leadsman.errors import SparkError
+from leadsman.pipeline.executors import brief, ship
 from leadsman.pipeline.lean import without_pandas
 from leadsman.resident import server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
 
     from pyspark.sql import SparkSession
-
-PACKAGE = Path(__file__).parent.parent
-
-NATIVE = ("numpy",)
-"""What an executor cannot do without. Hyperscan and isal are only faster."""
 
 SETTINGS = {
     "spark.ui.enabled": "false",  # 0.7 s of start-up
@@ -40,6 +32,7 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "2",  # what is left after the reader is small
     "spark.sql.adaptive.enabled": "false",  # re-planning costs more than it saves on small tables
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(32 << 20),  # pieces of remote files are megabytes each
 }
 
 LOCAL = {
@@ -68,13 +61,17 @@ REACH_SECONDS = 10
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What kind of session is asked for. `delta` loads Delta Lake; `conf` overrides everything set here."""
+    """What kind of session is asked for. `delta` loads Delta Lake; `conf` overrides everything set here.
+
+    `executors` is an archive of Python packages for a cluster whose Python has none.
+    """
 
     master: str | None = None
     remote: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
     delta: bool = False
     dump_archive: bool = False
+    executors: str | None = None
 
 
 @contextmanager
@@ -82,7 +79,7 @@ def session(wanted: Wanted = Wanted()) -> Iterator[SparkSession]:
     """Yield a session; end what was started for it. Raises SparkError where none can be had."""
     logging.getLogger("SQLQueryContextLogger").disabled = True  # PySpark prints each error as JSON before raising it
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # otherwise workers take `python3` from PATH
-    if server.IS_DAEMON and (wanted.remote or wanted.master or wanted.conf or wanted.delta):
+    if server.IS_DAEMON and (wanted.remote or wanted.master or wanted.conf or wanted.delta or wanted.executors):
         raise server.NotHere
     if wanted.remote:
         yield from _remote(wanted)
@@ -110,11 +107,10 @@ def _remote(wanted: Wanted) -> Iterator[SparkSession]:
         spark = SparkSession.builder.remote(str(wanted.remote)).getOrCreate()
         spark.version  # noqa: B018 - the first call is what reaches the server
     except Exception as error:
-        raise SparkError(f"No Spark Connect server answers at {wanted.remote}: {_brief(error)}") from error
-    spark.addArtifacts(str(packed()), pyfile=True)
+        raise SparkError(f"No Spark Connect server answers at {wanted.remote}: {brief(error)}") from error
     for key, value in {**_settable(), **wanted.conf}.items():
         spark.conf.set(key, value)
-    check_executors(spark)
+    ship(spark, wanted.executors)
     try:
         yield spark
     finally:
@@ -142,9 +138,8 @@ def _cluster(wanted: Wanted) -> Iterator[SparkSession]:
     try:
         spark = _build(str(wanted.master), settings)
     except Exception as error:
-        raise SparkError(f"No Spark cluster answers at {wanted.master}: {_brief(error)}") from error
-    spark.sparkContext.addPyFile(str(packed()))
-    check_executors(spark)
+        raise SparkError(f"No Spark cluster answers at {wanted.master}: {brief(error)}") from error
+    ship(spark, wanted.executors)
     try:
         yield spark
     finally:
@@ -253,46 +248,3 @@ def _environment(**values: str) -> Iterator[None]:
                 del os.environ[key]
             else:
                 os.environ[key] = value
-
-
-def packed() -> Path:
-    """Return our package as one zip for the executors, made anew whenever a file of it has changed."""
-    files = sorted(path for path in PACKAGE.rglob("*.py") if "recorded" not in path.parts)
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
-    target = Path(tempfile.gettempdir(), f"leadsman-{os.getuid()}-{digest}.zip")
-    if not target.exists():
-        part = target.with_suffix(f".{os.getpid()}")
-        with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
-            for path in files:
-                archive.write(path, Path("leadsman", path.relative_to(PACKAGE)))
-        part.replace(target)
-    return target
-
-
-def check_executors(spark: SparkSession) -> None:
-    """Run one row through an executor's Python. Raises SparkError that names what is missing there."""
-    wanted = NATIVE
-
-    def look(batches: Iterator[Any]) -> Iterator[Any]:
-        from importlib.util import find_spec  # noqa: PLC0415 - runs on the executor
-
-        import pyarrow as pa  # noqa: PLC0415 - Spark itself says so where this one is missing
-
-        for _ in batches:
-            yield pa.RecordBatch.from_pydict({"missing": [name for name in wanted if find_spec(name) is None]})
-
-    try:
-        missing = [row["missing"] for row in spark.range(1).mapInArrow(look, "missing string").collect()]
-    except Exception as error:
-        raise SparkError(f"The cluster's Python cannot run leadsman: {_brief(error)}") from error
-    if missing:
-        raise SparkError(
-            f"The cluster's Python lacks {', '.join(missing)}. Install it on the executors, or run locally."
-        )
-
-
-def _brief(error: Exception) -> str:
-    """Return the line of a long Spark error that says what happened: the Python error in it, else its first line."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    python = [line for line in lines if re.match(r"(?:\w+\.)*\w*(?:Error|Exception): ", line)]
-    return (python or lines or [type(error).__name__])[0][:300]

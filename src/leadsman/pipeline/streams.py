@@ -18,6 +18,8 @@ from leadsman.model import NotUnderstood
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from leadsman.capture import Manifest
+
 LONGEST_MANIFEST = 10_000_000
 """Bytes: one of 30,000 files has 6 million."""
 
@@ -72,11 +74,15 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a path holds. `refused` are files that are not read, each with the reason."""
+    """What a path holds. `refused` are files that are not read, each with the reason.
+
+    `manifest` is that of a capture which lies elsewhere: here it is read when it is needed.
+    """
 
     streams: tuple[Stream, ...]
     refused: tuple[NotUnderstood, ...]
     copies: tuple[Copy, ...] = ()
+    manifest: Manifest | None = None
 
 
 def is_elsewhere(path: str) -> bool:
@@ -119,7 +125,7 @@ def find(path: str, without: Sequence[str] = ()) -> Found:
     listed = list(_walk(root, frozenset(map(Path, without))))
     files = [item for item in listed if isinstance(item, File)]
     refused = [item for item in listed if isinstance(item, NotUnderstood)]
-    return Found(tuple(_grouped(path, files)), tuple(refused))
+    return Found(tuple(grouped(path, files)), tuple(refused))
 
 
 def stream_of(name: str) -> str:
@@ -141,6 +147,16 @@ def _unrotated(name: str) -> str:
     return name if ADDRESS.search(name) else ROTATED.sub("", name)
 
 
+TASK_BYTES = 256 << 20
+"""What a task reads where there is more than two for each core: a second or two of work, far above its start, and
+little to do again where a machine is lost."""
+
+
+def tasks_for(streams: Sequence[Stream], cores: int) -> int:
+    """Return how many tasks are to read the streams, by their bytes. A stream is read by one task, however large."""
+    return max(1, cores * 2, sum(stream.bytes for stream in streams) // TASK_BYTES)
+
+
 def balanced(streams: Sequence[Stream], parts: int) -> list[list[Stream]]:
     """Share the streams out among at most `parts` tasks, largest first, so that all finish together."""
     shares: list[list[Stream]] = [[] for _ in range(min(parts, len(streams)))]
@@ -152,7 +168,8 @@ def balanced(streams: Sequence[Stream], parts: int) -> list[list[Stream]]:
     return shares
 
 
-def _grouped(capture: str, files: Iterable[File]) -> Iterator[Stream]:
+def grouped(capture: str, files: Iterable[File]) -> Iterator[Stream]:
+    """Yield the streams that the files of a capture are of."""
     together: dict[str, list[File]] = {}
     for file in files:
         together.setdefault(stream_of(file.name), []).append(file)

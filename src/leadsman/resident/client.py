@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 COMMANDS = ("diagnose", "changes")
 """What needs Spark and nothing else of the machine."""
 
-OWN = ("--master", "--remote", "--spark-conf", "--table", "--help", "-h", "-")
+OWN = ("--master", "--remote", "--spark-conf", "--executors", "--table", "--help", "-h", "-")
 """With these a command needs a session of its own, or none."""
 
 SWITCH = "LEADSMAN_DAEMON"

@@ -1,0 +1,184 @@
+"""A cluster that loses a machine, or has a slow one, finds what one machine finds."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from pathlib import Path
+
+import psutil
+import pytest
+
+from leadsman.catalogue import Mode
+from leadsman.lab.process import SOURCES
+from leadsman.lab.spark_cluster import SparkCluster, spark_cluster
+from leadsman.waiting import wait_for
+
+BROKEN = Mode("idle_disconnect").folder / "recorded" / "broken-confluent-kafka"
+MINUTES_2, MINUTES_4 = timedelta(minutes=2), timedelta(minutes=4)
+LARGE_BYTES, FILES = 6 << 20, 12
+"""Enough work that a machine can be killed in the middle of it: some seconds for two cores."""
+
+MAIN = "import sys; from leadsman.cli import main; sys.exit(main())"
+
+STOPPED, RUNNING = timedelta(milliseconds=400), timedelta(milliseconds=100)
+"""A machine that is slow runs a fifth of the time."""
+
+
+@pytest.fixture(scope="module")
+def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The broken recording, with busy services beside it."""
+    folder = tmp_path_factory.mktemp("faults") / "capture"
+    folder.mkdir()
+    for path in sorted(BROKEN.rglob("*.log")):
+        (folder / path.name).write_bytes(path.read_bytes())
+    line = "2026-11-21 09:04:{:02}.{:03},000 INFO orders: Handling an event of the usual length, and telling of it\n"
+    lines = "".join(line.format(i // 1000 % 60, i % 1000).replace(",000", "", 1) for i in range(60_000))
+    for number in range(FILES):
+        own = lines.replace("orders:", f"orders{number}:")
+        (folder / f"busy-{number}.log").write_text(own * (LARGE_BYTES // len(own) + 1))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def alone(capture: Path) -> dict[str, object]:
+    with started(capture, where=str(capture)) as process:
+        return answer(process)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[SparkCluster]:
+    with spark_cluster(tmp_path) as running:
+        yield running
+
+
+@contextmanager
+def started(capture: Path, *options: str, program: str = MAIN, where: str = "") -> Iterator[subprocess.Popen[str]]:
+    words = [sys.executable, "-c", program, "diagnose", where or capture.as_uri(), "--format", "json", *options]
+    around = {**os.environ, "PYTHONPATH": str(SOURCES)}
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=around) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def answer(process: subprocess.Popen[str]) -> dict[str, object]:
+    output, errors = process.communicate(timeout=280)
+    assert process.returncode in {1, 3}, errors
+    (found,) = json.loads(output)["captures"]
+    return {**found, "path": ""}
+
+
+def on(cluster: SparkCluster) -> list[str]:
+    memory = ["--spark-conf", "spark.executor.memory=500m", "--spark-conf", "spark.driver.memory=500m"]
+    return ["--master", cluster.url, *memory]
+
+
+def reader_below(worker: int) -> list[psutil.Process]:
+    """The Python processes of a worker's executor that hold a file of the capture which they have put on disk."""
+    with suppress(psutil.NoSuchProcess):
+        return [each for each in psutil.Process(worker).children(recursive=True) if reads(each)]
+    return []
+
+
+def reads(process: psutil.Process) -> bool:
+    with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+        return any("/leadsman-" in file.path and "/dev/shm" not in file.path for file in process.open_files())
+    return False
+
+
+@pytest.mark.spark
+def test_a_machine_that_dies_while_it_reads_changes_nothing(
+    cluster: SparkCluster, capture: Path, alone: dict[str, object]
+):
+    worker = cluster.workers[2]
+    with started(capture, *on(cluster)) as process:
+        wait_for(lambda: reader_below(worker.popen.pid), within=MINUTES_2, what="the second machine to read")
+        signal_all(family_of(worker.popen.pid), signal.SIGKILL)
+        found = answer(process)
+
+    assert found == alone
+
+
+@pytest.mark.long
+@pytest.mark.spark
+def test_a_machine_that_dies_with_events_that_it_has_read_changes_nothing(
+    cluster: SparkCluster, capture: Path, alone: dict[str, object], tmp_path: Path
+):
+    worker, log = cluster.workers[2], tmp_path / "events"
+    log.mkdir()
+    settings = {"enabled": "true", "dir": log.as_uri(), "rolling.enabled": "false", "compress": "false"}
+    options = [word for key, value in settings.items() for word in ("--spark-conf", f"spark.eventLog.{key}={value}")]
+
+    with started(capture, *on(cluster), *options, program=BY_SPARK_SQL) as process:
+        wait_for(lambda: jobs_done(log) >= JOBS_READING, within=MINUTES_4, what="queries over what was read")
+        signal_all(family_of(worker.popen.pid), signal.SIGKILL)
+        found = answer(process)
+
+    assert found == alone
+
+
+BY_SPARK_SQL = """
+import sys
+from leadsman.cli import main
+from leadsman.pipeline import diagnose
+diagnose.MOST_EVENTS = 0
+sys.exit(main())
+"""
+"""The command, which takes every capture for too large for a task: many queries over events that executors hold."""
+
+JOBS_READING = 12
+"""So many jobs are done when events are read and detectors ask for them."""
+
+
+def jobs_done(log: Path) -> int:
+    return sum(path.read_text(errors="replace").count("SparkListenerJobEnd") for path in log.iterdir())
+
+
+def family_of(worker: int) -> list[psutil.Process]:
+    return [psutil.Process(worker), *psutil.Process(worker).children(recursive=True)]
+
+
+@pytest.mark.long
+@pytest.mark.spark
+def test_a_slow_machine_changes_nothing(cluster: SparkCluster, capture: Path, alone: dict[str, object]):
+    with started(capture, *on(cluster)) as process, slowed(cluster.workers[2].popen.pid) as slowed_times:
+        found = answer(process)
+
+    assert found == alone
+    assert any(slowed_times)
+
+
+@contextmanager
+def slowed(worker: int) -> Iterator[list[int]]:
+    """Stop a machine's executor and its Python, and let them go on, by turns."""
+    over, times = threading.Event(), []
+
+    def by_turns() -> None:
+        while not over.is_set():
+            family = psutil.Process(worker).children(recursive=True)
+            signal_all(family, signal.SIGSTOP)
+            over.wait(STOPPED.total_seconds())
+            signal_all(family, signal.SIGCONT)
+            over.wait(RUNNING.total_seconds())
+            times.append(len(family))
+
+    thread = threading.Thread(target=by_turns)
+    thread.start()
+    try:
+        yield times
+    finally:
+        over.set()
+        thread.join()
+
+
+def signal_all(processes: list[psutil.Process], number: signal.Signals) -> None:
+    for each in processes:
+        with suppress(psutil.NoSuchProcess):
+            each.send_signal(number)

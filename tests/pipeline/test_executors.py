@@ -1,0 +1,161 @@
+"""What executors get: our package as a zip, and Python packages where a cluster has none."""
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leadsman.catalogue import Mode
+from leadsman.lab.process import SOURCES
+from leadsman.lab.spark_cluster import connect_server, spark_cluster
+from leadsman.pipeline.executors import make_archive
+
+BROKEN = Mode("producer_id_leak").folder / "recorded" / "broken-java"
+"""Its detector reads the table of defaults, a file that is no Python."""
+
+SMALL = {"spark.executor.memory": "500m", "spark.driver.memory": "500m"}
+
+PROGRAM = """
+import json, logging, sys
+from leadsman.catalogue import every_mode
+from leadsman.pipeline.question import Question, look, read_small
+from leadsman.pipeline.session import Wanted, session
+
+failed = []
+class Failed(logging.Handler):
+    def emit(self, record):
+        failed.append(record.getMessage())
+logging.getLogger("leadsman.pipeline.tasks").setLevel(logging.DEBUG)
+logging.getLogger("leadsman.pipeline.tasks").addHandler(Failed())
+
+def where(batches):
+    import leadsman, pyarrow
+    for _ in batches:
+        yield pyarrow.RecordBatch.from_pydict({"leadsman": [leadsman.__file__], "pyarrow": [pyarrow.__file__]})
+
+with session(Wanted(**json.loads(sys.argv[2]))) as spark:
+    from leadsman.pipeline.diagnose import diagnose
+    from leadsman.report.findings_json import dumps
+    answer = json.loads(dumps(diagnose(spark, read_small(look([sys.argv[1]])), Question(modes=every_mode()))))
+    places = spark.range(1).mapInArrow(where, "leadsman string, pyarrow string").collect()[0].asDict()
+print(json.dumps({"captures": answer["captures"], "failed": failed, **places}))
+"""
+"""A diagnosis; what tasks failed on and left to Spark SQL; and where an executor has its packages from."""
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Python with no package at all, not even this one: what a cluster may have."""
+    program = tmp_path_factory.mktemp("bare") / "python"
+    base = Path(sys.base_prefix, "bin", f"python{sysconfig.get_python_version()}")
+    program.write_text(f'#!/bin/sh\nexec "{base}" -s "$@"\n')
+    program.chmod(0o755)
+    return program
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Python with all packages but leadsman."""
+    folder = tmp_path_factory.mktemp("plain")
+    (folder / "lib").mkdir()
+    for path in Path(sysconfig.get_path("purelib")).iterdir():
+        if "leadsman" not in path.name and path.suffix != ".pth":
+            (folder / "lib" / path.name).symlink_to(path)
+    base = Path(sys.base_prefix, "bin", f"python{sysconfig.get_python_version()}")
+    program = folder / "python"
+    program.write_text(f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{folder}/lib" exec "{base}" -s "$@"\n')
+    program.chmod(0o755)
+    return program
+
+
+@pytest.fixture(scope="module")
+def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with spark_cluster(tmp_path_factory.mktemp("cluster"), environment={"PYTHONPATH": ""}) as cluster:
+        yield cluster.url
+
+
+@pytest.fixture(scope="module")
+def connect(tmp_path_factory: pytest.TempPathFactory, bare: Path) -> Iterator[str]:
+    environment = {"PYTHONPATH": "", "PYSPARK_PYTHON": str(bare)}
+    with connect_server(tmp_path_factory.mktemp("connect"), environment=environment) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> str:
+    target = tmp_path_factory.mktemp("archive") / "executors.tar.gz"
+    make_archive(target)
+    return str(target)
+
+
+@pytest.fixture(scope="module")
+def alone() -> object:
+    """What one machine finds."""
+    return answer_of({})["captures"]
+
+
+def answer_of(wanted: dict[str, object], python: Path | None = None) -> dict[str, Any]:
+    """Diagnose the recording by its URL, so that executors read it; `python` is theirs."""
+    finished = subprocess.run(
+        [sys.executable, "-c", PROGRAM, BROKEN.as_uri(), json.dumps(wanted)],
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+        env=environment(python),
+    )
+    assert finished.returncode == 0, finished.stderr
+    return dict(json.loads(finished.stdout))
+
+
+def environment(python: Path | None) -> dict[str, str]:
+    own = {"PYTHONPATH": str(SOURCES), "NO_COLOR": "1"}
+    return {**os.environ, **own, **({"PYSPARK_PYTHON": str(python)} if python else {})}
+
+
+@pytest.mark.spark
+def test_a_cluster_with_packages_runs_the_zip_and_nothing_falls_back(master: str, plain: Path, alone: object):
+    answer = answer_of({"master": master, "conf": SMALL}, plain)
+
+    assert (answer["captures"], answer["failed"]) == (alone, [])
+    assert ".zip/leadsman" in answer["leadsman"]
+
+
+@pytest.mark.spark
+def test_a_connect_server_with_packages_runs_the_zip_and_nothing_falls_back(connect: str, plain: Path, alone: object):
+    answer = answer_of({"remote": connect, "conf": {"spark.sql.execution.pyspark.python": str(plain)}})
+
+    assert (answer["captures"], answer["failed"]) == (alone, [])
+    assert ".zip/leadsman" in answer["leadsman"]
+
+
+@pytest.mark.long
+@pytest.mark.spark
+def test_a_cluster_without_packages_gets_them_along(master: str, bare: Path, archive: str, alone: object):
+    answer = answer_of({"master": master, "conf": SMALL, "executors": archive}, bare)
+
+    assert (answer["captures"], answer["failed"]) == (alone, [])
+    assert "leadsman-python/lib/pyarrow" in answer["pyarrow"]
+
+
+@pytest.mark.spark
+def test_a_connect_server_without_packages_gets_them_along(connect: str, archive: str, alone: object):
+    answer = answer_of({"remote": connect, "executors": archive})
+
+    assert (answer["captures"], answer["failed"]) == (alone, [])
+    assert "leadsman-python/lib/pyarrow" in answer["pyarrow"]
+
+
+@pytest.mark.spark
+def test_a_connect_server_without_packages_is_told_the_way_out(connect: str):
+    words = [sys.executable, "-m", "leadsman", "diagnose", str(BROKEN), "--remote", connect]
+    finished = subprocess.run(words, capture_output=True, text=True, timeout=280, check=False, env=environment(None))
+
+    assert finished.returncode == 2
+    assert "leadsman setup --executors" in finished.stderr
