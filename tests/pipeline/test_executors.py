@@ -31,7 +31,7 @@ failed = []
 class Failed(logging.Handler):
     def emit(self, record):
         failed.append(record.getMessage())
-logging.getLogger("leadsman.pipeline.tasks").setLevel(logging.DEBUG)
+logging.getLogger("leadsman.pipeline.tasks").setLevel(logging.INFO)
 logging.getLogger("leadsman.pipeline.tasks").addHandler(Failed())
 
 def where(batches):

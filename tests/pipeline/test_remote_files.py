@@ -9,7 +9,8 @@ from pyspark.sql import SparkSession
 
 from leadsman.catalogue import Mode, every_mode
 from leadsman.errors import CaptureError
-from leadsman.pipeline.diagnose import diagnose, events_of
+from leadsman.pipeline.diagnose import diagnose
+from leadsman.pipeline.inputs import events_of
 from leadsman.pipeline.question import Question, look, read_small
 from leadsman.pipeline.remote_files import listed
 from leadsman.pipeline.streams import TASK_BYTES, File, Stream, tasks_for

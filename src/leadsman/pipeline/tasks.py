@@ -127,13 +127,13 @@ def _gathered(told: DataFrame) -> dict[str, list[Diagnosis]]:
     try:
         rows = told.collect()
     except (PySparkException, Py4JError) as error:
-        LOG.debug("left to Spark SQL: a task failed: %s", error)
+        LOG.info("left to Spark SQL: a task failed: %s", error)
         return {}
     for row in rows:
         for note in row["notes"] or ():
             LOG.debug("%s: %s", _named(row["paths"]), note)
         if row["failed"]:
-            LOG.debug("left to Spark SQL: %s: %s", _named(row["paths"]), row["failed"])
+            LOG.info("left to Spark SQL: %s: %s", _named(row["paths"]), row["failed"])
         else:
             found |= pickle.loads(row["diagnoses"])  # noqa: S301 - written by our own task
     return found
