@@ -8,7 +8,7 @@ READY := .venv/.ready
 JAVA_READY := .venv/.java-ready
 PROGRAMS_READY := .venv/.programs-ready
 
-.PHONY: help setup demo demo-accounts test check lab bench bench-compare lock docs clean
+.PHONY: help setup demo demo-accounts test test-leadsman test-accounts check lab bench bench-compare lock docs clean
 
 help: ## Show what there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,8 +41,15 @@ check: $(READY) ## Lint, types, import contracts
 	$(BIN)/lint-imports
 
 test: setup check ## Every check and every test
+	$(MAKE) --no-print-directory --jobs 2 --keep-going test-leadsman test-accounts
+
+test-leadsman: setup
 	$(BIN)/pytest -m "not long"
-	$(BIN)/pytest -m "not long" reference/account_linking/tests
+
+test-accounts: setup
+	$(BIN)/pytest -m "not long" reference/account_linking/tests > .venv/test-accounts.log 2>&1 \
+		|| { cat .venv/test-accounts.log; exit 1; }
+	@tail -n 1 .venv/test-accounts.log
 
 lab: setup ## The long experiments; writes the tables of docs/clients.md and of what frees producer ids
 	$(BIN)/pytest -m long
