@@ -44,7 +44,7 @@ UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def recognise(head: bytes, *, zone: tzinfo, latest: datetime | None = None) -> Format | NotText:
-    """How to read the file that begins with `head`, one decompressed block of it.
+    """How to read the file that begins with `head`, one decompressed block of it. Its last line may be cut.
 
     `zone` is meant by times that name none. `latest` is a time before which the file was written (when it was last
     changed; now, if not given): it settles the year of times that carry none.

@@ -154,4 +154,4 @@ def every_signature() -> tuple[tuple[Source, Signature, re.Pattern[str]], ...]:
 
 def source_of(head: bytes) -> Source | None:
     """Return the source whose reading knows an output that begins so; None where it is no such output."""
-    return next((source for source in every_source() if source.reading and source.reading.tells(head)), None)
+    return next((source for source in every_source() if source.reading and source.reading.knows(head)), None)
