@@ -5,12 +5,17 @@ from __future__ import annotations
 import gzip
 import json
 from collections import Counter
+from datetime import UTC
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from leadsman import vocabulary as names
 from leadsman.pipeline.blocks import BLOCK_BYTES
+from leadsman.pipeline.events import batches
+from leadsman.pipeline.read import read
+from leadsman.pipeline.streams import find
 from leadsman.telemetry.places import Places
 
 if TYPE_CHECKING:
@@ -126,12 +131,11 @@ def test_an_output_of_one_line_is_read_whole(
 
 
 @pytest.mark.parametrize(("printed", "event"), [(log_dirs, names.LOG_SIZE), (neighbours, names.NEIGHBOUR_ENTRY)])
-def test_a_line_longer_than_any_log_s_is_read_whole(
-    printed: Callable[[int], str], event: str, rows: Callable[[Path], list[Row]], tmp_path: Path
-) -> None:
+def test_a_line_longer_than_any_log_s_is_read_whole(printed: Callable[[int], str], event: str, tmp_path: Path) -> None:
     (tmp_path / "x.txt").write_text("A remark of the tool\n" + printed(LONGER_THAN_LINES))
 
-    found = Counter(row.name for row in rows(tmp_path))
+    (stream,) = find(str(tmp_path)).streams
+    found: Any = Counter(chain.from_iterable(batch["name"].to_pylist() for batch in batches(read(stream, UTC))))
 
     assert (found[event], found[names.FILE_NOT_UNDERSTOOD]) == (LONGER_THAN_LINES, 0)
 
