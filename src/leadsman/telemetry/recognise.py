@@ -16,6 +16,7 @@ from leadsman.telemetry.formats import (
     columnar,
     documents,
     interleaved,
+    interleaved_columns,
     json_columns,
     jsonlines,
     jsons,
@@ -88,7 +89,8 @@ def _text(text: bytes, clock: Clock) -> Format:
     if prefix is not None:
         names = tuple(dict.fromkeys((prefix.name, *names)))
         at_start = lines.behind(prefix.pattern.pattern, timing.time_at) if prefix.cut else timing.time_at
-        at_once = tails.reader(prefix, timing) if prefix.name == tails.PREFIX else None
+        tail = prefix.name == tails.PREFIX
+        at_once = tails.reader(prefix, timing) if tail else interleaved_columns.reader(prefix, timing.time_at)
         return Format(names, at_start, zoned, interleaved.reader(prefix, timing.time_at), at_once)
     records = _json_records(sample, timing) or _cut_records(sample, timing.time_at)
     if records is None and not timing.names and (owner := properties.owner_of(sample)):

@@ -23,6 +23,7 @@ CLUSTER_ID: Mapping[str, str] = {"key": "cluster.id", "owner": "cluster"}
 """Labels of a setting that says which cluster is meant."""
 
 # [Producer clientId=orders-1, ...], |orders#producer-1|, [rdkafka#producer-1], client_id=orders
+OF_JAVA = re.compile(r"clientId=([^,\]\s\"]+)")
 CLIENT = re.compile(r"clientId=([^,\]\s\"]+)|[|\[]([\w.-]+#(?:producer|consumer)-\d+)[|\]]|client_id=([^,)>\]\s]+)")
 
 
@@ -121,9 +122,10 @@ def is_of_cluster(labels: Mapping[str, str]) -> bool:
 
 
 def _client(text: str) -> str | None:
-    """Return the client that a line names. Most name none, and looking for two texts costs less than the pattern."""
-    if "client" not in text and "#" not in text:
-        return None
+    """Return the client that a line names. Looking for texts costs less than the pattern, which begins with none."""
+    if "#" not in text and "client_id=" not in text:
+        of_java = OF_JAVA.search(text)
+        return of_java[1] if of_java else None
     found = CLIENT.search(text)
     return next(filter(None, found.groups())) if found else None
 
