@@ -104,7 +104,7 @@ class Alike:
                 yield from self._singly(signatures, kept, place)
             return
         known = [each for each in map(every_signature().__getitem__, signatures) if each[1].event != ERROR]
-        matches = [[pattern.search(text) for text in kept.texts] for _, _, pattern in known]
+        matches = [[signature.search(pattern, text) for text in kept.texts] for _, signature, pattern in known]
         singly = {place for column in matches for place, match in enumerate(column) if match is None}
         singly |= set(suspects(kept.texts))
         if kept.quotes != kept.texts:

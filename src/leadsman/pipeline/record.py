@@ -114,7 +114,7 @@ class Listener:
     def _told(self, index: int, head: Head, hit: Hit, file: str) -> Row | None:
         """Return the event that one signature finds on a line."""
         source, signature, pattern = every_signature()[index]
-        match = pattern.search(hit.text)
+        match = signature.search(pattern, hit.text)
         read = None if match is None else signature.read(match, _first_line(signature, head, hit))
         if read is None:
             return None

@@ -41,6 +41,8 @@ class Signature:
     `within` restricts the signature to records whose first line contains one of these texts; each text brings
     the labels that it stands for.
     `once` is for lines of ordinary life that come by the million: only the first of a stream is an event.
+    `first_word` is for patterns that begin with no text, which are tried from each character on: a text that stands in
+    the first word of each match, so that words before it need not be tried.
     `names_source` is off for wordings that other programs print as well: they do not tell who wrote the file.
     """
 
@@ -51,6 +53,14 @@ class Signature:
     within: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     names_source: bool = True
     once: bool = False
+    first_word: str = ""
+
+    def search(self, pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+        """Return what the compiled pattern finds on a line."""
+        if not self.first_word:
+            return pattern.search(text)
+        place = text.find(self.first_word)
+        return None if place < 0 else pattern.search(text, text.rfind(" ", 0, place) + 1)
 
     def read(self, match: re.Match[str], head: str) -> tuple[dict[str, str], float | None] | None:
         """Labels and value of one match in a record whose first line is `head`; None where it is no event there.
