@@ -89,7 +89,12 @@ def test_lines_of_several_events_or_an_error_that_one_explains_are_told_at_once(
     lines = [(n, wording.format(n=n)) for n in range(100) for wording in (RETRIED, UNAVAILABLE)]
     (tmp_path / "app.log").write_text(log_of([*lines, (100, CLOSED.format(node=1))]))
     heard: list[object] = []
-    monkeypatch.setattr(Listener, "hear", lambda *said: heard.append(said) or [])
+
+    def hear(*said: object) -> list[Row]:
+        heard.append(said)
+        return []
+
+    monkeypatch.setattr(Listener, "hear", hear)
 
     counts = Counter(row.name for row in rows(tmp_path))
 

@@ -90,8 +90,8 @@ def _text(text: bytes, clock: Clock) -> Format:
         names = tuple(dict.fromkeys((prefix.name, *names)))
         at_start = lines.behind(prefix.pattern.pattern, timing.time_at) if prefix.cut else timing.time_at
         tail = prefix.name == tails.PREFIX
-        at_once = tails.reader(prefix, timing) if tail else interleaved_columns.reader(prefix, timing.time_at)
-        return Format(names, at_start, zoned, interleaved.reader(prefix, timing.time_at), at_once)
+        batches = tails.reader(prefix, timing) if tail else interleaved_columns.reader(prefix, timing.time_at)
+        return Format(names, at_start, zoned, interleaved.reader(prefix, timing.time_at), batches)
     records = _json_records(sample, timing) or _cut_records(sample, timing.time_at)
     if records is None and not timing.names and (owner := properties.owner_of(sample)):
         return Format(("properties",), no_time, zoned=True, records=properties.reader(owner))
