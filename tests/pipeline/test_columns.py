@@ -326,6 +326,12 @@ def test_a_tail_is_read_by_columns_as_it_is_read_line_by_line(data, block_bytes)
     assert_same(data, block_bytes)
 
 
+def test_a_document_that_ends_with_a_short_value_is_read_by_columns():
+    events = [{"timestamp": 1_794_875_737_795 + n, "message": "long " * 9, "logStreamName": "s"} for n in range(20)]
+
+    assert_same(json.dumps({"events": events}).encode(), 1 << 20)
+
+
 CLIENTS = ("producer-1", "producer-2", "consumer-billing-1", "\u00e9")
 LAYOUTS = (
     "{at} INFO [Producer clientId={who}] {text}",
