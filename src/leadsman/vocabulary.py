@@ -112,6 +112,7 @@ FILE_NOT_UNDERSTOOD = "file.not_understood"
 SUBJECT_ACTIVE = "subject.active"
 SUBJECT_QUIET = "subject.quiet"
 ERROR = "error"
+ERRORS_UNLISTED = "errors.unlisted"
 
 STATE = (
     METRIC,
@@ -312,4 +313,5 @@ VOCABULARY = {
         "A subject wrote nothing for a while. Time: the end. Value: seconds. Labels: since, before_line, before_text."
     ),
     ERROR: "Errors that no parser knows, grouped. Value: how many. Labels: kind, until.",
+    ERRORS_UNLISTED: "Errors of kinds beyond those that are told apart. Value: how many. Labels: kinds, until.",
 }

@@ -1,5 +1,6 @@
 """Lines that are told at once say what they would say one by one."""
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from leadsman import vocabulary as names
 from leadsman.catalogue import every_mode
 from leadsman.pipeline import alike
 from leadsman.pipeline.events import Row
+from leadsman.pipeline.record import Listener
 from leadsman.redaction import MASK
 from leadsman.telemetry.source import every_signature
 
@@ -68,4 +70,35 @@ def test_a_line_with_lines_below_it_is_no_record_of_one_line(rows: Rows, log_of,
 
 
 def test_most_signatures_can_be_told_at_once() -> None:
-    assert len(alike.by_themselves()) > len(every_signature()) / 3
+    assert sum(alike.tells_by_itself((index,)) for index in range(len(every_signature()))) > len(every_signature()) / 3
+
+
+RETRIED = (
+    "[Producer clientId=producer-1] Got error produce response with correlation id {n} on topic-partition orders-1, "
+    "retrying (2147483646 attempts left). Error: NOT_LEADER_OR_FOLLOWER"
+)
+UNAVAILABLE = (
+    "[Producer clientId=producer-1] Error while fetching metadata with correlation id {n} : "
+    "{{orders=LEADER_NOT_AVAILABLE}}"
+)
+
+
+def test_lines_of_several_events_or_an_error_that_one_explains_are_told_at_once(
+    rows: Rows, log_of, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [(n, wording.format(n=n)) for n in range(100) for wording in (RETRIED, UNAVAILABLE)]
+    (tmp_path / "app.log").write_text(log_of([*lines, (100, CLOSED.format(node=1))]))
+    heard: list[object] = []
+
+    def hear(*said: object) -> list[Row]:
+        heard.append(said)
+        return []
+
+    monkeypatch.setattr(Listener, "hear", hear)
+
+    counts = Counter(row.name for row in rows(tmp_path))
+
+    told = (names.PRODUCE_RETRIED, names.NOT_LEADER, names.LEADER_NOT_AVAILABLE)
+    assert [counts[name] for name in told] == [100, 100, 100]
+    assert counts[names.ERROR] == 0
+    assert len(heard) == 1

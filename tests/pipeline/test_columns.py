@@ -326,6 +326,45 @@ def test_a_tail_is_read_by_columns_as_it_is_read_line_by_line(data, block_bytes)
     assert_same(data, block_bytes)
 
 
+def test_a_document_that_ends_with_a_short_value_is_read_by_columns():
+    events = [{"timestamp": 1_794_875_737_795 + n, "message": "long " * 9, "logStreamName": "s"} for n in range(20)]
+
+    assert_same(json.dumps({"events": events}).encode(), 1 << 20)
+
+
+CLIENTS = ("producer-1", "producer-2", "consumer-billing-1", "\u00e9")
+LAYOUTS = (
+    "{at} INFO [Producer clientId={who}] {text}",
+    "orders-{who} | {at} {text}",
+    "[pod/orders/{who}] {at} {text}",
+    "Nov 17 00:35:38 {who} kafka[12]: {text}",
+)
+
+
+@st.composite
+def lines_of_several(draw: st.DrawFn) -> bytes:
+    """Return lines that name their writers, and others among them."""
+    layout, at, lines = draw(st.sampled_from(LAYOUTS)), START, list[str]()
+    for _ in range(draw(st.integers(2, 40))):
+        at += timedelta(milliseconds=draw(st.integers(-9, 400_000)))
+        text = draw(texts)
+        written = at.replace(tzinfo=None).isoformat(sep=" ", timespec="milliseconds")
+        whole = layout.format(at=written, who=draw(st.sampled_from(CLIENTS)), text=text)
+        lines.append(draw(st.sampled_from((whole, whole, whole, whole, text, f"{written} INFO {text}"))))
+    end = draw(st.sampled_from(("\n", "\r\n")))
+    data = (end.join(lines) + draw(st.sampled_from(("", end)))).encode("utf-8", "surrogatepass")
+    return draw(st.sampled_from((data, data, data.replace(b"long", b"l\xffng"), b"\n" + data)))
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=lines_of_several(), block_bytes=st.sampled_from((200, 1000, 1 << 20)), blocks=st.sampled_from((2, 1 << 30)))
+def test_lines_of_several_writers_are_read_by_columns_as_they_are_read_line_by_line(data, block_bytes, blocks):
+    if not isinstance(recognise(data, zone=UTC), Format):
+        return
+
+    assert_same(data, block_bytes, blocks=blocks)
+
+
 def test_a_document_out_of_order_in_the_middle_of_a_large_one_is_sorted_in_the_same_windows():
     events = [
         {"timestamp": 1794875737795 + (index * 7919) % 5000, "message": f"{LINES[index % 7]} {index}\n"}

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import Row
 
 from leadsman import vocabulary as v
-from leadsman.pipeline.listing import listing
+from leadsman.pipeline.listing import GROUPS_SHOWN, listing
 from leadsman.telemetry.services import service_of
 
 BEGAN = datetime(2026, 11, 18, 6, 0, tzinfo=UTC)
@@ -41,3 +41,20 @@ def test_an_error_is_new_where_there_is_a_time_before_the_incident_without_it(be
 )
 def test_a_service_is_what_people_call_it(subject, file, service):
     assert service_of(subject, file) == service
+
+
+def test_errors_that_are_not_listed_are_counted():
+    groups = [told(v.CONNECTION_RESET, BEGAN + at * HOUR, BEGAN + at * HOUR) for at in range(GROUPS_SHOWN + 2)]
+    unlisted = told(v.ERRORS_UNLISTED, BEGAN, BEGAN)
+    unlisted.example.labels["kinds"] = "9"
+
+    found = listing([*groups, unlisted], benign={})
+
+    assert len(found.unexplained) == GROUPS_SHOWN
+    assert "Up to 11 further kinds of errors, 3 errors in all" in " ".join(found.notes)
+
+
+def test_nothing_is_said_of_further_errors_where_all_are_listed():
+    found = listing([told(v.CONNECTION_RESET, BEGAN, BEGAN)], benign={})
+
+    assert found.notes == ()

@@ -49,4 +49,4 @@ def test_every_quote_stands_on_its_line(output: Path, rows) -> None:
 def test_an_output_is_one_programs(output: Path) -> None:
     head = output.read_bytes()
 
-    assert [source for source in READINGS if source.reading and source.reading.tells(head)] == [source_of(head)]
+    assert [source for source in READINGS if source.reading and source.reading.knows(head)] == [source_of(head)]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from leadsman.pipeline.activity import Edge
-from leadsman.pipeline.alike import Alike, by_themselves
+from leadsman.pipeline.alike import Alike, tells_by_itself
 from leadsman.pipeline.record import QUOTE_LENGTH, Head, Hit
 from leadsman.pipeline.scanner import once_scanner
 from leadsman.telemetry.batch import NO_TIME
@@ -252,18 +252,18 @@ class ColumnReading:
         following[hits.records[:-1]] = np.where(hits.keys[1:] == hits.keys[:-1], records[hits.records[1:]], NOBODY)
         alone = batch.begins[records] & (batch.at[records] != NO_TIME) & (after != NOBODY)
         alone &= (following == NOBODY) | (following >= after)
-        alike = by_themselves()
-        alone &= np.fromiter((signatures in alike for _, signatures in found), np.bool_, len(found))
+        alone &= np.fromiter((tells_by_itself(signatures) for _, signatures in found), np.bool_, len(found))
         apart = np.zeros(len(found), np.bool_)
         places = np.flatnonzero(alone)
         there = records[places]
-        columns = (places, numbers[places], batch.at[there], batch.line[there])
-        for place, number, at, line in zip(*(column.tolist() for column in columns), strict=True):
+        columns = (places, numbers[places], batch.at[there], batch.line[there], batch.begin[there], batch.end[there])
+        for place, number, at, line, begin, end in zip(*(column.tolist() for column in columns), strict=True):
             record, signatures = found[place]
-            text, quote = batch.text_and_quote(record)
+            text = batch.text[begin:end].decode("utf-8", "replace")
+            quote = text if batch.quote is None else batch.quote(record)
             if max(len(text), len(quote)) <= QUOTE_LENGTH:
                 apart[place] = True
-                self._alike.put(signatures[0], at, line, text=text, subject=self._subjects[number].name, quote=quote)
+                self._alike.put(signatures, at, line, text=text, subject=self._subjects[number].name, quote=quote)
         return apart
 
     def _hear(self, number: int) -> list[Row]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from leadsman.pipeline.activity import Edge, Subject, Times
-from leadsman.pipeline.alike import Alike, by_themselves
+from leadsman.pipeline.alike import Alike, tells_by_itself
 from leadsman.pipeline.columns import ColumnReading
 from leadsman.pipeline.gaps import Mark, OutOfOrder, gaps_between, next_mark, previous_mark, run_one_way
 from leadsman.pipeline.record import QUOTE_LENGTH, Head, Hit, Listener
@@ -193,15 +193,14 @@ class FileReading:
         lines = _lines_before([spot.start for spot in spots], newlines)
         goes_on = bool(self._open) and self._open_head == self._head and self._head.at is not None
         begun, last = -1 if goes_on else -2, -1
-        alike = by_themselves()
         for spot, before, after in zip(spots, lines, [*spots, NOWHERE][1:], strict=True):
-            if spot.at is not None and after.at is not None and spot.signatures in alike:
+            if spot.at is not None and after.at is not None and tells_by_itself(spot.signatures):
                 text = data[spot.start : spot.end].decode("utf-8", "replace").rstrip("\r")
                 if len(text) <= QUOTE_LENGTH:
                     if self._open:
                         yield from self._heard()
                     line = self.line + 1 + before
-                    self._alike.put(spot.signatures[0], spot.at, line, text=text, subject=self._name, quote=text)
+                    self._alike.put(spot.signatures, spot.at, line, text=text, subject=self._name, quote=text)
                     begun, last = -2, spot.start
                     continue
             hit = _hit(data, spot, self.line + 1 + before)

@@ -48,9 +48,10 @@ STEPS = {
         SELECT capture, subject, name, explained_by, at, struct(file, line, at, text, labels) AS example,
             coalesce(try_to_timestamp(labels['until']), at) AS until,
             CASE WHEN name IN ('{names.FILE_READ}', '{names.FILE_NOT_UNDERSTOOD}') THEN file
+                WHEN name = '{names.ERRORS_UNLISTED}' THEN concat_ws(' ', file, line)
                 WHEN name = '{names.ITEM_MISSING}' THEN concat_ws(' ', labels['what'], text)
                 ELSE coalesce(labels['message'], labels['error'], source) END AS group,
-            if(name IN ('{names.ERROR}', '{names.FILE_READ}'), value, 1D) AS count
+            if(name IN ('{names.ERROR}', '{names.ERRORS_UNLISTED}', '{names.FILE_READ}'), value, 1D) AS count
         FROM events WHERE name NOT IN ({quoted(*PASSED_OVER, *SPAN)})
     """,
     "by_subject": f"""
@@ -79,6 +80,15 @@ STEPS = {
     """,
 }
 """Most rows of a large capture are in spans, and are counted without being sorted."""
+
+UNRANKED = (
+    names.ERRORS_UNLISTED,
+    names.FILE_NOT_UNDERSTOOD,
+    names.FILE_READ,
+    names.ITEM_MISSING,
+    names.SUBJECT_ACTIVE,
+)
+"""Names that are told otherwise than in the list of errors."""
 
 LEAST_SPAN = timedelta(minutes=1)
 """A capture that spans less has no time before the incident that errors could be new against."""
@@ -119,19 +129,20 @@ def listing(
     """
     files = _files(told)
     spans = [row for row in told if row["name"] in (names.SUBJECT_ACTIVE, names.ITEM_MISSING)]
-    silent = {*benign, names.FILE_READ, names.FILE_NOT_UNDERSTOOD, names.SUBJECT_ACTIVE, names.ITEM_MISSING}
+    silent = {*benign, *UNRANKED}
     errors = [row for row in told if row["name"] not in silent and not row["explained_by"]]
     left = one_a_failure(errors)
     harmless = [row for row in told if row["name"] in benign and not any(is_same_moment(row, each) for each in errors)]
+    unexplained = _groups(
+        (row for row in left if not of_a_condition(row["name"], row["first"], row["last"], conditions)),
+        {},
+        _old_until(told, incident),
+    )
     return Diagnosis(
         path="",
         verdicts={},
-        unexplained=_groups(
-            (row for row in left if not of_a_condition(row["name"], row["first"], row["last"], conditions)),
-            {},
-            _old_until(told, incident),
-        ),
-        benign=_groups(harmless, benign),
+        unexplained=unexplained[:GROUPS_SHOWN],
+        benign=_groups(harmless, benign)[:GROUPS_SHOWN],
         since=min((row["first"] for row in spans if row["first"]), default=None),
         until=last_time(told),
         files=len(files),
@@ -143,8 +154,19 @@ def listing(
             for row in _named(told, names.FILE_NOT_UNDERSTOOD)
         ),
         missing=tuple(sorted(map(_missing, _named(told, names.ITEM_MISSING)), key=lambda each: (each.what, each.why))),
-        notes=tuple(_notes(files)),
+        notes=(*_further(unexplained[GROUPS_SHOWN:], _named(told, names.ERRORS_UNLISTED)), *_notes(files)),
     )
+
+
+def _further(left_out: Sequence[ErrorGroup], unlisted: Sequence[Row]) -> Iterator[str]:
+    """Say how many errors there are besides those that are listed. A kind may have been let go more than once."""
+    kinds = len(left_out) + sum(int(row["example"]["labels"]["kinds"]) for row in unlisted)
+    errors = sum(group.count for group in left_out) + sum(int(row["count"]) for row in unlisted)
+    if kinds:
+        yield (
+            f"{'Up to ' if unlisted else ''}{kinds:,} further kinds of errors, {errors:,} errors in all, are not "
+            f"listed. The {GROUPS_SHOWN} kinds that are did most harm, or are newest, or most frequent."
+        )
 
 
 def _old_until(told: Sequence[Row], incident: datetime | None) -> datetime | None:
@@ -251,7 +273,7 @@ def _groups(rows: Iterable[Row], why: Mapping[str, str], incident: datetime | No
     """Return the groups, those that did most harm first; of the same harm what is new, and then what is many."""
     groups = [_group(row, why.get(row["name"], ""), incident) for row in rows]
     groups.sort(key=lambda group: (PLACE[Severity(group.severity)], not group.novel, -group.count))
-    return tuple(groups[:GROUPS_SHOWN])
+    return tuple(groups)
 
 
 def _group(row: Row, why: str, incident: datetime | None) -> ErrorGroup:

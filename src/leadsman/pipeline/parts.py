@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 BROKER = "broker"
 APPLICATION = "application"
 
+TOLD_BY = 64 << 10
+"""Bytes by which a section is recognised, where it has so many: a block of the file can end behind its first remark."""
+
 
 class PartsReading:
     """The reading of all sections of one file."""
@@ -61,7 +64,7 @@ class PartsReading:
                 yield self._missing(part, seen)
 
     def _part(self, part: Part, seen: _LastLine) -> Iterator[Row | pa.RecordBatch]:
-        first = next(seen.body, b"")
+        first = _beginning(seen.body)
         form = self._recognise(first)
         whole = chain([first], seen.body)
         if isinstance(form, NotText):
@@ -149,6 +152,15 @@ class _LastLine:
                 self.line = self._first + self._passed + bare.count(b"\n", 0, start)
             self._passed += piece.count(b"\n")
             yield piece
+
+
+def _beginning(body: Iterator[bytes]) -> bytes:
+    pieces: list[bytes] = []
+    size = 0
+    while size < TOLD_BY and (piece := next(body, None)) is not None:
+        pieces.append(piece)
+        size += len(piece)
+    return b"".join(pieces)
 
 
 def _visible(sources: set[str], *, timed: bool) -> set[str]:

@@ -68,7 +68,7 @@ def _sample(file: File, zone: tzinfo) -> tuple[Format | str | None, int | None]:
     if block is None:
         return "empty", None
     try:
-        form = recognise(block.data[: block.end], zone=zone, latest=file.changed)
+        form = recognise(block.data, zone=zone, latest=file.changed)  # with the beginning of a line longer than it
     except SPOILT as error:
         return f"its format was not recognised ({type(error).__name__}: {error})", None
     if isinstance(form, NotText):

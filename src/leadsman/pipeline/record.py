@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from leadsman.pipeline.error_groups import ErrorGroups
 from leadsman.pipeline.events import Row
 from leadsman.redaction import mask
 from leadsman.telemetry.line import LONGEST, LONGEST_MESSAGE, error_kind, normalised, parts
@@ -34,18 +35,17 @@ DIGITS = str.maketrans("123456789", "0" * 9)
 """Two lines that differ in digits only are one message."""
 
 REQUEST = re.compile(r"(?<![\w.$-])(?=[\d-]*[a-f])[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}(?![\w.$-])", re.ASCII)
+WITH_REQUEST = re.compile(r"-[\da-f]{4}-[\da-f]{4}-", re.ASCII)
+"""What each id holds, and is found at once."""
 ANY_REQUEST = "a0000000-0000-0000-0000-000000000000"
 """So are two that differ in a request's id. One of digits alone might be taken for a date, and stays."""
 
-LAMBDA = re.compile(r"(?<=\])(?=[a-f]*\d)(?=\d*[a-f])[\da-f]{32}(?![\w.$-])", re.ASCII)
-ANY_LAMBDA = "a0000000000000000000000000000000"
+LAMBDA = re.compile(r"\](?=[a-f]*\d)(?=\d*[a-f])[\da-f]{32}(?![\w.$-])", re.ASCII)
+ANY_LAMBDA = "]a0000000000000000000000000000000"
 """Or in the worker that `aws logs tail` writes before them: `2026/11/17/[$LATEST]9ff9...`."""
 
 MESSAGES_KEPT = 2000
 """Lines whose kind and message are remembered: taking a line apart costs more than reading it did."""
-
-GROUPS_KEPT = 2000
-"""Kinds of unknown errors that are told apart in one stream."""
 
 
 class Hit(NamedTuple):
@@ -75,16 +75,6 @@ class Head(NamedTuple):
 
 
 @dataclass(slots=True)
-class Group:
-    """Errors of one kind with one message."""
-
-    row: Row
-    count: int = 0
-    first: int | None = None
-    last: int | None = None
-
-
-@dataclass(slots=True)
 class Listener:
     """Collects what the records of one stream say: events one by one, unknown errors grouped."""
 
@@ -92,7 +82,7 @@ class Listener:
     sources: set[str] = field(default_factory=set)
     shows: set[str] = field(default_factory=set)
     """What the lines are known to tell of, as `SHOWS` has it."""
-    groups: dict[tuple[str, str], Group] = field(default_factory=dict)
+    errors: ErrorGroups = field(default_factory=ErrorGroups)
     messages: dict[str, tuple[str, str]] = field(default_factory=dict)
     heard_out: set[int] = field(default_factory=set)
     """Signatures that are told once a stream, and have been."""
@@ -124,7 +114,7 @@ class Listener:
     def _told(self, index: int, head: Head, hit: Hit, file: str) -> Row | None:
         """Return the event that one signature finds on a line."""
         source, signature, pattern = every_signature()[index]
-        match = pattern.search(hit.text)
+        match = signature.search(pattern, hit.text)
         read = None if match is None else signature.read(match, _first_line(signature, head, hit))
         if read is None:
             return None
@@ -167,26 +157,17 @@ class Listener:
 
     def unknown_errors(self) -> Iterator[Row]:
         """Yield one event a group of errors that no signature knows."""
-        for group in self.groups.values():
-            labels = dict(group.row.labels)
-            if group.last is not None:
-                labels["until"] = iso(group.last)
-            yield group.row._replace(at=group.first, value=float(group.count), labels=labels)
+        return self.errors.rows(iso)
 
     def _group(self, head: Head, hits: Sequence[Hit], file: str) -> None:
         hit = hits[0]
-        kind, _ = key = self._message([each.text[:LONGEST] for each in hits])
-        if len(self.groups) >= GROUPS_KEPT:
-            key = (kind, "")
-        group = self.groups.get(key)
-        if group is None:
-            labels = {"kind": kind, "message": key[1], "level": parts(hit.text).level}
-            row = Row(self.capture, head.at, head.subject, None, ERROR, file, hit.line, hit.quote, 0.0, labels)
-            group = self.groups[key] = Group(row)
-        group.count += 1
-        if head.at is not None:
-            group.first = head.at if group.first is None else min(group.first, head.at)
-            group.last = head.at if group.last is None else max(group.last, head.at)
+        kind, message = key = self._message([each.text[:LONGEST] for each in hits])
+
+        def row() -> Row:
+            labels = {"kind": kind, "message": message, "level": parts(hit.text[:LONGEST]).level}
+            return Row(self.capture, head.at, head.subject, None, ERROR, file, hit.line, hit.quote, 0.0, labels)
+
+        self.errors.add(key, head.at, row)
 
     def _message(self, lines: Sequence[str]) -> tuple[str, str]:
         """Return kind and normalised message, in which no digit is left; a kind can be called Error404Exception."""
@@ -206,7 +187,8 @@ def _blank(lines: Sequence[str]) -> str:
     """Return lines without what tells no two messages apart. Of longer ones an id may be cut in half."""
     blank = "\n".join(lines)
     if "-" in blank and all(len(line) <= LONGEST_MESSAGE for line in lines):
-        blank = LAMBDA.sub(ANY_LAMBDA, REQUEST.sub(ANY_REQUEST, blank))
+        blank = REQUEST.sub(ANY_REQUEST, blank) if WITH_REQUEST.search(blank) else blank
+        blank = LAMBDA.sub(ANY_LAMBDA, blank)
     return blank.translate(DIGITS)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -59,17 +60,39 @@ TABS = re.compile(
 )
 LAMBDA_PYTHON = re.compile(rf"(?:\S+Z )?\[(?P<level>{LEVEL})\]\t[^\t]*\t[0-9a-f-]{{36}}\t(?P<message>.*)$")
 LOGFMT = re.compile(rf".{{0,60}}?level=(?P<level>{LEVEL}) (?:.{{0,80}}? )?msg=(?P<message>.*)$")
-FORMS = (LIBRDKAFKA, BROKER, LAMBDA_PYTHON, TABS, LOGFMT, DASHES, COLONS, USUAL)
+FORMS = (
+    ("%", LIBRDKAFKA),
+    ("[", BROKER),
+    ("\t", LAMBDA_PYTHON),
+    ("\t", TABS),
+    ("level=", LOGFMT),
+    (" - ", DASHES),
+    (":", COLONS),
+    ("", USUAL),
+)
+"""Layouts, each with a text without which a line is none of it: most are ruled out at once."""
+
+TAKEN_APART = 64
+"""Lines whose parts are remembered: kind, message and level of an error are asked for one after the other."""
 SYSLOG_LEVELS = ("FATAL", "FATAL", "FATAL", "ERROR", "WARN", "NOTICE", "INFO", "DEBUG")
 
 BLANKS = (
-    (re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"), "<id>"),
-    (re.compile(r"\b(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?\b"), "<address>"),
-    (re.compile(r"\b[\w-]+(?:\.[\w-]+)+:\d{2,5}\b"), "<address>"),
-    (re.compile(r"'[^'\n]{1,200}'|\"[^\"\n]{1,200}\""), "<text>"),
-    (re.compile(r"\b0x[0-9a-fA-F]+\b|\b(?=[a-f]*\d)[0-9a-f]{8,}\b|@[0-9a-f]{4,16}\b"), "<hex>"),
-    (re.compile(r"\d+(?:[.,]\d+)*"), "<n>"),
+    (
+        re.compile(r"-[0-9a-fA-F]{4}-"),
+        re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"),
+        "<id>",
+    ),
+    (re.compile(r"\.\d"), re.compile(r"\b(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?\b"), "<address>"),
+    (re.compile(r":\d\d"), re.compile(r"\b[\w-]+(?:\.[\w-]+)+:\d{2,5}\b"), "<address>"),
+    (re.compile("['\"]"), re.compile(r"'[^'\n]{1,200}'|\"[^\"\n]{1,200}\""), "<text>"),
+    (
+        re.compile(r"[\d@]"),
+        re.compile(r"\b0x[0-9a-fA-F]+\b|\b(?=[a-f]*\d)[0-9a-f]{8,}\b|@[0-9a-f]{4,16}\b"),
+        "<hex>",
+    ),
+    (re.compile(r"\d"), re.compile(r"\d+(?:[.,]\d+)*"), "<n>"),
 )
+"""What differs, each behind what it cannot be without: that is found, or found wanting, in a tenth of the time."""
 
 
 class Parts(NamedTuple):
@@ -80,13 +103,14 @@ class Parts(NamedTuple):
     message: str
 
 
+@lru_cache(TAKEN_APART)
 def parts(line: str) -> Parts:
     """Take a line apart, in whichever of the usual layouts it is."""
     line = line[:LONGEST].split("\n", 1)[0]
     if line[:1] == "{":
         return _json_parts(line)
-    for form in FORMS:
-        found = form.match(line)
+    for needed, form in FORMS:
+        found = form.match(line) if needed in line else None
         if found:
             groups = found.groupdict()
             severity = groups.get("severity")
@@ -124,7 +148,9 @@ def error_kind(lines: Sequence[str]) -> str:
     code = CODE.search(first)
     if code:
         return f"KafkaError {code[1]}"
-    own, below = EXCEPTION.search(first), [found[1] for line in lines[1:] if (found := IN_TRACE.match(line[:LONGEST]))]
+    named = "Exception" in first or "Error" in first
+    own = EXCEPTION.search(first) if named else None
+    below = [found[1] for line in lines[1:] if (found := IN_TRACE.match(line[:LONGEST]))]
     if below and any(line.startswith(TRACEBACK) or line.endswith(TRACEBACK) for line in lines):
         return below[-1]
     outer = own[1] if own else next(iter(below), "")
@@ -149,9 +175,11 @@ def named_error(text: str) -> str:
     return next((name for name in found if name.startswith(OF_KAFKA) and name.rpartition(".")[2] not in WRAPPERS), "")
 
 
+@lru_cache(TAKEN_APART)
 def normalised(text: str) -> str:
     """Return the message without what differs between two errors of one kind: numbers, ids, addresses, quoted texts."""
     message = parts(text).message[:LONGEST_MESSAGE]
-    for pattern, blank in BLANKS:
-        message = pattern.sub(blank, message)
+    for needed, pattern, blank in BLANKS:
+        if needed.search(message):
+            message = pattern.sub(blank, message)
     return message

@@ -20,16 +20,22 @@ class Places:
     text: str
     _at: int = 0
     _line: int = 1
+    _start: int = 0  # of the line of the last place
+    _end: int = -1  # known once it was asked for: a document of one line is not searched for its ends at each value
 
     def of(self, sought: str) -> tuple[int, str]:
         """Return line and text of the next place where a value stands; those of the last one where it is not found."""
         found = self.text.find(json.dumps(sought), self._at)
-        if found >= 0:
-            self._line += self.text.count("\n", self._at, found)
-            self._at = found
-        start = self.text.rfind("\n", 0, self._at) + 1
+        self._at = max(self._at, found)
+        if self._at > self._end:
+            self._go_to_line()
+        return self._line, self.text[self._start : min(self._end, self._start + LONGEST_QUOTE)]
+
+    def _go_to_line(self) -> None:
+        self._line += self.text.count("\n", self._start, self._at)
+        self._start = self.text.rfind("\n", 0, self._at) + 1
         end = self.text.find("\n", self._at)
-        return self._line, self.text[start : end if end >= 0 else None][:LONGEST_QUOTE]
+        self._end = end if end >= 0 else len(self.text)
 
 
 def whole(blocks: Iterable[bytes]) -> str:

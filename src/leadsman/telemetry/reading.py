@@ -8,11 +8,12 @@ the first block of a file, or of a section of one, and reads all of it.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from leadsman.telemetry.formats.streams import numbered_lines
+from leadsman.telemetry.formats.streams import LONGEST_LINE, numbered_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,6 +23,14 @@ if TYPE_CHECKING:
 
 LINES_TO_TELL_BY = 40
 """Lines at the beginning by which an output is told: warnings and remarks can stand above the first real one."""
+
+A_FEW_REMARKS = 5
+"""Warnings that a cloud's tool writes above its document where both go into one file. A log that quotes a document
+further down is a log."""
+
+DOCUMENT = re.compile(rb"^[\xef\xbb\xbf \t]*(?:\{\s*\"|\[\s*[\[{])", re.MULTILINE)
+MOST_REMARKS = 1 << 20
+"""Bytes above a document. More than a tool's warnings are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,26 +78,58 @@ class Reading:
     `tells` is given the first block. `facts` is given all blocks (each ends at a newline, except the last, and
     pieces of overlong lines) and what is known from without; it raises OSError where the output breaks off or is not
     what it seemed. `text` is off for files that have no lines.
+    Of a JSON document both are given what begins with it: up to `remarks` lines may stand above.
     """
 
     tells: Callable[[bytes], bool]
     facts: Callable[[Iterable[bytes], About], Iterator[Facts]]
     reports: frozenset[str]
     text: bool = True
+    remarks: int = 0
+
+    def knows(self, head: bytes) -> bool:
+        """Whether an output that begins so is this program's."""
+        if self.tells(head):
+            return True
+        above = lines_above_document(head) if self.remarks else None
+        return above is not None and 0 < above <= self.remarks and self.tells(_from_line(head, above))
 
     def read(self, blocks: Iterable[bytes], about: About) -> Iterator[Facts]:
         """Yield the facts. One spoilt output among thousands ends its own reading, as an OSError, and nothing else."""
         try:
-            yield from self.facts(blocks, about)
+            yield from self._below_remarks(blocks, about) if self.remarks else self.facts(blocks, about)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             why = f"{type(error).__name__}: {error}"
             raise OSError(f"begins like what its program prints, but does not go on so ({why})") from error
+
+    def _below_remarks(self, blocks: Iterable[bytes], about: About) -> Iterator[Facts]:
+        """Yield the facts of a document, on the lines that the output has."""
+        unread = iter(blocks)
+        head = b""
+        while (above := lines_above_document(head)) is None and len(head) <= MOST_REMARKS:
+            block = next(unread, None)
+            if block is None:
+                break
+            head += block
+        for facts in self.facts(chain([_from_line(head, above or 0)], unread), about):
+            yield replace(facts, lines=[int(line) + above for line in facts.lines]) if above else facts
 
 
 def fact(name: str, line: int, text: str, value: float | None = None, /, **labels: str | None) -> Facts:
     """Return a single event as facts. Labels that are None are left out."""
     held = {key: (each,) for key, each in labels.items() if each is not None}
     return Facts(name=name, lines=(line,), texts=(text,), values=(value,), labels=held)
+
+
+@lru_cache(1)
+def lines_above_document(head: bytes) -> int | None:
+    """Return how many lines stand above the first JSON document in a file's beginning; None where there is none."""
+    begins = DOCUMENT.search(b"\n".join(_first_lines(head)))
+    return None if begins is None else begins.string.count(b"\n", 0, begins.start())
+
+
+def _from_line(head: bytes, above: int) -> bytes:
+    return head.split(b"\n", above)[-1] if above else head
 
 
 def first_lines(head: bytes, count: int = LINES_TO_TELL_BY) -> list[bytes]:
@@ -109,7 +150,7 @@ def told_by(pattern: str, *, lines: int = LINES_TO_TELL_BY) -> Callable[[bytes],
     return lambda head: any(map(begins, first_lines(head, lines)))
 
 
-def decoded_lines(blocks: Iterable[bytes]) -> Iterator[tuple[int, str]]:
-    """Yield every line with its number, from 1, without its end."""
-    for number, line in numbered_lines(blocks):
+def decoded_lines(blocks: Iterable[bytes], longest: int = LONGEST_LINE) -> Iterator[tuple[int, str]]:
+    """Yield every line with its number, from 1, without its end. What is beyond `longest` bytes of it is cut."""
+    for number, line in numbered_lines(blocks, longest):
         yield number, line.decode("utf-8", "replace")

@@ -16,6 +16,7 @@ from leadsman.telemetry.formats import (
     columnar,
     documents,
     interleaved,
+    interleaved_columns,
     json_columns,
     jsonlines,
     jsons,
@@ -44,7 +45,7 @@ UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def recognise(head: bytes, *, zone: tzinfo, latest: datetime | None = None) -> Format | NotText:
-    """How to read the file that begins with `head`, one decompressed block of it.
+    """How to read the file that begins with `head`, one decompressed block of it. Its last line may be cut.
 
     `zone` is meant by times that name none. `latest` is a time before which the file was written (when it was last
     changed; now, if not given): it settles the year of times that carry none.
@@ -88,8 +89,9 @@ def _text(text: bytes, clock: Clock) -> Format:
     if prefix is not None:
         names = tuple(dict.fromkeys((prefix.name, *names)))
         at_start = lines.behind(prefix.pattern.pattern, timing.time_at) if prefix.cut else timing.time_at
-        at_once = tails.reader(prefix, timing) if prefix.name == tails.PREFIX else None
-        return Format(names, at_start, zoned, interleaved.reader(prefix, timing.time_at), at_once)
+        tail = prefix.name == tails.PREFIX
+        batches = tails.reader(prefix, timing) if tail else interleaved_columns.reader(prefix, timing.time_at)
+        return Format(names, at_start, zoned, interleaved.reader(prefix, timing.time_at), batches)
     records = _json_records(sample, timing) or _cut_records(sample, timing.time_at)
     if records is None and not timing.names and (owner := properties.owner_of(sample)):
         return Format(("properties",), no_time, zoned=True, records=properties.reader(owner))

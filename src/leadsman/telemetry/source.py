@@ -23,6 +23,7 @@ CLUSTER_ID: Mapping[str, str] = {"key": "cluster.id", "owner": "cluster"}
 """Labels of a setting that says which cluster is meant."""
 
 # [Producer clientId=orders-1, ...], |orders#producer-1|, [rdkafka#producer-1], client_id=orders
+OF_JAVA = re.compile(r"clientId=([^,\]\s\"]+)")
 CLIENT = re.compile(r"clientId=([^,\]\s\"]+)|[|\[]([\w.-]+#(?:producer|consumer)-\d+)[|\]]|client_id=([^,)>\]\s]+)")
 
 
@@ -40,6 +41,8 @@ class Signature:
     `within` restricts the signature to records whose first line contains one of these texts; each text brings
     the labels that it stands for.
     `once` is for lines of ordinary life that come by the million: only the first of a stream is an event.
+    `first_word` is for patterns that begin with no text, which are tried from each character on: a text that stands in
+    the first word of each match, so that words before it need not be tried.
     `names_source` is off for wordings that other programs print as well: they do not tell who wrote the file.
     """
 
@@ -50,6 +53,14 @@ class Signature:
     within: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     names_source: bool = True
     once: bool = False
+    first_word: str = ""
+
+    def search(self, pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+        """Return what the compiled pattern finds on a line."""
+        if not self.first_word:
+            return pattern.search(text)
+        place = text.find(self.first_word)
+        return None if place < 0 else pattern.search(text, text.rfind(" ", 0, place) + 1)
 
     def read(self, match: re.Match[str], head: str) -> tuple[dict[str, str], float | None] | None:
         """Labels and value of one match in a record whose first line is `head`; None where it is no event there.
@@ -121,9 +132,10 @@ def is_of_cluster(labels: Mapping[str, str]) -> bool:
 
 
 def _client(text: str) -> str | None:
-    """Return the client that a line names. Most name none, and looking for two texts costs less than the pattern."""
-    if "client" not in text and "#" not in text:
-        return None
+    """Return the client that a line names. Looking for texts costs less than the pattern, which begins with none."""
+    if "#" not in text and "client_id=" not in text:
+        of_java = OF_JAVA.search(text)
+        return of_java[1] if of_java else None
     found = CLIENT.search(text)
     return next(filter(None, found.groups())) if found else None
 
@@ -154,4 +166,4 @@ def every_signature() -> tuple[tuple[Source, Signature, re.Pattern[str]], ...]:
 
 def source_of(head: bytes) -> Source | None:
     """Return the source whose reading knows an output that begins so; None where it is no such output."""
-    return next((source for source in every_source() if source.reading and source.reading.tells(head)), None)
+    return next((source for source in every_source() if source.reading and source.reading.knows(head)), None)

@@ -229,7 +229,8 @@ class Document:
             if key in ("eventId", "logStreamName"):
                 others.append(grid.quotes[:, column + 2] + 1)
             for other in others:
-                ambiguous |= (own == beginnings[other]).all(axis=1)
+                known = np.minimum(other, len(beginnings) - 1)  # a shorter value, at the end, begins as no message does
+                ambiguous |= (own == beginnings[known]).all(axis=1)
         return ambiguous
 
     def _without(self, odd: Numbers, chunk: Chunk, place: Place, *, grid: Grid, newlines: Numbers) -> Chunk:

@@ -67,6 +67,7 @@ class Walker:
 
     def __init__(self, pieces: Iterable[str], where: Where, decoder: json.JSONDecoder) -> None:
         self.is_inside = False  # an element has begun and not ended
+        self.ended = 0  # documents that were walked to their ends
         self._pieces = iter(pieces)
         self._where = where
         self._decoder = decoder
@@ -84,6 +85,7 @@ class Walker:
         """Yield the records of one document, or of several in a row. Raises Broken where it breaks."""
         while self._found():
             yield from self._walk((), {})
+            self.ended += 1
 
     def _walk(self, path: Path, context: dict[str, Any]) -> Iterator[Element]:
         first = self._mark()

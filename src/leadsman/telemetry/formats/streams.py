@@ -17,24 +17,24 @@ MOST_SUBJECTS = 100_000
 CONTINUES = re.compile(r"\t| {2,}|Caused by: |Suppressed: |\.\.\. \d+ (?:more|common frames)")
 
 
-def numbered_lines(blocks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+def numbered_lines(blocks: Iterable[bytes], longest: int = LONGEST_LINE) -> Iterator[tuple[int, bytes]]:
     """Every line with its number, from 1, without its end. Lines longer than any log line are cut."""
     number = 1
     parts: list[bytes] = []
     held = 0
     for block in blocks:
         lines = block.split(b"\n")
-        if held < LONGEST_LINE:
+        if held < longest:
             parts.append(lines[0])
             held += len(lines[0])
         if len(lines) == 1:
             continue
-        yield number, _line(parts)
-        yield from ((number + index, _line([line])) for index, line in enumerate(lines[1:-1], 1))
+        yield number, _line(parts, longest)
+        yield from ((number + index, _line([line], longest)) for index, line in enumerate(lines[1:-1], 1))
         number += len(lines) - 1
         parts, held = [lines[-1]], len(lines[-1])
     if held:
-        yield number, _line(parts)
+        yield number, _line(parts, longest)
 
 
 def gathered(blocks: Iterable[bytes], least: int) -> Iterator[bytes]:
@@ -93,8 +93,8 @@ def _lines(whole: bytes) -> bytes:
     return (whole.replace(b"\r\n", b"\n") if b"\r\n" in whole else whole).removesuffix(b"\r")
 
 
-def _line(parts: list[bytes]) -> bytes:
-    return b"".join(parts)[:LONGEST_LINE].removesuffix(b"\r")
+def _line(parts: list[bytes], longest: int = LONGEST_LINE) -> bytes:
+    return b"".join(parts)[:longest].removesuffix(b"\r")
 
 
 def decoded(line: bytes) -> str:

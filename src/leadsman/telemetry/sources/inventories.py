@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from leadsman import vocabulary as v
 from leadsman.telemetry.addresses import address, mac
 from leadsman.telemetry.places import Places, whole
-from leadsman.telemetry.reading import Facts, Reading
+from leadsman.telemetry.reading import A_FEW_REMARKS, Facts, Reading
 from leadsman.telemetry.source import Source
 
 if TYPE_CHECKING:
@@ -138,5 +138,5 @@ SOURCE = Source(
     "inventories",
     "Inventory of instances",
     "state",
-    reading=Reading(tells=tells, facts=facts, reports=frozenset({v.INSTANCE_SEEN})),
+    reading=Reading(tells=tells, facts=facts, reports=frozenset({v.INSTANCE_SEEN}), remarks=A_FEW_REMARKS),
 )

@@ -141,7 +141,12 @@ TRANSACTIONS = (
 PARTITIONS = (
     Signature(v.NOT_LEADER, r"NOT_LEADER_(?:OR_FOLLOWER|FOR_PARTITION)", names_source=False),
     Signature(v.NOT_LEADER, r"NotLeader(?:OrFollower|ForPartition)Exception", names_source=False),
-    Signature(v.LEADER_NOT_AVAILABLE, r"(?:(?P<topic>[\w.-]{1,249})=)?\bLEADER_NOT_AVAILABLE", names_source=False),
+    Signature(
+        v.LEADER_NOT_AVAILABLE,
+        r"(?:(?P<topic>[\w.-]{1,249})=)?\bLEADER_NOT_AVAILABLE",
+        names_source=False,
+        first_word="LEADER_NOT_AVAILABLE",
+    ),
     Signature(v.LEADER_NOT_AVAILABLE, r"There is no leader for this topic-partition", names_source=False),
 )
 

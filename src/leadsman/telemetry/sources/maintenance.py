@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from leadsman import vocabulary as v
 from leadsman.telemetry.places import Places, whole
-from leadsman.telemetry.reading import Facts, Reading
+from leadsman.telemetry.reading import A_FEW_REMARKS, Facts, Reading
 from leadsman.telemetry.source import Source
 
 if TYPE_CHECKING:
@@ -179,5 +179,5 @@ SOURCE = Source(
     "maintenance",
     "Maintenance of hosts",
     "state",
-    reading=Reading(tells=tells, facts=facts, reports=frozenset({v.HOST_MAINTENANCE})),
+    reading=Reading(tells=tells, facts=facts, reports=frozenset({v.HOST_MAINTENANCE}), remarks=A_FEW_REMARKS),
 )

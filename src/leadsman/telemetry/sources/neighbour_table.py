@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from leadsman import vocabulary as v
 from leadsman.telemetry.addresses import address, mac
+from leadsman.telemetry.places import LARGEST
 from leadsman.telemetry.reading import Facts, Reading, decoded_lines, first_lines
 from leadsman.telemetry.source import Source
 
@@ -54,17 +55,14 @@ def tells(head: bytes) -> bool:
     if JSON.match(head):
         return True
     lines = [line for line in first_lines(head) if line.strip()][:3]
-    return any(pattern.match(line) for line in lines for pattern in (*HEADS, *BEGINS))
+    return any(pattern.match(line) for line in lines for pattern in (*HEADS, *BEGINS, JSON))
 
 
 def facts(blocks: Iterable[bytes], _about: About) -> Iterator[Facts]:
     """Read whichever table it is."""
     rows: list[Entry] = []
-    for number, line in decoded_lines(blocks):
-        if line.lstrip().startswith(("[{", '{"dst"')):
-            rows += _from_json(number, line)
-        elif (entry := _entry(number, line)) is not None:
-            rows.append(entry)
+    for entry in _entries(blocks):
+        rows.append(entry)
         if len(rows) >= ROWS_TOLD_AT_ONCE:
             yield _facts(rows)
             rows = []
@@ -76,6 +74,14 @@ def _facts(rows: list[Entry]) -> Facts:
     lines, texts, *labels = zip(*rows, strict=True)
     names = ("address", "mac", "state", "device", "updated")
     return Facts(name=v.NEIGHBOUR_ENTRY, lines=lines, texts=texts, labels=dict(zip(names, labels, strict=True)))
+
+
+def _entries(blocks: Iterable[bytes]) -> Iterator[Entry]:
+    for number, line in decoded_lines(blocks, longest=LARGEST):
+        if line.lstrip().startswith(("[{", '{"dst"')):
+            yield from _from_json(number, line)
+        elif (entry := _entry(number, line)) is not None:
+            yield entry
 
 
 def _entry(number: int, line: str) -> Entry | None:

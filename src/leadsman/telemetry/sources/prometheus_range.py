@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from leadsman import vocabulary as v
 from leadsman.telemetry.formats.json_stream import Broken, Walker, Where, decoded
 from leadsman.telemetry.metrics import REPORTS, told
-from leadsman.telemetry.reading import About, Facts, Reading
+from leadsman.telemetry.reading import A_FEW_REMARKS, About, Facts, Reading
 from leadsman.telemetry.source import Source
 
 if TYPE_CHECKING:
@@ -78,5 +78,7 @@ SOURCE = Source(
     "prometheus_range",
     "Prometheus answer",
     "state",
-    reading=Reading(tells=lambda head: BEGINS.match(head) is not None, facts=_facts, reports=REPORTS),
+    reading=Reading(
+        tells=lambda head: BEGINS.match(head) is not None, facts=_facts, reports=REPORTS, remarks=A_FEW_REMARKS
+    ),
 )
