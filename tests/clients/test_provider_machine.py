@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+import traceback
 from datetime import timedelta
 from itertools import count
 from typing import TYPE_CHECKING
@@ -123,6 +125,8 @@ class ProviderMachine(RuleBasedStateMachine):
                 lease.release()
             self.provider.close()
         except BaseException:  # noqa: BLE001 (the edge of a process)
+            traceback.print_exc()  # else nobody learns of it
+            sys.stderr.flush()
             return 2
         return 0 if fresh and self.closed[closed:] == [own] else 1
 

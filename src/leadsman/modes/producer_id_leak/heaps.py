@@ -126,7 +126,7 @@ def heaps_of(events: DataFrame) -> DataFrame:
                 "max(held).holder AS held_by",
                 f"{_last('partition_count')} AS partition_count",
                 "collect_set(writer) AS writers",
-                "sum(gc_seconds) AS gc_seconds",
+                "round(sum(gc_seconds), 6) AS gc_seconds",
                 "count_if(full) AS fulls",
                 "count_if(exhausted) AS exhausted",
                 f"{DIED} AS died",
