@@ -31,7 +31,8 @@ STEPS = {
             coalesce(max(bytes_an_id), {JAVA_BYTES}D) AS weight, max(ids) AS entries,
             max_by(struct(who, ids, most, limit, live, used, partition_count),
                 IF(ids IS NULL, NULL, struct(exhausted > 0 AS died, IF(exhausted > 0, most, part) AS part))) AS fullest,
-            round(sum(gc_seconds), 6) AS gc_seconds, sum(fulls) AS fulls, sum(exhausted) AS exhausted, max(held_by) AS held_by,
+            round(sum(gc_seconds), 6) AS gc_seconds, sum(fulls) AS fulls,
+            sum(exhausted) AS exhausted, max(held_by) AS held_by,
             sort_array(collect_list(IF(exhausted > 0, who, NULL))) AS dead,
             coalesce(bool_or(gauged OR bytes_an_id = {JAVA_BYTES}D), false) AS modern,
             array_compact(collect_list(died)) AS deaths
