@@ -106,10 +106,11 @@ HEAD = (
 )
 
 
-BUDGET_S = 1.0
-"""Processor seconds of one detector, warm, over 10,000 events of its own incident."""
+BUDGET_S = 3.0
+"""Processor seconds of one detector, warm, over 10,000 events of its own incident. The dearest took 2.6 on a slow
+machine; what is over this does something that the others do not."""
 
-OF_EACH = {"idle_disconnect": 29, "leaderless_partition": 10, "producer_id_leak": 9, "stale_neighbour": 27}
+OF_EACH = {"idle_disconnect": 29, "leaderless_partition": 10, "producer_id_leak": 9, "stale_neighbour": 7}
 """How often a recording's writers make 10,000 events."""
 
 
