@@ -77,7 +77,8 @@ def failures_of(*, apart: float, reset: float, stall: float, near: float, histor
     """
     return {
         **_harmed(stall=stall, near=near),
-        **_episodes(apart=apart, reset=reset, stall=stall),
+        **_episodes(apart=apart),
+        **_placed(reset=reset, stall=stall),
         "lost": _judged(history=history),
     }
 
@@ -128,11 +129,8 @@ CAPTURES = f"""
 """One row a capture: what was configured, and when brokers came and went."""
 
 
-def _episodes(*, apart: float, reset: float, stall: float) -> Mapping[str, str]:
-    """Return one row a failure: its lines, when its request was sent, and the quiet gap that ended then."""
-    silence = f"get(filter(gaps, g -> abs(CAST(g.at AS DOUBLE) - second) < 0.002D AND g.value <= {stall}D), 0).value"
-    before = f"g -> CAST(g.at AS DOUBLE) BETWEEN second - {stall + reset}D AND second + 0.001D"
-    ended_then = f"g -> g.value > {reset}D AND CAST(g.at AS DOUBLE) BETWEEN sent - {reset}D AND sent + 0.1D"
+def _episodes(*, apart: float) -> Mapping[str, str]:
+    """Return one row a failure: what its lines tell, and the first of them."""
     a_line = "PARTITION BY capture, subject, episode, {0} ORDER BY at, line"
     return {
         "spaced": f"""
@@ -141,7 +139,7 @@ def _episodes(*, apart: float, reset: float, stall: float) -> Mapping[str, str]:
         "numbered": f"""
             SELECT *, count_if(NOT coalesce(goes_on, false)) OVER ({EVERY_SECOND}, line) AS episode FROM spaced
         """,
-        "placed_lines": f"""
+        "ranked_lines": f"""
             SELECT *, dense_rank() OVER ({a_line.format("severed")}) AS severed_place,
                 dense_rank() OVER ({a_line.format(HARMED_A_RECORD)}) AS harmed_place
             FROM numbered
@@ -168,8 +166,17 @@ def _episodes(*, apart: float, reset: float, stall: float) -> Mapping[str, str]:
                 max(denied_ever) AS denied_ever,
                 coalesce(max(source <> 'application'), false) AS by_client,
                 max(labels['client_id']) AS client_id
-            FROM placed_lines GROUP BY capture, subject, episode HAVING max(severed)
+            FROM ranked_lines GROUP BY capture, subject, episode HAVING max(severed)
         """,
+    }
+
+
+def _placed(*, reset: float, stall: float) -> Mapping[str, str]:
+    """Return the same rows with when each request was sent, and the quiet gap that ended then."""
+    silence = f"get(filter(gaps, g -> abs(CAST(g.at AS DOUBLE) - second) < 0.002D AND g.value <= {stall}D), 0).value"
+    before = f"g -> CAST(g.at AS DOUBLE) BETWEEN second - {stall + reset}D AND second + 0.001D"
+    ended_then = f"g -> g.value > {reset}D AND CAST(g.at AS DOUBLE) BETWEEN sent - {reset}D AND sent + 0.1D"
+    return {
         "quiet_times": f"""
             SELECT capture, subject, array_sort(collect_list(gap), {EARLIER}) AS every
             FROM shown WHERE gap IS NOT NULL GROUP BY capture, subject
