@@ -8,7 +8,7 @@ READY := .venv/.ready
 JAVA_READY := .venv/.java-ready
 PROGRAMS_READY := .venv/.programs-ready
 
-.PHONY: help setup demo demo-accounts test test-leadsman test-accounts check lab bench bench-compare lock docs clean
+.PHONY: help setup demo demo-accounts test quick test-leadsman test-accounts check lab bench bench-compare lock docs clean
 
 help: ## Show what there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,11 +16,11 @@ help: ## Show what there is to make
 setup: $(READY) $(JAVA_READY) $(PROGRAMS_READY) ## Install all that is needed; leaves .venv/bin/leadsman
 	@echo "Ready: $(BIN)/leadsman"
 
-$(READY): requirements.lock scripts/installer.lock scripts/install.sh pyproject.toml reference/account_linking/pyproject.toml
+$(READY): requirements.lock scripts/installer.lock scripts/install.sh pyproject.toml packages/clients/pyproject.toml reference/account_linking/pyproject.toml
 	scripts/install.sh
 	@touch $@
 
-$(JAVA_READY): $(READY) src/leadsman/jars.lock
+$(JAVA_READY): $(READY) src/leadsman/java/jars.lock
 	$(BIN)/leadsman setup
 	@touch $@
 
@@ -40,8 +40,17 @@ check: $(READY) ## Lint, types, import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: setup check ## Every check and every test
+test: setup check ## Every check, and every test but the long ones
 	$(MAKE) --no-print-directory --jobs 2 --keep-going test-leadsman test-accounts
+
+# Left out: files that start a JVM for some of their tests, and those that take more than three seconds.
+SLOW := tests/cli/test_daemon.py tests/cli/test_usage.py tests/clients/test_provider_machine.py tests/lab tests/modes \
+	tests/pipeline/test_long_lines.py tests/pipeline/test_packed_events.py tests/pipeline/test_record_batches.py \
+	tests/prevent tests/pipeline/test_session.py tests/pipeline/test_splits.py tests/pipeline/test_tasks.py tests/telemetry/test_outputs_fuzzed.py \
+	tests/test_additions.py tests/test_bench.py tests/test_bench_forms.py
+
+quick: $(READY) ## The tests that need neither Java nor a broker and take seconds
+	$(BIN)/pytest -q -m "not spark and not lab and not browser and not long" $(addprefix --ignore=,$(SLOW))
 
 test-leadsman: setup
 	$(BIN)/pytest -m "not long"
@@ -51,12 +60,14 @@ test-accounts: setup
 		|| { cat .venv/test-accounts.log; exit 1; }
 	@tail -n 1 .venv/test-accounts.log
 
-lab: setup ## The long experiments; writes the tables of docs/clients.md and of what frees producer ids
+lab: setup ## The long experiments; writes the tables of docs/clients.md, docs/prevention.md and of what frees producer ids
 	$(BIN)/pytest -m long
 	$(BIN)/pytest -m long reference/account_linking/tests
 	$(BIN)/python -m leadsman.lab.survival
 	$(BIN)/python -m leadsman.lab.survival.reuse
 	$(BIN)/python -m leadsman.lab.freeing
+	$(BIN)/python -m leadsman.lab.alerts
+	$(BIN)/python -m leadsman.lab.fuzzing --minutes 120
 	$(BIN)/python -m bench.production
 
 bench: setup ## Measure against ripgrep, Polars and DuckDB; writes docs/performance.md, docs/scale.md and a table of docs/clients.md
@@ -75,9 +86,9 @@ bench-compare: $(READY) ## Read every form with this tree and with revision REV 
 	$(BIN)/python -m bench.forms --against $(REV) $(ARGS)
 
 lock: $(READY) ## Pin every Python package anew
-	.venv/bin/uv pip compile pyproject.toml reference/account_linking/pyproject.toml --all-extras --group dev --group bench --generate-hashes --no-emit-index-url --no-emit-package leadsman --no-emit-package account-linking --no-header --python-version 3.11 -o requirements.lock
+	.venv/bin/uv pip compile pyproject.toml packages/clients/pyproject.toml reference/account_linking/pyproject.toml --all-extras --group dev --group bench --generate-hashes --no-emit-index-url --no-emit-package leadsman --no-emit-package leadsman-clients --no-emit-package account-linking --no-header --python-version 3.11 -o requirements.lock
 
-docs: $(READY) ## Make the configuration reference and the picture anew
+docs: $(READY) ## Generate what the documents take from the code
 	$(BIN)/python docs/make.py
 
 clean: ## Remove what was installed and built here; caches under ~/.cache stay

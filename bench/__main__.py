@@ -64,10 +64,10 @@ def _warm(bench: Bench, runs: int) -> list[Job]:
         scan = Job("scan alone, one core", partial(jobs.scan, bench))
         for job in (parse[1], scan, *(parse[0], full[0]) * WARM_UPS):
             job.run()
-        in_turn([*parse, scan], runs, _say)
-        in_turn(full, runs, _say)
+        in_turn([*parse, scan], runs, _report)
+        in_turn(full, runs, _report)
         memory = [Job("memory during the full job", partial(jobs.memory, spark, bench))]
-        in_turn(memory, 1, _say)
+        in_turn(memory, 1, _report)
     return [*parse, scan, *full, *memory]
 
 
@@ -78,11 +78,11 @@ def _cold(bench: Bench, runs: int) -> list[Job]:
         Job("cold: small, to its finding", partial(jobs.first, SMALL, bench)),
         Job("cold: small, Spark's own start", partial(jobs.cold_stock, SMALL, bench)),
     ]
-    in_turn(found, runs, _say)
+    in_turn(found, runs, _report)
     return found
 
 
-def _say(text: str) -> None:
+def _report(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 

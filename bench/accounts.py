@@ -4,8 +4,8 @@
 python -m bench.accounts            500,000 transactions, several runs
 python -m bench.accounts --smoke    20,000 transactions, one run, the table on the screen only
 
-Both read the same Parquet files of raw provider records and write silver and `classified` with all their columns, as
-Parquet. The rows that they write are compared, column by column but for hashes.
+Both read the same Parquet files of raw provider records and write silver and `classified` with all columns, as Parquet.
+Their rows are compared in all columns but the hashes.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ import simplejson
 from bench import accounts_duckdb, page
 from bench.measure import Job, in_turn, machine, ratios
 
-from account_linking.demo.history import households
 from account_linking.demo.ledger import START
+from account_linking.demo.ledger_generator import generate_households
 from account_linking.demo.simulator import plaid, yodlee
 from account_linking.tables import classify, translate
 from account_linking.tables.layout import ACCOUNTS, OVERRIDES, RULES, SILVER
 from account_linking.tables.session import session
-from leadsman.jars import fetch
+from leadsman.java.jars import fetch_jars
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -47,43 +47,43 @@ FILES = 8
 
 
 def main() -> None:
-    """Generate, warm up, measure in turn, compare, report."""
+    """Generate the records, warm up, measure both in turn, compare their rows, report."""
     parser = argparse.ArgumentParser(prog="python -m bench.accounts", description=__doc__)
     parser.add_argument("--smoke", action="store_true", help="20,000 transactions and one run")
-    parser.add_argument("--cores", type=int, default=2, help="cores that both may use")
-    asked = parser.parse_args()
-    size = "smoke" if asked.smoke else "full"
+    parser.add_argument("--cores", type=int, default=2, help="cores for Spark and for DuckDB")
+    options = parser.parse_args()
+    size = "smoke" if options.smoke else "full"
     about = machine()
     folder = generate(CACHE / f"accounts-{size}", ROWS[size])
-    spark = session(fetch("spark-4.2"), {"spark.master": f"local[{asked.cores}]", "spark.driver.memory": "2g"})
+    spark = session(fetch_jars("spark-4.2"), {"spark.master": f"local[{options.cores}]", "spark.driver.memory": "2g"})
     ours, theirs = (CACHE / f"accounts-{size}-{name}" for name in ("spark", "duckdb"))
     theirs.mkdir(exist_ok=True)
     jobs = [
         Job("Spark", partial(by_spark, spark, folder, ours)),
-        Job("DuckDB", partial(accounts_duckdb.run, folder, theirs, asked.cores)),
+        Job("DuckDB", partial(accounts_duckdb.run, folder, theirs, options.cores)),
     ]
     for job in jobs:  # the first runs start workers, compile and fill caches
         job.run()
-    in_turn(jobs, 1 if asked.smoke else 5, lambda text: print(text, file=sys.stderr, flush=True))
+    in_turn(jobs, 1 if options.smoke else 5, lambda text: print(text, file=sys.stderr, flush=True))
     if jobs[0].facts != jobs[1].facts:
-        raise SystemExit(f"They disagree: {jobs[0].facts} against {jobs[1].facts}")
+        raise SystemExit(f"Spark and DuckDB count different classes: {jobs[0].facts} and {jobs[1].facts}")
     if different := accounts_duckdb.differences(ours, theirs):
-        raise SystemExit(f"They disagree on {different:,} rows of `classified`.")
-    told = report(jobs, rows=sum(jobs[0].facts.values()), about=about, cores=asked.cores)
-    print(told)
-    if not asked.smoke:
-        page.put("accounts", told)
+        raise SystemExit(f"Spark and DuckDB differ in {different:,} rows of `classified`.")
+    text = report(jobs, rows=sum(jobs[0].facts.values()), about=about, cores=options.cores)
+    print(text)
+    if not options.smoke:
+        page.put("accounts", text)
 
 
 def generate(folder: Path, rows: int) -> Path:
-    """Write raw records as bronze holds them, half of Plaid and half of Yodlee; once."""
+    """Write raw records in the schema of bronze, half of Plaid and half of Yodlee; skipped if they exist."""
     if (folder / "_done").exists():
         return folder
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     several = max(1, rows // PER_HOUSEHOLD // FILES // 2)
     for number in range(FILES):
-        ledger = households(number, per_provider=several, providers=("plaid", "yodlee"), months=6)
+        ledger = generate_households(number, per_provider=several, providers=("plaid", "yodlee"), months=6)
         records = [
             _record(item, movement, number)
             for item in ledger.items.values()
@@ -95,21 +95,21 @@ def generate(folder: Path, rows: int) -> Path:
 
 
 def _record(item: Item, movement: Movement, number: int) -> dict[str, object]:
-    """Return one raw record. Every ledger counts from one, so its `number` goes into all that must differ."""
+    """Return one raw record. Ids repeat in every ledger, so the ledger's `number` is added to each id."""
     provider = item.provider
-    told: dict[str, Any] | None
+    value: dict[str, Any] | None
     if provider == "plaid":
-        told = plaid.transaction(movement)
-        told |= {name: f"{told[name]}-{number}" for name in ("transaction_id", "account_id")}
+        value = plaid.transaction(movement)
+        value |= {name: f"{value[name]}-{number}" for name in ("transaction_id", "account_id")}
     else:
-        told = yodlee.transaction(movement, item)
-        assert told is not None  # nothing is pending in a history
-        told |= {name: told[name] * FILES + number for name in ("id", "accountId")}
+        value = yodlee.transaction(movement, item)
+        assert value is not None  # nothing is pending in a history
+        value |= {name: value[name] * FILES + number for name in ("id", "accountId")}
     return {
         "provider": provider,
         "entity": "transactions",
         "key": f"{provider}|{movement.account}-{number}",
-        "value": simplejson.dumps(told, use_decimal=True),
+        "value": simplejson.dumps(value, use_decimal=True),
         "item_ref": f"{number}-{item.id}",
         "user_ref": f"{number}-{item.user}",
         "op": "UPSERT",
@@ -123,7 +123,7 @@ def _record(item: Item, movement: Movement, number: int) -> dict[str, object]:
 
 
 def by_spark(spark: SparkSession, folder: Path, out: Path) -> Mapping[str, int]:
-    """Translate and classify with the application's own code; silver is written and read again, as it does."""
+    """Translate and classify with the application's own code; silver is written and read again, as in the application."""
     good = translate.translate(spark.read.parquet(str(folder))).where("size(errors) = 0").select(*SILVER)
     good.write.mode("overwrite").parquet(str(out / "silver"))
     empty = {
@@ -132,7 +132,7 @@ def by_spark(spark: SparkSession, folder: Path, out: Path) -> Mapping[str, int]:
         )
         for name, columns in (("accounts", ACCOUNTS), ("overrides", OVERRIDES), ("rules", RULES))
     }
-    classified = classify.of(silver=spark.read.parquet(str(out / "silver")), **empty)
+    classified = classify.classify(silver=spark.read.parquet(str(out / "silver")), **empty)
     classified.write.mode("overwrite").parquet(str(out / "classified"))
     counts = spark.read.parquet(str(out / "classified")).groupBy("class").count()
     return {row["class"]: row["count"] for row in sorted(counts.collect())}

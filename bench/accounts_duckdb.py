@@ -1,7 +1,7 @@
 # ruff: noqa: E501 - SQL reads better by the case
 """The account-linking application's translation and classification in DuckDB's own dialect, for bench.accounts.
 
-It writes what the application writes: silver with all columns, and `classified` with hashes and event ids.
+Writes the same tables as the application: silver with all columns, and `classified` with hashes and event ids.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from account_linking.providers import every_provider
 from account_linking.tables import maps
 from account_linking.tables.classify import NAMESPACE
 from account_linking.tables.layout import CLASSIFIED, CONTENT, SILVER
-from account_linking.tables.translate import names_of
+from account_linking.tables.translate import column_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
 MADE_BY_HASH = ("content_sha256", "event_id", "class_version")
-"""Columns that need not be alike: the text that is hashed is each engine's own JSON."""
+"""Columns that are not compared: each engine hashes its own JSON text."""
 
 
 def run(folder: Path, out: Path, cores: int) -> Mapping[str, int]:
@@ -38,7 +38,7 @@ def run(folder: Path, out: Path, cores: int) -> Mapping[str, int]:
 
 
 def differences(ours: Path, theirs: Path) -> int:
-    """Return how many rows of `classified` only one of the two has, all columns but those of hashes compared."""
+    """Return how many rows of `classified` only one of the two has, in all columns but MADE_BY_HASH."""
     columns = ", ".join(f'"{name}"' for name in CLASSIFIED if name not in MADE_BY_HASH)
     one = f"select {columns} from read_parquet('{ours}/classified/*.parquet')"
     other = f"select {columns} from '{theirs}/classified.parquet'"
@@ -49,20 +49,20 @@ def differences(ours: Path, theirs: Path) -> int:
 
 
 def _translations() -> Mapping[str, str]:
-    """Return the select list of each provider, and what of a value is kept as `_extra`."""
+    """Return each provider's select list."""
     return {name: _select(name, columns) for name, columns in (("plaid", PLAID), ("yodlee", YODLEE))}
 
 
 def _select(provider: str, columns: Mapping[str, str]) -> str:
-    known = ", ".join(f"'{name}'" for name in names_of(every_provider()[provider].translation.schema))
+    known = ", ".join(f"'{name}'" for name in column_names(every_provider()[provider].translation.schema))
     extra = (
         "map_from_entries(list_transform(list_filter(map_entries(json_transform(j, '\"MAP(VARCHAR,JSON)\"')), "
         f"lambda e: e.key not in ({known}) and e.value::varchar <> 'null'), "
         "lambda e: struct_pack(k := e.key, v := coalesce(e.value->>'$', e.value::varchar))))"
     )
-    told = {**dict.fromkeys(CONTENT, "null"), **columns, "_extra": extra}
-    chosen = (f'cast({told[name]} as {_type(name)}) as "{name}"' for name in SILVER if name in told)
-    return ", ".join(chosen)
+    expressions = {**dict.fromkeys(CONTENT, "null"), **columns, "_extra": extra}
+    select_list = (f'cast({expressions[name]} as {_type(name)}) as "{name}"' for name in SILVER if name in expressions)
+    return ", ".join(select_list)
 
 
 def _type(name: str) -> str:
@@ -89,7 +89,7 @@ def _tables() -> Mapping[str, str]:
 
 
 POSTED = "(j->>'status' in ('POSTED', 'CLEARED'))"
-ROOT = {"is_deleted": "false", "schema_version": "1"} | {
+COMMON = {"is_deleted": "false", "schema_version": "1"} | {
     name: name
     for name in (
         "provider",
@@ -103,9 +103,9 @@ ROOT = {"is_deleted": "false", "schema_version": "1"} | {
         "received_at",
         "raw_sha256",
     )
-}  # fmt: skip - a list to look over
+}  # fmt: skip - one column a line
 
-PLAID = ROOT | {
+PLAID = COMMON | {
     "provider_account_id": "j->>'account_id'",
     "provider_transaction_id": "j->>'transaction_id'",
     "logical_transaction_id": "coalesce(j->>'pending_transaction_id', j->>'transaction_id')",
@@ -135,7 +135,7 @@ PLAID = ROOT | {
 }
 
 SIGNED = "case j->>'baseType' when 'DEBIT' then -1 when 'CREDIT' then 1 end * try_cast(j->>'$.amount.amount' as decimal(19,4))"
-YODLEE = ROOT | {
+YODLEE = COMMON | {
     "provider_account_id": "j->>'accountId'",
     "provider_transaction_id": "concat_ws(':', j->>'CONTAINER', j->>'id')",
     "logical_transaction_id": "concat_ws(':', j->>'CONTAINER', j->>'id')",
@@ -188,23 +188,23 @@ copy (
     where amount <> 0 and status in ('POSTED', 'PENDING') and coalesce(by_provider, 'uncategorized') in
       ('transfer_internal', 'transfer_external', 'savings', 'investment', 'debt_payment', 'uncategorized')),
   pairs as (
-    select o.leg as out_id, i.leg as in_id, abs(i.day - o.day) as apart from free o join free i
+    select o.leg as out_id, i.leg as in_id, abs(i.day - o.day) as days_apart from free o join free i
       on o.user_ref = i.user_ref and o.money = i.money and o.amount = -i.amount and o.amount < 0
      and (o.provider <> i.provider or o.provider_account_id <> i.provider_account_id) and abs(i.day - o.day) <= 4),
-  first as (select *, row_number() over (partition by out_id order by apart, in_id) as of_out,
-                      row_number() over (partition by in_id order by apart, out_id) as of_in from pairs),
-  met as (select * from first where of_out = 1 and of_in = 1),
-  second as (select p.*, row_number() over (partition by p.out_id order by p.apart, p.in_id) as of_out,
-                         row_number() over (partition by p.in_id order by p.apart, p.out_id) as of_in
-             from pairs p anti join met m on p.out_id = m.out_id anti join met n on p.in_id = n.in_id),
-  all_met as (select out_id, in_id from met union all select out_id, in_id from second where of_out = 1 and of_in = 1),
-  sides as (select out_id as leg, in_id as transfer_of from all_met union all select in_id, out_id from all_met),
+  first as (select *, row_number() over (partition by out_id order by days_apart, in_id) as of_out,
+                      row_number() over (partition by in_id order by days_apart, out_id) as of_in from pairs),
+  first_pairs as (select * from first where of_out = 1 and of_in = 1),
+  second as (select p.*, row_number() over (partition by p.out_id order by p.days_apart, p.in_id) as of_out,
+                         row_number() over (partition by p.in_id order by p.days_apart, p.out_id) as of_in
+             from pairs p anti join first_pairs m on p.out_id = m.out_id anti join first_pairs n on p.in_id = n.in_id),
+  all_pairs as (select out_id, in_id from first_pairs union all select out_id, in_id from second where of_out = 1 and of_in = 1),
+  legs as (select out_id as leg, in_id as transfer_of from all_pairs union all select in_id, out_id from all_pairs),
   decided as (
     select m.*, s.transfer_of,
       case when s.leg is not null then 'transfer' when by_provider is not null then 'provider'
            when by_mcc is not null then 'mcc' when by_words is not null then 'words' else 'nobody' end as class_source,
       coalesce(if(s.leg is null, null, 'transfer_internal'), by_provider, by_mcc, by_words, 'uncategorized') as decided
-    from mapped m left join sides s using (leg)),
+    from mapped m left join legs s using (leg)),
   chosen as (
     select *, if(decided = 'spending' and amount > 0, 'refund', decided) as class, '{version}' as class_version,
       if(class_source = 'provider', category_confidence, null) as class_confidence from decided),

@@ -21,11 +21,11 @@ import numpy as np
 from bench import page
 from bench.measure import Job, cpu_ratio, in_turn, machine, ratios
 
-from leadsman import jars, java
-from leadsman.pipeline.events import Row
-from leadsman.pipeline.read import read
-from leadsman.pipeline.streams import find
-from leadsman.telemetry.snapshot import CHECKED_FROM, ENTRY, HEADER, VERSION
+from leadsman.java import jars, runtime
+from leadsman.pipeline.events import EventRow
+from leadsman.pipeline.read.stream import read
+from leadsman.pipeline.scope.streams import list_files
+from leadsman.telemetry.producer_state.snapshot_file import CHECKSUM_START, ENTRY, HEADER, VERSION
 from leadsman.vocabulary import PRODUCERS_COUNTED
 
 if TYPE_CHECKING:
@@ -49,12 +49,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.census", description="A census of producer ids.")
     parser.add_argument("--smoke", action="store_true", help="1 million ids and one run: does it work?")
     parser.add_argument("--runs", type=int, help="how often each runs")
-    asked = parser.parse_args()
-    size = "smoke" if asked.smoke else "full"
+    options = parser.parse_args()
+    size = "smoke" if options.smoke else "full"
     about = machine()
     with tempfile.TemporaryDirectory(prefix="leadsman-census-") as folder:
         files = generate(Path(folder), IDS[size])
-        jobs = measured(files, asked.runs or RUNS[size])
+        jobs = measured(files, options.runs or RUNS[size])
     section = text(jobs, ids=IDS[size], about=", ".join(f"{key}: {value}" for key, value in about.items()))
     print(section)
     if size == "full":
@@ -81,7 +81,7 @@ def generate(folder: Path, ids: int) -> list[Path]:
 
 def _snapshot(entries: np.ndarray[Any, Any]) -> bytes:
     body = struct.pack(">i", len(entries)) + entries.tobytes()
-    return HEADER.pack(VERSION, google_crc32c.value(body), len(entries))[:CHECKED_FROM] + body
+    return HEADER.pack(VERSION, google_crc32c.value(body), len(entries))[:CHECKSUM_START] + body
 
 
 def measured(files: list[Path], runs: int) -> list[Job]:
@@ -89,7 +89,7 @@ def measured(files: list[Path], runs: int) -> list[Job]:
     jobs = [Job(OURS, partial(ours, files[0].parent.parent)), Job(THEIRS, partial(theirs, files))]
     ours(files[0].parent)
     theirs(files[:1])
-    in_turn(jobs, runs, lambda said: print(said, flush=True))
+    in_turn(jobs, runs, lambda message: print(message, flush=True))
     return jobs
 
 
@@ -102,15 +102,24 @@ def ours(folder: Path) -> dict[str, int]:
     }
 
 
-def _rows(folder: Path) -> Iterator[Row]:
-    for stream in find(str(folder)).streams:
-        yield from (each for each in read(stream, UTC) if isinstance(each, Row))
+def _rows(folder: Path) -> Iterator[EventRow]:
+    for stream in list_files(str(folder)).streams:
+        yield from (each for each in read(stream, UTC) if isinstance(each, EventRow))
 
 
 def theirs(files: list[Path]) -> dict[str, int]:
     """Have Kafka's own tool print them, as its script starts it, and count the lines of ids."""
-    class_path = ":".join(map(str, jars.fetch(f"kafka-{KAFKA}")))
-    command = [str(java.find()), "-Xmx256M", "-server", "-cp", class_path, TOOL, "--files", ",".join(map(str, files))]
+    class_path = ":".join(map(str, jars.fetch_jars(f"kafka-{KAFKA}")))
+    command = [
+        str(runtime.find_java()),
+        "-Xmx256M",
+        "-server",
+        "-cp",
+        class_path,
+        TOOL,
+        "--files",
+        ",".join(map(str, files)),
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as tool:
         assert tool.stdout is not None
         ids = sum(block.count(b"producerId: ") for block in _whole_lines(tool.stdout))
@@ -143,12 +152,12 @@ def text(jobs: list[Job], *, ids: int, about: str) -> str:
             f"smallest and largest in brackets. kafka-dump-log of Kafka {KAFKA} prints every id, and its lines are counted; leadsman "
             f"checks the checksum and adds up what a diagnosis needs. Machine: {about}.",
             "",
-            "| target | wanted | measured | by processor time | reached |",
+            "| target | goal | measured | by processor time | reached |",
             "|---|---|---|---|---|",
             f"| census: leadsman against kafka-dump-log | {LEAST} x | {middle:.0f} x ({low:.0f} to {high:.0f}) | "
             f"{cpu_ratio(mine, kafka):.0f} x | {reached} |",
             "",
-            "| job | wall, s | processor, s | busy elsewhere, cores | result |",
+            "| job | wall, s | processor, s | other programs, cores | result |",
             "|---|---|---|---|---|",
             *rows,
         ]

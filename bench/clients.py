@@ -12,8 +12,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from leadsman.clients import ExpiringProvider, Policy
-from leadsman.lab.survival.table import between
+from leadsman.lab.survival.table import replace_between
+from leadsman_clients import ExpiringProvider, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,7 +32,7 @@ def main() -> None:
     """Measure, print, write."""
     table = "\n".join(_table())
     print(table)
-    PAGE.write_text(between(PAGE.read_text(encoding="utf-8"), MARKS, table), encoding="utf-8")
+    PAGE.write_text(replace_between(PAGE.read_text(encoding="utf-8"), MARKS, table), encoding="utf-8")
 
 
 def _table() -> Iterator[str]:
@@ -55,7 +55,7 @@ def measured() -> dict[str, float]:
 def _uses(stack: ExitStack) -> Iterator[tuple[str, Callable[[], object]]]:
     policy = Policy(max_idle=timedelta(minutes=4), max_age=timedelta(hours=1))
     provider: ExpiringProvider[list[object]] = stack.enter_context(ExpiringProvider(list, policy=policy))
-    asked: ExpiringProvider[list[object]] = stack.enter_context(
+    options: ExpiringProvider[list[object]] = stack.enter_context(
         ExpiringProvider(list, policy=policy, usable=lambda _: True)
     )
 
@@ -63,13 +63,13 @@ def _uses(stack: ExitStack) -> Iterator[tuple[str, Callable[[], object]]]:
         with provider.lease():
             pass
 
-    def lease_asked() -> None:
-        with asked.lease():
+    def lease_checked() -> None:
+        with options.lease():
             pass
 
     yield "`get()`", provider.get
     yield "`with lease()`", lease
-    yield "`with lease()`, where `usable` is asked", lease_asked
+    yield "`with lease()`, with `usable` checked", lease_checked
 
 
 def _fastest(use: Callable[[], object]) -> float:

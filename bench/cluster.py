@@ -30,7 +30,7 @@ BROKERS_A_CLIENT = 10
 """A client is connected to the leaders of what it writes, not to all."""
 
 REUSED_A_THOUSAND = 2
-"""Clients whose address was somebody else's, of a thousand."""
+"""Clients whose address belonged to another host before, per thousand."""
 
 LEAKING, LEAK_SHARE, LEAK_PARTITIONS = "events", 0.6, 48
 PARTITIONS_A_TOPIC = 50
@@ -157,10 +157,10 @@ SETTINGS = "".join(
 )
 
 
-def _host(folder: Path, name: str, told: dict[str, str]) -> None:
+def _host(folder: Path, name: str, events: dict[str, str]) -> None:
     place = folder / "hosts" / name
     place.mkdir(parents=True)
-    for what, text in {**told, "settings": SETTINGS}.items():
+    for what, text in {**events, "settings": SETTINGS}.items():
         head = f"### leadsman {WHEN:%Y-%m-%dT%H:%M:%S}.000Z {name} host/{what}.txt $ {COMMANDS[what]}\n"
         (place / f"{what}.txt").write_text(f"{head}{text}### leadsman exit 0\n")
 

@@ -28,15 +28,15 @@ from bench.measure import machine
 
 from leadsman.catalogue import Mode, every_mode, modes_named
 from leadsman.pipeline import diagnose as whole
-from leadsman.pipeline import tasks
-from leadsman.pipeline.question import Input, Question, look, read_small
-from leadsman.pipeline.session import session
+from leadsman.pipeline import diagnose_in_tasks
+from leadsman.pipeline.request import DiagnosisRequest, Input, find_input, read_small_input
+from leadsman.pipeline.spark.session import session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 ROOT = Path(__file__).parent.parent
-TASKS, SPARK, NOBODY = "in tasks", "by Spark SQL", "without detectors"
+TASKS, SPARK, NO_DETECTORS = "in tasks", "by Spark SQL", "without detectors"
 WAYS = (TASKS, SPARK)
 WARM_CALLS = 2
 
@@ -84,17 +84,17 @@ def rows() -> list[Row]:
 
 def main() -> None:
     """Measure each row both ways by turns, each in a process of its own. With --measure: one of them, here."""
-    asked = _arguments()
-    if asked.measure:
-        print(json.dumps(_measured(_row(asked.row), asked.measure)))
+    options = _arguments()
+    if options.measure:
+        print(json.dumps(_measured(_row(options.row), options.measure)))
         return
-    chosen = rows()[:3] if asked.smoke else rows()
-    table = [_line(number, row, runs=1 if asked.smoke else asked.runs) for number, row in enumerate(chosen)]
-    about = ", ".join(f"{name}: {told}" for name, told in machine().items())
-    budgets, over = _budgets(runs=1 if asked.smoke else asked.runs)
+    chosen = rows()[:3] if options.smoke else rows()
+    table = [_line(number, row, runs=1 if options.smoke else options.runs) for number, row in enumerate(chosen)]
+    about = ", ".join(f"{name}: {seconds_by_detector}" for name, seconds_by_detector in machine().items())
+    budgets, over = _budgets(runs=1 if options.smoke else options.runs)
     section = "\n".join((f"Processor seconds, medians. Machine: {about}", "", *HEAD, *table, "", *budgets))
     print(section)
-    if not asked.smoke:
+    if not options.smoke:
         page.put("detectors", section)
     if over:
         sys.exit(f"FAILED: over the budget of {BUDGET_S:g} s: {', '.join(over)}")
@@ -122,7 +122,7 @@ def _budgets(*, runs: int) -> tuple[list[str], list[str]]:
     ]
     over: list[str] = []
     for mode in every_mode():
-        pairs = [(_in_process(mode.name, NOBODY), _in_process(mode.name, TASKS)) for _ in range(runs)]
+        pairs = [(_in_process(mode.name, NO_DETECTORS), _in_process(mode.name, TASKS)) for _ in range(runs)]
         share = median(with_it["warm"] - without["warm"] for without, with_it in pairs)
         without, with_it = (median(pair[side]["warm"] for pair in pairs) for side in (0, 1))
         events = pairs[0][0]["events"]
@@ -145,7 +145,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.detectors", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--smoke", action="store_true", help="the smallest rows, once")
     parser.add_argument("--runs", type=int, default=3, help="how often each is measured")
-    parser.add_argument("--measure", choices=[TASKS, SPARK, NOBODY], help=argparse.SUPPRESS)
+    parser.add_argument("--measure", choices=[TASKS, SPARK, NO_DETECTORS], help=argparse.SUPPRESS)
     parser.add_argument("--row", help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -168,20 +168,20 @@ def _line(number: int, row: Row, *, runs: int) -> str:
 def _in_process(row: int | str, way: str) -> dict[str, float]:
     words = [sys.executable, "-m", "bench.detectors", "--measure", way, "--row", str(row)]
     done = subprocess.run(words, check=True, capture_output=True, text=True, cwd=ROOT)
-    told: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return told
+    seconds_by_detector: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return seconds_by_detector
 
 
 def _measured(row: Row, way: str) -> dict[str, float]:
     source = _source(row)
     assert source.events is not None
-    question = Question(modes=[] if way == NOBODY else modes_named(row.modes))
-    most = -1 if way == SPARK else tasks.MOST_EVENTS
+    request = DiagnosisRequest(modes=[] if way == NO_DETECTORS else modes_named(row.modes))
+    most = -1 if way == SPARK else diagnose_in_tasks.MAX_TASK_EVENTS
     taken: list[float] = []
-    with session() as spark, patch.object(whole, "MOST_EVENTS", most):
+    with session() as spark, patch.object(whole, "MAX_EVENTS", most):
         for _ in range(1 + WARM_CALLS):
             before = _processor_seconds()
-            whole.diagnose(spark, source, question)
+            whole.diagnose(spark, source, request)
             taken.append(_processor_seconds() - before)
     return {"events": source.events.num_rows, "cold": taken[0], "warm": median(taken[1:])}
 
@@ -200,16 +200,16 @@ def _processor_seconds() -> float:
 
 def _source(row: Row) -> Input:
     """Read the recordings, many times over: as captures of their own, of other writers, or of other moments."""
-    source = read_small(look([str(path) for path in row.recordings]))
+    source = read_small_input(find_input([str(path) for path in row.recordings]))
     assert source.events is not None
     if row.times == 1:
         return source
     make = _later if row.copies == "moment" else partial(_renamed, apart=row.copies == "capture")
     copies = [source.events, *(make(source.events, number) for number in range(1, row.times))]
-    found = dict(source.found)
+    found = dict(source.captures)
     if row.copies == "capture":
-        found |= {f"{path}#{number}": each for number in range(1, row.times) for path, each in source.found.items()}
-    return replace(source, found=found, events=pa.concat_tables(copies))
+        found |= {f"{path}#{number}": each for number in range(1, row.times) for path, each in source.captures.items()}
+    return replace(source, captures=found, events=pa.concat_tables(copies))
 
 
 def _renamed(events: pa.Table, number: int, *, apart: bool) -> pa.Table:
@@ -221,7 +221,7 @@ def _renamed(events: pa.Table, number: int, *, apart: bool) -> pa.Table:
     return events
 
 
-ONCE = ("file.read", "setting", "subject.active", "subject.quiet")
+ONCE = ("file.read", "setting", "subject.active", "subject.idle")
 """What a storm does not say again."""
 
 

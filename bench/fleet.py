@@ -84,24 +84,24 @@ def _diagnosed(capture: Path, size: cluster.Size) -> Measured:
     with process, Watch(process.pid) as watch:
         printed, _ = process.communicate()
     wall = time.perf_counter() - started
-    (told,) = json.loads(printed)["captures"]
+    (document,) = json.loads(printed)["captures"]
     return Measured(
         size,
-        told["files"],
-        told["bytes"],
-        told["lines"],
+        document["files"],
+        document["bytes"],
+        document["lines"],
         wall,
         watch.cpu,
         watch.python,
         watch.java,
-        told["verdicts"],
-        _stale(told),
+        document["verdicts"],
+        _stale(document),
     )  # fmt: skip - in the order of the fields
 
 
-def _stale(told: Any) -> int:  # noqa: ANN401 - JSON
+def _stale(document: Any) -> int:  # noqa: ANN401 - JSON
     return next(
-        (found["subjects"]["affected_count"] for found in told["findings"] if found["mode"] == "stale_neighbour"), 0
+        (found["subjects"]["affected_count"] for found in document["findings"] if found["mode"] == "stale_neighbour"), 0
     )
 
 
@@ -126,11 +126,11 @@ class Watch:
 
     def _watch(self) -> None:
         while not self._done.wait(SAMPLE_SECONDS):
-            held = {"python": 0, "java": 0}
+            memory = {"python": 0, "java": 0}
             for process in self._family():
-                kind, memory = self._look(process)
-                held[kind] += memory
-            self.python, self.java = max(self.python, held["python"]), max(self.java, held["java"])
+                kind, resident = self._look(process)
+                memory[kind] += resident
+            self.python, self.java = max(self.python, memory["python"]), max(self.java, memory["java"])
 
     def _family(self) -> list[psutil.Process]:
         try:
@@ -151,9 +151,9 @@ class Watch:
 def _table(measured: Sequence[Measured]) -> Iterator[str]:
     about = ", ".join(f"{key}: {value}" for key, value in machine().items())
     yield (
-        "`leadsman diagnose` over the capture of a made-up cluster, a whole process from nothing; `python -m bench.fleet` "
-        f"writes this. {os.cpu_count()} cores. {about}. Memory is the most that was held at one time. "
-        "Processor time is looked at 4 times a second, and ends of processes are missed by as much.\n"
+        "`leadsman diagnose` over the capture of a generated cluster, a whole cold process; `python -m bench.fleet` "
+        f"writes this. {os.cpu_count()} cores. {about}. Memory is the largest use at one time. "
+        "Processor time is sampled 4 times a second, so up to a quarter of a second before the end of each process is not counted.\n"
     )
     yield "| brokers | hosts | partitions | ids | input | lines | wall, s | processor, s | s a GB | Python | Java | found |"
     yield "|---|---|---|---|---|---|---|---|---|---|---|---|"

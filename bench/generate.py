@@ -1,5 +1,5 @@
 # ruff: noqa: E501, ISC004 - log lines are as long as they are
-"""Makes up mixed Kafka logs: the same bytes for the same size, whoever runs it."""
+"""Makes up mixed Kafka logs: the same bytes for the same size, on every machine."""
 
 from __future__ import annotations
 
@@ -141,8 +141,8 @@ MIX = ("broker", "java", "broker", "json", "java", "librdkafka", "broker", "java
 def generate(folder: Path, megabytes: int, writers: int) -> Path:
     """Return `folder`, filled unless it was filled before. Each writer has a seed of its own, so order does not matter."""
     marker = folder / ".complete"
-    wanted = f"{VERSION} {SEED} {megabytes} {writers}"
-    if marker.exists() and marker.read_text() == wanted:
+    stamp = f"{VERSION} {SEED} {megabytes} {writers}"
+    if marker.exists() and marker.read_text() == stamp:
         return folder / "logs"
     shutil.rmtree(folder, ignore_errors=True)
     each = megabytes * 1_000_000 // writers
@@ -156,7 +156,7 @@ def generate(folder: Path, megabytes: int, writers: int) -> Path:
             job.result()
             print(f"\rGenerating logs: {done} of {len(jobs)}", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
-    marker.write_text(wanted)
+    marker.write_text(stamp)
     return folder / "logs"
 
 
@@ -194,8 +194,8 @@ def _content(kind: Kind, chance: random.Random, number: int) -> Iterator[str]:
             at += int(chance.expovariate(1 / SECONDS_BETWEEN_LINES) * 1000)
             if chance.random() < PAUSES:
                 at += chance.randrange(LONGEST_PAUSE_SECONDS * 1000)
-            told = failures(1)[0] if chance.random() < FAILURES else line
-            piece.append(kind.layout(at, told, draw(chance, number)))
+            lines = failures(1)[0] if chance.random() < FAILURES else line
+            piece.append(kind.layout(at, lines, draw(chance, number)))
         yield "\n".join(piece) + "\n"
 
 
@@ -225,15 +225,15 @@ def _write_worker(root: Path, number: int) -> None:
     """Write a serverless worker of the founding incident: it fails when it was quiet for longer than the broker waits."""
     chance = random.Random(SEED - 1 - number)
     at = STARTED_MS + chance.randrange(3_600_000)
-    told = []
+    lines = []
     for event in range(120):
         quiet = chance.choice((5, 30, 90, 200, 400, 580, 640, 1500)) + chance.random() * 15
         at += int(quiet * 1000)
-        told += _event(at, event, lost=quiet > BROKER_IDLE_SECONDS)
+        lines += _event(at, event, lost=quiet > BROKER_IDLE_SECONDS)
     stream = chance.getrandbits(128)
     path = root / f"lambda/orders/2021/02/16/[$LATEST]{stream:032x}/000000"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join(told) + "\n")
+    path.write_text("\n".join(lines) + "\n")
 
 
 def _event(at: int, number: int, *, lost: bool) -> list[str]:

@@ -28,7 +28,7 @@ SMALL = ROOT / "src/leadsman/modes/idle_disconnect/recorded/broken-confluent-kaf
 STOCK = """
 import sys
 from pyspark.sql import SparkSession
-from leadsman.cli.diagnose import command
+from leadsman.cli.commands.diagnose import command
 spark = SparkSession.builder.master("local[" + sys.argv[2] + "]").getOrCreate()
 code = command.main([sys.argv[1], "--format", "json"], standalone_mode=False)
 jvm = spark.sparkContext._gateway.proc
@@ -56,8 +56,8 @@ def parse(spark: SparkSession, bench: Bench) -> Mapping[str, Any]:
 
 def scan(bench: Bench) -> Mapping[str, Any]:
     """Pass over all bytes once, in one process, on one core: the least that reading can take."""
-    from leadsman.pipeline.blocks import blocks  # noqa: PLC0415 - Arrow is loaded when needed
-    from leadsman.pipeline.scanner import scanner  # noqa: PLC0415
+    from leadsman.pipeline.read.blocks import blocks  # Arrow is loaded when needed
+    from leadsman.pipeline.read.scanner import scanner
 
     _, find_all = scanner()
     files = (path for path in bench.logs.rglob("*") if path.is_file())
@@ -78,16 +78,16 @@ def ripgrep(bench: Bench) -> Mapping[str, Any]:
         "--threads",
         str(bench.cores),
     ]
-    told = subprocess.run(
+    output = subprocess.run(
         [*command, "--file", str(listed), str(bench.logs)], capture_output=True, text=True, check=True
     ).stdout
-    return {"lines": sum(int(line.rpartition(":")[2]) for line in told.splitlines())}
+    return {"lines": sum(int(line.rpartition(":")[2]) for line in output.splitlines())}
 
 
 def ripgrep_version() -> str:
     """Return what ripgrep calls itself: it comes from the system, not from the lock."""
-    told = subprocess.run([ripgrep_program(), "--version"], capture_output=True, text=True, check=True).stdout
-    return " ".join(told.split()[:2])
+    output = subprocess.run([ripgrep_program(), "--version"], capture_output=True, text=True, check=True).stdout
+    return " ".join(output.split()[:2])
 
 
 def ripgrep_program() -> str:
@@ -97,7 +97,7 @@ def ripgrep_program() -> str:
 
 def full(spark: SparkSession, bench: Bench) -> Mapping[str, Any]:
     """Write the event table (times, fields, quiet gaps) to Parquet; count events a minute and kind."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark's own convention; loaded when needed
+    from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
     target = str(bench.work / "events")
     _events(spark, bench).write.mode("overwrite").parquet(target)
@@ -114,10 +114,10 @@ def memory(spark: SparkSession, bench: Bench) -> Mapping[str, Any]:
 
 
 def _events(spark: SparkSession, bench: Bench) -> Any:  # noqa: ANN401 - a DataFrame
-    from leadsman.pipeline.inputs import read_events  # noqa: PLC0415 - Spark is loaded when needed
-    from leadsman.pipeline.question import look  # noqa: PLC0415 - Spark is loaded when needed
+    from leadsman.pipeline.request import find_input  # Spark is loaded when needed
+    from leadsman.pipeline.spark.event_frames import read_events  # Spark is loaded when needed
 
-    return read_events(spark, look([str(bench.logs)]).streams, UTC)
+    return read_events(spark, find_input([str(bench.logs)]).streams, UTC)
 
 
 def peer(name: str, bench: Bench) -> Mapping[str, Any]:
@@ -125,15 +125,15 @@ def peer(name: str, bench: Bench) -> Mapping[str, Any]:
     out = bench.work / name
     out.mkdir(exist_ok=True)
     command = [sys.executable, "-m", "bench.peers", name, str(bench.logs), str(out), str(bench.cores)]
-    told = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
-    found: Mapping[str, Any] = json.loads(told)
+    output = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    found: Mapping[str, Any] = json.loads(output)
     return found
 
 
 @contextmanager
 def staying(cores: int) -> Iterator[SparkSession]:
     """Yield a session such as one has that stays, in a notebook or behind Spark Connect: as Spark itself starts it."""
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - Spark is loaded when needed
+    from pyspark.sql import SparkSession  # Spark is loaded when needed
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder: Any = SparkSession.builder

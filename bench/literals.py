@@ -13,7 +13,7 @@ from re import _constants as ops  # type: ignore[attr-defined]
 from re import _parser  # type: ignore[attr-defined]
 from typing import Any
 
-MOST_TEXTS = 64
+MAX_TEXTS = 64
 """An alternation of more texts than this is taken apart: the longest piece of it has to do."""
 
 
@@ -39,7 +39,7 @@ def _pieces(tree: Any) -> list[Texts]:
     for node in tree:
         texts = _texts(node)
         joined = None if texts is None else frozenset(map("".join, product(run, texts)))
-        if joined is not None and len(joined) <= MOST_TEXTS:
+        if joined is not None and len(joined) <= MAX_TEXTS:
             run = joined
             continue
         pieces += [run, *_inner(node)]
@@ -68,18 +68,18 @@ def _characters(members: Sequence[Any]) -> Texts | None:
     for kind, value in members:
         if kind is ops.LITERAL:
             found.add(chr(value))
-        elif kind is ops.RANGE and value[1] - value[0] < MOST_TEXTS:
+        elif kind is ops.RANGE and value[1] - value[0] < MAX_TEXTS:
             found |= set(map(chr, range(value[0], value[1] + 1)))
         else:
             return None
-    return frozenset(found) if len(found) <= MOST_TEXTS else None
+    return frozenset(found) if len(found) <= MAX_TEXTS else None
 
 
 def _whole(tree: Any) -> Texts | None:
     run: Texts = frozenset({""})
     for node in tree:
         texts = _texts(node)
-        if texts is None or len(run) * len(texts) > MOST_TEXTS:
+        if texts is None or len(run) * len(texts) > MAX_TEXTS:
             return None
         run = frozenset(map("".join, product(run, texts)))
     return run

@@ -35,13 +35,13 @@ class Job:
         return median(self.wall)
 
 
-def in_turn(jobs: list[Job], runs: int, say: Callable[[str], None]) -> None:
+def in_turn(jobs: list[Job], runs: int, report: Callable[[str], None]) -> None:
     """Run A, B, C, A, B, C, ..."""
     for number in range(1, runs + 1):
         for job in jobs:
             gc.collect()
             _once(job)
-            say(
+            report(
                 f"{job.name} {number}/{runs}: {job.wall[-1]:.2f} s, {job.cpu[-1]:.2f} s of processor time, "
                 f"{job.others[-1]:.1f} cores busy elsewhere"
             )

@@ -1,4 +1,4 @@
-# ruff: noqa: E501, PLC0415 - patterns and queries read worse in pieces; only one engine is loaded, and not by tests
+# ruff: noqa: E501 - patterns and queries read worse in pieces
 """The same full job in Polars and in DuckDB, each in its own best way. Run as a process of its own:
 
     python -m bench.peers polars LOGS OUT CORES
@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 from bench.literals import required
 
-from leadsman.pipeline.streams import find
-from leadsman.telemetry.source import every_signature
+from leadsman.pipeline.scope.streams import list_files
+from leadsman.telemetry.source import all_signatures
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,7 +64,7 @@ def patterns() -> list[str]:
 
     A name may come only once there, and ripgrep before 14 knows no escaped quotation mark.
     """
-    bare = (re.sub(r"\(\?P<\w+>", "(?:", signature.pattern) for _, signature, _ in every_signature())
+    bare = (re.sub(r"\(\?P<\w+>", "(?:", signature.pattern) for _, signature, _ in all_signatures())
     return ["".join('"' if piece == '\\"' else piece for piece in re.findall(r"\\.|.", pattern)) for pattern in bare]
 
 
@@ -73,12 +73,12 @@ ESCAPES = {"\\w": "0-9A-Za-z_", "\\d": "0-9"}
 
 def ascii_only(pattern: str) -> str:
     """Return the pattern with the classes of ASCII: Unicode's make a counted repetition too large for Rust's engine."""
-    told, inside = "", False
+    simplified, inside = "", False
     for piece in re.findall(r"\\.|.", pattern):
         inside = piece == "[" or (inside and piece != "]")
         listed = ESCAPES.get(piece)
-        told += piece if listed is None else listed if inside else f"[{listed}]"
-    return told.replace("\\b", r"(?-u:\b)")
+        simplified += piece if listed is None else listed if inside else f"[{listed}]"
+    return simplified.replace("\\b", r"(?-u:\b)")
 
 
 def candidates() -> str:
@@ -90,7 +90,7 @@ def files(logs: Path) -> list[str]:
     """Return all files, those of a stream one after the other, the rotated one first."""
     return [
         file.path
-        for stream in find(str(logs)).streams
+        for stream in list_files(str(logs)).streams
         for file in sorted(stream.files, key=lambda file: -len(file.name))
     ]
 

@@ -22,10 +22,10 @@ PACKAGES = ("pyspark", "pyarrow", "hyperscan", "polars", "duckdb")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is to be reached: `least` times as fast as `rival`."""
+    """What is to be reached: `least` times as fast as `peer`."""
 
     ours: str
-    rival: str
+    peer: str
     least: float
 
 
@@ -67,27 +67,27 @@ def _circumstances(about: Mapping[str, str], *, size: int, cores: int, runs: int
         else "The machine was quiet."
     )
     return (
-        f"{size / 1e9:.2f} GB of made-up Kafka logs, {cores} cores for every tool, {runs} runs of each job turn by turn "
+        f"{size / 1e9:.2f} GB of generated Kafka logs, {cores} cores for every tool, {runs} runs of each job turn by turn "
         f"(A B A B), medians, smallest and largest in brackets.\n\n- Machine: {machine}\n- Versions: {versions}\n- {load}"
     )
 
 
 def _targets(jobs: Mapping[str, Job]) -> Iterator[str]:
-    yield "| target | wanted | measured | by processor time | reached |"
+    yield "| target | goal | measured | by processor time | reached |"
     yield "|---|---|---|---|---|"
     for target in TARGETS:
-        ours, rival = jobs[target.ours], jobs[target.rival]
-        middle, low, high = ratios(ours, rival)
+        ours, peer = jobs[target.ours], jobs[target.peer]
+        middle, low, high = ratios(ours, peer)
         yield (
-            f"| {target.ours} against {target.rival.split(': ')[1]} | {target.least:g} x | {middle:.1f} x ({low:.1f} to {high:.1f}) "
-            f"| {cpu_ratio(ours, rival):.1f} x | {_yes(middle >= target.least)} |"
+            f"| {target.ours} against {target.peer.split(': ')[1]} | {target.least:g} x | {middle:.1f} x ({low:.1f} to {high:.1f}) "
+            f"| {cpu_ratio(ours, peer):.1f} x | {_yes(middle >= target.least)} |"
         )
     cold = jobs["cold: all"].seconds
     yield f"| a whole process, cold | {COLD_SECONDS} s | {cold:.1f} s | | {_yes(cold <= COLD_SECONDS)} |"
     finding = jobs["cold: small, to its finding"].seconds
     yield f"| a small capture, to its finding | {FINDING_SECONDS} s | {finding:.1f} s | | {_yes(finding <= FINDING_SECONDS)} |"
-    held = jobs["memory during the full job"].facts["python_bytes"]
-    yield f"| memory beside the JVM | < {PYTHON_BYTES / 1e9:g} GB | {held / 1e9:.2f} GB | | {_yes(held < PYTHON_BYTES)} |"
+    memory_bytes = jobs["memory during the full job"].facts["python_bytes"]
+    yield f"| memory beside the JVM | < {PYTHON_BYTES / 1e9:g} GB | {memory_bytes / 1e9:.2f} GB | | {_yes(memory_bytes < PYTHON_BYTES)} |"
 
 
 def _yes(reached: bool) -> str:  # noqa: FBT001 - a cell of a table
@@ -95,7 +95,7 @@ def _yes(reached: bool) -> str:  # noqa: FBT001 - a cell of a table
 
 
 def _figures(measured: Sequence[Job], size: int) -> Iterator[str]:
-    yield "| job | wall, s | processor, s | MB a processor second | busy elsewhere, cores | result |"
+    yield "| job | wall, s | processor, s | MB a processor second | other programs, cores | result |"
     yield "|---|---|---|---|---|---|"
     for job in (job for job in measured if "python_bytes" not in job.facts):
         low, high = min(job.wall), max(job.wall)
@@ -106,28 +106,28 @@ def _figures(measured: Sequence[Job], size: int) -> Iterator[str]:
 
 
 MISSED = """
-- Ripgrep stops at the first match of a line and keeps nothing. Leadsman's pass over the bytes (`scan alone`) is faster,
-  but every line that becomes an event is then taken apart in Python.
-- Among the made-up lines of ordinary life are many that say that a leader started. Each is an event, and they are most of the
-  rows; in life they come with elections only.
+- ripgrep stops at the first match of a line and keeps nothing. leadsman's pass over the bytes (`scan alone`) is faster,
+  but every line that becomes an event is then parsed in Python.
+- Many of the generated lines without an error report that a leader started. Each is an event, and these are most of the
+  rows; in production such lines come with elections only.
 - The full job adds Spark's own work for each row: out of Arrow, through the JVM, into Parquet and back.
-- A cold run is at least what the small capture takes, which is start-up and the planning of the detectors; a worker also
+- A cold run takes at least as long as the small capture, which is start-up and the planning of the detectors; a worker also
   starts a Python of its own, and writes what it read through the JVM into Spark's cache.
 """
 COMPARED = """
 - **parse**: a warm Spark session reads every event with every signature and counts them; ripgrep counts the lines that the
-  same patterns match (`rg --count --text --no-unicode`, its fastest way). Leadsman also works out times, fields, records
-  and quiet gaps meanwhile, because its reader cannot do less; ripgrep does not. The session is as Spark itself starts it, with
-  both compilers and generated code: that is what one has that stays, in a notebook or behind Spark Connect.
-- **full**: the event table written as Parquet and counts a minute and kind. Polars and DuckDB (`bench/peers.py`) match the
-  same signatures, read every line's time, carry it on to stack traces, take the gap to the stream's line before, extract
-  level, logger, client, node, topic and partition from the hits, write Parquet and counts. Leadsman tells gaps from a
-  second on (the longest 200 a subject), gives line numbers, groups unknown errors and masks secrets; it does not extract
-  level and logger. Given all patterns in one alternation, both peers come down to less than a megabyte a second, so they
-  are handed what ripgrep works out for itself: plain texts that a line must contain (`bench/literals.py`).
-- **cold: all** is `leadsman diagnose` as a whole process, **cold: small** the same on a recorded capture, once with our own
-  JVM start and its class archive, once only until the finding is printed, once in a session that Spark starts itself. The workers of a cold run end unseen, with
-  their JVM: their processor time appears as `busy elsewhere`.
-- Memory beside the JVM is the largest sum of what the Python processes hold alone (unique set size), looked at 20 times
+  same patterns match (`rg --count --text --no-unicode`, its fastest mode). leadsman also extracts times, fields, records
+  and idle gaps, because its reader cannot do less; ripgrep does not. The session is as Spark itself starts it, with
+  both compilers and generated code: this is a session that stays, in a notebook or behind Spark Connect.
+- **full**: the event table written as Parquet, and counts per minute and kind. Polars and DuckDB (`bench/peers.py`) match the
+  same signatures, read every line's time, carry it on to stack traces, compute the gap to the stream's previous line, extract
+  level, logger, client, node, topic and partition from the matches, write Parquet and counts. leadsman reports gaps of one
+  second and more (the longest 200 per subject), gives line numbers, groups unknown errors and masks secrets; it does not extract
+  level and logger. With all patterns in one alternation, both peers read less than a megabyte a second, so they
+  get what ripgrep derives by itself: plain texts that a line must contain (`bench/literals.py`).
+- **cold: all** is `leadsman diagnose` as a whole process, **cold: small** the same on a recorded capture, once with leadsman's own
+  JVM start and its class archive, once only until the finding is printed, once in a session that Spark starts itself. The
+  benchmark does not see the end of a cold run's workers, which end with their JVM: their processor time appears as `other programs`.
+- Memory beside the JVM is the largest sum of the memory that only the Python processes use (unique set size), sampled 20 times
   a second during one more full job, which is not timed.
 """

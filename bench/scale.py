@@ -25,9 +25,9 @@ from bench import page
 from bench.generate import generate
 from bench.measure import machine
 
-from leadsman.lab.spark_cluster import spark_cluster
-from leadsman.pipeline.streams import TASK_BYTES
-from leadsman.pipeline.tasks import MOST_EVENTS
+from leadsman.lab.spark.cluster import spark_cluster
+from leadsman.pipeline.diagnose_in_tasks import MAX_TASK_EVENTS
+from leadsman.pipeline.scope.streams import TASK_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -117,7 +117,7 @@ def _measured(events: Sequence[dict[str, Any]], executors: int, *, wall: float, 
     in_stage = [event for event in tasks if event["Stage ID"] == reading]
     read = sum(_milliseconds(event["Task Metrics"]) for event in in_stage) / 1000
     ran = sum(map(_milliseconds, metrics)) / 1000
-    held = sum(end - begin for begin, end in spans) / 1000
+    span_seconds = sum(end - begin for begin, end in spans) / 1000
     return Run(
         executors=executors,
         bytes=size,
@@ -132,7 +132,7 @@ def _measured(events: Sequence[dict[str, Any]], executors: int, *, wall: float, 
         shuffled=sum(each.get("Shuffle Write Metrics", {}).get("Shuffle Bytes Written", 0) for each in metrics),
         tasks=len(tasks),
         jobs=sum(event["Event"] == "SparkListenerJobEnd" for event in events),
-        delay=(held - ran) / max(1, len(tasks)),
+        delay=(span_seconds - ran) / max(1, len(tasks)),
         elapsed_reading=_covered([(e["Task Info"]["Launch Time"], e["Task Info"]["Finish Time"]) for e in in_stage])
         / 1000,
     )
@@ -177,7 +177,7 @@ def _covered(spans: Iterable[tuple[int, int]]) -> int:
 def _circumstances(size: int) -> str:
     about = ", ".join(f"{name}: {value}" for name, value in machine().items())
     return (
-        f"{size / 1e6:,.0f} MB of mixed logs by {WRITERS} writers, read through the way that remote files go. {about}; "
+        f"{size / 1e6:,.0f} MB of mixed logs by {WRITERS} writers, read in the same way as remote files. {about}; "
         f"load when it ended: {os.getloadavg()[1]:.1f}, mean of five minutes. `python -m bench.scale` measures it."
     )
 
@@ -238,7 +238,7 @@ def _projection(less: Run, one: Run) -> str:
             f"{shuffled * FAR_BYTES / FAR_EXECUTORS / 1e9:.1f} GB an executor"
         ),
     ]
-    limit = MOST_EVENTS / events
+    limit = MAX_TASK_EVENTS / events
     return "\n".join(
         [
             (
@@ -251,7 +251,7 @@ def _projection(less: Run, one: Run) -> str:
             "",
             (
                 f"These logs give {events * 1e9:,.0f} events a GB, so that **a single capture leaves the one task that "
-                f"diagnoses it at {limit / 1e9:,.0f} GB** ({MOST_EVENTS:,} events). As one capture, 10 TB are "
+                f"diagnoses it at {limit / 1e9:,.0f} GB** ({MAX_TASK_EVENTS:,} events). As one capture, 10 TB are "
                 f"{events * FAR_BYTES / 1e6:,.0f} million events for Spark SQL, not measured at that size: that is "
                 "the first limit, long before the driver's."
             ),

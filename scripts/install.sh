@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes .venv with exactly what requirements.lock names, and leadsman itself in it.
+# Makes .venv with exactly what requirements.lock names, and the distributions of this tree in it.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -37,4 +37,5 @@ fi
 say "installing what requirements.lock names"
 # --inexact: uv and pip themselves stay.
 .venv/bin/uv pip install --quiet --python .venv --require-hashes -r requirements.lock
-.venv/bin/uv pip install --quiet --python .venv --no-deps --no-build-isolation --editable . --editable reference/account_linking
+.venv/bin/uv pip install --quiet --python .venv --no-deps --no-build-isolation --editable . --editable packages/clients \
+  --editable reference/account_linking

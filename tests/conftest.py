@@ -9,14 +9,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from leadsman.catalogue import every_mode, modes_named
-from leadsman.lab.cluster import Cluster, Plan
+from leadsman.lab.brokers.cluster import Cluster, ClusterPlan
 from leadsman.model import Diagnosis
 from leadsman.pipeline.diagnose import diagnose
-from leadsman.pipeline.events import Row, batches
-from leadsman.pipeline.question import Question, look, read_small
-from leadsman.pipeline.read import read
-from leadsman.pipeline.session import session
-from leadsman.pipeline.streams import find
+from leadsman.pipeline.events import EventRow, batches
+from leadsman.pipeline.read.stream import read
+from leadsman.pipeline.request import DiagnosisRequest, find_input, read_small_input
+from leadsman.pipeline.scope.streams import list_files
+from leadsman.pipeline.spark.session import session
 
 Diagnose = Callable[..., list[Diagnosis]]
 
@@ -33,8 +33,8 @@ def diagnosed(spark: SparkSession) -> Diagnose:
 
     def run(paths: Sequence[Path | str], named: Sequence[str] = (), **options: object) -> list[Diagnosis]:
         modes = modes_named(named) if named else every_mode()
-        question = Question(modes=modes, **options)  # type: ignore[arg-type]  # the tests pass what Question takes
-        return diagnose(spark, read_small(look([str(path) for path in paths])), question)
+        request = DiagnosisRequest(modes=modes, **options)  # type: ignore[arg-type]  # the tests pass what DiagnosisRequest takes
+        return diagnose(spark, read_small_input(find_input([str(path) for path in paths])), request)
 
     return run
 
@@ -51,25 +51,25 @@ def verdict_of(diagnosed: Diagnose) -> Callable[[Path], str]:
 
 
 @pytest.fixture
-def rows() -> Callable[[Path], list[Row]]:
+def rows() -> Callable[[Path], list[EventRow]]:
     """Every event of every stream below a path."""
 
-    def run(path: Path) -> list[Row]:
-        told = (each for stream in find(str(path)).streams for each in read(stream, UTC))
-        return [_row(each) for batch in batches(told) for each in batch.to_pylist()]
+    def run(path: Path) -> list[EventRow]:
+        events = (each for stream in list_files(str(path)).streams for each in read(stream, UTC))
+        return [_row(each) for batch in batches(events) for each in batch.to_pylist()]
 
     return run
 
 
-def _row(told: dict[str, Any]) -> Row:
-    at = None if told["at"] is None else round(told["at"].timestamp() * 1000)
-    return Row(**{**told, "at": at, "labels": dict(told["labels"])})
+def _row(row: dict[str, Any]) -> EventRow:
+    at = None if row["at"] is None else round(row["at"].timestamp() * 1000)
+    return EventRow(**{**row, "at": at, "labels": dict(row["labels"])})
 
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
     """One broker for all tests that do not break it for good."""
     with Cluster(
-        Plan(settings={"broker.session.timeout.ms": "2000", "broker.heartbeat.interval.ms": "500"})
+        ClusterPlan(settings={"broker.session.timeout.ms": "2000", "broker.heartbeat.interval.ms": "500"})
     ) as running:
         yield running

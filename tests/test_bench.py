@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leadsman.pipeline.blocks import blocks
-from leadsman.pipeline.scanner import scanner
-from leadsman.pipeline.streams import find
-from leadsman.telemetry.source import every_signature
+from leadsman.pipeline.read.blocks import blocks
+from leadsman.pipeline.read.scanner import scanner
+from leadsman.pipeline.scope.streams import list_files
+from leadsman.telemetry.source import all_signatures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from leadsman.pipeline.events import Row
+    from leadsman.pipeline.events import EventRow
 
 ROOT = Path(__file__).parent.parent
 MEGABYTES, WRITERS = 3, 10
@@ -36,15 +36,15 @@ def on_path() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from bench.generate import generate  # noqa: PLC0415 - on the path only now
+    from bench.generate import generate
 
     return generate(tmp_path_factory.mktemp("bench"), MEGABYTES, WRITERS)
 
 
 def peer(name: str, logs: Path, out: Path) -> dict[str, float]:
     command = [sys.executable, "-m", "bench.peers", name, str(logs), str(out), "2"]
-    told = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
-    return dict(json.loads(told.stdout))
+    reported = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    return dict(json.loads(reported.stdout))
 
 
 def lines_with_hits(path: str) -> int:
@@ -55,7 +55,7 @@ def lines_with_hits(path: str) -> int:
 
 
 def test_the_same_size_gives_the_same_bytes(tmp_path: Path, logs: Path) -> None:
-    from bench.generate import generate  # noqa: PLC0415
+    from bench.generate import generate
 
     again = generate(tmp_path, MEGABYTES, WRITERS)
 
@@ -64,7 +64,7 @@ def test_the_same_size_gives_the_same_bytes(tmp_path: Path, logs: Path) -> None:
 
 
 def test_ripgrep_finds_the_lines_that_the_scanner_finds(logs: Path, tmp_path: Path) -> None:
-    from bench.jobs import Bench, ripgrep  # noqa: PLC0415
+    from bench.jobs import Bench, ripgrep
 
     counted = ripgrep(Bench(logs, tmp_path, cores=2))["lines"]
 
@@ -81,10 +81,10 @@ def test_a_peer_finds_the_lines_that_the_scanner_finds(name: str, logs: Path, tm
 
 
 def test_every_line_that_a_signature_matches_holds_a_required_text() -> None:
-    from bench.literals import required  # noqa: PLC0415
+    from bench.literals import required
 
     examples = (ROOT / "tests" / "telemetry" / "lines.txt").read_text().splitlines()
-    patterns = [pattern for _, _, pattern in every_signature()]
+    patterns = [pattern for _, _, pattern in all_signatures()]
     sieve = re.compile("|".join(map(re.escape, required([pattern.pattern for pattern in patterns]))))
     matched = [line for line in examples if any(pattern.search(line) for pattern in patterns)]
 
@@ -97,26 +97,26 @@ def test_the_generated_incident_is_found(logs: Path, verdict_of: Callable[[Path]
 
 
 def test_all_streams_are_read_whole(logs: Path) -> None:
-    from leadsman.pipeline.events import Row  # noqa: PLC0415 - numpy and Arrow, for this test alone
-    from leadsman.pipeline.read import read  # noqa: PLC0415
+    from leadsman.pipeline.events import EventRow  # numpy and Arrow, for this test alone
+    from leadsman.pipeline.read.stream import read
 
-    told = (each for stream in find(str(logs)).streams for each in read(stream, UTC))
-    rows = [each for each in told if isinstance(each, Row)]
+    reported = (each for stream in list_files(str(logs)).streams for each in read(stream, UTC))
+    rows = [each for each in reported if isinstance(each, EventRow)]
 
     lines = sum(path.read_bytes().count(b"\n") for path in logs.rglob("*") if path.is_file())
     assert sum(row.value or 0 for row in rows if row.name == "file.read") == lines
 
 
 def test_a_use_of_a_live_instance_costs_microseconds_at_most() -> None:
-    from bench.clients import measured  # noqa: PLC0415 - on the path only now
+    from bench.clients import measured
 
     microseconds = measured()
 
     assert 0 < microseconds["`get()`"] < 20  # the promise is 1, on a machine that does nothing else
 
 
-def test_a_large_cluster_is_understood_whole(tmp_path: Path, rows: Callable[[Path], list[Row]]) -> None:
-    from bench.leaders import LOST, generate, partitions  # noqa: PLC0415 - on the path only now
+def test_a_large_cluster_is_understood_whole(tmp_path: Path, rows: Callable[[Path], list[EventRow]]) -> None:
+    from bench.leaders import LOST, generate, partitions
 
     count = 500
     taken_over = sum(each.replicas[0] == LOST for each in partitions(count))
@@ -136,7 +136,7 @@ def test_a_large_cluster_is_understood_whole(tmp_path: Path, rows: Callable[[Pat
 
 
 def test_both_censuses_count_every_id(tmp_path: Path) -> None:
-    from bench.census import generate, ours, theirs  # noqa: PLC0415 - on the path only now
+    from bench.census import generate, ours, theirs
 
     files = generate(tmp_path, 1_000)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leadsman.capture import Absent, Item, Manifest, read_manifest, write_file, write_manifest
+from leadsman.capture import AbsentItem, Item, Manifest, read_manifest, write_file, write_manifest
 from leadsman.errors import CaptureError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def test_a_manifest_comes_back_as_it_was_written(tmp_path: Path) -> None:
         stands_for={"connections.max.idle.ms": "3 s stands for 600 s"},
         settings={"producer": {"acks": "1"}},
         items=(Item(file="clients/a.log", source="client_log", command="kubectl logs a", at=NOON, note="trimmed"),),
-        absent=(Absent(what="brokers/2/server.log", why="Permission denied"),),
+        absent=(AbsentItem(what="brokers/2/server.log", why="Permission denied"),),
         notes=("aiokafka has no setting retries",),
     )
 
@@ -51,7 +51,7 @@ def test_a_bare_folder_has_no_manifest(tmp_path: Path) -> None:
     "text",
     ["", "not json", "[]", "{}", '{"schema": "leadsman.capture/2"}', '{"schema": "leadsman.capture/1"}'],
 )
-def test_what_is_no_manifest_says_so(tmp_path: Path, text: str) -> None:
+def test_a_file_that_is_no_manifest_is_an_error(tmp_path: Path, text: str) -> None:
     (tmp_path / "manifest.json").write_text(text)
 
     with pytest.raises(CaptureError, match="manifest"):
@@ -60,8 +60,8 @@ def test_what_is_no_manifest_says_so(tmp_path: Path, text: str) -> None:
 
 def test_fields_of_a_later_minor_version_are_passed_over(tmp_path: Path) -> None:
     write_manifest(tmp_path, manifest())
-    told = json.loads((tmp_path / "manifest.json").read_text())
-    (tmp_path / "manifest.json").write_text(json.dumps(told | {"weather": "calm"}))
+    document = json.loads((tmp_path / "manifest.json").read_text())
+    (tmp_path / "manifest.json").write_text(json.dumps(document | {"weather": "calm"}))
 
     assert read_manifest(tmp_path) == manifest()
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from leadsman import defaults
-from leadsman.modes.producer_id_leak.eras import ERAS, expires_after
+from leadsman import kafka_defaults
+from leadsman.modes.producer_id_leak.broker_versions import ERAS, expires_after
 
 DAY = 86_400.0
 
@@ -27,18 +27,18 @@ DAY = 86_400.0
     ],
 )
 def test_a_default_is_that_of_its_version(program: str, setting: str, version: str, value: str | None) -> None:
-    assert defaults.default(program, setting, version) == value
+    assert kafka_defaults.default(program, setting, version) == value
 
 
 def test_a_setting_is_known_with_the_release_in_which_it_came() -> None:
-    assert defaults.since("broker", "producer.id.expiration.ms") == "3.4"
-    assert defaults.since("consumer", "default.api.timeout.ms") == ""
-    assert not defaults.knows("consumer", "default.api.timeout")
+    assert kafka_defaults.first_release("broker", "producer.id.expiration.ms") == "3.4"
+    assert kafka_defaults.first_release("consumer", "default.api.timeout.ms") == ""
+    assert not kafka_defaults.has_setting("consumer", "default.api.timeout")
 
 
 def test_a_number_that_is_none_is_an_error_that_names_it() -> None:
     with pytest.raises(ValueError, match=r"broker 4\.3\.1 has no default of zookeeper\.session"):
-        defaults.seconds("broker", "zookeeper.session.timeout.ms", "4.3.1")
+        kafka_defaults.seconds("broker", "zookeeper.session.timeout.ms", "4.3.1")
 
 
 @pytest.mark.parametrize(("version", "days"), [("2.3.1", 7), ("2.8.2", 7), ("3.4.0", 1), ("4.3.1", 1)])
@@ -47,13 +47,13 @@ def test_what_expires_producer_ids_is_known_of_every_era(version: str, days: int
 
 
 def test_every_era_begins_no_sooner_than_its_setting() -> None:
-    came = {era.setting: defaults.since("broker", era.setting) for era in ERAS}
+    came = {era.setting: kafka_defaults.first_release("broker", era.setting) for era in ERAS}
 
-    assert [era for era in ERAS if defaults.order(came[era.setting]) > era.since] == []
+    assert [era for era in ERAS if kafka_defaults.release_key(came[era.setting]) > era.since] == []
 
 
 @pytest.mark.long
 def test_the_file_is_what_the_programs_say() -> None:
-    from leadsman.lab.defaults import make, written  # noqa: PLC0415 - the lab is loaded only now
+    from leadsman.lab.defaults import read_defaults, render  # the lab is loaded only now
 
-    assert written(make()) == defaults.FILE.read_text(encoding="utf-8")
+    assert render(read_defaults()) == kafka_defaults.FILE.read_text(encoding="utf-8")

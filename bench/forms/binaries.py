@@ -13,7 +13,7 @@ from bench import census
 from bench.forms.collectors import SEED
 from bench.forms.outputs import fleet_of
 
-from leadsman import java
+from leadsman.java import runtime
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,13 +45,20 @@ def heap_dump(folder: Path, size: int) -> None:
     """A dump of a JVM that holds producer ids as a broker does, one record each; a third of it are buffers."""
     ids = max(1, size * 2 // 3 // DUMP_BYTES_OF_ID)
     heap_mb = 64 + size * 2 // 1_000_000
-    command = [str(java.find()), f"-Xmx{heap_mb}m", *java.SMALL, "-cp", str(java.compiled(HOLDER, [])), HOLDER_CLASS]
+    command = [
+        str(runtime.find_java()),
+        f"-Xmx{heap_mb}m",
+        *runtime.SMALL_JVM_OPTIONS,
+        "-cp",
+        str(runtime.compile_source(HOLDER, [])),
+        HOLDER_CLASS,
+    ]
     with subprocess.Popen(
         [*command, str(ids), str(size // 3)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as program:
         assert program.stdout is not None
         program.stdout.readline()
-        dump = [str(java.tool("jcmd")), str(program.pid), "GC.heap_dump", str(folder / "broker-1.hprof")]
+        dump = [str(runtime.find_tool("jcmd")), str(program.pid), "GC.heap_dump", str(folder / "broker-1.hprof")]
         subprocess.run(dump, check=True, stdout=subprocess.DEVNULL)
         program.communicate("\n")
 

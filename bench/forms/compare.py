@@ -10,10 +10,10 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from bench.forms import peers
-from bench.forms.runs import NotMeasured, Say, generated, once
+from bench.forms.runs import NotMeasured, Report, generated, once
 from bench.jobs import ROOT
 
-from leadsman.interrupt import undisturbed
+from leadsman.interrupt import defer_interrupts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
     from bench.forms.form import Form
 
-MOST_SLOWER = 1.2
+MAX_SLOWER = 1.2
 """Times the processor time of the other revision: a row that takes longer fails the benchmark."""
 
-LEAST_ROUNDS = 3
+MIN_ROUNDS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Compared:
 
     @property
     def is_slower(self) -> bool:
-        return self.times is not None and self.times > MOST_SLOWER
+        return self.times is not None and self.times > MAX_SLOWER
 
 
 @contextmanager
@@ -45,11 +45,11 @@ def checked_out(revision: str, work: Path) -> Iterator[Path]:
     """Yield a source tree of a revision; it is gone afterwards, also after a Ctrl-C."""
     place = work / "revision"
     try:
-        with undisturbed():
+        with defer_interrupts():
             _git("worktree", "add", "--quiet", "--detach", str(place), revision)
         yield place / "src"
     finally:
-        with undisturbed():
+        with defer_interrupts():
             shutil.rmtree(place, ignore_errors=True)
             _git("worktree", "prune")
 
@@ -61,11 +61,11 @@ def _git(*words: str) -> None:
         raise SystemExit(f"git {words[0]} {words[1]} failed: {done.stderr.strip()}")
 
 
-def compare(form: Form, work: Path, size: int, *, theirs: Path, rounds: int, say: Say) -> Compared:
+def compare(form: Form, work: Path, size: int, *, theirs: Path, rounds: int, report: Report) -> Compared:
     """Generate a form into `work` and read it with both, A B A B."""
-    folder = generated(form, work, size, say)
+    folder = generated(form, work, size, report)
     pairs: list[float] = []
-    for number in range(1, max(rounds, LEAST_ROUNDS) + 1):
+    for number in range(1, max(rounds, MIN_ROUNDS) + 1):
         before = _seconds(folder, theirs)
         if isinstance(before, str):
             return Compared(form.name, None, f"not read by the other revision: {before}")
@@ -73,7 +73,7 @@ def compare(form: Form, work: Path, size: int, *, theirs: Path, rounds: int, say
         if isinstance(now, str):
             return Compared(form.name, float("inf"), f"not read any more: {now}")
         pairs.append(now / before)
-        say(f"  {number}: {before:.2f} s there, {now:.2f} s here, {pairs[-1]:.2f} times")
+        report(f"  {number}: {before:.2f} s there, {now:.2f} s here, {pairs[-1]:.2f} times")
     return Compared(form.name, median(pairs))
 
 
@@ -94,7 +94,7 @@ def report(compared: Iterable[Compared], revision: str) -> tuple[str, bool]:
     lines = [f"| form | times the processor time of {revision} |", "|---|---|"]
     lines += [f"| {row.name} | {row.why or f'{row.times:.2f}'} |" for row in rows]
     slower = [row.name for row in rows if row.is_slower]
-    share, known = f"{MOST_SLOWER - 1:.0%}", sum(row.times is not None for row in rows)
+    share, known = f"{MAX_SLOWER - 1:.0%}", sum(row.times is not None for row in rows)
     if not known:
         end = f"FAILED: no form is read by {revision}, so nothing was compared"
     elif slower:

@@ -9,7 +9,7 @@ from pathlib import Path
 Write = Callable[[Path, int], None]
 """Fills an empty folder with about so many bytes, as a stream: the process's memory does not follow the size."""
 
-MOST_MEMORY_MB = 300
+MAX_MEMORY_MB = 300
 """Peak memory of a task that reads the form, in megabytes."""
 
 

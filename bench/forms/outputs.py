@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from bench.forms.form import Write
 
-BROKERS = ids_cluster.alike(3, ids_cluster.flat(9_000), connections=ids_cluster.flat(400))
+BROKERS = ids_cluster.equal_brokers(3, ids_cluster.flat(9_000), connections=ids_cluster.flat(400))
 HOURS = 72.0
 IDS_AN_HOUR = 400.0
 """New producer ids of a partition; they stay for a day."""
@@ -59,7 +59,7 @@ scrapes = part(ids_parts.scraped(BROKERS), 0.95)
 
 def query_range(folder: Path, size: int) -> None:
     """Answers of `query_range` at the smallest step of the proving ground; more bytes mean a longer time."""
-    brokers = ids_cluster.alike(RANGE_BROKERS, ids_cluster.flat(9_000), connections=ids_cluster.flat(400))
+    brokers = ids_cluster.equal_brokers(RANGE_BROKERS, ids_cluster.flat(9_000), connections=ids_cluster.flat(400))
     hours = max(1.0, size / (RANGE_BROKERS * RANGE_BYTES_OF_HOUR))
     write_ranges(folder, Random(SEED), brokers=brokers, hours=hours, size=2 * size)
 

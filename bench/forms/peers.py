@@ -1,6 +1,6 @@
 """What is measured, each in a process of its own: leadsman's reading of a folder, and peers on the same bytes.
 
-python -m bench.forms.peers NAME FOLDER prints what it took. All but the rival engines use one thread; what counts is
+python -m bench.forms.peers NAME FOLDER prints what it took. All but the other engines use one thread; what counts is
 processor time. A peer does as little as anybody can who wants to know what is in the bytes: it parses JSON, splits
 lines into words, looks for a few patterns, walks from record to record.
 """
@@ -42,21 +42,21 @@ Facts = dict[str, Any]
 
 def leadsman(folder: Path) -> Facts:
     """Find, recognise and read all below a folder, as a task does."""
-    import leadsman as package  # noqa: PLC0415 - of the source tree that is compared; not for the peers' processes
-    from leadsman.pipeline.events import Row, batches  # noqa: PLC0415
-    from leadsman.pipeline.read import read  # noqa: PLC0415
-    from leadsman.pipeline.scanner import scanner  # noqa: PLC0415
-    from leadsman.pipeline.streams import find  # noqa: PLC0415
-    from leadsman.vocabulary import FILE_NOT_UNDERSTOOD  # noqa: PLC0415
+    import leadsman as package  # of the source tree that is compared; not for the peers' processes
+    from leadsman.pipeline.events import EventRow, batches
+    from leadsman.pipeline.read.scanner import scanner
+    from leadsman.pipeline.read.stream import read
+    from leadsman.pipeline.scope.streams import list_files
+    from leadsman.vocabulary import FILE_NOT_UNDERSTOOD
 
     refused: list[str] = []
     about_reading = 0
 
     def rows() -> Iterator[Any]:
         nonlocal about_reading
-        for stream in find(str(folder)).streams:
+        for stream in list_files(str(folder)).streams:
             for row in read(stream, UTC):
-                if isinstance(row, Row) and row.name in ABOUT_READING:
+                if isinstance(row, EventRow) and row.name in ABOUT_READING:
                     about_reading += 1
                     if row.name == FILE_NOT_UNDERSTOOD:
                         refused.append(f"{row.file}: {row.text}")
@@ -157,7 +157,7 @@ def _of_children() -> Facts:
 
 
 def _duckdb(folder: Path) -> Facts:
-    import duckdb  # noqa: PLC0415 - of the group `bench`
+    import duckdb
 
     engine = duckdb.connect(config={"threads": 1, "memory_limit": ENGINE_MEMORY})
     largest = max(path.stat().st_size for path in files(folder))
@@ -167,7 +167,7 @@ def _duckdb(folder: Path) -> Facts:
 
 def _polars(folder: Path) -> Facts:
     os.environ["POLARS_MAX_THREADS"] = "1"
-    import polars as pl  # noqa: PLC0415 - of the group `bench`; reads the variable above
+    import polars as pl  # of the group `bench`; reads the variable above
 
     return timed(lambda _: pl.scan_ndjson(_every_file(folder), infer_schema_length=1_000).collect())(folder)
 

@@ -66,7 +66,7 @@ idle = service(JAVA_3, healthy(IDLE_LIMIT_S), long_tailed)
 
 def broker_info(folder: Path, size: int) -> None:
     """`server.log` of three brokers by the hour."""
-    brokers = ids_cluster.alike(3, ids_cluster.flat(9_000), connections=ids_cluster.flat(400))
+    brokers = ids_cluster.equal_brokers(3, ids_cluster.flat(9_000), connections=ids_cluster.flat(400))
     ids_logs.write_broker_logs(folder, Random(SEED), brokers=brokers, log=ids_logs.BrokerLog(), size=size)
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LONGEST_S = 1_800
 SHORTEST_S = 1e-3
 RAISED = re.compile(r"[\w.]+(?:Error|Exception|NotWhole)\b")
-Say = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 class NotMeasured(Exception):
@@ -84,16 +84,16 @@ def _why(error: subprocess.CalledProcessError) -> str:
     return raised[-1] if raised else f"exit code {error.returncode}: {error.stderr[-300:]}"
 
 
-def measure(form: Form, work: Path, size: int, *, rounds: int, say: Say) -> Measured:
+def measure(form: Form, work: Path, size: int, *, rounds: int, report: Report) -> Measured:
     """Generate a form into `work`, and measure leadsman and its peers by turns."""
-    folder = generated(form, work, size, say)
+    folder = generated(form, work, size, report)
     mb, twin = text_mb(folder), work / "twin"
     if form.twin:
         twin.mkdir()
         form.twin(twin, size)
     places = {peers.LEADSMAN: folder, form.peer: twin if form.twin else folder}
     places |= dict.fromkeys(form.also, folder)
-    taken = _by_turns(places, rounds, optional=form.also, say=say)
+    taken = _by_turns(places, rounds, optional=form.also, report=report)
     ours, theirs = taken[peers.LEADSMAN], taken[form.peer]
     return Measured(
         form=form,
@@ -109,7 +109,7 @@ def measure(form: Form, work: Path, size: int, *, rounds: int, say: Say) -> Meas
 
 
 def _by_turns(
-    places: Mapping[str, Path], rounds: int, *, optional: Collection[str], say: Say
+    places: Mapping[str, Path], rounds: int, *, optional: Collection[str], report: Report
 ) -> dict[str, list[dict[str, Any]]]:
     """Return what each took in every round; a peer that is optional may be unable to read a form."""
     taken: dict[str, list[dict[str, Any]]] = {name: [] for name in places}
@@ -120,16 +120,16 @@ def _by_turns(
             except NotMeasured as error:
                 if name not in optional:
                     raise
-                say(f"  {name}: {error}")
+                report(f"  {name}: {error}")
             else:
                 taken[name].append(facts)
-                say(f"  {number}/{rounds} {name}: {facts['seconds']:.2f} s of processor time")
+                report(f"  {number}/{rounds} {name}: {facts['seconds']:.2f} s of processor time")
     return taken
 
 
-def generated(form: Form, work: Path, size: int, say: Say) -> Path:
+def generated(form: Form, work: Path, size: int, report: Report) -> Path:
     """Write a form's files below `work`, and return where."""
-    say(f"{form.name}: generating")
+    report(f"{form.name}: generating")
     folder = work / "form"
     folder.mkdir(parents=True)
     form.write(folder, size)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bench.forms import peers
-from bench.forms.form import MOST_MEMORY_MB
+from bench.forms.form import MAX_MEMORY_MB
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,7 +39,7 @@ def _cells(row: Measured) -> tuple[str, ...]:
         str(row.form.goal),
         _reached(row),
         f"{row.events:,}",
-        f"{row.peak_mb:.0f}" if row.peak_mb < MOST_MEMORY_MB else f"**{row.peak_mb:.0f}**",
+        f"{row.peak_mb:.0f}" if row.peak_mb < MAX_MEMORY_MB else f"**{row.peak_mb:.0f}**",
         *(f"{row.also_mb_s[name]:.0f}" if name in row.also_mb_s else "" for name in (peers.DUCKDB, peers.POLARS)),
     )
 
@@ -49,4 +49,4 @@ def _reached(row: Measured) -> str:
         return f"**not read**: {len(row.refused)} files not understood, {row.events:,} events"
     if row.reached < 1:
         return f"**no**, {row.reached:.0%}"
-    return "yes" if row.peak_mb < MOST_MEMORY_MB else "**no**, too much memory"
+    return "yes" if row.peak_mb < MAX_MEMORY_MB else "**no**, too much memory"

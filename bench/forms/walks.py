@@ -12,8 +12,8 @@ from leadsman.telemetry.hprof.layout import (
     HEAP_DUMP_SEGMENT,
     INSTANCE,
     OBJECT,
-    OBJECTS,
-    PRIMITIVES,
+    OBJECT_ARRAY,
+    PRIMITIVE_ARRAY,
     ROOTS,
     WIDTHS,
 )
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PCAP_HEAD, SNAPSHOT_HEAD = 24, 10
 PACKET, ENTRY = struct.Struct("<IIII"), struct.Struct(">qhiqiqiq")
 RECORD = struct.Struct(">BII")
-AN_INSTANCE, AN_ARRAY, PRIMITIVE_ARRAY = struct.Struct(">QIQI"), struct.Struct(">QIIQ"), struct.Struct(">QIIB")
+AN_INSTANCE, AN_ARRAY, A_PRIMITIVE_ARRAY = struct.Struct(">QIQI"), struct.Struct(">QIIQ"), struct.Struct(">QIIB")
 REFERENCE = 8
 WIDTH = {**WIDTHS, OBJECT: REFERENCE}
 CLASS_HEAD = REFERENCE + 4 + 6 * REFERENCE + 4
@@ -66,13 +66,13 @@ def _segment(data: bytes, at: int, end: int, counts: Counter[int]) -> None:
             _, _, kind, length = AN_INSTANCE.unpack_from(data, at)
             at += AN_INSTANCE.size + length
             counts[kind] += 1
-        elif tag == OBJECTS:
+        elif tag == OBJECT_ARRAY:
             _, _, count, kind = AN_ARRAY.unpack_from(data, at)
             at += AN_ARRAY.size + count * REFERENCE
             counts[kind] += 1
-        elif tag == PRIMITIVES:
-            _, _, count, kind = PRIMITIVE_ARRAY.unpack_from(data, at)
-            at += PRIMITIVE_ARRAY.size + count * WIDTH[kind]
+        elif tag == PRIMITIVE_ARRAY:
+            _, _, count, kind = A_PRIMITIVE_ARRAY.unpack_from(data, at)
+            at += A_PRIMITIVE_ARRAY.size + count * WIDTH[kind]
             counts[kind] += 1
         elif tag == CLASS_DUMP:
             at = _behind_class(data, at)

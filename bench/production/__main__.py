@@ -27,12 +27,12 @@ from bench.production.score import Named, conditions, faults, scored, table, wor
 from rich.console import Console
 
 from leadsman.catalogue import every_mode
-from leadsman.cli.input import zone
+from leadsman.cli.options import time_zone
 from leadsman.pipeline.diagnose import diagnose
-from leadsman.pipeline.question import Question, look, read_small
-from leadsman.pipeline.session import Wanted, session
-from leadsman.report.console import show
-from leadsman.report.findings_json import dumps
+from leadsman.pipeline.request import DiagnosisRequest, find_input, read_small_input
+from leadsman.pipeline.spark.session import SessionOptions, session
+from leadsman.report.console.findings import show_diagnoses
+from leadsman.report.json_documents.findings import findings_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -52,11 +52,14 @@ def main() -> int:
     arguments = _arguments()
     size = Size[arguments.size.upper()]
     cases = [case for case in catalogue.cases() if case.name.startswith(tuple(arguments.only or [""]))]
-    with _folder(arguments.keep) as folder, session(Wanted()) as spark:
-        told = [each for chunk in _chunks(cases, size) for each in _judged(spark, chunk, size, folder=folder)]
-    results = [each for case, diagnoses in told for each in scored(case, _verdicts(diagnoses))]
+    with _folder(arguments.keep) as folder, session(SessionOptions()) as spark:
+        results_by_case = [
+            each for chunk in _chunks(cases, size) for each in _judged(spark, chunk, size, folder=folder)
+        ]
+    results = [each for case, diagnoses in results_by_case for each in scored(case, _verdicts(diagnoses))]
     named = [
-        Named(case, frozenset(each.kind for one in diagnoses for each in one.conditions)) for case, diagnoses in told
+        Named(case, frozenset(each.kind for one in diagnoses for each in one.conditions))
+        for case, diagnoses in results_by_case
     ]
     print("\n".join([*table(results), "", *faults(results), "", *conditions(named)]))
     if not arguments.only:
@@ -70,14 +73,14 @@ def _judged(
     """Write some cases, diagnose them in one job, and return what was said of each."""
     places = {str(_written(case, size, folder)): case for case in cases}
     started = time.monotonic()
-    source = look(list(places), zone(cases[0].options.get("timezone", "UTC")))
-    diagnoses = diagnose(spark, read_small(source), Question(modes=list(every_mode())))
+    source = find_input(list(places), time_zone(cases[0].options.get("timezone", "UTC")))
+    diagnoses = diagnose(spark, read_small_input(source), DiagnosisRequest(modes=list(every_mode())))
     print(f"{len(cases)} cases from {cases[0].name}: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
     of_case: dict[str, list[Diagnosis]] = defaultdict(list)
     for each in diagnoses:
         of_case[next(place for place in places if Path(each.path).is_relative_to(place))].append(each)
-    for place, told in of_case.items():
-        _kept(Path(place), told)
+    for place, diagnoses_of_case in of_case.items():
+        _kept(Path(place), diagnoses_of_case)
         if size > Size.TEST:
             shutil.rmtree(place)
     return [(case, of_case[place]) for place, case in places.items()]
@@ -97,9 +100,9 @@ def _written(case: Case, size: Size, folder: Path) -> Path:
 
 def _kept(place: Path, diagnoses: Sequence[Diagnosis]) -> None:
     """Write what was said of a case beside it, to be read by eye."""
-    place.with_name(f"{place.name}.findings.json").write_text(dumps(diagnoses) + "\n")
+    place.with_name(f"{place.name}.findings.json").write_text(findings_json(diagnoses) + "\n")
     with place.with_name(f"{place.name}.findings.txt").open("w") as file:
-        show(diagnoses, Console(file=file, width=120))
+        show_diagnoses(diagnoses, Console(file=file, width=120))
 
 
 def _chunks(cases: Sequence[Case], size: Size) -> Iterator[Sequence[Case]]:

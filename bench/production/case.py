@@ -1,6 +1,6 @@
 """What a case of the proving ground is: telemetry as production hands it over, and the verdict of an expert.
 
-A case is written from the description of an incident and of what looks like it, by somebody who has not read the
+A case is written from the description of an incident and of what looks like it, by an author who has not read the
 detectors; its verdict is written down before the case is run.
 """
 

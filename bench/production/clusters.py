@@ -221,8 +221,8 @@ def _faults() -> tuple[Case, ...]:
     rows = _faults_of_groups() + _faults_of_brokers()
     return (
         *tuple(
-            case(name, ABSENT, why, write=faults.faulty(tell), conditions=conditions)
-            for name, tell, why, conditions in rows
+            case(name, ABSENT, why, write=faults.faulty(log_fault), conditions=conditions)
+            for name, log_fault, why, conditions in rows
         ),
         case(
             "rebalance-storm-services-only",

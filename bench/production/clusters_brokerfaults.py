@@ -1,6 +1,6 @@
 """Faults of single brokers: their disk, memory, certificate or followers, while leaders are there or move at once."""
 
-# ruff: noqa: E501 # a line of a log stays one line here
+# ruff: noqa: E501 - a line of a log stays one line here
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -10,9 +10,9 @@ from bench.production import clusters_clients as java
 from bench.production import clusters_snapshots as snapshots
 from bench.production.clusters_brokers import Outage
 from bench.production.clusters_faults import java_services
-from bench.production.clusters_incident import LOST, tell_clients
+from bench.production.clusters_incident import LOST, log_clients
 from bench.production.clusters_journal import Event, Journal, clock
-from bench.production.clusters_world import MOST_COORDINATORS, Cluster, Topic
+from bench.production.clusters_world import MAX_COORDINATORS, Cluster, Topic
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -104,9 +104,9 @@ def disk_full(cluster: Cluster, journal: Journal, random: Random, *, at: float, 
     )
     outage = Outage(broker=LOST, start=at, back=cluster.end, fenced=at + 9.2)
     journal.be_quiet(brokers.server_log(LOST), at, cluster.end)
-    brokers.tell_fence(cluster, journal, outage=outage)
+    brokers.log_fence(cluster, journal, outage=outage)
     brokers.move_leaders(cluster, journal, random, broker=LOST, at=at + 9.3, offline=(topic.name, number))
-    tell_clients(cluster, journal, random, outage=outage, deaths=False)
+    log_clients(cluster, journal, random, outage=outage, deaths=False)
     usual = snapshots.without(LOST)
 
     def view(each: Topic, part: int, replicas: tuple[int, ...]) -> tuple[int | None, tuple[int, ...]]:
@@ -120,12 +120,12 @@ def _crash(cluster: Cluster, journal: Journal, random: Random, *, at: float) -> 
     """The process is gone at once, its sockets are reset, and it serves again 70 s later."""
     outage = Outage(broker=LOST, start=at, back=at + 70, fenced=at + 9.1)
     journal.be_quiet(brokers.server_log(LOST), at, outage.back)
-    brokers.tell_fence(cluster, journal, outage=outage)
+    brokers.log_fence(cluster, journal, outage=outage)
     brokers.move_leaders(cluster, journal, random, broker=LOST, at=at + 9.2)
-    brokers.tell_start(cluster, journal, random, broker=LOST, at=outage.back, unclean=True)
+    brokers.log_start(cluster, journal, random, broker=LOST, at=outage.back, unclean=True)
     brokers.return_leaders(cluster, journal, random, broker=LOST, at=outage.back + 240)
     for service in java_services(cluster):
-        node = MOST_COORDINATORS - LOST if cluster.coordinator(service.group) == LOST else LOST
+        node = MAX_COORDINATORS - LOST if cluster.coordinator(service.group) == LOST else LOST
         for path in service.files:
             head = java.prefix(service)
             journal.add(
@@ -138,7 +138,7 @@ def _crash(cluster: Cluster, journal: Journal, random: Random, *, at: float) -> 
                 journal.add(
                     path,
                     *java.join_again(
-                        cluster, random, service=service, at=at + 10.5, broker=java.heir(cluster, service)
+                        cluster, random, service=service, at=at + 10.5, broker=java.new_leader(cluster, service)
                     ),
                 )
     return outage

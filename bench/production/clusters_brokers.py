@@ -1,6 +1,6 @@
 """What KRaft brokers and controllers write when a broker goes away, comes back, or hands its leaders over."""
 
-# ruff: noqa: E501 # a line of a log stays one line here
+# ruff: noqa: E501 - a line of a log stays one line here
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -51,18 +51,18 @@ def controller_log(node: int = ACTIVE) -> str:
     return f"controllers/controller-{node}/controller.log"
 
 
-def tell_outage(cluster: Cluster, journal: Journal, random: Random, *, outage: Outage, frozen: bool = True) -> None:
+def log_outage(cluster: Cluster, journal: Journal, random: Random, *, outage: Outage, frozen: bool = True) -> None:
     """The brokers' and controllers' side of an outage from its start to the return of the preferred leaders."""
-    tell_fetchers(cluster, journal, random, outage=outage)
+    log_fetchers(cluster, journal, random, outage=outage)
     if frozen:
         journal.be_quiet(server_log(outage.broker), outage.start, outage.back)
     if outage.fenced is not None:
-        tell_fence(cluster, journal, outage=outage)
+        log_fence(cluster, journal, outage=outage)
         if outage.orphaned:
             shrink_to_itself(cluster, journal, random, broker=outage.broker, at=outage.start - 2)
         else:
             move_leaders(cluster, journal, random, broker=outage.broker, at=outage.fenced + 0.06)
-        tell_unfence(cluster, journal, random, outage=outage)
+        log_unfence(cluster, journal, random, outage=outage)
     shrink_and_expand(cluster, journal, random, outage=outage)
 
 
@@ -72,7 +72,7 @@ def shrink_to_itself(cluster: Cluster, journal: Journal, random: Random, *, brok
         shrink(journal, random, where=where, replicas=replicas[:2], out=replicas[1], at=first)
 
 
-def tell_fence(cluster: Cluster, journal: Journal, *, outage: Outage) -> None:
+def log_fence(cluster: Cluster, journal: Journal, *, outage: Outage) -> None:
     at, broker = outage.fenced or outage.start, outage.broker
     head = f"[QuorumController id={ACTIVE}]"
     parts = sum(1 for _, _, replicas in cluster.replicas() if broker in replicas)
@@ -103,7 +103,7 @@ def broker_epoch(broker: int) -> int:
     return 48211 + 37 * broker
 
 
-def tell_unfence(cluster: Cluster, journal: Journal, random: Random, *, outage: Outage) -> None:
+def log_unfence(cluster: Cluster, journal: Journal, random: Random, *, outage: Outage) -> None:
     at, broker = outage.back + random.uniform(0.4, 1.9), outage.broker
     head = f"[QuorumController id={ACTIVE}]"
     text = (
@@ -125,7 +125,7 @@ def tell_unfence(cluster: Cluster, journal: Journal, random: Random, *, outage: 
     )
 
 
-def tell_fetchers(cluster: Cluster, journal: Journal, random: Random, *, outage: Outage) -> None:
+def log_fetchers(cluster: Cluster, journal: Journal, random: Random, *, outage: Outage) -> None:
     """Followers of the broker's partitions find out: the first request times out after 30 s, then connections do."""
     until = (outage.fenced or outage.back) + 1
     followers = {r for _, _, replicas in cluster.led_by(outage.broker) for r in replicas[1:]}
@@ -173,16 +173,25 @@ def move_leaders(
     cluster: Cluster, journal: Journal, random: Random, *, broker: int, at: float, offline: tuple[str, int] = ("", 0)
 ) -> None:
     """The first replica that is left takes each partition that the broker led."""
-    by_heir: dict[int, list[tuple[Topic, int, tuple[int, ...]]]] = {}
+    by_new_leader: dict[int, list[tuple[Topic, int, tuple[int, ...]]]] = {}
     for topic, number, replicas in cluster.led_by(broker):
         if (topic.name, number) == offline:
             continue
-        by_heir.setdefault(replicas[1], []).append((topic, number, replicas))
-    for heir, rows in sorted(by_heir.items()):
-        count = f"[Broker id={heir}] Transitioning {len(rows)} partition(s) to local leaders."
-        journal.add(state_change_log(heir), Event(at, "INFO", "state.change.logger", count))
+        by_new_leader.setdefault(replicas[1], []).append((topic, number, replicas))
+    for new_leader, rows in sorted(by_new_leader.items()):
+        count = f"[Broker id={new_leader}] Transitioning {len(rows)} partition(s) to local leaders."
+        journal.add(state_change_log(new_leader), Event(at, "INFO", "state.change.logger", count))
         for topic, number, replicas in rows:
-            _lead(journal, random, heir=heir, topic=topic, number=number, isr=replicas[1:], before=broker, at=at + 0.02)
+            _lead(
+                journal,
+                random,
+                new_leader=new_leader,
+                topic=topic,
+                number=number,
+                isr=replicas[1:],
+                before=broker,
+                at=at + 0.02,
+            )
 
 
 def return_leaders(cluster: Cluster, journal: Journal, random: Random, *, broker: int, at: float) -> None:
@@ -194,14 +203,23 @@ def return_leaders(cluster: Cluster, journal: Journal, random: Random, *, broker
     count = f"[Broker id={broker}] Transitioning {len(rows)} partition(s) to local leaders."
     journal.add(state_change_log(broker), Event(at + 0.04, "INFO", "state.change.logger", count))
     for topic, number, replicas in rows:
-        _lead(journal, random, heir=broker, topic=topic, number=number, isr=replicas, before=replicas[1], at=at + 0.05)
+        _lead(
+            journal,
+            random,
+            new_leader=broker,
+            topic=topic,
+            number=number,
+            isr=replicas,
+            before=replicas[1],
+            at=at + 0.05,
+        )
 
 
 def _lead(
     journal: Journal,
     random: Random,
     *,
-    heir: int,
+    new_leader: int,
     topic: Topic,
     number: int,
     isr: tuple[int, ...],
@@ -210,26 +228,26 @@ def _lead(
 ) -> None:
     epoch, offset = 8 + int(at % 1_000_000) // 300, random.randint(10_000, 90_000_000)  # grows with time
     text = (
-        f"[Broker id={heir}] Leader {topic.name}-{number} with topic id Some({topic.topic_id}) starts at leader epoch "
+        f"[Broker id={new_leader}] Leader {topic.name}-{number} with topic id Some({topic.topic_id}) starts at leader epoch "
         f"{epoch} from offset {offset} with partition epoch {epoch + 21}, high watermark {offset}, ISR "
         f"[{','.join(map(str, isr))}], adding replicas [] and removing replicas [] . Previous leader Some({before}) and "
         f"previous leader epoch was {epoch - 1}."
     )
-    journal.add(state_change_log(heir), Event(at + random.uniform(0, 0.03), "INFO", "state.change.logger", text))
+    journal.add(state_change_log(new_leader), Event(at + random.uniform(0, 0.03), "INFO", "state.change.logger", text))
     if topic.name == OFFSETS_TOPIC:
-        _coordinate(journal, random, heir=heir, number=number, at=at + 0.05)
+        _coordinate(journal, random, new_leader=new_leader, number=number, at=at + 0.05)
 
 
-def _coordinate(journal: Journal, random: Random, *, heir: int, number: int, at: float) -> None:
+def _coordinate(journal: Journal, random: Random, *, new_leader: int, number: int, at: float) -> None:
     took, epoch = random.randint(3, 140), random.randint(8, 60)
-    manager = f"[GroupMetadataManager brokerId={heir}]"
+    manager = f"[GroupMetadataManager brokerId={new_leader}]"
     journal.add(
-        server_log(heir),
+        server_log(new_leader),
         Event(
             at,
             "INFO",
             "kafka.coordinator.group.GroupCoordinator",
-            f"[GroupCoordinator {heir}]: Elected as the group coordinator for partition {number} in epoch {epoch}",
+            f"[GroupCoordinator {new_leader}]: Elected as the group coordinator for partition {number} in epoch {epoch}",
         ),
         Event(
             at + 0.001,
@@ -248,7 +266,7 @@ def _coordinate(journal: Journal, random: Random, *, heir: int, number: int, at:
 
 def shrink_and_expand(cluster: Cluster, journal: Journal, random: Random, *, outage: Outage) -> None:
     """Leaders drop the broker from their in-sync replicas after replica.lag.time.max.ms, and take it back later."""
-    if outage.back - outage.start < 30 or (outage.fenced or outage.back) - outage.start < 30:  # noqa: PLR2004 # 30 s
+    if outage.back - outage.start < 30 or (outage.fenced or outage.back) - outage.start < 30:  # noqa: PLR2004 - 30 s
         return
     for topic, number, replicas in cluster.replicas():
         if outage.broker not in replicas[1:]:
@@ -283,7 +301,7 @@ def expand(journal: Journal, random: Random, *, where: tuple[str, int], replicas
     journal.add(server_log(replicas[0]), Event(at, "INFO", "kafka.cluster.Partition", text))
 
 
-def tell_orderly_restart(cluster: Cluster, journal: Journal, random: Random, *, broker: int, at: float) -> float:
+def log_orderly_restart(cluster: Cluster, journal: Journal, random: Random, *, broker: int, at: float) -> float:
     """A controlled shutdown, a start some 40 s later, and the time at which the broker serves again."""
     head, life = f"[QuorumController id={ACTIVE}]", "kafka.server.BrokerLifecycleManager"
     parts = len(cluster.led_by(broker))
@@ -331,12 +349,12 @@ def tell_orderly_restart(cluster: Cluster, journal: Journal, random: Random, *, 
     )
     up = at + random.uniform(38, 60)
     journal.be_quiet(server_log(broker), at + 2.3, up)
-    tell_start(cluster, journal, random, broker=broker, at=up)
+    log_start(cluster, journal, random, broker=broker, at=up)
     return_leaders(cluster, journal, random, broker=broker, at=up + random.uniform(9, 30))
     return up
 
 
-def tell_start(
+def log_start(
     cluster: Cluster, journal: Journal, random: Random, *, broker: int, at: float, unclean: bool = False
 ) -> None:
     life, head = "kafka.server.BrokerLifecycleManager", f"[BrokerLifecycleManager id={broker}]"
@@ -372,5 +390,5 @@ def tell_start(
             f"[KafkaRaftServer nodeId={broker}] Kafka Server started",
         ),
     )
-    ask = f"[QuorumController id={ACTIVE}] The request from broker {broker} to unfence has been granted because it has caught up with the offset of its register broker record {broker_epoch(broker)}."
-    journal.add(controller_log(), Event(at - 0.2, "INFO", HEARTBEATS, ask))
+    request_line = f"[QuorumController id={ACTIVE}] The request from broker {broker} to unfence has been granted because it has caught up with the offset of its register broker record {broker_epoch(broker)}."
+    journal.add(controller_log(), Event(at - 0.2, "INFO", HEARTBEATS, request_line))

@@ -1,6 +1,6 @@
 """Clusters that moved their leaders in good order, or lost one for less time than any client minded."""
 
-# ruff: noqa: E501 # a line of a log stays one line here
+# ruff: noqa: E501 - a line of a log stays one line here
 from __future__ import annotations
 
 from dataclasses import replace
@@ -11,7 +11,7 @@ from bench.production import clusters_clients as java
 from bench.production import clusters_snapshots as snapshots
 from bench.production.case import Size
 from bench.production.clusters_brokers import Outage
-from bench.production.clusters_incident import BEGIN, LOST, tell_clients
+from bench.production.clusters_incident import BEGIN, LOST, log_clients
 from bench.production.clusters_journal import Event, Journal, zulu
 from bench.production.clusters_ordinary import write_logs
 from bench.production.clusters_world import Cluster, Service, make_cluster, offsets_partition
@@ -51,7 +51,7 @@ def write_upgrade(*, zone_hours: float = 0.0, with_brokers: bool = True) -> Call
         gap = (cluster.seconds - 1500) / len(cluster.brokers)
         for order, broker in enumerate(cluster.brokers):
             at = cluster.start + 420 + order * gap + random.uniform(0, 60)
-            brokers.tell_orderly_restart(cluster, journal, random, broker=broker, at=at)
+            brokers.log_orderly_restart(cluster, journal, random, broker=broker, at=at)
             _follow(cluster, journal, random, broker=broker, at=at)
         dead = _die_alone(cluster, journal, random, at=cluster.start + cluster.seconds * 0.5)
         write_logs(folder, random, cluster=cluster, journal=journal, size=size, brokers=with_brokers)
@@ -81,13 +81,13 @@ def _follow(cluster: Cluster, journal: Journal, random: Random, *, broker: int, 
 
 def _moved(cluster: Cluster, random: Random, *, service: Service, broker: int, at: float) -> tuple[Event, ...]:
     thread, head = f"{service.name}-poll-0", java.prefix(service)
-    heir = java.node_text(cluster, java.heir(cluster, service))
+    new_leader = java.node_text(cluster, java.new_leader(cluster, service))
     gone = f"{head} Group coordinator {java.node_text(cluster, broker)} is unavailable or invalid due to cause: error response NOT_COORDINATOR. isDisconnected: false. Rediscovery will be attempted."
     session = f"(sessionId={random.getrandbits(30)}, epoch={random.randint(100, 9000)})"
     refused = f"{head} Connection to node {broker} ({cluster.host(broker)}/10.20.0.{broker}:9092) could not be established. Node may not be available."
     return (
         Event(at, "INFO", java.COORDINATOR, gone, (), thread),
-        Event(at + 0.12, "INFO", java.COORDINATOR, f"{head} Discovered group coordinator {heir}", (), thread),
+        Event(at + 0.12, "INFO", java.COORDINATOR, f"{head} Discovered group coordinator {new_leader}", (), thread),
         Event(at + 2.2, "INFO", java.NETWORK, f"{head} Node {broker} disconnected.", (), thread),
         Event(
             at + 2.3,
@@ -170,13 +170,13 @@ def write_rack_lost(folder: Path, random: Random, size: int) -> None:
     gone = tuple(broker for broker in cluster.brokers if broker % 3 == 1)
     for broker in gone:
         outage = Outage(broker=broker, start=at, back=at + 2400, fenced=at + 9 + random.random() / 2)
-        brokers.tell_fetchers(cluster, journal, random, outage=outage)
-        brokers.tell_fence(cluster, journal, outage=outage)
+        brokers.log_fetchers(cluster, journal, random, outage=outage)
+        brokers.log_fence(cluster, journal, outage=outage)
         brokers.move_leaders(cluster, journal, random, broker=broker, at=at + 9.7)
-        brokers.tell_start(cluster, journal, random, broker=broker, at=outage.back, unclean=True)
+        brokers.log_start(cluster, journal, random, broker=broker, at=outage.back, unclean=True)
         brokers.return_leaders(cluster, journal, random, broker=broker, at=outage.back + 240)
         journal.be_quiet(brokers.server_log(broker), at, outage.back)
-        tell_clients(cluster, journal, random, outage=outage, deaths=False)
+        log_clients(cluster, journal, random, outage=outage, deaths=False)
     write_logs(folder, random, cluster=cluster, journal=journal, size=size)
     snapshots.write_topics(folder, cluster, at=at + 600, view=snapshots.without(*gone))
     _before_and_after(folder, cluster, random, dead=set())
@@ -248,8 +248,8 @@ def write_frozen(
         start = cluster.start + cluster.seconds * 0.4
         fenced = None if fenced_after is None else start + fenced_after
         outage = Outage(broker=LOST, start=start, back=start + seconds, fenced=fenced, orphaned=leaderless)
-        brokers.tell_outage(cluster, journal, random, outage=outage)
-        tell_clients(cluster, journal, random, outage=outage, deaths=False)
+        brokers.log_outage(cluster, journal, random, outage=outage)
+        log_clients(cluster, journal, random, outage=outage, deaths=False)
         write_logs(folder, random, cluster=cluster, journal=journal, size=size, brokers=with_brokers)
         _write_pauses(folder, cluster, random, outage=outage)
         view = snapshots.leaderless(LOST) if leaderless else snapshots.unreachable(LOST)

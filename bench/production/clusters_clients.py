@@ -1,12 +1,12 @@
 """What Java consumers write when their group's coordinator is away: those that die of it and those that heal."""
 
-# ruff: noqa: E501 # a line of a log stays one line here
+# ruff: noqa: E501 - a line of a log stays one line here
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from bench.production.clusters_journal import Event, Journal
-from bench.production.clusters_world import MOST_COORDINATORS, offsets_partition, uuid36
+from bench.production.clusters_world import MAX_COORDINATORS, offsets_partition, uuid36
 
 if TYPE_CHECKING:
     from random import Random
@@ -23,7 +23,7 @@ def prefix(service: Service, number: int = 1) -> str:
 
 
 def node_text(cluster: Cluster, broker: int) -> str:
-    return f"{cluster.host(broker)}:9092 (id: {MOST_COORDINATORS - broker} rack: null)"
+    return f"{cluster.host(broker)}:9092 (id: {MAX_COORDINATORS - broker} rack: null)"
 
 
 def offsets_text(service: Service, random: Random, *, at: float) -> str:
@@ -39,7 +39,7 @@ def lose_coordinator(
     cluster: Cluster, random: Random, *, service: Service, outage: Outage, until: float, timeout_ms: int = 30000
 ) -> list[Event]:
     """Requests to the coordinator time out, connections to it are not set up, and metadata still names it."""
-    thread, head, node = f"{service.name}-poll-0", prefix(service), MOST_COORDINATORS - outage.broker
+    thread, head, node = f"{service.name}-poll-0", prefix(service), MAX_COORDINATORS - outage.broker
     at, rows = outage.start + timeout_ms / 1000 + random.uniform(0.05, 0.9), []
     wait = int(timeout_ms + random.randint(1, 40))
     rows.append(
@@ -171,10 +171,10 @@ def heal(
 def next_coordinator(cluster: Cluster, service: Service, outage: Outage) -> int:
     """The coordinator that a client finds once there is one: the old one where the group never moved."""
     moved = outage.fenced is not None and not outage.orphaned
-    return heir(cluster, service) if moved else outage.broker
+    return new_leader(cluster, service) if moved else outage.broker
 
 
-def heir(cluster: Cluster, service: Service) -> int:
+def new_leader(cluster: Cluster, service: Service) -> int:
     """Who coordinates the group when its first replica is away."""
     return cluster.topics[-1].partitions[offsets_partition(service.group)][1]
 
@@ -203,7 +203,7 @@ def join_again(cluster: Cluster, random: Random, *, service: Service, at: float,
     return tuple(Event(at + after, "INFO", COORDINATOR, f"{head} {text}", (), thread) for after, text in rows)
 
 
-def be_patient(
+def time_out_later(
     cluster: Cluster, journal: Journal, random: Random, *, service: Service, pod: int, outage: Outage, well: float
 ) -> None:
     """default.api.timeout.ms=600000: the commit waits, and is done once the coordinator answers."""

@@ -1,6 +1,6 @@
 """Faults of groups and of the programs that are their members, in clusters that are well."""
 
-# ruff: noqa: E501 # a line of a log stays one line here
+# ruff: noqa: E501 - a line of a log stays one line here
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 GROUPS = "kafka.coordinator.group.GroupCoordinator"
 
 
-def faulty(tell: Callable[..., None], *, with_brokers: bool = True) -> Callable[[Path, Random, int], None]:
+def faulty(log_fault: Callable[..., None], *, with_brokers: bool = True) -> Callable[[Path, Random, int], None]:
     """A case whose fault begins when a third of the time is over. `tell` adds to the journal and writes snapshots."""
 
     def write(folder: Path, random: Random, size: int) -> None:
@@ -35,7 +35,7 @@ def faulty(tell: Callable[..., None], *, with_brokers: bool = True) -> Callable[
         at = cluster.start + cluster.seconds / 3
         snapshots.write_topics(folder, cluster, at=cluster.start + 60, view=snapshots.all_well)
         snapshots.write_groups(folder, cluster, random, at=cluster.start + 60)
-        tell(cluster, journal, random, at=at, folder=folder)
+        log_fault(cluster, journal, random, at=at, folder=folder)
         write_logs(folder, random, cluster=cluster, journal=journal, size=size, brokers=with_brokers)
 
     return write

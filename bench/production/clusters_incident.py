@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from bench.production import clusters_clients as java
 from bench.production import clusters_otherclients as others
 from bench.production import clusters_snapshots as snapshots
-from bench.production.clusters_brokers import Outage, return_leaders, tell_orderly_restart, tell_outage
+from bench.production.clusters_brokers import Outage, log_orderly_restart, log_outage, return_leaders
 from bench.production.clusters_journal import Journal
 from bench.production.clusters_ordinary import write_logs
 from bench.production.clusters_world import Cluster, Service, make_cluster
-from bench.production.clusters_zookeeper import tell_zookeeper_outage
+from bench.production.clusters_zookeeper import log_zookeeper_outage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,8 +50,8 @@ def write_incident(handed: Handed) -> Callable[[Path, Random, int], None]:
 def write_one_incident(folder: Path, random: Random, size: int, *, cluster: Cluster, handed: Handed) -> None:
     outage = outage_of(cluster, handed)
     journal = Journal()
-    tell_brokers(cluster, journal, random, outage=outage, handed=handed)
-    dead = tell_clients(cluster, journal, random, outage=outage, deaths=handed.deaths)
+    log_brokers(cluster, journal, random, outage=outage, handed=handed)
+    dead = log_clients(cluster, journal, random, outage=outage, deaths=handed.deaths)
     write_logs(
         folder, random, cluster=cluster, journal=journal, size=size, brokers=handed.brokers, services=handed.services
     )
@@ -69,27 +69,25 @@ def outage_of(cluster: Cluster, handed: Handed) -> Outage:
     return Outage(broker=LOST, start=start, back=start + handed.seconds, fenced=fenced, orphaned=handed.leaderless)
 
 
-def tell_brokers(cluster: Cluster, journal: Journal, random: Random, *, outage: Outage, handed: Handed) -> None:
+def log_brokers(cluster: Cluster, journal: Journal, random: Random, *, outage: Outage, handed: Handed) -> None:
     if handed.zookeeper:
-        tell_zookeeper_outage(cluster, journal, random, outage=outage)
+        log_zookeeper_outage(cluster, journal, random, outage=outage)
         return
-    tell_outage(cluster, journal, random, outage=outage)
+    log_outage(cluster, journal, random, outage=outage)
     if not outage.orphaned:
         return_leaders(cluster, journal, random, broker=LOST, at=outage.back + 240)
 
 
-def tell_clients(
-    cluster: Cluster, journal: Journal, random: Random, *, outage: Outage, deaths: bool = True
-) -> set[str]:
-    """Whoever has the coordinator on the lost broker is hit; returns the groups that stay dead."""
+def log_clients(cluster: Cluster, journal: Journal, random: Random, *, outage: Outage, deaths: bool = True) -> set[str]:
+    """Consumers whose coordinator is the lost broker are affected; returns the groups that stay dead."""
     hit = [s for s in cluster.services if cluster.coordinator(s.group) == outage.broker]
     well = max(outage.led_again + 0.5, outage.start + 31.5)  # request.timeout.ms is 30 s
     _lose_fetches(cluster, journal, random, outage=outage)
-    spared = 3  # its consumers commit in the background and heal
+    unaffected = 3  # its consumers commit in the background and heal
     dead: set[str] = set()
     for order, service in enumerate(hit):
         for pod in range(len(service.pods)):
-            if _tell(
+            if _log(
                 cluster,
                 journal,
                 random,
@@ -97,14 +95,14 @@ def tell_clients(
                 pod=pod,
                 outage=outage,
                 well=well,
-                dies=deaths and order != spared,
+                dies=deaths and order != unaffected,
             ):
                 dead.add(service.group)
     return dead
 
 
 def _lose_fetches(cluster: Cluster, journal: Journal, random: Random, *, outage: Outage) -> None:
-    if outage.back - outage.start < 31:  # noqa: PLR2004 # request.timeout.ms is 30 s
+    if outage.back - outage.start < 31:  # noqa: PLR2004 - request.timeout.ms is 30 s
         return
     for service in cluster.services:
         well = cluster.coordinator(service.group) != outage.broker
@@ -112,7 +110,7 @@ def _lose_fetches(cluster: Cluster, journal: Journal, random: Random, *, outage:
             others.lose_fetches(journal, random, service=service, pod=pod, outage=outage)
 
 
-def _tell(
+def _log(
     cluster: Cluster,
     journal: Journal,
     random: Random,
@@ -123,7 +121,7 @@ def _tell(
     well: float,
     dies: bool,
 ) -> bool:
-    long_enough = well - outage.start > 72  # noqa: PLR2004 # 60 s of commit, and the time until the next one
+    long_enough = well - outage.start > 72  # noqa: PLR2004 - 60 s of commit, and the time until the next one
     if service.client == "java" and dies and long_enough:
         java.die_of_commit(cluster, journal, random, service=service, pod=pod, outage=outage)
         return True
@@ -137,7 +135,7 @@ def _tell(
 
 HEALERS: dict[str, Callable[..., None]] = {
     "java": java.heal,
-    "streams": java.be_patient,
+    "streams": java.time_out_later,
     "streams28": others.stream_threads_heal,
     "librdkafka": others.librdkafka_waits,
     "kafka_python": others.python_heals,
@@ -166,7 +164,7 @@ def write_five_seconds(folder: Path, random: Random, size: int) -> None:
     cluster = make_cluster(random, size, name="tern", start=BEGIN, busy_broker=LOST)
     handed, journal = Handed(), Journal()
     outage = outage_of(cluster, handed)
-    tell_brokers(cluster, journal, random, outage=outage, handed=handed)
+    log_brokers(cluster, journal, random, outage=outage, handed=handed)
     hit = [s for s in cluster.services if cluster.coordinator(s.group) == LOST and s.client == "java"]
     dead = {s.group for order, s in enumerate(hit) if order % 2 == 0}
     for service in hit:
@@ -198,7 +196,7 @@ def write_two_clusters(folder: Path, random: Random, size: int) -> None:
     well = make_cluster(random, size // 2, name="plover", start=BEGIN)
     write_one_incident(folder / "heron", random, size // 2, cluster=hit, handed=Handed(cloud=False))
     journal = Journal()
-    tell_orderly_restart(well, journal, random, broker=LOST, at=well.start + 2400)
+    log_orderly_restart(well, journal, random, broker=LOST, at=well.start + 2400)
     write_logs(folder / "plover", random, cluster=well, journal=journal, size=size // 2)
     for cluster in (hit, well):
         snapshots.write_quorum(folder / cluster.name, cluster, at=BEGIN + 600)

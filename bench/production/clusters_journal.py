@@ -85,7 +85,7 @@ def spring_text(event: Event, zone_hours: float = 0.0) -> str:
 
 def _short(logger: str) -> str:
     parts = logger.split(".")
-    while len(".".join(parts)) > 40 and any(len(part) > 1 for part in parts[:-1]):  # noqa: PLR2004 # %-40.40logger{39}
+    while len(".".join(parts)) > 40 and any(len(part) > 1 for part in parts[:-1]):  # noqa: PLR2004 - %-40.40logger{39}
         index = next(i for i, part in enumerate(parts[:-1]) if len(part) > 1)
         parts[index] = parts[index][0]
     return ".".join(parts)
@@ -143,8 +143,8 @@ class LogFile:
 
 
 def write_log(folder: Path, file: LogFile, *, journal: Journal, end: float) -> None:
-    told = sorted(journal.events.get(file.path, ()), key=lambda event: event.at)
-    rows = heapq.merge((e for e in told if e.at < end), file.ordinary, key=lambda event: event.at)
+    events = sorted(journal.events.get(file.path, ()), key=lambda event: event.at)
+    rows = heapq.merge((e for e in events if e.at < end), file.ordinary, key=lambda event: event.at)
     if file.hourly:
         _write_hours(folder / file.path, _texts(file, rows), last_hour=_hour(end - 1, file.zone_hours))
     else:

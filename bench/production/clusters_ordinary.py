@@ -176,10 +176,12 @@ def write_logs(
     """All log files of a cluster and of its services; without the brokers' where nobody handed them over."""
     files = list(_broker_files(cluster, journal, random)) if brokers else []
     files += list(_service_files(cluster, journal, random)) if services else []
-    told = sum(len(e.message) + 60 + sum(map(len, e.trace)) for events in journal.events.values() for e in events)
+    event_bytes = sum(
+        len(e.message) + 60 + sum(map(len, e.trace)) for events in journal.events.values() for e in events
+    )
     weight = sum(share for _, share in files)
     for make, share in files:
-        budget = max(size * 0.9 - told, size * 0.2) * share / weight
+        budget = max(size * 0.9 - event_bytes, size * 0.2) * share / weight
         write_log(folder, make(budget), journal=journal, end=cluster.end)
 
 
@@ -189,15 +191,15 @@ Shared = tuple["Callable[[float], LogFile]", float]
 def _broker_files(cluster: Cluster, journal: Journal, random: Random) -> Iterator[Shared]:
     for broker in cluster.brokers:
         yield _server_file(cluster, journal, random, broker=broker), 1.0
-        yield _told_file(f"brokers/kafka-{broker}/state-change.log"), 0.0
+        yield _event_file(f"brokers/kafka-{broker}/state-change.log"), 0.0
         if cluster.zookeeper:
-            yield _told_file(f"brokers/kafka-{broker}/controller.log"), 0.0
+            yield _event_file(f"brokers/kafka-{broker}/controller.log"), 0.0
     for node in cluster.controllers:
-        yield _told_file(f"controllers/controller-{node}/server.log"), 0.0
+        yield _event_file(f"controllers/controller-{node}/server.log"), 0.0
         yield _controller_file(cluster, journal, random, node=node), 0.4
 
 
-def _told_file(path: str) -> Callable[[float], LogFile]:
+def _event_file(path: str) -> Callable[[float], LogFile]:
     return lambda _: LogFile(path=path, layout="broker", ordinary=(), hourly=True)
 
 

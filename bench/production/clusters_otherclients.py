@@ -1,13 +1,13 @@
 """What Kafka Streams and clients that are not Java write when a broker that they need is away."""
 
-# ruff: noqa: E501 # a line of a log stays one line here
+# ruff: noqa: E501 - a line of a log stays one line here
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from bench.production.clusters_clients import COORDINATOR, NETWORK, next_coordinator, node_text, offsets_text
 from bench.production.clusters_journal import Event, Journal
-from bench.production.clusters_world import MOST_COORDINATORS, uuid36
+from bench.production.clusters_world import MAX_COORDINATORS, uuid36
 
 if TYPE_CHECKING:
     from random import Random
@@ -111,7 +111,7 @@ def stream_threads_heal(
             outage.start + 30.2,
             "INFO",
             NETWORK,
-            f"{consumer} Disconnecting from node {MOST_COORDINATORS - outage.broker} due to request timeout.",
+            f"{consumer} Disconnecting from node {MAX_COORDINATORS - outage.broker} due to request timeout.",
             (),
             thread,
         ),

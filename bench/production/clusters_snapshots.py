@@ -1,6 +1,6 @@
 """Snapshots as Kafka's command-line tools and the clouds' own print them."""
 
-# ruff: noqa: E501 # a line of a log stays one line here
+# ruff: noqa: E501 - a line of a log stays one line here
 from __future__ import annotations
 
 import json

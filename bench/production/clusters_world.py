@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 OFFSETS_TOPIC = "__consumer_offsets"
 OFFSETS_PARTITIONS = 50  # offsets.topic.num.partitions
-MOST_COORDINATORS = 2147483647  # a consumer names the connection to its coordinator Integer.MAX_VALUE - id
+MAX_COORDINATORS = 2147483647  # a consumer names the connection to its coordinator Integer.MAX_VALUE - id
 HOUR = 3600.0
 
 TOPICS = (
@@ -186,7 +186,7 @@ def _services(cluster: Cluster, random: Random, *, size: int, busy_broker: int |
         base = SERVICES[number % len(SERVICES)]
         name = base if number < len(SERVICES) else f"{base}-{number // len(SERVICES) + 1}"
         client = CLIENTS[number % len(CLIENTS)]
-        hit = busy_broker is not None and number % 3 != 2  # noqa: PLR2004 # two in three, so that few services suffice
+        hit = busy_broker is not None and number % 3 != 2  # noqa: PLR2004 - two in three, so that few services suffice
         hit = hit and number < max(8, count // 3)
         yield Service(
             name=name,

@@ -1,6 +1,6 @@
 """What brokers of the ZooKeeper era (2.8) write when the controller learns late that a broker is gone."""
 
-# ruff: noqa: E501 # a line of a log stays one line here
+# ruff: noqa: E501 - a line of a log stays one line here
 from __future__ import annotations
 
 import re
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from bench.production.clusters_brokers import (
     Outage,
+    log_fetchers,
     server_log,
     shrink_and_expand,
     state_change_log,
-    tell_fetchers,
 )
 from bench.production.clusters_clients import NETWORK
 from bench.production.clusters_journal import Event, Journal
@@ -27,16 +27,16 @@ CONTROLLER, EPOCH = 2, 31
 LOGGER = "kafka.controller.KafkaController"
 
 
-def tell_zookeeper_outage(cluster: Cluster, journal: Journal, random: Random, *, outage: Outage) -> None:
+def log_zookeeper_outage(cluster: Cluster, journal: Journal, random: Random, *, outage: Outage) -> None:
     """The session in ZooKeeper outlives the broker's data plane; its partitions keep their leader until it ends."""
-    tell_fetchers(cluster, journal, random, outage=outage)
+    log_fetchers(cluster, journal, random, outage=outage)
     shrink_and_expand(cluster, journal, random, outage=outage)
     _word_as_2_8(journal)
     journal.be_quiet(server_log(outage.broker), outage.start, outage.back)
-    _tell_requests(cluster, journal, random, outage=outage)
+    _log_requests(cluster, journal, random, outage=outage)
     ended = outage.fenced or outage.back
-    _tell_death(cluster, journal, random, broker=outage.broker, at=ended)
-    _tell_return(cluster, journal, broker=outage.broker, at=outage.back + 4)
+    _log_death(cluster, journal, random, broker=outage.broker, at=ended)
+    _log_return(cluster, journal, broker=outage.broker, at=outage.back + 4)
 
 
 def _word_as_2_8(journal: Journal) -> None:
@@ -71,12 +71,12 @@ def _node(cluster: Cluster, broker: int) -> str:
     return f"{cluster.host(broker)}:9092 (id: {broker} rack: null)"
 
 
-def _tell_requests(cluster: Cluster, journal: Journal, random: Random, *, outage: Outage) -> None:
+def _log_requests(cluster: Cluster, journal: Journal, random: Random, *, outage: Outage) -> None:
     head, node = f"[RequestSendThread controllerId={CONTROLLER}]", _node(cluster, outage.broker)
     at = outage.start + random.uniform(31, 40)
     text = f"{head} Controller {CONTROLLER}'s connection to broker {node} was unsuccessful"
     trace = (
-        f"java.net.SocketTimeoutException: Failed to connect within 30000 ms",  # noqa: F541
+        f"java.net.SocketTimeoutException: Failed to connect within 30000 ms",  # noqa: F541 - as its neighbours
         "\tat kafka.controller.RequestSendThread.brokerReady(ControllerChannelManager.scala:298)",
         "\tat kafka.controller.RequestSendThread.doWork(ControllerChannelManager.scala:251)",
         "\tat kafka.utils.ShutdownableThread.run(ShutdownableThread.scala:96)",
@@ -84,7 +84,7 @@ def _tell_requests(cluster: Cluster, journal: Journal, random: Random, *, outage
     journal.add(_path(), Event(at, "WARN", "kafka.controller.RequestSendThread", text, trace))
 
 
-def _tell_death(cluster: Cluster, journal: Journal, random: Random, *, broker: int, at: float) -> None:
+def _log_death(cluster: Cluster, journal: Journal, random: Random, *, broker: int, at: float) -> None:
     live = ",".join(str(b) for b in cluster.brokers if b != broker)
     head = f"[Controller id={CONTROLLER}]"
     journal.add(
@@ -104,19 +104,19 @@ def _tell_death(cluster: Cluster, journal: Journal, random: Random, *, broker: i
         Event(at + 0.02, "INFO", LOGGER, f"{head} Broker failure callback for {broker}"),
     )
     for topic, number, replicas in cluster.led_by(broker):
-        epoch, heir = random.randint(5, 60), replicas[1]
+        epoch, new_leader = random.randint(5, 60), replicas[1]
         name, when = f"{topic.name}-{number}", at + random.uniform(0.05, 0.4)
         isr = ", ".join(map(str, replicas[1:]))
-        change = f"[Controller id={CONTROLLER} epoch={EPOCH}] Changed partition {name} from OfflinePartition to OnlinePartition with state LeaderAndIsr(leader={heir}, leaderEpoch={epoch}, isr=List({isr}), zkVersion={epoch + 9})"
+        change = f"[Controller id={CONTROLLER} epoch={EPOCH}] Changed partition {name} from OfflinePartition to OnlinePartition with state LeaderAndIsr(leader={new_leader}, leaderEpoch={epoch}, isr=List({isr}), zkVersion={epoch + 9})"
         journal.add(state_change_log(CONTROLLER), Event(when, "INFO", "state.change.logger", change))
         if topic.name == OFFSETS_TOPIC:
-            text = (
-                f"[GroupCoordinator {heir}]: Elected as the group coordinator for partition {number} in epoch {epoch}"
+            text = f"[GroupCoordinator {new_leader}]: Elected as the group coordinator for partition {number} in epoch {epoch}"
+            journal.add(
+                server_log(new_leader), Event(when + 0.1, "INFO", "kafka.coordinator.group.GroupCoordinator", text)
             )
-            journal.add(server_log(heir), Event(when + 0.1, "INFO", "kafka.coordinator.group.GroupCoordinator", text))
 
 
-def _tell_return(cluster: Cluster, journal: Journal, *, broker: int, at: float) -> None:
+def _log_return(cluster: Cluster, journal: Journal, *, broker: int, at: float) -> None:
     live = ",".join(map(str, cluster.brokers))
     head = f"[Controller id={CONTROLLER}]"
     zookeeper = "org.apache.zookeeper.ClientCnxn"

@@ -36,7 +36,7 @@ class Trouble:
 
     name: str
     why: str
-    said: Mapping[str, Words]
+    wordings: Mapping[str, Words]
     when: str = ALWAYS
     expected: Mapping[str, str] = field(default_factory=dict)
     conditions: tuple[str, ...] = ()
@@ -49,19 +49,19 @@ TROUBLES = (
     Trouble(
         name="advertised-listeners",
         why="Brokers advertise names that the client cannot resolve, so it never reaches a partition's leader.",
-        said=words.LISTENERS,
+        wordings=words.LISTENERS,
         conditions=("client_never_connected",),
     ),
     Trouble(
         name="internal-address",
         why="Brokers advertise addresses of their containers' network, which the client cannot reach.",
-        said=words.INTERNAL_ADDRESS,
+        wordings=words.INTERNAL_ADDRESS,
         conditions=("client_never_connected",),
     ),
     Trouble(
         name="tls-handshake",
         why="The client does not trust the authority that signed the brokers' certificate; no handshake succeeds.",
-        said=words.TLS,
+        wordings=words.TLS,
         conditions=("certificate",),
         scheme="ssl://",
         port=9093,
@@ -69,7 +69,7 @@ TROUBLES = (
     Trouble(
         name="expired-certificate",
         why="A certificate expired at midnight and every handshake fails of it.",
-        said=words.EXPIRED_CERTIFICATE,
+        wordings=words.EXPIRED_CERTIFICATE,
         conditions=("certificate",),
         scheme="ssl://",
         port=9093,
@@ -77,13 +77,13 @@ TROUBLES = (
     Trouble(
         name="dns",
         why="The resolver does not answer for the bootstrap servers; no connection was ever tried.",
-        said=words.DNS,
+        wordings=words.DNS,
         conditions=("client_never_connected",),
     ),
     Trouble(
         name="acl-denied",
         why="Brokers deny writing to one topic by name; entries of other topics are written after gaps of any length.",
-        said=refusals.ACL,
+        wordings=refusals.ACL,
         when=AT_TIMES,
         expected={"idle_disconnect": ABSENT},
         beside=brokers.denied,
@@ -91,47 +91,47 @@ TROUBLES = (
     Trouble(
         name="quota",
         why="Brokers throttle the client by quota: entries are late while the client is busy, and none fails.",
-        said=refusals.QUOTA,
+        wordings=refusals.QUOTA,
         when=AT_TIMES,
     ),
     Trouble(
         name="fenced-producer",
         why="Two processes share one transactional id and fence each other.",
-        said=refusals.FENCING,
+        wordings=refusals.FENCING,
         when=AT_TIMES,
     ),
     Trouble(
         name="old-epoch",
         why="A producer's epoch was bumped elsewhere; its next records are refused as of an old epoch.",
-        said=refusals.OLD_EPOCH,
+        wordings=refusals.OLD_EPOCH,
         when=AT_TIMES,
     ),
     Trouble(
         name="offsets-out-of-range",
         why="Retention deleted what a slow consumer had not read; its positions are reset to the log's start.",
-        said=refusals.OFFSETS,
+        wordings=refusals.OFFSETS,
         when=AT_TIMES,
     ),
     Trouble(
         name="disk-full",
         why="A broker's disk is full: its log directory fails and the broker shuts down, as its log says.",
-        said=refusals.DISK,
+        wordings=refusals.DISK,
         when=ONCE_AWAY,
         conditions=("disk_full",),
         beside=brokers.full_disk,
     ),
     Trouble(
         name="broker-oom-killed",
-        why="The kernel killed a broker for want of memory, as kern.log says; clients are refused for a minute.",
-        said=words.BROKER_GONE,
+        why="The kernel killed a broker because memory ran out, as kern.log says; clients are refused for a minute.",
+        wordings=words.BROKER_GONE,
         when=ONCE_AWAY,
         conditions=("oom_killed",),
         beside=brokers.killed_by_kernel("java", "kafka-2"),
     ),
     Trouble(
         name="client-oom-killed",
-        why="The kernel killed the client's own process for want of memory, and the service manager started it anew.",
-        said=words.STARTED,
+        why="The kernel killed the client's own process because memory ran out, and systemd started it anew.",
+        wordings=words.STARTED,
         when=ONCE_RESTARTED,
         conditions=("oom_killed",),
         beside=brokers.killed_by_kernel("ledger-writer", "ledger-0"),
@@ -139,14 +139,14 @@ TROUBLES = (
     Trouble(
         name="record-too-large",
         why="Some records exceed the size limit and are refused; all others are written after gaps of any length.",
-        said=refusals.TOO_LARGE,
+        wordings=refusals.TOO_LARGE,
         when=AT_TIMES,
         expected={"idle_disconnect": ABSENT},
     ),
     Trouble(
         name="sasl-authentication",
         why="The client's password is wrong; brokers refuse every login.",
-        said=words.SASL,
+        wordings=words.SASL,
         beside=brokers.failed_logins,
         scheme="sasl_ssl://",
         port=9096,
@@ -167,9 +167,9 @@ def _lines(host: Host) -> Iterator[Line]:
     at_ms = BEGAN_MS + host.random.randrange(60_000)
     for number in range(ROUNDS):
         yield Line(at_ms, _app_line(host, at_ms, "INFO", f"received batch of {host.random.randrange(1, 40)} entries"))
-        said = list(_round(host, at_ms + 4, number))
-        yield from said
-        at_ms = _next_ms(host, max((line.at_ms for line in said), default=at_ms))
+        lines = list(_round(host, at_ms + 4, number))
+        yield from lines
+        at_ms = _next_ms(host, max((line.at_ms for line in lines), default=at_ms))
 
 
 def _next_ms(host: Host, at_ms: int) -> int:
@@ -190,7 +190,7 @@ def _pause_ms(random: Random) -> int:
 def _round(host: Host, at_ms: int, number: int) -> Iterator[Line]:
     if _is_troubled(host, at_ms, number):
         fields = _fields(host)
-        for index, (level, logger, text) in enumerate(host.trouble.said[host.client]):
+        for index, (level, logger, text) in enumerate(host.trouble.wordings[host.client]):
             time_ms = at_ms + 3 * index
             yield Line(time_ms, _line(host, time_ms, (level, logger, text.format(**fields))))
     elif host.trouble.when != ALWAYS:
@@ -231,8 +231,8 @@ def _fields(host: Host) -> dict[str, str | int]:
     }
 
 
-def _line(host: Host, at_ms: int, said: tuple[str, str, str]) -> str:
-    level, logger, text = said
+def _line(host: Host, at_ms: int, wordings: tuple[str, str, str]) -> str:
+    level, logger, text = wordings
     if level != RAW:
         return _app_line(host, at_ms, level, text, logger=logger)
     if logger == SARAMA:
@@ -280,4 +280,4 @@ def _case(trouble: Trouble, client: str) -> Case:
 def cases() -> tuple[Case, ...]:
     """Each trouble in the words of each client that has it."""
     clients = (JAVA, RDKAFKA, KAFKA_PYTHON, SARAMA)
-    return tuple(_case(trouble, client) for trouble in TROUBLES for client in clients if client in trouble.said)
+    return tuple(_case(trouble, client) for trouble in TROUBLES for client in clients if client in trouble.wordings)

@@ -55,7 +55,7 @@ def denied(folder: Path, random: Random) -> None:
 
 
 def full_disk(folder: Path, random: Random) -> None:
-    """A broker whose log directory fails for want of space, and which shuts down of it."""
+    """A broker whose log directory fails because its disk is full, and which shuts down of it."""
     failed = (
         "ERROR Error while appending records to ledger.entries-3 in dir /var/lib/kafka/data "
         "(org.apache.kafka.storage.internals.log.LogDirFailureChannel)\njava.io.IOException: No space left on device\n"
@@ -86,7 +86,7 @@ def failed_logins(folder: Path, random: Random) -> None:
 
 
 def killed_by_kernel(program: str, host: str) -> Callable[[Path, Random], None]:
-    """A host's kern.log in which the kernel kills the program for want of memory."""
+    """A host's kern.log in which the kernel kills the program because memory ran out."""
 
     def write(folder: Path, random: Random) -> None:
         pid, pages = random.randrange(900, 30_000), random.randrange(5_000_000, 7_000_000)

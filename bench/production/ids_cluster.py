@@ -90,7 +90,7 @@ def nightly(rate: float) -> Series:
     return lambda hour: rate if 2 <= hour % 24 < 3.5 and hour > 0 else 0.0  # noqa: PLR2004 - the hours of a batch job
 
 
-def held(rate: Series, expiration_hours: float, live: float = 300.0) -> Series:
+def retained_ids(rate: Series, expiration_hours: float, live: float = 300.0) -> Series:
     """Ids that brokers hold when ids come at a rate and each is forgotten after a time, beside the live producers'."""
     totals = [0.0]
     for number in range(int((400 - EARLIEST_HOUR) / STEP_HOURS)):
@@ -134,11 +134,11 @@ def heap_used(broker: Broker, hour: float, random: Random) -> int:
     """Bytes of heap in use: the broker's own, what else fills it, ids, and what the next collection frees."""
     young = broker.heap_bytes * random.uniform(0.02, 0.2)
     own = broker.heap_bytes * 0.22
-    wanted = own + young + broker.other_heap(hour) + count(broker, hour) * BYTES_PER_ID
-    return int(min(broker.heap_bytes * FULL_HEAP, wanted))
+    heap_bytes = own + young + broker.other_heap(hour) + count(broker, hour) * BYTES_PER_ID
+    return int(min(broker.heap_bytes * FULL_HEAP, heap_bytes))
 
 
-def alike(number: int, ids: Series, *, connections: Series, heap_bytes: int = GIB) -> tuple[Broker, ...]:
+def equal_brokers(number: int, ids: Series, *, connections: Series, heap_bytes: int = GIB) -> tuple[Broker, ...]:
     """Brokers of one cluster: partitions are spread evenly, so that each holds about the same."""
     return tuple(
         Broker(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 ENTRY, BATCH = "ProducerStateEntry", "BatchMetadata"
 BYTES_OF_ROW = 82
-MOST_CLASSES = 7_400
+MAX_CLASSES = 7_400
 JDK = "java.base@17.0.9"
 
 
@@ -77,8 +77,8 @@ def write_histograms(
     eater: Eater = BYTES,
 ) -> None:
     """One file for each broker and look; more bytes mean more classes, then more looks."""
-    looks = _denser(hours, size // (len(brokers) * len(hours) * MOST_CLASSES * BYTES_OF_ROW))
-    classes = min(MOST_CLASSES, max(40, size // (len(brokers) * len(hours) * BYTES_OF_ROW)))
+    looks = _denser(hours, size // (len(brokers) * len(hours) * MAX_CLASSES * BYTES_OF_ROW))
+    classes = min(MAX_CLASSES, max(40, size // (len(brokers) * len(hours) * BYTES_OF_ROW)))
     for broker in brokers:
         place = folder / broker.host.partition(".")[0]
         place.mkdir(parents=True, exist_ok=True)

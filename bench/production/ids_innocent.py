@@ -12,12 +12,12 @@ from bench.production.ids_cluster import (
     WEEK,
     Broker,
     Series,
-    alike,
     burst,
+    equal_brokers,
     every,
     flat,
-    held,
     line,
+    retained_ids,
     steady,
     with_restarts,
 )
@@ -67,13 +67,13 @@ def cases() -> tuple[Case, ...]:
         *_growing(),
         *_bursts(),
         *_heap_eaters(),
-        *_mended(),
+        *_recovered(),
         *_single_looks(),
     )
 
 
 def _stable_brokers(number: int = 3) -> tuple[Broker, ...]:
-    return alike(number, flat(42_000), connections=flat(2400))
+    return equal_brokers(number, flat(42_000), connections=flat(2400))
 
 
 def _fleet(number: int = 300) -> Producers:
@@ -83,7 +83,7 @@ def _fleet(number: int = 300) -> Producers:
 def _stable() -> tuple[Case, ...]:
     down = tuple(replace(broker, unseen=((30.1, 39.2),)) for broker in _stable_brokers())
     again = tuple(with_restarts(broker, 20.0 + broker.number, 50.0 + broker.number) for broker in _stable_brokers())
-    pools = alike(3, flat(5200), connections=flat(340))
+    pools = equal_brokers(3, flat(5200), connections=flat(340))
     return (
         other(
             "stable-fleet",
@@ -172,9 +172,9 @@ def _stable_by_source() -> tuple[Case, ...]:
 
 
 def _growing() -> tuple[Case, ...]:
-    more = alike(3, line(20_000, 61_000), connections=line(600, 1830))
-    small = alike(3, held(steady(1200, since=-20), WEEK), connections=flat(PEOPLE), heap_bytes=6 * GIB)
-    slow = alike(3, held(steady(12, since=-20), WEEK), connections=flat(PEOPLE), heap_bytes=6 * GIB)
+    more = equal_brokers(3, line(20_000, 61_000), connections=line(600, 1830))
+    small = equal_brokers(3, retained_ids(steady(1200, since=-20), WEEK), connections=flat(PEOPLE), heap_bytes=6 * GIB)
+    slow = equal_brokers(3, retained_ids(steady(12, since=-20), WEEK), connections=flat(PEOPLE), heap_bytes=6 * GIB)
     return (
         other(
             "growing-fleet",
@@ -216,9 +216,9 @@ def _daily(at: float = 10) -> Series:
 
 
 def _bursts() -> tuple[Case, ...]:
-    once = alike(3, burst(12_000, 20, DAY), connections=flat(700))
-    late = alike(3, burst(12_000, 68, DAY), connections=flat(700))
-    first = alike(3, _deployed_each_day, connections=flat(700))
+    once = equal_brokers(3, burst(12_000, 20, DAY), connections=flat(700))
+    late = equal_brokers(3, burst(12_000, 68, DAY), connections=flat(700))
+    first = equal_brokers(3, _deployed_each_day, connections=flat(700))
     return (
         other(
             "burst-of-a-deployment",
@@ -243,7 +243,9 @@ def _bursts() -> tuple[Case, ...]:
             "deployed-every-morning",
             "scrapes, kafka-configs",
             "A fleet deployed each morning leaves a week of old ids behind, as many expiring as coming: flat.",
-            beside(configured(once, WEEK_MILLISECONDS), large=scraped(alike(3, _daily(), connections=flat(700)))),
+            beside(
+                configured(once, WEEK_MILLISECONDS), large=scraped(equal_brokers(3, _daily(), connections=flat(700)))
+            ),
         ),
         other(
             "deployed-three-mornings",
@@ -263,7 +265,7 @@ def _deployed_each_day(hour: float) -> float:
 
 
 def _eaten(ids: float, other_heap: Series) -> tuple[Broker, ...]:
-    brokers = alike(3, flat(ids), connections=flat(700), heap_bytes=GIB)
+    brokers = equal_brokers(3, flat(ids), connections=flat(700), heap_bytes=GIB)
     return tuple(replace(broker, other_heap=other_heap) for broker in brokers)
 
 
@@ -300,8 +302,8 @@ def _out_of_heap(brokers: tuple[Broker, ...], log: BrokerLog, eater: Eater) -> P
     return write(logged(brokers, log), beside(collected(brokers[0]), large=histograms(brokers, every(12), eater=eater)))
 
 
-def _mended() -> tuple[Case, ...]:
-    brokers = alike(3, held(steady(9000, since=-20, until=52), WEEK), connections=flat(PEOPLE))
+def _recovered() -> tuple[Case, ...]:
+    brokers = equal_brokers(3, retained_ids(steady(9000, since=-20, until=52), WEEK), connections=flat(PEOPLE))
     return (
         other(
             "leak-mended-20-hours-ago",
@@ -321,7 +323,7 @@ def _mended() -> tuple[Case, ...]:
 
 
 def _single_looks() -> tuple[Case, ...]:
-    brokers = alike(3, flat(60_000), connections=flat(900))
+    brokers = equal_brokers(3, flat(60_000), connections=flat(900))
     forty = _eaten(1_430_000, flat(0.37 * GIB))
     hour = 70.0
     return (
@@ -336,7 +338,7 @@ def _single_looks() -> tuple[Case, ...]:
             "one-histogram",
             "one class histogram of each broker",
             "One count of entries tells neither whether it grows nor whether the ids are in use.",
-            histograms(alike(3, flat(300_000), connections=flat(900)), (hour,)),
+            histograms(equal_brokers(3, flat(300_000), connections=flat(900)), (hour,)),
             expected=NOT_KNOWN,
         ),
         other(

@@ -11,13 +11,13 @@ from bench.production.ids_cluster import (
     WEEK,
     Broker,
     Series,
-    alike,
+    equal_brokers,
     every,
     flat,
-    held,
     line,
     nightly,
     office_hours,
+    retained_ids,
     steady,
     with_restarts,
 )
@@ -66,7 +66,7 @@ def cases() -> tuple[Case, ...]:
 
 
 def _brokers(rate: Series, expiration_hours: float = WEEK, number: int = 3, live: float = 300) -> tuple[Broker, ...]:
-    return alike(number, held(rate, expiration_hours, live), connections=flat(PEOPLE))
+    return equal_brokers(number, retained_ids(rate, expiration_hours, live), connections=flat(PEOPLE))
 
 
 def _spread(since: float, expiration_hours: float = WEEK) -> tuple[Broker, ...]:
@@ -273,7 +273,7 @@ def _by_version() -> tuple[Case, ...]:
 
 
 def _by_cluster() -> tuple[Case, ...]:
-    well = alike(3, flat(14_000), connections=flat(520))
+    well = equal_brokers(3, flat(14_000), connections=flat(520))
     restarted = tuple(
         with_restarts(broker, 11.0 + broker.number, 40.0 + broker.number, 61.0 + broker.number) for broker in _steady()
     )
@@ -315,7 +315,7 @@ def _by_cluster() -> tuple[Case, ...]:
 def _to_the_end() -> tuple[Case, ...]:
     until = 34.0
     rate, full = steady(95_000, since=-6, until=27.3), steady(5000, since=27.3, until=until)
-    growing = held(lambda hour: rate(hour) + full(hour), WEEK)
+    growing = retained_ids(lambda hour: rate(hour) + full(hour), WEEK)
 
     def ids(hour: float) -> float:
         return growing(hour) if hour < until + 1 else 900 + line(500, 0)(hour - until)
@@ -323,7 +323,7 @@ def _to_the_end() -> tuple[Case, ...]:
     out = (27.2, 30.1, 33.3)
     brokers = tuple(
         with_restarts(broker, *(at + 0.05 + broker.number * 0.02 for at in out))
-        for broker in alike(3, ids, connections=flat(PEOPLE), heap_bytes=GIB)
+        for broker in equal_brokers(3, ids, connections=flat(PEOPLE), heap_bytes=GIB)
     )
     log = BrokerLog(new_ids=48_000, leaks=(0, until), out_of_memory=out)
     return (

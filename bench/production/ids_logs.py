@@ -32,7 +32,7 @@ class BrokerLog:
     leaks: tuple[float, float] = (0.0, 1e9)
     topic: str = LEAKY_TOPIC
     out_of_memory: tuple[float, ...] = ()
-    ids_elsewhere: int = 4
+    ids_on_other_brokers: int = 4
     partitions: int = PARTITIONS
 
 
@@ -90,7 +90,7 @@ def _quiet(at: float, random: Random, *, log: BrokerLog) -> Iterator[tuple[float
     kind = random.random()
     if kind < 0.45:  # noqa: PLR2004 - how often each line comes
         yield at, _roll(where, offset, random.randrange(1, 9))
-        yield at + 2e-6, _snapshot(where, offset, random.randrange(log.ids_elsewhere + 1), log=log)
+        yield at + 2e-6, _snapshot(where, offset, random.randrange(log.ids_on_other_brokers + 1), log=log)
     elif kind < 0.7:  # noqa: PLR2004 - the same
         yield from _rebalanced(at, where, offset)
     else:

@@ -50,9 +50,9 @@ def _handshake(moment: datetime, pair: tuple[Node, Node], random: Random) -> Ite
 
 
 def _unanswered(
-    moment: datetime, pair: tuple[Node, Node], *, to: str, held: str | None, random: Random
+    moment: datetime, pair: tuple[Node, Node], *, to: str, mac_entries: str | None, random: Random
 ) -> Iterator[Packet]:
-    """SYNs sent again and again; with `held`, SYN-ACKs to that MAC, as the broker's own capture shows them."""
+    """SYNs sent again and again; with `mac_entries`, SYN-ACKs to that MAC, as the broker's own capture shows them."""
     host, broker = pair
     ends = (f"{host.address}.{random.randint(32_768, 60_999)}", f"{broker.address}.9092")
     there, back = random.getrandbits(32), random.getrandbits(32)
@@ -60,10 +60,10 @@ def _unanswered(
         at = moment + timedelta(seconds=after, microseconds=random.randrange(2_000))
         rest = f"seq {there}, win 64240, {_options(random, 0)}"
         yield _packet(at, (host.mac, to), ends, flags="S", rest=rest)
-        if held:
+        if mac_entries:
             at += timedelta(microseconds=random.randint(20, 80))
             rest = f"seq {back}, ack {there + 1}, win 65160, {_options(random, 77)}"
-            yield _packet(at, (broker.mac, held), ends[::-1], flags="S.", rest=rest)
+            yield _packet(at, (broker.mac, mac_entries), ends[::-1], flags="S.", rest=rest)
 
 
 def capture(fleet: Fleet, node: Node, *, story: Story, random: Random) -> Iterator[str]:
@@ -76,11 +76,11 @@ def capture(fleet: Fleet, node: Node, *, story: Story, random: Random) -> Iterat
         if failure is None and host.number % 3 == 0:  # most connections are older than the capture
             packets.extend(_handshake(moment, (host, broker), random))
         elif failure is Failure.SYN_ACK_LOST or (failure and node is host):
-            held = story.held.get((broker.name, host.address)) if node is broker else None
-            to = story.host_held.get((host.name, broker.name), broker.mac)
+            mac_entries = story.mac_entries.get((broker.name, host.address)) if node is broker else None
+            to = story.host_mac_entries.get((host.name, broker.name), broker.mac)
             for attempt in range(4):
                 start = begin + timedelta(seconds=9 + 31 * attempt + random.random())
-                packets.extend(_unanswered(start, (host, broker), to=to, held=held, random=random))
+                packets.extend(_unanswered(start, (host, broker), to=to, mac_entries=mac_entries, random=random))
     yield BANNER
     for _, line in sorted(packets):
         yield line + "\n"

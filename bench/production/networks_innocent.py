@@ -28,13 +28,13 @@ AZURE = "12:34:56:78:9a:bc"
 def _two_interfaces(fleet: Fleet, random: Random) -> Story:
     dual = random.sample(fleet.hosts[2:900], max(3, min(900, len(fleet.hosts)) // 20))
     seconds = {host.name: mac_address(random) for host in dual}
-    held = {(b.name, h.address): seconds[h.name] for b in fleet.brokers for h in dual if random.random() < 0.5}  # noqa: PLR2004 - either interface answers first
-    return Story(held=held, second_macs=seconds)
+    mac_entries = {(b.name, h.address): seconds[h.name] for b in fleet.brokers for h in dual if random.random() < 0.5}  # noqa: PLR2004 - either interface answers first
+    return Story(mac_entries=mac_entries, second_macs=seconds)
 
 
 def _proxy_arp(fleet: Fleet, random: Random) -> Story:  # noqa: ARG001 - stories have one shape
     """The router answers for every second host."""
-    return Story(held={(b.name, h.address): fleet.gateway_mac for b in fleet.brokers for h in fleet.hosts[::2]})
+    return Story(mac_entries={(b.name, h.address): fleet.gateway_mac for b in fleet.brokers for h in fleet.hosts[::2]})
 
 
 def _virtual_macs(fleet: Fleet, random: Random) -> Story:
@@ -58,7 +58,7 @@ def _containers(random: Random) -> tuple[Entry, ...]:
 def _azure(fleet: Fleet, random: Random) -> Story:  # noqa: ARG001 - stories have one shape
     """Azure's virtual switch answers every ARP request with one MAC."""
     peers = (*fleet.brokers, *fleet.hosts)
-    return Story(held={(b.name, peer.address): AZURE for b in fleet.brokers for peer in peers})
+    return Story(mac_entries={(b.name, peer.address): AZURE for b in fleet.brokers for peer in peers})
 
 
 def _failover(fleet: Fleet, random: Random) -> Story:  # noqa: ARG001 - stories have one shape
@@ -72,10 +72,10 @@ def _failover(fleet: Fleet, random: Random) -> Story:  # noqa: ARG001 - stories 
 
 
 def _dead_entries(fleet: Fleet, random: Random) -> Story:
-    return Story(entries={b.name: _nobody(random) for b in fleet.brokers})
+    return Story(entries={b.name: _no_answers(random) for b in fleet.brokers})
 
 
-def _nobody(random: Random) -> tuple[Entry, ...]:
+def _no_answers(random: Random) -> tuple[Entry, ...]:
     numbers = random.sample(range(2, 250), 40)
     states = ("FAILED", "FAILED", "FAILED", "INCOMPLETE")
     return tuple(Entry(address=f"10.4.14.{n}", mac=None, state=random.choice(states), probes=3) for n in numbers)
@@ -86,7 +86,7 @@ def _duplicate(fleet: Fleet, random: Random) -> Story:
     first, second = _claimants(fleet)
     brokers = fleet.brokers[1::2]
     return Story(
-        held={(b.name, first.address): second.mac for b in brokers},
+        mac_entries={(b.name, first.address): second.mac for b in brokers},
         failing={(first.name, b.name): Failure.SYN_LOST for b in brokers},
         since=fleet.log_start + timedelta(seconds=random.randint(60, 120)),
     )

@@ -41,7 +41,7 @@ def two_stale(fleet: Fleet, random: Random) -> Story:
     brokers = random.sample(fleet.brokers, 2)
     dead = fleet.dead_for(newcomer)
     return Story(
-        held={(broker.name, newcomer.address): dead.mac for broker in brokers},
+        mac_entries={(broker.name, newcomer.address): dead.mac for broker in brokers},
         failing={(newcomer.name, broker.name): Failure.SYN_ACK_LOST for broker in brokers},
         since=newcomer.launched + timedelta(seconds=25),
     )
@@ -49,10 +49,10 @@ def two_stale(fleet: Fleet, random: Random) -> Story:
 
 def _two_permanent(fleet: Fleet, random: Random) -> Story:
     story = two_stale(fleet, random)
-    return replace(story, states=dict.fromkeys(story.held, "PERMANENT"))
+    return replace(story, states=dict.fromkeys(story.mac_entries, "PERMANENT"))
 
 
-def _mended(fleet: Fleet, random: Random) -> Story:
+def _recovered(fleet: Fleet, random: Random) -> Story:
     return replace(two_stale(fleet, random), until=fleet.looks[-1] - timedelta(minutes=2))
 
 
@@ -80,7 +80,7 @@ def _harmless_and_firewall(fleet: Fleet, random: Random) -> Story:
     """Brokers hold a dead MAC for a host that they never talk to; the firewall drops another host's SYNs."""
     story = _harmless(fleet, random)
     other = next(host for host in fleet.hosts[4:] if host not in fleet.reused)
-    return replace(story, failing={(other.name, name): Failure.SYN_LOST for name, _ in story.held})
+    return replace(story, failing={(other.name, name): Failure.SYN_LOST for name, _ in story.mac_entries})
 
 
 def _amid_innocent(fleet: Fleet, random: Random) -> Story:
@@ -92,7 +92,7 @@ def _amid_innocent(fleet: Fleet, random: Random) -> Story:
     flux = {(broker.name, host.address): seconds[host.name] for broker in fleet.brokers[::2] for host in dual}
     return replace(
         story,
-        held=dict(story.held) | flux,
+        mac_entries=dict(story.mac_entries) | flux,
         second_macs=seconds,
         entries={broker.name: (*_virtual(), *_failed(random)) for broker in fleet.brokers},
     )
@@ -116,7 +116,7 @@ def _clients_hold_old_broker(fleet: Fleet, random: Random) -> Story:
     broker, former = fleet.brokers[-1], mac_address(random)
     hosts = random.sample([host for host in fleet.hosts if host not in fleet.reused], 3)
     return Story(
-        host_held={(host.name, broker.name): former for host in hosts},
+        host_mac_entries={(host.name, broker.name): former for host in hosts},
         failing={(host.name, broker.name): Failure.SYN_LOST for host in hosts},
         since=fleet.log_start + timedelta(minutes=1),
     )
@@ -220,7 +220,7 @@ def proven() -> tuple[Case, ...]:
         ),
         networks_case(
             "stale-then-mended",
-            Plan(story=_mended, parts=INVENTORY),
+            Plan(story=_recovered, parts=INVENTORY),
             verdict=PRESENT,
             form="ip neigh and ss before and after the cure, describe-instances",
             why=(

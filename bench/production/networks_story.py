@@ -48,7 +48,7 @@ class Story:
     `states` overrides the entry's state likewise. `failing` is by (host, broker). Both hold from `since` to `until`.
     """
 
-    held: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    mac_entries: Mapping[tuple[str, str], str] = field(default_factory=dict)
     states: Mapping[tuple[str, str], str] = field(default_factory=dict)
     entries: Mapping[str, tuple[Entry, ...]] = field(default_factory=dict)
     failing: Mapping[tuple[str, str], Failure] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class Story:
     sysctl: Mapping[str, int] = field(default_factory=dict)
     missing: frozenset[tuple[str, str]] = frozenset()
     """Entries that a broker does not have, by (broker, address)."""
-    host_held: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    host_mac_entries: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """The MAC that a host holds for a broker instead of the broker's own, by (host, broker)."""
     stopped: frozenset[str] = frozenset()
     """Brokers that are shut down at `since`."""

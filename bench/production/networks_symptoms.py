@@ -34,8 +34,8 @@ def _stopped(fleet: Fleet, random: Random) -> Story:
 
 
 def _stopped_behind_proxy_arp(fleet: Fleet, random: Random) -> Story:
-    held = {(b.name, h.address): fleet.gateway_mac for b in fleet.brokers for h in fleet.hosts[::2]}
-    return replace(_stopped(fleet, random), held=held)
+    mac_entries = {(b.name, h.address): fleet.gateway_mac for b in fleet.brokers for h in fleet.hosts[::2]}
+    return replace(_stopped(fleet, random), mac_entries=mac_entries)
 
 
 def _firewall(fleet: Fleet, random: Random) -> Story:  # noqa: ARG001 - stories have one shape
@@ -130,7 +130,7 @@ def _second_interface(fleet: Fleet, random: Random) -> Story:
     host = next(host for host in fleet.hosts[3:] if host not in fleet.reused)
     second, brokers = mac_address(random), fleet.brokers[1:3]
     return Story(
-        held={(b.name, host.address): second for b in brokers},
+        mac_entries={(b.name, host.address): second for b in brokers},
         second_macs={host.name: second},
         failing={(host.name, b.name): Failure.SYN_ACK_LOST for b in brokers},
         since=fleet.looks[0] - timedelta(minutes=5),

@@ -43,7 +43,7 @@ def _peer_entry(
 ) -> Entry:
     broker, peer = pair
     key = (broker.name, peer.address)
-    mac = story.held.get(key)
+    mac = story.mac_entries.get(key)
     if not story.runs(moment) and peer in fleet.reused and mac == fleet.dead_for(peer).mac:
         mac = None
     state = story.states.get(key) if story.runs(moment) else None
@@ -75,7 +75,7 @@ def host_entries(fleet: Fleet, host: Node, *, story: Story, family: int, random:
     yield _gateway(fleet, family)
     for broker in fleet.brokers:
         pair = (host.name, broker.name)
-        mac = story.host_held.get(pair, broker.mac)
+        mac = story.host_mac_entries.get(pair, broker.mac)
         if pair in story.failing and broker.name in story.strangers:
             yield Entry(address=story.strangers[broker.name], mac=None, state="FAILED", probes=3)
         elif (broker.number + host.number) % 5 or len(fleet.brokers) <= 5 or pair in story.failing:  # noqa: PLR2004 - small clusters are used whole
@@ -108,8 +108,8 @@ def _ip_s_neigh(entry: Entry) -> str:
 
 
 def _arp(entry: Entry) -> str:
-    held = f"{entry.mac} [ether]" + (" PERM" if entry.state == "PERMANENT" else "") if entry.mac else "<incomplete>"
-    return f"? ({entry.address}) at {held} on {entry.device}"
+    mac_text = f"{entry.mac} [ether]" + (" PERM" if entry.state == "PERMANENT" else "") if entry.mac else "<incomplete>"
+    return f"? ({entry.address}) at {mac_text} on {entry.device}"
 
 
 def _as_json(entry: Entry) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""docs/truth.md: how often the verdicts were right on telemetry that no detector was written beside."""
+"""docs/truth.md: how often the verdicts were right on telemetry whose authors had not read the detectors."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ HEAD = """# How often the verdicts are right
 
 Written by `python -m bench.production`. Do not edit.
 
-{cases} captures of about {size} each were made by generators (`bench/production/`), in the forms in which production
-hands telemetry over. Each has the verdict that an expert gives, and why. Both were written down from the description of
-the incidents and of what looks like them, by authors who had not read the detectors, before leadsman read any of them.
-Detectors have been mended since, with these captures in view: the page says what is known to hold, and not what to
-expect of telemetry that nobody has seen.
+{cases} captures of about {size} each were made by generators (`bench/production/`), in the formats in which production
+systems export telemetry. Each capture has the verdict that an expert gives, and its reason. The authors of captures and
+verdicts worked from the description of the incidents and of similar failures. They had not read the detectors, and no
+capture had been read by leadsman yet. Detectors have been corrected since, with these captures in view: the page shows
+what is known to work, and does not predict how often verdicts on new telemetry are right.
 
 {meanings}
 
 {table}
 
-## What is not right
+## Verdicts that are not right
 
 {faults}
 
 ## Conditions
 
-What is wrong with a cluster, its clients and hosts must be named whether or not a failure mode knows why.
+Faults of a cluster, its clients and hosts must be named whether or not a failure mode explains them.
 
 {conditions}
 """

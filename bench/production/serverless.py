@@ -45,17 +45,17 @@ INCIDENTS = (
 
 
 def _incident(row: tuple[str, int, str, str, str, float, int]) -> Case:
-    name, limit_s, client, harm, form, spared, time_out_ms = row
+    name, limit_s, client, harm, form, unaffected, time_out_ms = row
     fleet = Fleet(
         function="order-intake",
         client=client,
-        outcome=after_gaps(limit_s, harm, spared=spared),
+        outcome=after_gaps(limit_s, harm, unaffected=unaffected),
         time_out_ms=time_out_ms,
         json_lines=name.endswith("-json"),
     )
     why = (
-        f"Sends after gaps above {limit_s} s are harmed ({harm}), {spared:.0%} of them spared; no send after a shorter "
-        "gap of the same workers is, on three days and with nothing else wrong."
+        f"Sends after gaps above {limit_s} s are harmed ({harm}), {unaffected:.0%} of them unaffected; no send after a "
+        "shorter gap of the same workers is, on three days and with nothing else wrong."
     )
     return Case(
         name=f"serverless/{name}",

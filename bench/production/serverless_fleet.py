@@ -20,7 +20,7 @@ from bench.production.serverless_wordings import (
     RDKAFKA,
     SENT,
     WORDS,
-    Said,
+    LogCall,
     Send,
 )
 
@@ -160,14 +160,14 @@ def _busy(fleet: Fleet, random: Random, between: tuple[int, int]) -> int:
 def _visit_lines(worker: Worker, visit: Visit) -> Iterator[Line]:
     request = str(UUID(int=worker.random.getrandbits(128), version=4))
     outcome = worker.fleet.outcome(visit)
-    said = [*_received(worker), *_what_came(worker, visit, outcome), *_noise(worker)]
-    kept = [word for word in sorted(said, key=_delay) if word.level in worker.fleet.levels]
+    calls = [*_received(worker), *_what_came(worker, visit, outcome), *_noise(worker)]
+    kept = [word for word in sorted(calls, key=_delay) if word.level in worker.fleet.levels]
     if worker.fleet.style == LAMBDA:
         yield Line(visit.at_ms, _started(worker, visit, request))
     for word in kept:
         yield Line(visit.at_ms + 2 + word.delay_ms, layout(worker, word, visit.at_ms + 2 + word.delay_ms, request))
     if worker.fleet.style == LAMBDA:
-        took_ms = KILLED_AFTER_MS if outcome == KILLED else max(map(_delay, said)) + 3 + worker.random.random()
+        took_ms = KILLED_AFTER_MS if outcome == KILLED else max(map(_delay, calls)) + 3 + worker.random.random()
         yield from _reported(worker, visit, request, took_ms)
 
 
@@ -177,11 +177,11 @@ def _started(worker: Worker, visit: Visit, request: str) -> str:
     return f"START RequestId: {request} Version: $LATEST"
 
 
-def _delay(said: Said) -> int:
-    return said.delay_ms
+def _delay(calls: LogCall) -> int:
+    return calls.delay_ms
 
 
-def _what_came(worker: Worker, visit: Visit, outcome: str) -> list[Said]:
+def _what_came(worker: Worker, visit: Visit, outcome: str) -> list[LogCall]:
     send = _send(worker, visit, outcome)
     if outcome in DEPENDENCIES:
         return [*WORDS[worker.fleet.client][SENT](send), DEPENDENCIES[outcome](send.took_ms + 9)]
@@ -207,8 +207,8 @@ def _send(worker: Worker, visit: Visit, outcome: str) -> Send:
     )
 
 
-def _received(worker: Worker) -> list[Said]:
-    return [Said(0, "INFO", "Handler", f"received order of tenant {worker.random.randrange(100, 999)}")]
+def _received(worker: Worker) -> list[LogCall]:
+    return [LogCall(0, "INFO", "Handler", f"received order of tenant {worker.random.randrange(100, 999)}")]
 
 
 PACKAGES = {
@@ -232,20 +232,20 @@ NOISE = (
 )
 
 
-def _noise(worker: Worker) -> list[Said]:
+def _noise(worker: Worker) -> list[LogCall]:
     if worker.random.random() > NOISY:
         return []
     level, logger, text = worker.random.choice(NOISE)
-    return [Said(1, level, logger, text)]
+    return [LogCall(1, level, logger, text)]
 
 
-def layout(worker: Worker, said: Said, at_ms: int, request: str) -> str:
+def layout(worker: Worker, calls: LogCall, at_ms: int, request: str) -> str:
     """The line as the program's logging set-up prints it."""
-    if said.level == RAW:
-        return said.text
+    if calls.level == RAW:
+        return calls.text
     java = worker.fleet.client != RDKAFKA and "python" not in worker.fleet.client
     make = _java_line if java else _python_line
-    return make(worker, said, at_ms + worker.skew_ms, request)
+    return make(worker, calls, at_ms + worker.skew_ms, request)
 
 
 def _time(worker: Worker, at_ms: int) -> str:
@@ -254,31 +254,31 @@ def _time(worker: Worker, at_ms: int) -> str:
     return plain(at_ms) if worker.zone_minutes is None else iso(at_ms, worker.zone_minutes)
 
 
-def _java_line(worker: Worker, said: Said, at_ms: int, request: str) -> str:
-    level = {"WARNING": "WARN"}.get(said.level, said.level)
+def _java_line(worker: Worker, calls: LogCall, at_ms: int, request: str) -> str:
+    level = {"WARNING": "WARN"}.get(calls.level, calls.level)
     if worker.fleet.style == LAMBDA:
         time = plain(at_ms)[:19] + " " if worker.fleet.timed else ""
-        return f"{time}{request} {level:<5} {said.logger} - {said.text}"
-    logger, thread = _java_names(said)
-    return f"{_time(worker, at_ms)} {level:<5} [{thread}] {logger} - {said.text}".lstrip()
+        return f"{time}{request} {level:<5} {calls.logger} - {calls.text}"
+    logger, thread = _java_names(calls)
+    return f"{_time(worker, at_ms)} {level:<5} [{thread}] {logger} - {calls.text}".lstrip()
 
 
-def _java_names(said: Said) -> tuple[str, str]:
+def _java_names(calls: LogCall) -> tuple[str, str]:
     """The abbreviated class and the thread that logs."""
-    logger = PACKAGES.get(said.logger, "") + said.logger
-    if "[Consumer " in said.text:
+    logger = PACKAGES.get(calls.logger, "") + calls.logger
+    if "[Consumer " in calls.text:
         return logger, "ledger-listener-0-C-1"
-    network = said.logger in PACKAGES or said.text.startswith("[Producer ")
+    network = calls.logger in PACKAGES or calls.text.startswith("[Producer ")
     return logger, "kafka-producer-network-thread | producer-1" if network else "http-nio-8080-exec-3"
 
 
-def _python_line(worker: Worker, said: Said, at_ms: int, request: str) -> str:
+def _python_line(worker: Worker, calls: LogCall, at_ms: int, request: str) -> str:
     if worker.fleet.json_lines:
-        return platform.logged(at_ms, request, said)
+        return platform.logged(at_ms, request, calls)
     if worker.fleet.style == LAMBDA:
         time = iso(at_ms) if worker.fleet.timed else ""
-        return f"[{said.level}]\t{time}\t{request}\t{said.text}"
-    return f"{_time(worker, at_ms)} {said.level} {said.logger}: {said.text}".lstrip()
+        return f"[{calls.level}]\t{time}\t{request}\t{calls.text}"
+    return f"{_time(worker, at_ms)} {calls.level} {calls.logger}: {calls.text}".lstrip()
 
 
 def _reported(worker: Worker, visit: Visit, request: str, took_ms: float) -> Iterator[Line]:
@@ -302,12 +302,12 @@ def _begun(worker: Worker, at_ms: int) -> Iterator[Line]:
         arn = f"arn:aws:lambda:eu-west-1::runtime:{worker.random.getrandbits(256):064x}"
         plain_text = f"INIT_START Runtime Version: {runtime}\tRuntime Version ARN: {arn}"
         yield Line(at_ms - 900, platform.init_start(at_ms - 900, arn) if fleet.json_lines else plain_text)
-    for said in _client_begun(worker, at_ms - 300):
-        if said.level in fleet.levels:
-            yield Line(at_ms - 300, layout(worker, said, at_ms - 300, str(UUID(int=worker.random.getrandbits(128)))))
+    for calls in _client_begun(worker, at_ms - 300):
+        if calls.level in fleet.levels:
+            yield Line(at_ms - 300, layout(worker, calls, at_ms - 300, str(UUID(int=worker.random.getrandbits(128)))))
 
 
-def _client_begun(worker: Worker, at_ms: int) -> list[Said]:
+def _client_begun(worker: Worker, at_ms: int) -> list[LogCall]:
     client = worker.fleet.client
     if client in VERSIONS:
         version, commit = VERSIONS[client]
@@ -317,15 +317,15 @@ def _client_begun(worker: Worker, at_ms: int) -> list[Said]:
             f"Kafka commitId: {commit}",
             f"Kafka startTimeMs: {at_ms + worker.skew_ms}",
         )
-        known = Said(0, "INFO", "Metadata", "[Producer clientId=producer-1] Cluster ID: Rk3vQm1tSZqkS0rKpB9h5w")
-        return [*(Said(0, "INFO", parser, text) for text in texts), known]
+        known = LogCall(0, "INFO", "Metadata", "[Producer clientId=producer-1] Cluster ID: Rk3vQm1tSZqkS0rKpB9h5w")
+        return [*(LogCall(0, "INFO", parser, text) for text in texts), known]
     if client == RDKAFKA:
-        return [Said(0, "INFO", "publisher", "producer ready, librdkafka 2.6.1")]
+        return [LogCall(0, "INFO", "publisher", "producer ready, librdkafka 2.6.1")]
     text = (
         "<BrokerConnection node_id=1 host=b-1.ledger.kafka.internal:9092 <connecting> [IPv4 "
         "('10.40.1.17', 9092)]>: Connection complete."
     )
-    return [Said(0, "INFO", "kafka.conn", text)]
+    return [LogCall(0, "INFO", "kafka.conn", text)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

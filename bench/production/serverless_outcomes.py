@@ -17,14 +17,14 @@ NOON_MS = DAY_0_MS + 36 * HOUR_MS
 """Noon of the second day: when restarts and deployments happen."""
 
 
-def after_gaps(limit_s: float, harm: str, *, spared: float = 0.0, stray: float = 0.0) -> Callable[[Visit], str]:
+def after_gaps(limit_s: float, harm: str, *, unaffected: float = 0.0, stray: float = 0.0) -> Callable[[Visit], str]:
     """Harm after a gap above the limit, but for the part that is spared; below it only the stray part."""
 
     def outcome(visit: Visit) -> str:
         chance = visit.random.random()
         if visit.gap_s <= limit_s + 1.5 * chance:
             return harm if chance < stray else SENT
-        return REOPENED if chance < spared else harm
+        return REOPENED if chance < unaffected else harm
 
     return outcome
 

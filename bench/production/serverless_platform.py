@@ -10,7 +10,7 @@ from bench.production.serverless_forms import iso
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bench.production.serverless_wordings import Said
+    from bench.production.serverless_wordings import LogCall
 
 
 def init_start(at_ms: int, arn: str) -> str:
@@ -47,14 +47,14 @@ def _event(at_ms: int, kind: str, record: Mapping[str, object]) -> str:
     return json.dumps({"time": iso(at_ms), "type": kind, "record": record}, separators=(",", ":"))
 
 
-def logged(at_ms: int, request: str, said: Said) -> str:
+def logged(at_ms: int, request: str, call: LogCall) -> str:
     """A record of Python's logging."""
-    message, _, trace = said.text.partition("\n")
+    message, _, trace = call.text.partition("\n")
     record: dict[str, object] = {
         "timestamp": iso(at_ms)[:19] + "Z",
-        "level": said.level,
+        "level": call.level,
         "message": message,
-        "logger": said.logger,
+        "logger": call.logger,
         "requestId": request,
     }
     if trace:

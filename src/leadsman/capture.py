@@ -1,6 +1,6 @@
 """The capture: a folder of raw telemetry with a manifest that says what it is. Diagnosis reads captures, nothing else.
 
-manifest.json                 what was recorded, when, by which commands, and what could not be had
+manifest.json                 what was recorded, when, by which commands, and what was not collected
 clients/<worker>.log          one application's log, with its Kafka client's lines in it
 brokers/<id>/server.log       and controller.log, state-change.log, server.properties
 kafka/topics.txt              `kafka-topics --describe`
@@ -12,16 +12,20 @@ import json
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from leadsman.errors import CaptureError
 from leadsman.redaction import mask
+from leadsman.replacing import replaced_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 SCHEMA = "leadsman.capture/1"
 MANIFEST = "manifest.json"
+
+LONGEST_MANIFEST = 10_000_000
+"""Bytes: one of 30,000 files has 6 million."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +44,8 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Absent:
-    """Something that was sought and could not be had, and why: no data is not good news."""
+class AbsentItem:
+    """Something that was not collected, and why: no data is not good news."""
 
     what: str
     why: str
@@ -51,8 +55,8 @@ class Absent:
 class Manifest:
     """What a capture is.
 
-    `recorded_from` and `recorded_until` span the recording. `ran` is the call that made it. `stands_for` says which
-    short values stand for which real ones, by setting. `settings` are what each kind of program was given.
+    `recorded_from` and `recorded_until` span the recording. `ran` is the call that recorded it. `stands_for` maps, by
+    setting, shortened values to the real ones. `settings` are the settings of each kind of program.
     """
 
     cluster: str
@@ -64,7 +68,7 @@ class Manifest:
     stands_for: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     items: tuple[Item, ...] = ()
-    absent: tuple[Absent, ...] = ()
+    absent: tuple[AbsentItem, ...] = ()
     notes: tuple[str, ...] = ()
     schema: str = SCHEMA
 
@@ -77,56 +81,73 @@ def write_file(folder: Path, file: str, text: str) -> None:
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Write the manifest, last: a folder with one is a whole capture."""
+    """Write the manifest, last: a folder with a manifest is a complete capture."""
     text = json.dumps(asdict(manifest), indent=2, ensure_ascii=False, default=_plain) + "\n"
-    write_file(folder, MANIFEST, text)
+    with replaced_file(folder / MANIFEST, errors="surrogateescape") as file:
+        file.write(mask(text))
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """Return the manifest of a capture; None for a bare folder of logs. CaptureError if it is something else."""
+    """Return the manifest of a capture; None for a folder without one. CaptureError where the file is no manifest."""
     path = folder / MANIFEST
     if not path.is_file():
         return None
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open(encoding="utf-8") as file:
+            text = file.read(LONGEST_MANIFEST)
     except UnicodeDecodeError as error:
         raise CaptureError(f"{path} is not a manifest of {SCHEMA}: {error}. Remove it.") from error
-    return parsed_manifest(text, path)
+    return parse_manifest(text, path)
 
 
-def parsed_manifest(text: str, path: Path | str) -> Manifest:
-    """Return the manifest that a text is. CaptureError, naming its path, if it is something else."""
+def parse_manifest(text: str, path: Path | str) -> Manifest:
+    """Return the manifest of a text. CaptureError names the path where the text is no manifest."""
     try:
         return _manifest(json.loads(text))
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
         raise CaptureError(
             f"{path} is not a manifest of {SCHEMA}: {type(error).__name__}: {error}. "
             "Remove it to have the folder read as bare logs."
         ) from error
 
 
-def _manifest(told: dict[str, object]) -> Manifest:
-    if told.get("schema") != SCHEMA:
-        raise ValueError(f"its schema is {told.get('schema')!r}")
-    known = {key: value for key, value in told.items() if key in Manifest.__slots__}
-    known |= {key: _time(told[key]) for key in ("recorded_from", "recorded_until")}
-    known["items"] = tuple(_item(item) for item in _list(told.get("items")))
-    known["absent"] = tuple(Absent(what=str(a["what"]), why=str(a["why"])) for a in _list(told.get("absent")))
-    known["notes"] = tuple(str(note) for note in _list(told.get("notes")))
-    return Manifest(**known)  # type: ignore[arg-type]  # JSON has no types; whoever reads a field meets its value
+def _manifest(document: dict[str, object]) -> Manifest:
+    if document.get("schema") != SCHEMA:
+        raise ValueError(f"its schema is {document.get('schema')!r}")
+    known: dict[str, Any] = {key: str(document[key]) for key in ("schema", "cluster", "host", "ran")}
+    known |= {key: _time(document[key]) for key in ("recorded_from", "recorded_until")}
+    known |= {key: _texts(document.get(key, {})) for key in ("versions", "stands_for")}
+    settings = _members(document.get("settings", {}))
+    known["settings"] = {program: _texts(values) for program, values in settings.items()}
+    known["items"] = tuple(_item(item) for item in _list(document.get("items")))
+    known["absent"] = tuple(AbsentItem(what=str(a["what"]), why=str(a["why"])) for a in _list(document.get("absent")))
+    known["notes"] = tuple(str(note) for note in _list(document.get("notes")))
+    return Manifest(**known)
 
 
-def _item(told: Mapping[str, object]) -> Item:
-    words = {key: str(told.get(key, "")) for key in ("file", "source", "command", "note")}
-    return Item(at=_time(told["at"]), **words)
+def _texts(value: object) -> dict[str, str]:
+    return {key: str(each) for key, each in _members(value).items()}
+
+
+def _members(value: object) -> dict[str, object]:
+    if not isinstance(value, dict):
+        raise TypeError(f"{value!r:.40} is not an object")
+    return value
+
+
+def _item(entry: Mapping[str, object]) -> Item:
+    words = {key: str(entry.get(key, "")) for key in ("file", "source", "command", "note")}
+    return Item(at=_time(entry["at"]), **words)
 
 
 def _list(value: object) -> list[dict[str, object]]:
-    return value if isinstance(value, list) else []
+    if value is not None and not isinstance(value, list):
+        raise TypeError(f"{value!r:.40} is not a list")
+    return value or []
 
 
 def _time(text: object) -> datetime:
-    """Read a time; one without a zone is UTC, as the writer's are."""
+    """Return a time; a time without a zone is UTC."""
     time = datetime.fromisoformat(str(text))
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
@@ -134,4 +155,4 @@ def _time(text: object) -> datetime:
 def _plain(value: object) -> str:
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    raise TypeError(f"A manifest holds no {type(value).__name__}.")
+    raise TypeError(f"A manifest cannot hold a {type(value).__name__}.")

@@ -1,13 +1,14 @@
-"""Every error that leadsman raises on purpose.
+"""All errors that leadsman raises on purpose.
 
-LeadsmanError                    what went wrong, where, and what to do next
-├── UsageError                   the call's words are off
-│   ├── UnknownSetting           a name after --set that no mode has
+LeadsmanError                    what happened, where, and what to do next
+├── UsageError                   wrong arguments of a call
+│   ├── UnknownSetting           a name after --set that no detector has
 │   └── UnknownMode              no folder of that name under modes/
 ├── CaptureError                 nothing to diagnose
-├── MissingPart                  an optional part of the installation is not there
-├── TemplateError                a sentence of a card or a page asks for a figure that is not there
-├── SparkError                   no Spark session could be had
+├── MissingExtra                 an extra of the installation is not installed
+├── TemplateError                a sentence of a card or a page names a figure that no detector reports
+├── SparkError                   no Spark session could be started
+├── NotificationFailed           a receiver did not accept a notification
 └── LabError                     an experiment could not be set up
     ├── BrokerDidNotStart
     └── ProgramDidNotAnswer
@@ -15,13 +16,16 @@ LeadsmanError                    what went wrong, where, and what to do next
 
 from __future__ import annotations
 
+ISSUES = "https://github.com/leadsman/leadsman/issues"
+"""Where to report a fault of leadsman."""
+
 
 class LeadsmanError(Exception):
-    """The base. `str()` of it is a sentence for the person at the keyboard."""
+    """The base class. `str()` of an error is the message for the user."""
 
 
 class UsageError(LeadsmanError):
-    """The call's words are off."""
+    """Wrong arguments of a call."""
 
 
 class UnknownSetting(UsageError):
@@ -29,23 +33,37 @@ class UnknownSetting(UsageError):
 
 
 class UnknownMode(UsageError):
-    """No folder of that name under modes/."""
+    """No folder of that name below modes/."""
 
 
 class CaptureError(LeadsmanError):
-    """Nothing to diagnose."""
+    """The path holds nothing that can be diagnosed."""
 
 
-class MissingPart(LeadsmanError):
-    """An optional part of the installation is not there."""
+class MissingExtra(LeadsmanError):
+    """An extra of the installation is not installed."""
 
 
 class TemplateError(LeadsmanError):
-    """A template asks for a figure that is not there, or for one in a form that it cannot take."""
+    """A template names a figure that is missing, or a format that the figure cannot have."""
 
 
 class SparkError(LeadsmanError):
-    """No Spark session could be had."""
+    """No Spark session could be started."""
+
+
+class NotificationFailed(LeadsmanError):
+    """A receiver did not accept a notification. `is_final`: another attempt is no use."""
+
+    def __init__(self, reason: str, *, is_final: bool, status: int = 0) -> None:
+        super().__init__(reason)
+        self.is_final = is_final
+        self.status = status
+        self.retry_after_seconds = 0.0
+
+
+class StateError(LeadsmanError):
+    """The state of `leadsman watch` cannot be read, or is of another version."""
 
 
 class LabError(LeadsmanError):
@@ -57,4 +75,4 @@ class BrokerDidNotStart(LabError):
 
 
 class ProgramDidNotAnswer(LabError):
-    """A client program was given a command and did not answer before its deadline."""
+    """A client program did not answer a command before its deadline."""

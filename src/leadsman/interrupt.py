@@ -1,4 +1,4 @@
-"""Holds a Ctrl-C back."""
+"""Defers a Ctrl-C."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
-    """Hold a Ctrl-C back for a moment that must not be broken off.
+def defer_interrupts() -> Iterator[None]:
+    """Defer a Ctrl-C until the end of the block, which must not be interrupted.
 
-    So between starting a program and knowing who will stop it; and while a module is imported beside other threads: an
-    import that is broken off can keep its lock, and the next thread that wants it then waits for ever.
+    For example between starting a program and recording who stops it; and while a module is imported beside other
+    threads: an interrupted import can keep its lock, and the next thread that needs the lock waits for ever.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread is ever interrupted
         return
-    held: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _frame: held.append(number))
+    deferred: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _frame: deferred.append(number))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-        if held:
+        if deferred:
             raise KeyboardInterrupt

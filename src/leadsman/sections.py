@@ -1,11 +1,11 @@
-"""What stands above each piece of a collected file: when, of whom and by which command it was had.
+"""Sections of a collected file: a line above each section names its time, subject, file and command.
 
     ### leadsman 2026-11-21T12:00:00.000Z broker-1 kafka/topics.txt $ kafka-topics --describe
-    ...what the command said...
+    ...output of the command...
     ### leadsman exit 0
 
 `leadsman collect` writes these lines, and so do the plain commands that `--print-commands` prints. So one file can hold
-a series, the output of many commands, and what could not be had: an exit code that is not 0, and the reason above it.
+a series, the output of many commands, and failures: an exit code other than 0, with the reason above it.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 MARK = b"### leadsman "
 HEAD = re.compile(MARK + rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z) (\S+) (\S+) \$ ([^\r\n]*)")
 EXIT = re.compile(MARK + rb"exit (-?\d+)")
-NEAR = 4096
-"""Bytes in which the first mark is looked for: a pasted file begins with it, give or take a prompt."""
+MARK_SEARCH_BYTES = 4096
+"""The first section line must begin within these bytes: a pasted file begins with it, at most after a prompt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """When something was had, of whom, as which file of a capture, and by which command."""
+    """The time, subject, file in the capture and command of a section. `at` is None where no such time exists."""
 
-    at: datetime
+    at: datetime | None
     subject: str
     file: str
     command: str
 
 
 @dataclass(slots=True)
-class Part:
-    """A section as it is read. `line` is the number of its first line below the head.
+class SectionBody:
+    """A section while it is read. `line` is the number of the first line below the section line.
 
     `exit` is known once `body` has been read to its end; None where the file breaks off before.
     """
@@ -49,7 +49,7 @@ class Part:
 
 
 class _Token(NamedTuple):
-    """A piece of a file: a head, an exit, or lines of neither. `lines` is how many newlines are in it."""
+    """A piece of a file: a section line, an exit line, or other lines."""
 
     bytes: bytes
     head: Section | None = None
@@ -62,9 +62,10 @@ class _Token(NamedTuple):
 
 def head_line(section: Section) -> str:
     """Return the line that begins a section."""
+    assert section.at is not None, "a section that is written has a time"
     at = section.at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     command = section.command.replace("\n", "; ")
-    return f"### leadsman {at} {word(section.subject)} {word(section.file)} $ {command}\n"
+    return f"### leadsman {at} {as_word(section.subject)} {as_word(section.file)} $ {command}\n"
 
 
 def exit_line(code: int) -> str:
@@ -72,67 +73,67 @@ def exit_line(code: int) -> str:
     return f"### leadsman exit {code}\n"
 
 
-def word(text: str) -> str:
-    """Return the text as one word: a head's fields are parted by spaces."""
+def as_word(text: str) -> str:
+    """Return the text without spaces: spaces separate the fields of a section line."""
     return re.sub(r"\s+", "_", text) or "-"
 
 
-def is_sectioned(head: bytes) -> bool:
-    """Whether a file that begins so has sections."""
-    at = head.find(MARK, 0, NEAR)
+def has_sections(head: bytes) -> bool:
+    """Whether a file with this beginning has sections."""
+    at = head.find(MARK, 0, MARK_SEARCH_BYTES)
     return at >= 0 and (at == 0 or head[at - 1 : at] == b"\n") and HEAD.match(head, at) is not None
 
 
-def parts(blocks: Iterable[bytes]) -> Iterator[Part]:
-    """Take a file apart. Each part's body must be read before the next part is asked for; what is left is passed over.
+def read_sections(blocks: Iterable[bytes]) -> Iterator[SectionBody]:
+    """Yield the sections of a file. Read each body before the next section: an unread rest is skipped.
 
-    What stands before the first head, or between an exit and the next head, is nobody's: a prompt, a remark.
+    Lines before the first section, or between an exit line and the next section, belong to no section: a prompt.
     """
     return iter(_Reader(_tokens(blocks)))
 
 
 @dataclass(slots=True)
 class _Reader:
-    """Where the reading of a file stands: the token that comes next, and its line."""
+    """The state of reading a file: the next token, and its line."""
 
     tokens: Iterator[_Token]
     line: int = 1
-    coming: _Token | None = field(init=False)
+    upcoming: _Token | None = field(init=False)
 
     def __post_init__(self) -> None:
-        self.coming = next(self.tokens, None)
+        self.upcoming = next(self.tokens, None)
 
-    def __iter__(self) -> Iterator[Part]:
-        while self.coming is not None:
-            head = self.coming.head
-            self._pass()
+    def __iter__(self) -> Iterator[SectionBody]:
+        while self.upcoming is not None:
+            head = self.upcoming.head
+            self._advance()
             if head is not None:
-                part = Part(head, self.line, iter(()))
-                part.body = self._body(part)
-                yield part
-                for _ in part.body:
+                section = SectionBody(head, self.line, iter(()))
+                section.body = self._body(section)
+                yield section
+                for _ in section.body:
                     pass
 
-    def _body(self, part: Part) -> Iterator[bytes]:
-        while self.coming is not None and self.coming.is_body:
-            piece = self.coming.bytes
-            self._pass()
+    def _body(self, section: SectionBody) -> Iterator[bytes]:
+        while self.upcoming is not None and self.upcoming.is_body:
+            piece = self.upcoming.bytes
+            self._advance()
             yield piece
-        if self.coming is not None and self.coming.exit is not None:
-            part.exit = self.coming.exit
-            self._pass()
+        if self.upcoming is not None and self.upcoming.exit is not None:
+            section.exit = self.upcoming.exit
+            self._advance()
 
-    def _pass(self) -> None:
-        assert self.coming is not None
-        self.line += self.coming.bytes.count(b"\n")
-        self.coming = next(self.tokens, None)
+    def _advance(self) -> None:
+        assert self.upcoming is not None
+        self.line += self.upcoming.bytes.count(b"\n")
+        self.upcoming = next(self.tokens, None)
 
 
 def _tokens(blocks: Iterable[bytes]) -> Iterator[_Token]:
-    fresh = True  # whether a line begins here: an overlong one comes in several blocks
+    at_line_start = True  # an overlong line comes in several blocks
     for block in blocks:
         start = 0
-        for at in _marks(block, fresh=fresh):
+        for at in _marks(block, at_line_start=at_line_start):
             token, end = _mark(block, at)
             if at > start:
                 yield _Token(block[start:at])
@@ -140,13 +141,15 @@ def _tokens(blocks: Iterable[bytes]) -> Iterator[_Token]:
             start = end
         if start < len(block):
             yield _Token(block[start:])
-        fresh = block.endswith(b"\n")
+        at_line_start = block.endswith(b"\n")
 
 
-def _marks(block: bytes, *, fresh: bool) -> Iterator[int]:
+def _marks(block: bytes, *, at_line_start: bool) -> Iterator[int]:
     at = block.find(MARK)
     while at >= 0:
-        if (block[at - 1 : at] == b"\n" or (at == 0 and fresh)) and (HEAD.match(block, at) or EXIT.match(block, at)):
+        if (block[at - 1 : at] == b"\n" or (at == 0 and at_line_start)) and (
+            HEAD.match(block, at) or EXIT.match(block, at)
+        ):
             yield at
         at = block.find(MARK, at + 1)
 
@@ -155,9 +158,16 @@ def _mark(block: bytes, at: int) -> tuple[_Token, int]:
     """Return the mark at this place and where its line ends."""
     end = block.find(b"\n", at) + 1 or len(block)
     line = block[at:end]
-    if found := EXIT.match(line):
-        return _Token(line, exit=int(found[1])), end
-    told = HEAD.match(line)
-    assert told is not None
-    when, subject, file, command = (group.decode("utf-8", "replace") for group in told.groups())
-    return _Token(line, head=Section(datetime.fromisoformat(when), subject, file, command)), end
+    if exit_match := EXIT.match(line):
+        return _Token(line, exit=int(exit_match[1])), end
+    head_match = HEAD.match(line)
+    assert head_match is not None
+    time, subject, file, command = (group.decode("utf-8", "replace") for group in head_match.groups())
+    return _Token(line, head=Section(_time(time), subject, file, command)), end
+
+
+def _time(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:  # month 13 of a damaged file
+        return None

@@ -1,4 +1,4 @@
-"""Waits for a condition, with a deadline. The only place that polls."""
+"""Waits for a condition with a deadline. No other module polls."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 POLL = timedelta(milliseconds=50)
-"""Short against everything that is waited for (a broker: seconds), long against the cost of looking (microseconds)."""
+"""Short compared with the waits (a broker: seconds), long compared with one check (microseconds)."""
 
 
 def wait_for(
     condition: Callable[[], T],
     *,
-    within: timedelta,
+    timeout: timedelta,
     what: str,
     every: timedelta = POLL,
     error: Callable[[str], Exception] = LeadsmanError,
 ) -> T:
     """Return the condition's first true result, or raise `error` with a sentence that says `what` did not happen."""
-    deadline = time.monotonic() + within.total_seconds()
+    deadline = time.monotonic() + timeout.total_seconds()
     while not (result := condition()):
         if time.monotonic() > deadline:
-            raise error(f"Waited {within.total_seconds():g} s for {what}, in vain.")
-        time.sleep(every.total_seconds())  # reason: the pause between two looks at the condition
+            raise error(f"Waited {timeout.total_seconds():g} s for {what} without success.")
+        time.sleep(every.total_seconds())  # reason: the pause between two checks of the condition
     return result
 
 
 def rounds(*, every: timedelta, lasts: timedelta) -> Iterator[int]:
-    """Yield 0, 1, 2 ... each when it is due: every so often for so long; 0 alone where it lasts no time.
+    """Yield 0, 1, 2 ... with the pause `every`, for the duration `lasts`; only 0 where the duration is zero.
 
-    A round that takes longer than `every` delays the next one; none is made up for.
+    A round that takes longer than `every` delays the next round; missed rounds are skipped.
     """
     began = due = time.monotonic()
     number = 0

@@ -1,12 +1,12 @@
-"""Turns the templates of a card and the figures of a diagnosis into sentences.
+"""Renders the templates of a card with the figures of a diagnosis as sentences.
 
 A template is a format string whose placeholders are plain names, each with an optional spec:
 
     {gap:duration}              611 s, 3.2 s, 85 ms, 2 h 5 min
-    {gap:at_least}, {gap:at_most}   the same, rounded down or up: a bound that holds
+    {gap:at_least}, {gap:at_most}   the same, rounded down or up: a true bound
     {n:count}                   1,204
     {n:count record records}    1 record, 1,204 records
-    {n:count quiet gap|quiet gaps}   the same where a noun has more than one word
+    {n:count idle gap|idle gaps}   the same where a noun has more than one word
     {t:clock}                   08:14:03 UTC
     {t:moment}                  2020-12-20 08:14:03 UTC
     {size:bytes}                12.4 MB
@@ -24,12 +24,12 @@ from leadsman.errors import TemplateError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from leadsman.model import Words
+    from leadsman.model import Template
 
 Figure = float | str
 
-SECONDS_UNTIL = 900
-"""Up to here a duration stays in plain seconds: people who chase an idle limit say "611 s", not "10 min 11 s"."""
+PLAIN_SECONDS_LIMIT = 900
+"""Up to here a duration is shown in seconds: idle limits are known as "611 s", not as "10 min 11 s"."""
 
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
 KILOBYTE = 1_000
@@ -38,8 +38,8 @@ KILOBYTE = 1_000
 FULL_SECOND, TEN_SECONDS, FULL_UNIT = 0.9995, 9.95, 999.95
 
 
-def fill(template: str, figures: Mapping[str, Figure]) -> str:
-    """Put the figures in place. A missing figure or a wrong spec raises TemplateError."""
+def fill_template(template: str, figures: Mapping[str, Figure]) -> str:
+    """Return the template with its figures. A missing figure or a wrong format raises TemplateError."""
     try:
         return _Filler(template).vformat(template, (), figures)
     except ValueError as error:
@@ -48,25 +48,25 @@ def fill(template: str, figures: Mapping[str, Figure]) -> str:
         ) from error
 
 
-def say(words: Words, figures: Mapping[str, Figure]) -> str:
-    """Put a card's sentences together: those whose figures are all there, and of alternatives the first that fits."""
-    if isinstance(words, str):
-        return fill(words, figures)
-    chosen = (_fitting((each,) if isinstance(each, str) else each, figures) for each in words)
-    return " ".join(fill(template, figures) for template in chosen if template is not None)
+def render(template: Template, figures: Mapping[str, Figure]) -> str:
+    """Return a card's sentences: those with all figures, and of a tuple of sentences the first with all figures."""
+    if isinstance(template, str):
+        return fill_template(template, figures)
+    sentences = (_first_with_figures((each,) if isinstance(each, str) else each, figures) for each in template)
+    return " ".join(fill_template(sentence, figures) for sentence in sentences if sentence is not None)
 
 
-def _fitting(alternatives: Sequence[str], figures: Mapping[str, Figure]) -> str | None:
-    return next((each for each in alternatives if placeholders(each) <= figures.keys()), None)
+def _first_with_figures(sentences: Sequence[str], figures: Mapping[str, Figure]) -> str | None:
+    return next((each for each in sentences if placeholders(each) <= figures.keys()), None)
 
 
 def placeholders(template: str) -> frozenset[str]:
-    """Name the figures that a template asks for."""
+    """Return the names of the figures in a template."""
     return frozenset(name for _, name, _, _ in Formatter().parse(template) if name is not None)
 
 
 def duration(seconds: float) -> str:
-    """Write it as short as stays exact enough to compare with a configured limit."""
+    """Return a duration as short text that is exact enough to compare with a configured limit."""
     if seconds < 0:
         return f"-{duration(-seconds)}"
     if 0 < seconds < FULL_SECOND:
@@ -77,23 +77,23 @@ def duration(seconds: float) -> str:
 
 
 def at_least(seconds: float) -> str:
-    """Write a duration that none of what is told of is shorter than: rounded down."""
+    """Return a duration rounded down: a lower bound."""
     return duration(_rounded(math.floor, seconds))
 
 
 def at_most(seconds: float) -> str:
-    """Write a duration that none of what is told of is longer than: rounded up."""
+    """Return a duration rounded up: an upper bound."""
     return duration(_rounded(math.ceil, seconds))
 
 
 def _rounded(to: Callable[[float], int], seconds: float) -> float:
-    """Return the seconds rounded to what `duration` shows of them."""
+    """Return the seconds, rounded to the digits that `duration` shows."""
     steps = 1 if seconds >= TEN_SECONDS else 10 if seconds >= FULL_SECOND else 1000
     return to(round(seconds * steps, 6)) / steps
 
 
 def _long_duration(seconds: int) -> str:
-    if seconds <= SECONDS_UNTIL:
+    if seconds <= PLAIN_SECONDS_LIMIT:
         return f"{seconds} s"
     if seconds < HOUR:
         return _two_units(seconds, (MINUTE, "min"), (1, "s"))
@@ -103,12 +103,12 @@ def _long_duration(seconds: int) -> str:
 
 
 def _two_units(seconds: int, large: tuple[int, str], small: tuple[int, str]) -> str:
-    whole, rest = divmod(seconds, large[0])
-    return f"{whole} {large[1]}" + (f" {rest // small[0]} {small[1]}" if rest else "")
+    quotient, remainder = divmod(seconds, large[0])
+    return f"{quotient} {large[1]}" + (f" {remainder // small[0]} {small[1]}" if remainder else "")
 
 
 def count(number: float, nouns: str = "") -> str:
-    """Separate thousands, and add the right one of two nouns: "record records" or "a b|a bs"."""
+    """Return a number with thousands separators, and singular or plural of a noun: "record records" or "a b|a bs"."""
     amount = f"{number:,.0f}" if float(number).is_integer() else f"{number:,.1f}"
     if not nouns:
         return amount
@@ -117,7 +117,7 @@ def count(number: float, nouns: str = "") -> str:
 
 
 def size(number: float) -> str:
-    """Write bytes in the decimal units that disks and clouds are sold in."""
+    """Return a number of bytes in decimal units, as disks and clouds are sold."""
     if number < KILOBYTE:
         return count(number, "byte bytes")
     for unit in ("kB", "MB", "GB"):
@@ -127,39 +127,41 @@ def size(number: float) -> str:
     return f"{number / KILOBYTE:,.1f} TB"
 
 
-NAMES_LISTED = 4
+NAMES_IN_SENTENCE = 4
 """Names in one sentence."""
 
 
-def listed(names: Iterable[str], at_most: int = NAMES_LISTED) -> str:
-    """Write names as one reads them out; many end in a count of what was left out."""
-    every = list(names)
-    shown = every if len(every) <= at_most else [*every[: at_most - 1], f"{len(every) - at_most + 1} more"]
-    return " and ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
+def join_names(names: Iterable[str], at_most: int = NAMES_IN_SENTENCE) -> str:
+    """Return names as a list in a sentence; a long list ends with the count of the omitted names."""
+    complete = list(names)
+    names_shown = (
+        complete if len(complete) <= at_most else [*complete[: at_most - 1], f"{len(complete) - at_most + 1} more"]
+    )
+    return " and ".join(filter(None, (", ".join(names_shown[:-1]), *names_shown[-1:])))
 
 
-def in_cluster(path: str, cluster: str | None) -> str:
-    """Name what of a capture is of one cluster, or of no single one."""
+def label_with_cluster(path: str, cluster: str | None) -> str:
+    """Return the path of a capture with its cluster, or with "no single cluster"."""
     return f"{path} (cluster {cluster})" if cluster else f"{path} (no single cluster)"
 
 
 def in_utc(time: datetime) -> datetime:
-    """Move a time to UTC. One without a zone is taken for UTC, never for the zone of the machine that reads it."""
+    """Return a time in UTC. A time without a zone is UTC, never the time zone of this machine."""
     return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def clock(time: datetime) -> str:
-    """Write the time of day in UTC."""
+    """Return the time of day in UTC."""
     return f"{in_utc(time):%H:%M:%S} UTC"
 
 
 def moment(time: datetime) -> str:
-    """Write date and time of day in UTC."""
+    """Return date and time of day in UTC."""
     return f"{in_utc(time):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def span(since: datetime | None, until: datetime | None) -> str:
-    """Write a stretch of time, the date said once where it is one day. Empty where neither end is known."""
+    """Return a time range, with the date once where both ends are on one day. Empty where neither end is known."""
     if since is None or until is None:
         known = since or until
         return moment(known) if known else ""
@@ -171,7 +173,7 @@ def span(since: datetime | None, until: datetime | None) -> str:
 
 
 def _time(figure: Figure) -> datetime:
-    """Read seconds since 1970, or ISO 8601."""
+    """Return the time of seconds since 1970, or of ISO 8601."""
     if isinstance(figure, str):
         return in_utc(datetime.fromisoformat(figure))
     return datetime.fromtimestamp(figure, UTC)
@@ -196,7 +198,7 @@ SPECS: Mapping[str, Callable[[Figure, str], str]] = {
 
 
 class _Filler(Formatter):
-    """A formatter that knows its template, so that an error can name it, and that only looks up plain names."""
+    """A formatter that names its template in errors, and that only looks up plain names."""
 
     def __init__(self, template: str) -> None:
         self._template = template
@@ -204,19 +206,19 @@ class _Filler(Formatter):
     def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, str]:
         del args
         if field_name not in kwargs:
-            there = ", ".join(sorted(kwargs)) or "none"
+            available = ", ".join(sorted(kwargs)) or "none"
             raise TemplateError(
-                f"No figure {field_name!r} for the template {self._template!r}. Figures that are there: {there}. "
+                f"No figure {field_name!r} for the template {self._template!r}. Available figures: {available}. "
                 "Report that figure from the detector, or take the placeholder out of the card."
             )
         return kwargs[field_name], field_name
 
     def format_field(self, value: Any, format_spec: str) -> str:  # noqa: ANN401 - the signature is string.Formatter's
-        kind, _, rest = format_spec.partition(" ")
+        kind, _, nouns = format_spec.partition(" ")
         try:
-            return SPECS[kind](value, rest)
+            return SPECS[kind](value, nouns)
         except (KeyError, ValueError, TypeError, OverflowError, OSError) as error:
             raise TemplateError(
                 f"The figure {value!r} cannot be written as {format_spec!r} in the template {self._template!r}. "
-                f"Forms: {', '.join(filter(None, SPECS))}; a count takes one noun for one and one for many."
+                f"Formats: {', '.join(filter(None, SPECS))}; a count takes a singular and a plural."
             ) from error

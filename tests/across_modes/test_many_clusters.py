@@ -1,4 +1,4 @@
-"""Several clusters in one folder that says nothing of them: what is of one is not taken for another's."""
+"""Several clusters in one folder: no event of one cluster counts for another."""
 
 import re
 import shutil
@@ -10,7 +10,7 @@ import pytest
 from leadsman.catalogue import Mode, every_mode
 from leadsman.model import Diagnosis, Verdict
 from leadsman.pipeline.diagnose import diagnose
-from leadsman.pipeline.question import Question, look, read_small
+from leadsman.pipeline.request import DiagnosisRequest, find_input, read_small_input
 
 pytestmark = pytest.mark.spark
 
@@ -23,16 +23,16 @@ def _recording(mode: Mode) -> Path:
 
 
 def _cluster(recording: Path) -> str:
-    """The id that anything in a recording tells, found without the reader."""
+    """The cluster id in a recording, found without the reader."""
     texts = [file.read_bytes() for file in sorted(recording.rglob("*.log")) + sorted(recording.rglob("*.txt"))]
-    told: set[str] = {next(filter(None, found)).decode() for text in texts for found in CLUSTER.findall(text)}
-    (cluster,) = sorted(told)
+    cluster_ids: set[str] = {next(filter(None, found)).decode() for text in texts for found in CLUSTER.findall(text)}
+    (cluster,) = sorted(cluster_ids)
     return cluster
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of each mode a broken recording, each of a cluster of its own, and a log of nobody knows which."""
+    """One broken recording of each mode, each of its own cluster, and a log without a cluster id."""
     mixed = tmp_path_factory.mktemp("mixed")
     for mode in MODES.values():
         shutil.copytree(_recording(mode), mixed / mode.name, ignore=shutil.ignore_patterns("manifest.json"))
@@ -42,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def entries(diagnosed: Callable[..., list[Diagnosis]], folder: Path) -> dict[str | None, Diagnosis]:
-    """What is diagnosed of that folder, by cluster."""
+    """The diagnoses of that folder, by cluster."""
     found = diagnosed([folder])
     assert [each.path for each in found] == [str(folder)] * len(found)
     return {each.cluster: each for each in found}
@@ -50,18 +50,18 @@ def entries(diagnosed: Callable[..., list[Diagnosis]], folder: Path) -> dict[str
 
 @pytest.fixture(scope="module")
 def alone(diagnosed: Callable[..., list[Diagnosis]]) -> dict[str, Diagnosis]:
-    """What is diagnosed of each recording by itself, by mode."""
+    """The diagnosis of each recording alone, by mode."""
     return dict(zip(MODES, diagnosed([_recording(mode) for mode in MODES.values()]), strict=True))
 
 
-def test_each_cluster_is_an_entry_and_so_is_what_is_of_none(entries):
+def test_each_cluster_is_an_entry_and_so_are_files_without_a_cluster(entries):
     clusters = sorted(map(_cluster, map(_recording, MODES.values())))
 
     assert list(entries) == [*clusters, None]
 
 
 @pytest.mark.parametrize("name", MODES)
-def test_a_cluster_among_others_is_diagnosed_as_it_is_alone(name, entries, alone):
+def test_a_cluster_among_others_is_diagnosed_as_if_alone(name, entries, alone):
     among = entries[_cluster(_recording(MODES[name]))]
 
     assert among.verdicts == alone[name].verdicts
@@ -72,29 +72,29 @@ def test_a_cluster_among_others_is_diagnosed_as_it_is_alone(name, entries, alone
 
 
 @pytest.mark.parametrize("name", MODES)
-def test_a_recording_tells_its_cluster_by_itself(name, alone):
+def test_a_recording_shows_its_own_cluster(name, alone):
     assert alone[name].cluster == _cluster(_recording(MODES[name]))
 
 
-def test_what_is_of_no_cluster_is_diagnosed_and_says_why(entries):
+def test_files_without_a_cluster_are_diagnosed_with_the_reason(entries):
     rest = entries[None]
 
     assert [group.example.file for group in rest.unexplained] == ["billing.log"]
-    assert rest.notes[0].startswith("The capture tells of 4 clusters: ")
+    assert rest.notes[0].startswith("The capture names 4 clusters: ")
     assert Verdict.PRESENT not in rest.verdicts.values()
 
 
-def test_every_file_is_of_one_entry(entries, folder):
+def test_every_file_belongs_to_one_entry(entries, folder):
     files = [file for file in folder.rglob("*") if file.is_file()]
 
     assert sum(entry.files + len(entry.not_understood) for entry in entries.values()) == len(files)
 
 
 @pytest.mark.parametrize("as_path", [str, Path.as_uri], ids=["larger input, read by workers", "a URL"])
-def test_what_tasks_read_is_parted_alike(as_path, spark, folder, entries):
+def test_files_that_tasks_read_are_divided_in_the_same_way(as_path, spark, folder, entries):
     name = "idle_disconnect"
 
-    found = diagnose(spark, look([as_path(folder)]), Question(modes=[MODES[name]]))
+    found = diagnose(spark, find_input([as_path(folder)]), DiagnosisRequest(modes=[MODES[name]]))
 
     assert {each.cluster: each.verdicts[name] for each in found} == {
         cluster: entry.verdicts[name] for cluster, entry in entries.items()
@@ -106,9 +106,11 @@ def test_the_event_table_names_the_cluster_behind_the_path(spark, folder, entrie
 
     diagnose(
         spark,
-        read_small(look([str(folder)])),
-        Question(modes=[MODES["idle_disconnect"]]),
-        keep=lambda events: captures.update(row["capture"] for row in events.select("capture").distinct().collect()),
+        read_small_input(find_input([str(folder)])),
+        DiagnosisRequest(modes=[MODES["idle_disconnect"]]),
+        write_events=lambda events: captures.update(
+            row["capture"] for row in events.select("capture").distinct().collect()
+        ),
     )
 
     assert captures == {

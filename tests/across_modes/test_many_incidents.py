@@ -28,7 +28,7 @@ def four(diagnosed: Callable[..., list[Diagnosis]]) -> Diagnosis:
 
 @pytest.fixture(scope="module")
 def merged(diagnosed, tmp_path_factory) -> dict[tuple[str, ...], Diagnosis]:
-    """Of each two modes a broken recording, both in one folder and as if of one cluster."""
+    """One broken recording of each of two modes, in one folder, as if of one cluster."""
     folders = {}
     for first, second in combinations(every_mode(), 2):
         folder = tmp_path_factory.mktemp("merged")
@@ -81,16 +81,16 @@ def test_each_of_four_incidents_has_its_own_subjects(mode, subjects, four):
     assert affected(four, mode) == subjects
 
 
-def test_a_cause_accounts_for_its_symptoms_and_they_are_not_listed_as_unexplained(four):
+def test_symptoms_of_a_cause_are_not_listed_as_unexplained(four):
     known = {TITLES[name] for mode in every_mode() for name in mode.card.explains}
 
-    storm = {each.name: each.count for each in finding(four, "leaderless_partition").accounts_for}
+    storm = {each.name: each.count for each in finding(four, "leaderless_partition").attributed_events}
 
     assert storm["connection.refused"] > 10
     assert not [group for group in four.unexplained if group.kind in known]
 
 
-def test_what_is_one_incidents_symptom_is_no_failure_of_another(four):
+def test_a_symptom_of_one_incident_is_no_failure_of_another(four):
     lost = finding(four, "idle_disconnect").figures["failures"]
 
     assert lost == 3

@@ -1,4 +1,4 @@
-"""What somebody pastes by hand, bare output of commands in a folder a host, is diagnosed as what `collect` wrote."""
+"""Pasted output of commands, in one folder per host, is diagnosed like the output of `collect`."""
 
 import re
 import shutil
@@ -17,14 +17,14 @@ SECTION = re.compile(r"### leadsman \S+ (\S+) host/(\w+)\.txt \$ [^\n]*\n(.*?)##
 
 @pytest.fixture(scope="module")
 def verdicts(diagnosed, tmp_path_factory) -> dict[str, str]:
-    """By recording, of what was pasted of it."""
+    """The diagnosis of the pasted output, by recording."""
     folders = {each.name: paste(each, tmp_path_factory.mktemp("pasted")) for each in MODE.recordings()}
     found = diagnosed(list(folders.values()), [MODE.name])
     return {name: one.verdicts[MODE.name].value for name, one in zip(folders, found, strict=True)}
 
 
 def paste(recording: Path, to: Path) -> Path:
-    """Paste the last output of each command of each host; logs and inventories come along as they are."""
+    """Paste the last output of each command of each host; logs and inventories are copied unchanged."""
     for part in ("clients", "brokers", "cloud"):
         shutil.copytree(recording / part, to / part)
     for file in (recording / "host").glob("*.txt"):
@@ -35,7 +35,7 @@ def paste(recording: Path, to: Path) -> Path:
 
 
 @pytest.mark.parametrize("recording", RECORDINGS)
-def test_pasted_output_is_diagnosed_as_what_was_collected(recording, verdicts):
+def test_pasted_output_is_diagnosed_like_collected_output(recording, verdicts):
     expected = "PRESENT" if recording.name.startswith("broken") else "ABSENT"
 
     assert verdicts[recording.name] == expected

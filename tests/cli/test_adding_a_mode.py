@@ -5,11 +5,11 @@ from pyspark.sql import SparkSession
 
 from leadsman.catalogue import Mode, every_mode
 from leadsman.model import EVERY_SUBJECT, Verdict
+from leadsman.pipeline.detector_sql import EVIDENCE, EXPLAINS, OBSERVATION, POINT, Detection
 from leadsman.pipeline.diagnose import diagnose
-from leadsman.pipeline.inputs import events_of
-from leadsman.pipeline.question import Question, look, read_small
-from leadsman.pipeline.shapes import EVIDENCE, EXPLAINS, OBSERVATION, POINT, Detection
-from leadsman.pipeline.verdicts import RIVAL
+from leadsman.pipeline.request import DiagnosisRequest, find_input, read_small_input
+from leadsman.pipeline.spark.event_frames import event_frame
+from leadsman.pipeline.verdict.decide import ALTERNATIVE_PREFIX
 
 pytestmark = pytest.mark.spark
 
@@ -40,7 +40,7 @@ def broken(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def detection(spark: SparkSession, mode: Mode, broken: str) -> Detection:
     """What the mode's detector returns for it."""
-    detection: Detection = mode.detect(events_of(spark, read_small(look([broken]))))
+    detection: Detection = mode.detect(event_frame(spark, read_small_input(find_input([broken]))))
     return detection
 
 
@@ -53,43 +53,48 @@ def test_a_detector_returns_the_columns_that_the_machine_reads(mode: Mode, detec
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_detector_speaks_of_the_links_and_rivals_of_its_card(mode: Mode, detection: Detection) -> None:
+def test_a_detector_reports_the_links_and_alternatives_of_its_card(mode: Mode, detection: Detection) -> None:
     rows = detection.observations.select("subject", "link").distinct().collect()
     links = {row["link"] for row in rows if row["subject"] != EVERY_SUBJECT} - {EXPLAINS}
-    rivals = {row["link"] for row in rows if row["link"].startswith(RIVAL)}
+    alternatives = {row["link"] for row in rows if row["link"].startswith(ALTERNATIVE_PREFIX)}
 
     assert links == {link.id for link in mode.card.chain}
-    assert rivals == {f"{RIVAL}{rival.id}" for rival in mode.card.rivals}
+    assert alternatives == {f"{ALTERNATIVE_PREFIX}{alternative.id}" for alternative in mode.card.alternatives}
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_every_sentence_of_a_finding_finds_its_figures(mode: Mode, spark: SparkSession, broken: str) -> None:
     """A sentence whose figures the detector does not report is left out: of a whole list, something must be left."""
-    (diagnosis,) = diagnose(spark, read_small(look([broken])), Question(modes=[mode], points=True))
+    (diagnosis,) = diagnose(spark, read_small_input(find_input([broken])), DiagnosisRequest(modes=[mode], points=True))
     (finding,) = diagnosis.findings
 
     assert finding.verdict is Verdict.PRESENT
     assert finding.summary
     assert finding.points
-    assert [link.link for link in finding.chain if not link.says] == []
-    assert [rival.cause for rival in finding.rivals if not (rival.ruled_out_by or rival.says)] == []
+    assert [link.link for link in finding.chain if not link.explanation] == []
+    assert [
+        alternative.cause
+        for alternative in finding.alternatives
+        if not (alternative.ruled_out_by or alternative.explanation)
+    ] == []
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_detector_has_nothing_to_say_of_anybody_without_its_signs(
-    spark: SparkSession, mode: Mode, broken: str
-) -> None:
-    signs = mode.card.signs or ("no such event",)
-    events = events_of(spark, read_small(look([broken])))
+def test_a_detector_observes_nothing_without_its_trigger_events(spark: SparkSession, mode: Mode, broken: str) -> None:
+    signs = mode.card.trigger_events or ("no such event",)
+    events = event_frame(spark, read_small_input(find_input([broken])))
 
     without = mode.detect(events.where(~events["name"].isin(*signs)))
 
-    said = without.observations.where(f"subject <> '{EVERY_SUBJECT}'").count()
-    assert said == 0 or not mode.card.signs, mode.name
+    observation_count = without.observations.where(f"subject <> '{EVERY_SUBJECT}'").count()
+    assert observation_count == 0 or not mode.card.trigger_events, mode.name
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_signs_are_events_that_a_broken_recording_holds(spark: SparkSession, mode: Mode, broken: str) -> None:
-    held = {row["name"] for row in events_of(spark, read_small(look([broken]))).select("name").distinct().collect()}
+    names_in_recording = {
+        row["name"]
+        for row in event_frame(spark, read_small_input(find_input([broken]))).select("name").distinct().collect()
+    }
 
-    assert not mode.card.signs or held & set(mode.card.signs), mode.name
+    assert not mode.card.trigger_events or names_in_recording & set(mode.card.trigger_events), mode.name

@@ -58,37 +58,37 @@ def weekend(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def told(call, weekend: Path) -> dict[tuple[str, str, str], dict[str, Any]]:
+def result(call, weekend: Path) -> dict[tuple[str, str, str], dict[str, Any]]:
     """The weekend's changes by kind, how and key."""
     out = call("changes", weekend, "--between", FRIDAY.isoformat(), SUNDAY.isoformat(), "--format", "json").out
     return {(each["kind"], each["how"], each["key"]): each for each in json.loads(out)["changes"]}
 
 
-def test_a_setting_that_changed_is_told_with_both_values_and_its_line(told) -> None:
-    change = told["configuration", "changed", "retention.ms"]
+def test_a_changed_setting_has_both_values_and_its_line(result) -> None:
+    change = result["configuration", "changed", "retention.ms"]
 
     assert (change["before"], change["after"]) == (WEEK, DECADE)
     assert change["things"] == ["topic orders"]
     assert DECADE in change["evidence"]["text"]
 
 
-def test_what_a_list_no_longer_holds_is_gone_and_what_it_holds_anew_is_new(told) -> None:
-    assert told["topic", "new", ""]["things"] == ["new"]
-    assert told["topic", "gone", ""]["things"] == ["gone"]
+def test_a_thing_that_left_a_list_is_gone_and_one_that_entered_is_new(result) -> None:
+    assert result["topic", "new", ""]["things"] == ["new"]
+    assert result["topic", "gone", ""]["things"] == ["gone"]
 
 
-def test_a_new_topic_is_not_told_again_by_its_partitions(told) -> None:
-    assert ("partition", "new", "new") not in told
-    assert told["leader", "changed", ""]["things"] == ["orders-0"]
+def test_the_partitions_of_a_new_topic_are_not_listed_too(result) -> None:
+    assert ("partition", "new", "new") not in result
+    assert result["leader", "changed", ""]["things"] == ["orders-0"]
 
 
-def test_a_client_that_begins_is_new_and_one_that_falls_silent_is_not_gone(told) -> None:
-    assert told["client", "new", ""]["things"] == ["orders-v2"]
-    assert ("client", "gone", "") not in told
+def test_a_client_that_begins_is_new_and_one_that_falls_silent_is_not_gone(result) -> None:
+    assert result["client", "new", ""]["things"] == ["orders-v2"]
+    assert ("client", "gone", "") not in result
 
 
-def test_ids_taken_are_counted_by_the_hour(told) -> None:
-    change = told["ids_taken", "more", ""]
+def test_ids_taken_are_counted_by_the_hour(result) -> None:
+    change = result["ids_taken", "more", ""]
 
     assert change["things"] == ["orders-v2 (orders-v2)"]
     assert change["before"] == 0
@@ -96,12 +96,12 @@ def test_ids_taken_are_counted_by_the_hour(told) -> None:
 
 
 def test_leaders_come_before_settings_and_each_has_its_place(call, weekend: Path) -> None:
-    told = call("changes", weekend, "--between", FRIDAY.isoformat(), SUNDAY.isoformat())
+    result = call("changes", weekend, "--between", FRIDAY.isoformat(), SUNDAY.isoformat())
 
-    assert told.code == 1
-    assert told.out.index("leader of a partition") < told.out.index("retention.ms")
-    assert "kafka/topics.txt:8" in told.out
-    assert told.err == ""
+    assert result.code == 1
+    assert result.out.index("leader of a partition") < result.out.index("retention.ms")
+    assert "kafka/topics.txt:8" in result.out
+    assert result.err == ""
 
 
 def configs(broker: int, **settings: str) -> str:
@@ -114,7 +114,7 @@ def section(at: datetime, file: str, output: str, code: int = 0) -> str:
     return head_line(Section(at, "cluster", file, f"{file} --describe")) + output + exit_line(code)
 
 
-def test_what_was_not_collected_is_unseen_and_a_lost_leader_comes_first(call, tmp_path: Path) -> None:
+def test_kinds_that_were_not_collected_are_not_comparable_and_a_lost_leader_comes_first(call, tmp_path: Path) -> None:
     many = {f"odd_setting_{number}": "7" for number in range(40)}
     (tmp_path / "kafka").mkdir()
     (tmp_path / "kafka" / "configs.txt").write_text(
@@ -127,15 +127,15 @@ def test_what_was_not_collected_is_unseen_and_a_lost_leader_comes_first(call, tm
         + section(SUNDAY, "topics", lost + "Error: the request timed out\n", 1)
     )
 
-    told = json.loads(
+    result = json.loads(
         call("changes", tmp_path, "--between", FRIDAY.isoformat(), SUNDAY.isoformat(), "--format", "json").out
     )
 
-    assert [(each["kind"], each["how"], each["things"], each["after"]) for each in told["changes"]] == [
+    assert [(each["kind"], each["how"], each["things"], each["after"]) for each in result["changes"]] == [
         ("leader", "changed", ["orders-0"], "none"),
         ("configuration", "changed", ["broker 1"], "5"),
     ]
-    assert {each["kind"]: each["count"] for each in told["uncollected"]}["configuration"] >= 40
+    assert {each["kind"]: each["count"] for each in result["uncollected"]}["configuration"] >= 40
 
 
 def test_settings_that_a_program_prints_at_its_start_are_no_change(call, tmp_path: Path) -> None:
@@ -145,9 +145,9 @@ def test_settings_that_a_program_prints_at_its_start_are_no_change(call, tmp_pat
         "".join([*taken_then, dump.format(SUNDAY - timedelta(hours=1), 16384).replace("INFO ", "INFO [main] ")])
     )
 
-    told = call("changes", tmp_path, "--between", FRIDAY.isoformat(), SUNDAY.isoformat(), "--format", "json")
+    result = call("changes", tmp_path, "--between", FRIDAY.isoformat(), SUNDAY.isoformat(), "--format", "json")
 
-    assert [each for each in json.loads(told.out)["changes"] if each["kind"] == "configuration"] == []
+    assert [each for each in json.loads(result.out)["changes"] if each["kind"] == "configuration"] == []
 
 
 def test_settings_that_come_together_are_one_change(call, tmp_path: Path) -> None:
@@ -155,36 +155,36 @@ def test_settings_that_come_together_are_one_change(call, tmp_path: Path) -> Non
     before.write_text(configs(1, num_io_threads="3"))
     after.write_text(configs(1, num_io_threads="3", **{f"odd_setting_{number}": "7" for number in range(12)}))
 
-    told = json.loads(call("changes", before, after, "--format", "json").out)["changes"]
+    result = json.loads(call("changes", before, after, "--format", "json").out)["changes"]
 
-    assert [(each["how"], each["things"]) for each in told] == [("new", ["broker 1"])]
-    assert told[0]["key"].endswith("and 9 more settings")
+    assert [(each["how"], each["things"]) for each in result] == [("new", ["broker 1"])]
+    assert result[0]["key"].endswith("and 9 more settings")
 
 
 def test_two_captures_are_compared_as_two_times_are(call) -> None:
-    told = call("changes", LEAK / "healthy-java", LEAK / "broken-java", "--format", "json")
+    result = call("changes", LEAK / "healthy-java", LEAK / "broken-java", "--format", "json")
 
-    held = [each for each in json.loads(told.out)["changes"] if each["kind"] == "ids_held"]
-    assert told.code == 1
-    assert held[0]["how"] == "more"
-    assert held[0]["after"] > 10 * held[0]["before"]
+    id_changes = [each for each in json.loads(result.out)["changes"] if each["kind"] == "ids_held"]
+    assert result.code == 1
+    assert id_changes[0]["how"] == "more"
+    assert id_changes[0]["after"] > 10 * id_changes[0]["before"]
 
 
 def test_a_capture_against_its_own_copy_is_0(call, weekend: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     copy = tmp_path_factory.mktemp("copy") / "orders.log"
     copy.write_text((weekend / "orders.log").read_text())
 
-    told = call("changes", weekend / "orders.log", copy)
+    result = call("changes", weekend / "orders.log", copy)
 
-    assert told.code == 0
-    assert "0 changes" in told.out
+    assert result.code == 0
+    assert "0 changes" in result.out
 
 
-def test_a_side_of_which_nothing_is_told_is_3_and_says_how_to_see_it(call, weekend: Path) -> None:
-    told = call("changes", weekend, "--between", "2019-01-01", "2019-01-02")
+def test_a_side_without_data_is_3_and_names_the_next_command(call, weekend: Path) -> None:
+    result = call("changes", weekend, "--between", "2019-01-01", "2019-01-02")
 
-    assert told.code == 3
-    assert "leadsman collect kafka" in told.err
+    assert result.code == 3
+    assert "leadsman collect kafka" in result.err
 
 
 @pytest.mark.parametrize(
@@ -192,20 +192,20 @@ def test_a_side_of_which_nothing_is_told_is_3_and_says_how_to_see_it(call, weeke
     [
         (["one"], "--between"),
         (["one", "one"], "--between"),
-        (["one", "two", "--between", "2020-01-01", "2020-01-02"], "leave one of them out"),
+        (["one", "two", "--between", "2020-01-01", "2020-01-02"], "Leave one of them out"),
         (["one", "--between", "2020-01-02", "2020-01-01"], "earlier time first"),
         (["one", "--between", "monday", "2020-01-01"], "ISO 8601"),
         (["one", "--between", "2020-01-01", "2020-01-02"], "Give a capture"),
     ],
 )
-def test_a_call_that_cannot_be_answered_is_2_and_says_what_to_do(call, words: list[str], next_step: str) -> None:
-    told = call("changes", *words)
+def test_a_wrong_call_is_2_and_names_a_right_one(call, words: list[str], next_step: str) -> None:
+    result = call("changes", *words)
 
-    assert told.code == 2
-    assert next_step in told.err
+    assert result.code == 2
+    assert next_step in result.err
 
 
-def test_a_finding_says_what_changed_when_it_began(diagnosed: Callable[..., list[Diagnosis]]) -> None:
+def test_a_finding_has_the_changes_at_its_beginning(diagnosed: Callable[..., list[Diagnosis]]) -> None:
     (diagnosis,) = diagnosed([LEAK / "broken-deployed-java"], ["producer_id_leak"])
 
     (finding,) = diagnosis.findings

@@ -42,7 +42,7 @@ def check(call, tmp_path: Path):
     """Run the check on a document."""
 
     def run(document: object, *words: str):
-        file = tmp_path / "told.json"
+        file = tmp_path / "instances.json"
         file.write_text(json.dumps(document))
         return call("check", "cloud", str(file), *words)
 
@@ -50,32 +50,32 @@ def check(call, tmp_path: Path):
 
 
 def test_brokers_that_are_terminated_and_restarted_pass(check) -> None:
-    told = check([listed("kafka-1"), listed("kafka-2")])
+    result = check([listed("kafka-1"), listed("kafka-2")])
 
-    assert told.code == 0
-    assert "2 instances looked at, 0 with" in told.out
+    assert result.code == 0
+    assert "2 instances checked, 0 with" in result.out
 
 
 def test_a_broker_that_would_be_migrated_live_is_named_with_the_command_that_changes_it(check) -> None:
-    told = check([listed("kafka-1"), listed("kafka-2", "MIGRATE")])
+    result = check([listed("kafka-1"), listed("kafka-2", "MIGRATE")])
 
-    assert told.code == 1
-    assert "europe-west1-b/kafka-2" in told.out
-    assert "gcloud compute instances set-scheduling kafka-2 --maintenance-policy=TERMINATE" in told.out
-    assert "kafka-1" not in told.out
+    assert result.code == 1
+    assert "europe-west1-b/kafka-2" in result.out
+    assert "gcloud compute instances set-scheduling kafka-2 --maintenance-policy=TERMINATE" in result.out
+    assert "kafka-1" not in result.out
 
 
-def test_a_broker_that_nobody_starts_again_is_named(check) -> None:
-    told = check([listed("kafka-1", restart=False)])
+def test_a_broker_without_automatic_restart_is_named(check) -> None:
+    result = check([listed("kafka-1", restart=False)])
 
-    assert told.code == 1
-    assert "automaticRestart is false" in told.out
+    assert result.code == 1
+    assert "automaticRestart is false" in result.out
 
 
 def test_only_brokers_count(check) -> None:
-    told = check([listed("kafka-1"), listed("web-1", "MIGRATE")], "--brokers", "kafka-*")
+    result = check([listed("kafka-1"), listed("web-1", "MIGRATE")], "--brokers", "kafka-*")
 
-    assert told.code == 0
+    assert result.code == 0
 
 
 @pytest.mark.parametrize(
@@ -87,23 +87,23 @@ def test_only_brokers_count(check) -> None:
         ([], 1),
     ],
 )
-def test_a_plan_is_held_to_the_same_and_says_nothing_means_migration(check, scheduling, code: int) -> None:
-    told = check(plan(child=(planned("kafka-1", scheduling), planned("disk", [], "google_compute_disk"))))
+def test_a_plan_is_checked_too_and_without_a_policy_means_migration(check, scheduling, code: int) -> None:
+    result = check(plan(child=(planned("kafka-1", scheduling), planned("disk", [], "google_compute_disk"))))
 
-    assert told.code == code
-    assert "1 instances looked at" in told.out
+    assert result.code == code
+    assert "1 instances checked" in result.out
 
 
 @pytest.mark.parametrize("document", [[], {}, plan(planned("disk", [], "google_compute_disk"))])
 def test_no_instance_at_all_is_no_good_news(check, document: object) -> None:
-    told = check(document)
+    result = check(document)
 
-    assert told.code == 2
-    assert "names no instance" in told.err
+    assert result.code == 2
+    assert "names no instance" in result.err
 
 
-def test_a_pattern_that_fits_none_lists_those_that_there_are(check) -> None:
-    told = check([listed("kafka-1")], "--brokers", "broker-*")
+def test_a_pattern_without_a_match_lists_the_instances(check) -> None:
+    result = check([listed("kafka-1")], "--brokers", "broker-*")
 
-    assert told.code == 2
-    assert "There are: kafka-1" in told.err
+    assert result.code == 2
+    assert "There are: kafka-1" in result.err

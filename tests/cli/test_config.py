@@ -2,58 +2,62 @@
 
 from pathlib import Path
 
+import click
 import pytest
 
 from leadsman.catalogue import every_mode
+from leadsman.cli.commands.config import CONFIGURED_COMMANDS
+from leadsman.cli.group import group
+from leadsman.cli.settings import settable, user_file
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "leadsman.toml"
     path.write_text(
-        '[diagnose]\nmaster = "local[1]"\ntimezone = "Europe/Berlin"\nmode = "idle_disconnect"\n'
+        '[diagnose]\ntimezone = "Europe/Berlin"\nmode = "idle_disconnect"\n'
         "since = 2020-12-20T08:00:00\n[diagnose.set.idle_disconnect]\nstall_seconds = 130\n",
     )
     return path
 
 
-def row(told, setting: str) -> tuple[str, str]:
+def row(result, setting: str) -> tuple[str, str]:
     """Value and origin of a setting as `leadsman config` shows it."""
-    (line,) = [line for line in told.out.splitlines() if line.split("  ")[0] == setting]
+    (line,) = [line for line in result.out.splitlines() if line.split("  ")[0] == setting]
     value, origin = line.removeprefix(setting).strip().rsplit("  ", 1)
     return value.strip(), origin.strip()
 
 
 def test_without_anything_every_value_is_the_default(call) -> None:
-    told = call("config")
+    result = call("config")
 
-    assert told.code == 0
-    assert row(told, "diagnose.timezone") == ("UTC", "default")
-    assert row(told, "diagnose.master") == ("-", "default")
-    assert {line.split()[-1] for line in told.out.splitlines() if "." in line} == {"default"}
+    assert result.code == 0
+    assert row(result, "diagnose.timezone") == ("UTC", "default")
+    assert row(result, "diagnose.master") == ("-", "default")
+    assert {line.split()[-1] for line in result.out.splitlines() if "." in line} == {"default"}
 
 
 @pytest.mark.usefixtures("file")
 def test_the_file_comes_before_the_default(call) -> None:
-    told = call("config")
+    result = call("config")
 
-    assert row(told, "diagnose.master") == ("local[1]", "leadsman.toml")
-    assert row(told, "diagnose.mode") == ("idle_disconnect", "leadsman.toml")
-    assert row(told, "diagnose.set") == ("idle_disconnect.stall_seconds=130", "leadsman.toml")
-    assert row(told, "idle_disconnect.stall_seconds") == ("130", "leadsman.toml")
-    assert row(told, "idle_disconnect.reset_seconds") == ("3.0", "default")
+    assert row(result, "diagnose.timezone") == ("Europe/Berlin", "leadsman.toml")
+    assert row(result, "diagnose.mode") == ("idle_disconnect", "leadsman.toml")
+    assert row(result, "diagnose.set") == ("idle_disconnect.stall_seconds=130", "leadsman.toml")
+    assert row(result, "idle_disconnect.stall_seconds") == ("130", "leadsman.toml")
+    assert row(result, "idle_disconnect.reset_seconds") == ("3.0", "default")
 
 
 @pytest.mark.usefixtures("file")
 def test_the_environment_comes_before_the_file(call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LEADSMAN_DIAGNOSE_TIMEZONE", "Asia/Tokyo")
-    monkeypatch.setenv("LEADSMAN_DIAGNOSE_SET", "idle_disconnect.stall_seconds=20 idle_disconnect.least_harmed=0.5")
+    monkeypatch.setenv("LEADSMAN_DIAGNOSE_SET", "idle_disconnect.stall_seconds=20 idle_disconnect.min_harmed_share=0.5")
 
-    told = call("config")
+    result = call("config")
 
-    assert row(told, "diagnose.timezone") == ("Asia/Tokyo", "LEADSMAN_DIAGNOSE_TIMEZONE")
-    assert row(told, "idle_disconnect.least_harmed") == ("0.5", "LEADSMAN_DIAGNOSE_SET")
-    assert row(told, "diagnose.master") == ("local[1]", "leadsman.toml")
+    assert row(result, "diagnose.timezone") == ("Asia/Tokyo", "LEADSMAN_DIAGNOSE_TIMEZONE")
+    assert row(result, "idle_disconnect.min_harmed_share") == ("0.5", "LEADSMAN_DIAGNOSE_SET")
+    assert row(result, "diagnose.mode") == ("idle_disconnect", "leadsman.toml")
 
 
 @pytest.mark.usefixtures("file")
@@ -65,16 +69,65 @@ def test_a_flag_comes_before_the_environment(
 ) -> None:
     monkeypatch.setenv("LEADSMAN_DIAGNOSE_TIMEZONE", "Nowhere/Variable")
 
-    told = call("diagnose", "nothing-here", *words)
+    result = call("diagnose", "nothing-here", *words)
 
-    assert repr(named) in told.err
+    assert repr(named) in result.err
 
 
 @pytest.mark.usefixtures("file")
-def test_what_the_file_says_is_what_a_command_does(call, file: Path) -> None:
+def test_a_command_uses_the_settings_of_the_file(call, file: Path) -> None:
     file.write_text('[diagnose]\nformat = "console"\ntimezone = "Nowhere/File"\nspark-conf = ["a=b"]\n')
 
     assert "'Nowhere/File'" in call("diagnose", "nothing-here").err
+
+
+@pytest.fixture
+def own_file() -> Path:
+    path = user_file()
+    path.parent.mkdir(parents=True)
+    path.write_text('[diagnose]\nmaster = "local[1]"\ntimezone = "Asia/Tokyo"\n')
+    return path
+
+
+def test_the_user_s_own_file_may_set_everything(call, own_file: Path) -> None:
+    assert row(call("config"), "diagnose.master") == ("local[1]", str(own_file))
+
+
+@pytest.mark.usefixtures("file")
+def test_the_file_of_the_current_folder_comes_before_the_user_s_own(call, own_file: Path) -> None:
+    result = call("config")
+
+    assert row(result, "diagnose.timezone") == ("Europe/Berlin", "leadsman.toml")
+    assert row(result, "diagnose.master") == ("local[1]", str(own_file))
+
+
+POWERFUL = ("spark-conf", "master", "remote", "executors", "out")
+
+
+@pytest.mark.parametrize("setting", POWERFUL)
+def test_a_file_of_the_current_folder_cannot_run_code(call, file: Path, setting: str) -> None:
+    file.write_text(f'[diagnose]\n{setting} = "spark.jars=evil.jar"\n')
+
+    result = call("config")
+
+    assert result.code == 0
+    assert row(result, f"diagnose.{setting}") == ("-", "default")
+    assert f"Ignored in ./leadsman.toml: diagnose.{setting}" in result.err
+    assert "--config" in result.err
+
+
+@pytest.mark.usefixtures("file")
+def test_what_a_file_of_the_current_folder_sets_is_said(call) -> None:
+    assert "Settings from ./leadsman.toml: diagnose.timezone, diagnose.mode" in call("config").err
+
+
+def test_a_named_file_may_set_everything(call, file: Path) -> None:
+    file.write_text('[diagnose]\nspark-conf = ["a=b"]\n')
+
+    result = call("--config", "leadsman.toml", "config")
+
+    assert row(result, "diagnose.spark-conf") == ("a=b", "leadsman.toml")
+    assert "Ignored" not in result.err
 
 
 def test_another_file_can_be_named(call, tmp_path: Path) -> None:
@@ -84,7 +137,7 @@ def test_another_file_can_be_named(call, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
         ('[diagnose]\nmastre = "x"\n', "spark-conf"),
         ('[diagnos]\nmaster = "x"\n', "[diagnose]"),
@@ -93,33 +146,45 @@ def test_another_file_can_be_named(call, tmp_path: Path) -> None:
         ("\xff", "TOML"),
     ],
 )
-def test_a_file_that_would_not_be_obeyed_is_refused(call, file: Path, text: str, says: str) -> None:
+def test_a_file_that_would_not_be_obeyed_is_refused(call, file: Path, text: str, message: str) -> None:
     file.write_bytes(text.encode("latin-1"))
 
-    told = call("config")
+    result = call("config")
 
-    assert told.code == 2
-    assert "leadsman.toml" in told.err
-    assert says in told.err
+    assert result.code == 2
+    assert "leadsman.toml" in result.err
+    assert message in result.err
 
 
 def test_a_file_that_was_named_must_be_there(call) -> None:
-    told = call("--config", "nowhere.toml", "config")
+    result = call("--config", "nowhere.toml", "config")
 
-    assert told.code == 2
-    assert "nowhere.toml" in told.err
+    assert result.code == 2
+    assert "nowhere.toml" in result.err
 
 
 def test_every_threshold_is_shown(call) -> None:
-    told = call("config")
+    result = call("config")
 
-    assert all(f"\n{mode.name}.{name} " in told.out for mode in every_mode() for name in mode.parameters)
+    assert all(f"\n{mode.name}.{name} " in result.out for mode in every_mode() for name in mode.parameters)
 
 
 def test_no_secret_is_shown(call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LEADSMAN_DIAGNOSE_SPARK_CONF", "spark.hadoop.fs.s3a.secret.key=hunter2hunter2")
 
-    told = call("config")
+    result = call("config")
 
-    assert "hunter2" not in told.out
-    assert "spark.hadoop.fs.s3a.secret.key=" in told.out
+    assert "hunter2" not in result.out
+    assert "spark.hadoop.fs.s3a.secret.key=" in result.out
+
+
+@pytest.mark.parametrize("name", CONFIGURED_COMMANDS)
+def test_a_setting_has_the_name_of_its_flag(name: str) -> None:
+    command = group.get_command(click.Context(group), name)
+    assert command is not None
+
+    flags = {
+        setting: [flag.removeprefix("--") for flag in option.opts] for setting, option in settable(command).items()
+    }
+
+    assert [setting for setting, names in flags.items() if setting not in names] == []

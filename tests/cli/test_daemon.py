@@ -23,8 +23,8 @@ SOON = timedelta(minutes=2)
 
 
 def run(words: list[str], runtime: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    told = {**os.environ, "XDG_RUNTIME_DIR": str(runtime), **environment}
-    return subprocess.run([*LEADSMAN, *words], env=told, capture_output=True, text=True, check=False, timeout=150)
+    result = {**os.environ, "XDG_RUNTIME_DIR": str(runtime), **environment}
+    return subprocess.run([*LEADSMAN, *words], env=result, capture_output=True, text=True, check=False, timeout=150)
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +38,8 @@ def runtime(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def pid_of(runtime: Path) -> int:
-    said = run(["daemon", "status"], runtime).stdout
-    return int(said.partition("(process ")[2].partition(")")[0])
+    output = run(["daemon", "status"], runtime).stdout
+    return int(output.partition("(process ")[2].partition(")")[0])
 
 
 @pytest.mark.parametrize(
@@ -55,10 +55,10 @@ def test_the_answers_are_those_of_a_command_without_it(runtime: Path, words: lis
 
 def test_a_relative_path_and_a_report_are_of_the_folder_where_one_stands(runtime: Path, tmp_path: Path):
     (tmp_path / "logs").symlink_to(BROKEN)
-    told = {**os.environ, "XDG_RUNTIME_DIR": str(runtime), "PYTHONPATH": os.pathsep.join(sys.path)}
+    result = {**os.environ, "XDG_RUNTIME_DIR": str(runtime), "PYTHONPATH": os.pathsep.join(sys.path)}
 
     ended = subprocess.run(
-        [*LEADSMAN, "diagnose", "logs", "--out", "report"], cwd=tmp_path, env=told, capture_output=True, check=False
+        [*LEADSMAN, "diagnose", "logs", "--out", "report"], cwd=tmp_path, env=result, capture_output=True, check=False
     )
 
     assert ended.returncode == 1, ended.stderr
@@ -81,11 +81,11 @@ def test_a_command_with_a_spark_of_its_own_is_run_where_it_was_called(runtime: P
 
 
 def test_standard_input_is_read_by_the_command_itself(runtime: Path):
-    told = {**os.environ, "XDG_RUNTIME_DIR": str(runtime)}
+    result = {**os.environ, "XDG_RUNTIME_DIR": str(runtime)}
     text = "2026-02-16 12:00:00,000 INFO orders: started\n"
 
     ended = subprocess.run(
-        [*LEADSMAN, "diagnose", "-"], env=told, input=text, capture_output=True, text=True, check=False
+        [*LEADSMAN, "diagnose", "-"], env=result, input=text, capture_output=True, text=True, check=False
     )
 
     assert ended.returncode in (0, 3), ended.stderr
@@ -93,15 +93,15 @@ def test_standard_input_is_read_by_the_command_itself(runtime: Path):
 
 def test_ctrl_c_ends_the_command_and_the_daemon_begins_anew(runtime: Path):
     before = pid_of(runtime)
-    told = {**os.environ, "XDG_RUNTIME_DIR": str(runtime)}
+    result = {**os.environ, "XDG_RUNTIME_DIR": str(runtime)}
     process = subprocess.Popen(
-        [*LEADSMAN, "diagnose", *EVERY], env=told, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*LEADSMAN, "diagnose", *EVERY], env=result, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    wait_for(lambda: run(["daemon", "status"], runtime).returncode == 1, within=SOON, what="the daemon to be busy")
+    wait_for(lambda: run(["daemon", "status"], runtime).returncode == 1, timeout=SOON, what="the daemon to be busy")
 
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
-    wait_for(lambda: run(["daemon", "status"], runtime).returncode == 0, within=SOON, what="the daemon")
+    wait_for(lambda: run(["daemon", "status"], runtime).returncode == 0, timeout=SOON, what="the daemon")
 
     assert process.returncode == 130
     assert run(["diagnose", BROKEN], runtime).returncode == 1
@@ -123,7 +123,7 @@ def test_a_daemon_that_was_killed_is_in_nobodys_way(tmp_path: Path):
 def test_it_ends_itself_when_it_has_nothing_to_do(tmp_path: Path):
     assert run(["daemon", "start", "--idle-minutes", "0.02"], tmp_path).returncode == 0
 
-    wait_for(lambda: not list(tmp_path.glob("leadsman/*.sock")), within=SOON, what="the daemon to end")
+    wait_for(lambda: not list(tmp_path.glob("leadsman/*.sock")), timeout=SOON, what="the daemon to end")
 
     assert run(["daemon", "stop"], tmp_path).returncode == 0
 

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from pyspark.sql import SparkSession
 
 from leadsman.catalogue import every_mode
-from leadsman.report.findings_json import schema
+from leadsman.report.json_documents.findings import findings_schema
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
@@ -20,7 +20,7 @@ FAILURE = "The server disconnected before a response was received"
 
 @pytest.fixture
 def excerpt(recorded: Callable[[str], Path], tmp_path: Path) -> Path:
-    """One line, as somebody pastes it into a message."""
+    """One line, as people paste it into a message."""
     lines = (recorded("broken-java-2.7.2") / "clients" / "worker-3.log").read_text().splitlines()
     path = tmp_path / "excerpt.log"
     path.write_text(next(line for line in lines if FAILURE in line) + "\n")
@@ -28,86 +28,86 @@ def excerpt(recorded: Callable[[str], Path], tmp_path: Path) -> Path:
 
 
 def test_a_present_mode_is_1_and_shows_the_lines(call, recorded: Callable[[str], Path]) -> None:
-    told = call("diagnose", recorded("broken-java-2.7.2"))
+    result = call("diagnose", recorded("broken-java-2.7.2"))
 
-    assert told.code == 1
-    assert "PRESENT" in told.out
-    assert FAILURE in told.out
-    assert "clients/worker-3.log:" in told.out
-    assert told.err == ""
+    assert result.code == 1
+    assert "PRESENT" in result.out
+    assert FAILURE in result.out
+    assert "clients/worker-3.log:" in result.out
+    assert result.err == ""
 
 
 def test_nothing_found_is_0(call, recorded: Callable[[str], Path]) -> None:
-    told = call("diagnose", recorded("healthy-java"), "--mode", "idle_disconnect")
+    result = call("diagnose", recorded("healthy-java"), "--mode", "idle_disconnect")
 
-    assert told.code == 0
-    assert "ABSENT" in told.out
+    assert result.code == 0
+    assert "ABSENT" in result.out
 
 
 def test_a_failure_alone_is_3_and_says_what_would_settle_it(call, excerpt: Path) -> None:
-    told = call("diagnose", excerpt)
+    result = call("diagnose", excerpt)
 
-    assert told.code == 3
-    assert "UNKNOWN" in told.out
-    assert "leadsman collect logs " in told.out
+    assert result.code == 3
+    assert "UNKNOWN" in result.out
+    assert "leadsman collect logs " in result.out
 
 
 def test_the_worst_of_several_captures_is_the_exit_code(call, recorded: Callable[[str], Path], excerpt: Path) -> None:
-    told = call("diagnose", recorded("healthy-java"), excerpt, recorded("broken-java"), "--format", "json")
+    result = call("diagnose", recorded("healthy-java"), excerpt, recorded("broken-java"), "--format", "json")
 
-    verdicts = [capture["verdicts"]["idle_disconnect"] for capture in json.loads(told.out)["captures"]]
-    assert told.code == 1
+    verdicts = [capture["verdicts"]["idle_disconnect"] for capture in json.loads(result.out)["captures"]]
+    assert result.code == 1
     assert verdicts == ["ABSENT", "UNKNOWN", "PRESENT"]
-    assert list(Draft202012Validator(schema()).iter_errors(json.loads(told.out))) == []
+    assert list(Draft202012Validator(findings_schema()).iter_errors(json.loads(result.out))) == []
 
 
 def test_out_holds_the_page_the_findings_and_the_events(
     call, recorded: Callable[[str], Path], tmp_path: Path, spark: SparkSession
 ) -> None:
-    told = call("diagnose", recorded("broken-java"), "--out", tmp_path / "report", "--format", "json")
+    result = call("diagnose", recorded("broken-java"), "--out", tmp_path / "report", "--format", "json")
 
     written = json.loads((tmp_path / "report" / "findings.json").read_text())
     events = spark.read.parquet(str(tmp_path / "report" / "events.parquet"))
-    assert written == json.loads(told.out)
+    assert written == json.loads(result.out)
     assert events.where("name = 'connection.lost'").count() > 0
     assert (tmp_path / "report" / "report.html").stat().st_size < 2_000_000
-    assert told.err.strip() == f"Report: {tmp_path / 'report' / 'report.html'}"
+    assert result.err.strip() == f"Report: {tmp_path / 'report' / 'report.html'}"
 
 
 def test_only_the_modes_asked_for_are_judged(call, recorded: Callable[[str], Path]) -> None:
     (mode, *_) = every_mode()
 
-    told = call("diagnose", recorded("healthy-java"), "--mode", mode.name, "--format", "json")
+    result = call("diagnose", recorded("healthy-java"), "--mode", mode.name, "--format", "json")
 
-    assert list(json.loads(told.out)["captures"][0]["verdicts"]) == [mode.name]
+    assert list(json.loads(result.out)["captures"][0]["verdicts"]) == [mode.name]
 
 
 def test_a_threshold_changes_what_is_concluded(call, recorded: Callable[[str], Path]) -> None:
-    told = call("diagnose", recorded("broken-java"), "--set", "idle_disconnect.reset_seconds=0.000001")
+    result = call("diagnose", recorded("broken-java"), "--set", "idle_disconnect.reset_seconds=0.000001")
 
-    assert told.code in {0, 3}
+    assert result.code in {0, 3}
 
 
 @pytest.mark.parametrize("bound", [("--since", "2099-01-01"), ("--until", "1999-01-01")])
 def test_a_time_of_which_the_capture_tells_nothing_is_unknown_and_its_times_are_said(
     call, recorded: Callable[[str], Path], bound: tuple[str, str]
 ) -> None:
-    told = call("diagnose", recorded("broken-java"), *bound, "--format", "json")
+    result = call("diagnose", recorded("broken-java"), *bound, "--format", "json")
 
-    (capture,) = json.loads(told.out)["captures"]
-    assert told.code == 3
+    (capture,) = json.loads(result.out)["captures"]
+    assert result.code == 3
     assert capture["verdicts"]["idle_disconnect"] == "UNKNOWN"
     assert any(bound[1] in note and capture["from"][:10] in note for note in capture["notes"])
 
 
 def test_a_time_within_the_capture_is_not_said_to_be_outside(call, recorded: Callable[[str], Path]) -> None:
-    asked = ("diagnose", recorded("healthy-java"), "--mode", "idle_disconnect", "--format", "json")
-    whole = json.loads(call(*asked).out)["captures"][0]
+    arguments = ("diagnose", recorded("healthy-java"), "--mode", "idle_disconnect", "--format", "json")
+    whole = json.loads(call(*arguments).out)["captures"][0]
 
-    told = call(*asked, "--since", whole["from"])
+    result = call(*arguments, "--since", whole["from"])
 
-    (capture,) = json.loads(told.out)["captures"]
-    assert (told.code, capture["notes"]) == (0, whole["notes"])
+    (capture,) = json.loads(result.out)["captures"]
+    assert (result.code, capture["notes"]) == (0, whole["notes"])
 
 
 def test_standard_input_is_diagnosed_as_the_file_that_it_holds(
@@ -117,11 +117,11 @@ def test_standard_input_is_diagnosed_as_the_file_that_it_holds(
     before = os.dup(0)
     with excerpt.open() as lines:
         os.dup2(lines.fileno(), 0)
-        told = call("diagnose", "-", "--format", "json")
+        result = call("diagnose", "-", "--format", "json")
         os.dup2(before, 0)
 
-    (capture,) = json.loads(told.out)["captures"]
-    assert (told.code, capture["path"], capture["verdicts"]) == (3, "-", expected["verdicts"])
+    (capture,) = json.loads(result.out)["captures"]
+    assert (result.code, capture["path"], capture["verdicts"]) == (3, "-", expected["verdicts"])
 
 
 def test_copies_and_names_with_times_are_said(call, recorded: Callable[[str], Path], tmp_path: Path) -> None:
@@ -130,12 +130,12 @@ def test_copies_and_names_with_times_are_said(call, recorded: Callable[[str], Pa
     shutil.copy(worker, tmp_path / "again.log")
     (tmp_path / "metrics.20261121T075849Z.prom").write_text("# TYPE up gauge\nup 1\n")
 
-    told = call("diagnose", tmp_path, "--format", "json")
+    result = call("diagnose", tmp_path, "--format", "json")
 
-    (capture,) = json.loads(told.out)["captures"]
+    (capture,) = json.loads(result.out)["captures"]
     assert capture["files"] == 2
     assert any("worker-1.log (a copy of again.log)" in note for note in capture["notes"])
-    assert any("in their names" in note for note in capture["notes"])
+    assert any("in the files' names" in note for note in capture["notes"])
 
 
 def test_the_zone_of_times_without_one_can_be_named(call, recorded: Callable[[str], Path]) -> None:

@@ -9,7 +9,7 @@ import click
 import pytest
 
 from leadsman.catalogue import every_mode
-from leadsman.cli.config import CONFIGURED
+from leadsman.cli.commands.config import CONFIGURED_COMMANDS
 from leadsman.cli.group import COMMANDS, group
 
 ROOT = Path(__file__).parents[2]
@@ -33,7 +33,21 @@ def made() -> ModuleType:
 def test_the_configuration_reference_is_up_to_date(made: ModuleType) -> None:
     written = (ROOT / "docs" / "configuration.md").read_text()
 
-    assert written == made.configuration(), "Make it anew: python docs/make.py configuration"
+    assert written == made.configuration(), "Generate it again: python docs/make.py configuration"
+
+
+@pytest.mark.parametrize("name", ["map", "modes", "hops", "alerts", "rules"])
+def test_what_is_generated_into_a_document_is_up_to_date(made: ModuleType, name: str) -> None:
+    file, make = made.PARTS[name]
+    text = (ROOT / file).read_text()
+
+    assert text == made.between(name, make(), text), f"Generate it again: python docs/make.py {name}"
+
+
+def test_the_vocabulary_is_up_to_date(made: ModuleType) -> None:
+    written = (ROOT / "docs" / "vocabulary.md").read_text()
+
+    assert written == made.vocabulary(), "Generate it again: python docs/make.py vocabulary"
 
 
 def test_every_threshold_has_its_reason_in_the_reference(made: ModuleType) -> None:
@@ -69,4 +83,4 @@ def test_every_call_in_the_documents_is_one_that_exists(document: Path) -> None:
 
 
 def test_every_configurable_command_is_in_the_reference(made: ModuleType) -> None:
-    assert [name for name in CONFIGURED if f"## `leadsman {name}`" not in made.configuration()] == []
+    assert [name for name in CONFIGURED_COMMANDS if f"## `leadsman {name}`" not in made.configuration()] == []

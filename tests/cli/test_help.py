@@ -5,33 +5,33 @@ import sys
 
 import pytest
 
-from leadsman.cli.group import COMMANDS, Lazy, group
+from leadsman.cli.group import COMMANDS, LazyGroup, group
 
 HEAVY = ("pyspark", "numpy", "pyarrow", "confluent_kafka", "kafka", "aiokafka", "matplotlib")
 
 
 def test_the_overview_names_every_command_in_the_order_of_use(call) -> None:
-    told = call("--help")
+    result = call("--help")
 
-    places = [told.out.index(f"\n  {name} ") for name in COMMANDS]
-    assert told.code == 0
+    places = [result.out.index(f"\n  {name} ") for name in COMMANDS]
+    assert result.code == 0
     assert places == sorted(places)
 
 
 @pytest.mark.parametrize("words", [[], *([name] for name in COMMANDS)], ids=lambda words: " ".join(words) or "leadsman")
 def test_help_teaches_by_example(call, words: list[str]) -> None:
-    told = call(*words, "--help")
+    result = call(*words, "--help")
 
-    assert told.code == 0
-    assert "Examples:" in told.out
-    assert f"  leadsman {words[0]}" in told.out if words else "  leadsman diagnose ./logs" in told.out
+    assert result.code == 0
+    assert "Examples:" in result.out
+    assert f"  leadsman {words[0]}" in result.out if words else "  leadsman diagnose ./logs" in result.out
 
 
 def test_the_exit_codes_stand_in_the_help_of_diagnose(call) -> None:
-    told = call("diagnose", "--help")
+    result = call("diagnose", "--help")
 
-    assert "1  a failure mode is PRESENT" in told.out
-    assert "3  nothing PRESENT, but something UNKNOWN" in told.out
+    assert "1  a failure mode is PRESENT" in result.out
+    assert "3  nothing PRESENT, but something UNKNOWN" in result.out
 
 
 def test_no_line_of_any_help_is_wider_than_the_terminal_it_was_told_of(call) -> None:
@@ -42,7 +42,7 @@ def test_no_line_of_any_help_is_wider_than_the_terminal_it_was_told_of(call) -> 
 
 def test_every_command_is_described_in_one_line() -> None:
     context = group.make_context("leadsman", [], resilient_parsing=True)
-    assert isinstance(group, Lazy)
+    assert isinstance(group, LazyGroup)
 
     described = {name: group.get_command(context, name).get_short_help_str(200) for name in COMMANDS}  # type: ignore[union-attr]  # every name is a command
 
@@ -50,16 +50,16 @@ def test_every_command_is_described_in_one_line() -> None:
 
 
 def test_the_version_is_the_packages(call) -> None:
-    import leadsman  # noqa: PLC0415 - what is compared
+    import leadsman
 
     assert call("--version").out.strip().endswith(leadsman.__version__)
 
 
 def test_a_call_without_words_shows_the_help_and_could_not_run(call) -> None:
-    told = call()
+    result = call()
 
-    assert told.code == 2
-    assert "Commands:" in told.out + told.err
+    assert result.code == 2
+    assert "Commands:" in result.out + result.err
 
 
 def test_the_command_line_loads_neither_spark_nor_numpy_nor_a_kafka_client() -> None:
@@ -70,6 +70,6 @@ def test_the_command_line_loads_neither_spark_nor_numpy_nor_a_kafka_client() -> 
         f"print([name for name in {HEAVY!r} if name in sys.modules])"
     )
 
-    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
-    assert told.stdout.strip() == "[]"
+    assert result.stdout.strip() == "[]"

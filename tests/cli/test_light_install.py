@@ -15,21 +15,31 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
 EXPECTED = re.compile(r"pip install 'leadsman\[(?P<part>\w+)\]'")
+LINK = re.compile(r"\]\(([^)]+)\)")
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of packages: leadsman out of its wheel, and its dependencies by link."""
+    """A folder of packages: leadsman and leadsman-clients out of their wheels, their dependencies by link."""
     folder = tmp_path_factory.mktemp("installed")
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder / "wheel")]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder / "wheels")]
     packages = folder / "packages"
     packages.mkdir()
-    (wheel,) = (folder / "wheel").glob("*.whl")
-    zipfile.ZipFile(wheel).extractall(packages)
+    for source in (ROOT, ROOT / "packages" / "clients"):
+        subprocess.run(build, cwd=source, check=True, capture_output=True)
+    for wheel in (folder / "wheels").glob("*.whl"):
+        zipfile.ZipFile(wheel).extractall(packages)
     for path in _needed(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]):
         (packages / path.name).symlink_to(path)
     return packages
+
+
+@pytest.mark.parametrize("name", ["leadsman", "leadsman_clients"])
+def test_the_page_of_a_release_has_no_link_into_the_repository_that_is_relative(installed: Path, name: str) -> None:
+    (metadata_file,) = installed.glob(f"{name}-*.dist-info/METADATA")
+    links = LINK.findall(metadata_file.read_text(encoding="utf-8"))
+
+    assert [link for link in links if not link.startswith(("https://", "#"))] == []
 
 
 @pytest.fixture
@@ -46,14 +56,15 @@ def light(installed: Path, tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    "words", ["--help", "--version", "modes", "explain idle_disconnect", "config", "diagnose --help"]
+    "words",
+    ["--help", "--version", "modes", "explain idle_disconnect", "config", "diagnose --help", "alerts --out alerts"],
 )
 def test_what_needs_no_spark_works(light, words: str) -> None:
-    told = light(*words.split())
+    result = light(*words.split())
 
-    assert told.returncode == 0
-    assert told.stdout
-    assert told.stderr == ""
+    assert result.returncode == 0
+    assert result.stdout
+    assert result.stderr == ""
 
 
 @pytest.mark.parametrize(
@@ -67,18 +78,28 @@ def test_what_needs_no_spark_works(light, words: str) -> None:
     ],
 )
 def test_a_missing_part_is_answered_by_the_one_line_that_installs_it(light, words: str, part: str) -> None:
-    told = light(*words.split())
+    result = light(*words.split())
 
-    assert told.returncode == 2
-    assert EXPECTED.findall(told.stderr) == [part]
-    assert len(told.stderr.splitlines()) == 1
+    assert result.returncode == 2
+    assert EXPECTED.findall(result.stderr) == [part]
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(("name", "code"), [("kafka.py", 0), ("kafka.java", 2), ("kafka.yml", 2)])
+def test_the_gate_checks_python_and_names_the_extra_for_the_rest(light, tmp_path: Path, name: str, code: int) -> None:
+    (tmp_path / name).write_text("kafka = 1\n")
+
+    result = light("check", "program", name)
+
+    assert result.returncode == code
+    assert EXPECTED.findall(result.stderr) == (["check"] if code else [])
 
 
 def test_doctor_says_how_to_get_every_missing_part(light) -> None:
-    told = light("doctor")
+    result = light("doctor")
 
-    assert told.returncode == 1
-    assert set(EXPECTED.findall(told.stdout)) >= {"spark", "lab"}
+    assert result.returncode == 1
+    assert set(EXPECTED.findall(result.stdout)) >= {"spark", "lab"}
 
 
 def test_config_says_where_the_thresholds_are(light) -> None:
@@ -86,20 +107,20 @@ def test_config_says_where_the_thresholds_are(light) -> None:
 
 
 def test_a_mode_can_be_begun_from_an_installed_package(light, tmp_path: Path) -> None:
-    told = light("new-mode", "sleepy_consumer", "--into", "modes")
+    result = light("new-mode", "sleepy_consumer", "--into", "modes")
 
-    assert told.returncode == 0
+    assert result.returncode == 0
     assert (tmp_path / "modes" / "sleepy_consumer" / "scenario.py").is_file()
 
 
 def _needed(requirements: list[str]) -> list[Path]:
     """The top-level files and folders of the distributions that the requirements name, and of theirs."""
     seen: dict[str, metadata.Distribution] = {}
-    pending = list(requirements)
+    pending = [requirement for requirement in requirements if requirement != "leadsman-clients"]
     while pending:
         requirement = Requirement(pending.pop())
-        wanted = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
-        if wanted and requirement.name not in seen:
+        requested = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+        if requested and requirement.name not in seen:
             seen[requirement.name] = metadata.distribution(requirement.name)
             pending += seen[requirement.name].requires or []
     return sorted({path for each in seen.values() for path in _top_level(each)})

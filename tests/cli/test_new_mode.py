@@ -2,25 +2,22 @@
 
 import ast
 import sys
-from collections.abc import Callable
 from importlib import import_module
-from inspect import isfunction
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from leadsman import modes
 from leadsman.catalogue import Mode, every_mode
-from leadsman.cli.new_mode import PARTS
-from leadsman.gate.program import Program, check
+from leadsman.cli.commands.new_mode import TEMPLATES
+from leadsman.gate.check import check_file
+from leadsman.gate.rule import ModeRule
+from leadsman.gate.sources import facts_of, read_source
 from leadsman.model import State
-from leadsman.pipeline.inputs import events_of
-from leadsman.pipeline.question import look, read_small
+from leadsman.pipeline.request import find_input, read_small_input
+from leadsman.pipeline.spark.event_frames import event_frame
 
-Rule = Callable[..., Any]
 MODES = [pytest.param(mode, id=mode.name) for mode in every_mode()]
 
 
@@ -41,11 +38,11 @@ def made(call, tmp_path: Path) -> Path:
 
 
 def test_a_new_mode_has_every_part(made: Path) -> None:
-    assert sorted(path.name for path in made.iterdir()) == sorted(PARTS.values())
+    assert sorted(path.relative_to(made).as_posix() for path in made.rglob("*.*")) == sorted(TEMPLATES.values())
     assert [path.name for path in made.parent.iterdir()] == ["sleepy_consumer"]
 
 
-@pytest.mark.parametrize("part", sorted(name for name in PARTS.values() if name.endswith(".py")))
+@pytest.mark.parametrize("part", sorted(name for name in TEMPLATES.values() if name.endswith(".py")))
 def test_every_part_is_python_that_knows_its_name(made: Path, part: str) -> None:
     text = (made / part).read_text()
 
@@ -54,28 +51,29 @@ def test_every_part_is_python_that_knows_its_name(made: Path, part: str) -> None
 
 
 def test_what_to_do_next_is_said(call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("leadsman.cli.new_mode.MODES", tmp_path / "modes")
+    monkeypatch.setattr("leadsman.cli.commands.new_mode.MODES", tmp_path / "modes")
 
-    told = call("new-mode", "sleepy_consumer", "--into", tmp_path / "modes")
+    result = call("new-mode", "sleepy_consumer", "--into", tmp_path / "modes")
 
-    assert "leadsman.lab.record_all sleepy_consumer" in told.out
-    assert "FILL IN" in told.out
+    assert "leadsman.lab.record_all sleepy_consumer" in result.out
+    assert "FILL IN" in result.out
 
 
 def test_its_programs_differ_in_one_setting(made: Path) -> None:
-    broken, healthy = Program.read(made / "broken.py"), Program.read(made / "healthy.py")
+    broken, healthy = settings_of(made / "broken.py"), settings_of(made / "healthy.py")
 
-    differing = {name for name in broken.settings if broken.settings[name].value != healthy.settings[name].value}
+    differing = {name for name in broken if broken[name] != healthy[name]}
 
     assert differing == {"delivery.timeout.ms"}
 
 
 def test_its_card_its_rules_and_its_experiment_fit_one_another(made: Path, part) -> None:
-    rules = rules_of(part(".rules"))
+    rule = part(".rules.delivery_timeout_below_restart").RULE
+    rules = (ModeRule("delivery_timeout_below_restart", made.name, "", rule),)
     experiment = part(".scenario").EXPERIMENT
 
-    (violation,) = check(Program.read(made / "broken.py"), rules)
-    assert check(Program.read(made / "healthy.py"), rules) == []
+    (violation,) = check_file(str(made / "broken.py"), rules).violations
+    assert check_file(str(made / "healthy.py"), rules).violations == []
     assert "delivery.timeout.ms" in violation.message
     assert experiment.mode == made.name
     assert {variant for variant, _ in experiment.recordings.values()} == experiment.variants.keys()
@@ -85,7 +83,9 @@ def test_its_card_its_rules_and_its_experiment_fit_one_another(made: Path, part)
 @pytest.mark.spark
 def test_its_detector_answers_as_those_of_the_real_modes_do(part, spark: SparkSession, recorded) -> None:
     real = every_mode()[0]
-    events = events_of(spark, read_small(look([str(recorded("near-miss-broker-restart-confluent-kafka"))])))
+    events = event_frame(
+        spark, read_small_input(find_input([str(recorded("near-miss-broker-restart-confluent-kafka"))]))
+    )
 
     made, expected = part(".detector").detect(events), real.detect(events)
 
@@ -94,32 +94,35 @@ def test_its_detector_answers_as_those_of_the_real_modes_do(part, spark: SparkSe
     assert {row["state"] for row in made.observations.collect()} <= {*State}
 
 
-def rules_of(module: ModuleType) -> dict[str, Rule]:
-    return {name: rule for name, rule in vars(module).items() if isfunction(rule)}
+def settings_of(program: Path) -> dict[str, str | None]:
+    source = read_source(str(program))
+    assert source is not None
+    (client,) = facts_of(str(program), *source).clients
+    return {name: setting.value for name, setting in client.settings.items()}
 
 
 @pytest.mark.parametrize("name", ["Idle", "idle-x", "2fast", "_idle", "idle__x", "", "class", "../idle", "ídle"])
 def test_a_bad_name_is_refused(call, tmp_path: Path, name: str) -> None:
-    told = call("new-mode", "--into", tmp_path / "modes", "--", name)
+    result = call("new-mode", "--into", tmp_path / "modes", "--", name)
 
-    assert told.code == 2
-    assert "leaderless_partition" in told.err
+    assert result.code == 2
+    assert "leaderless_partition" in result.err
     assert not (tmp_path / "modes").exists()
 
 
 def test_an_existing_mode_is_left_alone(call) -> None:
-    told = call("new-mode", "idle_disconnect")
+    result = call("new-mode", "idle_disconnect")
 
-    assert told.code == 2
-    assert "idle_disconnect" in told.err
+    assert result.code == 2
+    assert "idle_disconnect" in result.err
 
 
 def test_a_folder_that_cannot_be_written_is_named(call) -> None:
-    told = call("new-mode", "sleepy_consumer", "--into", "/proc/modes")
+    result = call("new-mode", "sleepy_consumer", "--into", "/proc/modes")
 
-    assert told.code == 2
-    assert "/proc/modes" in told.err
-    assert "--into" in told.err
+    assert result.code == 2
+    assert "/proc/modes" in result.err
+    assert "--into" in result.err
 
 
 @pytest.mark.parametrize("mode", MODES)

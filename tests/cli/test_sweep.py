@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leadsman.lab.sweep.grid import axis, cells
-from leadsman.lab.sweep.journal import FILE, About, Entry, Fate, Journal
+from leadsman.sweep.grid import cells, parse_axis
+from leadsman.sweep.journal import FILE, Journal, JournalEntry, ProgramOutcome, SweepTarget
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,41 +20,50 @@ WORDS = [word for text in GRID for word in ("--set", text)]
 @pytest.fixture
 def played(tmp_path: Path) -> Path:
     """A folder in which every cell of the grid was played: who has 5 s of patience dies."""
-    journal = Journal(tmp_path / FILE, About(mode="leaderless_partition", variant="broken", kafka="4.3.1"))
+    journal = Journal(tmp_path / FILE, SweepTarget(mode="leaderless_partition", variant="broken", kafka="4.3.1"))
     journal.open()
-    for cell in cells(["java@2.7.2"], [axis(text) for text in GRID]):
+    for cell in cells(["java@2.7.2"], [parse_axis(text) for text in GRID]):
         died = int(dict(cell.settings)["default.api.timeout.ms"] == "5000")
-        fates = {"billing": Fate(harm={"died": died, "stalled": 9 * died}, waited=20.4)}
+        outcomes = {"billing": ProgramOutcome(harm={"died": died, "stalled": 9 * died}, waited=20.4)}
         journal.add(
-            [Entry(client=cell.client, settings=dict(cell.settings), repeat=1, fates=fates, lasted=52, settling=19)]
+            [
+                JournalEntry(
+                    client=cell.client,
+                    settings=dict(cell.settings),
+                    repeat=1,
+                    outcomes=outcomes,
+                    run_seconds=52,
+                    recovery_seconds=19,
+                )
+            ]
         )
     return tmp_path
 
 
 def test_a_misspelt_setting_is_refused_with_what_was_meant(call, tmp_path: Path) -> None:
-    told = call("sweep", "leaderless_partition", "--set", "default.api.timout.ms=5s", "--out", tmp_path)
+    result = call("sweep", "leaderless_partition", "--set", "default.api.timout.ms=5s", "--out", tmp_path)
 
-    assert told.code == 2
-    assert "Did you mean default.api.timeout.ms" in told.err
+    assert result.code == 2
+    assert "Did you mean default.api.timeout.ms" in result.err
     assert not list(tmp_path.iterdir())
 
 
 def test_a_variant_that_there_is_not_is_refused_before_anything_is_written(call, tmp_path: Path) -> None:
-    told = call("sweep", "leaderless_partition", *WORDS, "--variant", "none", "--out", tmp_path)
+    result = call("sweep", "leaderless_partition", *WORDS, "--variant", "none", "--out", tmp_path)
 
-    assert told.code == 2
-    assert "has no variant none" in told.err
+    assert result.code == 2
+    assert "has no variant none" in result.err
     assert not list(tmp_path.iterdir())
 
 
 def test_a_grid_that_was_played_is_shown_and_not_played_again(call, played: Path) -> None:
     before = (played / FILE).read_text()
 
-    told = call("sweep", "leaderless_partition", *WORDS, "--client", "java@2.7.2", "--out", played)
+    result = call("sweep", "leaderless_partition", *WORDS, "--client", "java@2.7.2", "--out", played)
 
-    assert told.code == 0
-    assert "The smallest value that survives is 60 s" in told.out
-    assert "retries changes nothing" in told.out
+    assert result.code == 0
+    assert "The smallest value that survives is 60 s" in result.out
+    assert "retries has no effect" in result.out
     assert (played / FILE).read_text() == before
     assert {path.suffix for path in played.iterdir()} == {".jsonl", ".json", ".csv", ".md", ".html"}
 

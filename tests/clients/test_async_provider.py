@@ -1,4 +1,4 @@
-"""The rules of the provider, for coroutines."""
+"""The provider for asyncio: the same rules as for threads."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leadsman.clients import AsyncExpiringProvider, CreationFailed, CreationTimedOut, Policy, ProviderClosed, Retire
+from leadsman_clients import AsyncExpiringProvider, CreationFailed, CreationTimedOut, Policy, ProviderClosed, Retirement
 
 if TYPE_CHECKING:
-    from leadsman.clients.testing import HandClock, Heard
+    from leadsman_clients.testing import EventRecorder, ManualClock
 
 LIMIT = timedelta(seconds=100)
 
@@ -47,17 +47,17 @@ def test_fifty_tasks_at_once_make_one_instance() -> None:
     assert asyncio.run(main()) == {1}
 
 
-def test_an_idle_instance_is_replaced_and_closed_once_nobody_holds_it(clock: HandClock) -> None:
+def test_an_idle_instance_is_replaced_and_closed_after_its_last_lease(clock: ManualClock) -> None:
     made = Connections()
 
     async def main() -> list[object]:
-        policy = Policy(max_idle=LIMIT, retire=Retire.INLINE)
+        policy = Policy(max_idle=LIMIT, retirement=Retirement.INLINE)
         provider = AsyncExpiringProvider(made.create, made.retire, policy=policy, clock=clock)
-        async with provider.lease() as held:
+        async with provider.lease() as first:
             clock.boot += 100
-            next_one = await use(provider)
-            closed_while_held = list(made.closed)
-        return [held, next_one, closed_while_held, made.closed]
+            second = await use(provider)
+            closed_while_leased = list(made.closed)
+        return [first, second, closed_while_leased, made.closed]
 
     assert asyncio.run(main()) == [1, 2, [], [1]]
 
@@ -89,38 +89,38 @@ def test_a_waiter_that_is_cancelled_does_not_cancel_the_creation() -> None:
     assert asyncio.run(main()) == 1
 
 
-def test_a_creator_that_fails_tells_everybody_the_same_cause(heard: Heard) -> None:
+def test_all_waiters_of_a_failed_creation_get_the_same_cause(recorder: EventRecorder) -> None:
     cause = OSError("no route")
 
     async def create() -> int:
         raise cause
 
     async def main() -> list[object]:
-        provider = AsyncExpiringProvider(create, on_event=heard)
+        provider = AsyncExpiringProvider(create, on_event=recorder)
         return await asyncio.gather(*(use(provider) for _ in range(3)), return_exceptions=True)
 
     errors = asyncio.run(main())
 
     assert {type(error) for error in errors} == {CreationFailed}
     assert {error.__cause__ for error in errors if isinstance(error, Exception)} == {cause}
-    assert heard.kinds() == ["create_failed"]
+    assert recorder.kinds() == ["create_failed"]
 
 
-def test_a_creator_that_hangs_holds_nobody_for_longer_than_they_have() -> None:
+def test_a_creation_that_hangs_delays_no_caller_beyond_its_timeout() -> None:
     async def create() -> int:
         await asyncio.Event().wait()
         return 1
 
     async def main() -> None:
         provider = AsyncExpiringProvider(create)
-        async with provider.lease(within=timedelta(seconds=0.05)):
+        async with provider.lease(timeout=timedelta(seconds=0.05)):
             pass
 
     with pytest.raises(CreationTimedOut):
         asyncio.run(main())
 
 
-def test_a_closed_provider_gives_out_nothing() -> None:
+def test_a_closed_provider_leases_nothing() -> None:
     made = Connections()
 
     async def main() -> None:

@@ -1,4 +1,4 @@
-"""What a consumer does about each error, what it may commit, and how often it may be started again."""
+"""The action for each error of a consumer, the offsets that it may commit, and its restarts."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from confluent_kafka import KafkaError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leadsman.clients import ClientsError, ConsumerRunner, Rules
-from leadsman.clients.backoff import Backoff
-from leadsman.clients.consumer.budget import Budget
-from leadsman.clients.consumer.offsets import Offsets
-from leadsman.clients.consumer.treatment import TREATMENTS, Action, treatment
+from leadsman_clients import ClientsError, ConsumerPolicy, ConsumerRunner
+from leadsman_clients.backoff import Backoff
+from leadsman_clients.consumer._offsets import PartitionOffsets
+from leadsman_clients.consumer.error_actions import ERROR_ACTIONS, Action, error_action
+from leadsman_clients.consumer.policy import RestartBudget
 
 ORDERS = ("orders", 0)
 
 
-@pytest.mark.parametrize("name", TREATMENTS)
-def test_every_line_of_the_table_is_an_error_that_the_client_knows(name: str) -> None:
+@pytest.mark.parametrize("name", ERROR_ACTIONS)
+def test_every_error_of_the_table_exists_in_the_client(name: str) -> None:
     code = getattr(KafkaError, name)
 
     assert KafkaError(code).name() == name
-    assert TREATMENTS[name].because.endswith(".")
+    assert ERROR_ACTIONS[name].reason.endswith(".")
 
 
 @pytest.mark.parametrize(
@@ -42,38 +42,38 @@ def test_every_line_of_the_table_is_an_error_that_the_client_knows(name: str) ->
         (KafkaError(KafkaError.THROTTLING_QUOTA_EXCEEDED, "unlisted"), Action.RESTART),
     ],
 )
-def test_an_error_is_treated_by_the_table_and_else_by_what_the_client_says_of_it(
+def test_an_error_that_is_not_in_the_table_is_decided_by_what_the_client_reports(
     error: KafkaError, action: Action
 ) -> None:
-    assert treatment(error).action is action
+    assert error_action(error).action is action
 
 
 @given(order=st.permutations(range(12)), finished=st.integers(0, 12))
-def test_no_commit_jumps_over_a_record_that_is_not_done(order: list[int], finished: int) -> None:
-    offsets = Offsets()
-    done = set(order[:finished])
-    deque(map(partial(offsets.took, ORDERS), range(12)))
+def test_no_commit_skips_a_record_that_is_not_processed(order: list[int], finished: int) -> None:
+    offsets = PartitionOffsets()
+    processed = set(order[:finished])
+    deque(map(partial(offsets.mark_received, ORDERS), range(12)))
 
-    deque(map(partial(offsets.done, ORDERS), done))
+    deque(map(partial(offsets.mark_processed, ORDERS), processed))
 
-    first_open = min(set(range(12)) - done, default=12)
-    assert offsets.to_commit().get(ORDERS, 0) == first_open
-    assert offsets.under_way == 12 - finished
+    first_unprocessed = min(set(range(12)) - processed, default=12)
+    assert offsets.uncommitted().get(ORDERS, 0) == first_unprocessed
+    assert offsets.in_flight == 12 - finished
 
 
-def test_a_record_of_a_partition_that_was_taken_away_does_not_count() -> None:
-    offsets = Offsets()
-    offsets.took(ORDERS, 7)
-    offsets.forget([ORDERS])
+def test_a_record_of_a_revoked_partition_does_not_count() -> None:
+    offsets = PartitionOffsets()
+    offsets.mark_received(ORDERS, 7)
+    offsets.remove([ORDERS])
 
-    counted = offsets.done(ORDERS, 7)
+    counted = offsets.mark_processed(ORDERS, 7)
 
     assert counted is False
-    assert offsets.to_commit() == {}
+    assert offsets.uncommitted() == {}
 
 
-def test_a_budget_is_spent_with_longer_pauses_and_comes_back_with_time() -> None:
-    budget = Budget(2, timedelta(minutes=1), Backoff(first=timedelta(seconds=1), uniform=lambda _, most: most))
+def test_restarts_have_longer_pauses_and_are_allowed_again_after_the_window() -> None:
+    budget = RestartBudget(2, timedelta(minutes=1), Backoff(initial=timedelta(seconds=1), uniform=lambda _, high: high))
 
     pauses = [budget.spend(now) for now in (0.0, 1.0, 2.0, 60.5)]
 
@@ -99,7 +99,7 @@ def test_a_configuration_that_can_never_work_fails_at_once() -> None:
     assert runner.health.alive is False
 
 
-@pytest.mark.parametrize("wrong", [{"attempts": 0}, {"most_under_way": 0}])
-def test_rules_that_make_no_sense_are_refused(wrong: dict[str, int]) -> None:
-    with pytest.raises(ValueError, match=next(iter(wrong))):
-        Rules(**wrong)  # type: ignore[arg-type]  # numbers for numbers
+@pytest.mark.parametrize("invalid", [{"max_attempts": 0}, {"max_in_flight": 0}])
+def test_an_invalid_policy_is_refused(invalid: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match=next(iter(invalid))):
+        ConsumerPolicy(**invalid)  # type: ignore[arg-type]  # numbers for numbers

@@ -1,4 +1,4 @@
-"""Every example in docs/clients.md and in the package does what it says, on a real broker."""
+"""Every example in docs/clients.md and in the package runs, on a real broker."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import leadsman.clients
+import leadsman_clients
 
 if TYPE_CHECKING:
-    from leadsman.lab.cluster import Cluster
+    from leadsman.lab.brokers.cluster import Cluster
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "clients.md"
 OPTIONS = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
-MODULES = [module.name for module in pkgutil.walk_packages(leadsman.clients.__path__, "leadsman.clients.")]
+MODULES = [module.name for module in pkgutil.walk_packages(leadsman_clients.__path__, "leadsman_clients.")]
 
 
 def failures(example: doctest.DocTest) -> list[str]:
-    told: list[str] = []
-    doctest.DocTestRunner(verbose=False, optionflags=OPTIONS).run(example, out=told.append)
-    return told
+    output: list[str] = []
+    doctest.DocTestRunner(verbose=False, optionflags=OPTIONS).run(example, out=output.append)
+    return output
 
 
 @pytest.mark.lab
@@ -33,17 +33,17 @@ def test_every_example_of_the_page_runs(broker: Cluster, server: Any) -> None:
     text = PAGE.read_text(encoding="utf-8").replace("localhost:9092", broker.bootstrap)
     text = text.replace("port=5432", f"port={server.port}")
     server.run("alter user app password 'token'")
-    known = {"new_token": lambda: "token"}
+    names = {"new_token": lambda: "token"}
 
-    told = failures(doctest.DocTestParser().get_doctest(text, known, "clients.md", str(PAGE), 0))
+    failed = failures(doctest.DocTestParser().get_doctest(text, names, "clients.md", str(PAGE), 0))
 
-    assert told == []
+    assert failed == []
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_every_example_in_the_code_runs(name: str) -> None:
     module = importlib.import_module(name)
 
-    told = [words for example in doctest.DocTestFinder().find(module, name) for words in failures(example)]
+    failed = [text for example in doctest.DocTestFinder().find(module, name) for text in failures(example)]
 
-    assert told == []
+    assert failed == []

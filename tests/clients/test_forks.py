@@ -1,4 +1,4 @@
-"""A child process makes an instance of its own, and leaves its parent's alone."""
+"""A child process makes an instance of its own, and leaves its parent's untouched."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from concurrent.futures import ProcessPoolExecutor
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from leadsman.clients import ExpiringProvider
+from leadsman_clients import ExpiringProvider
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +18,7 @@ SOON = 20
 
 
 def in_child(work: Callable[[], bool]) -> bool:
-    """Fork, and return what `work` found in the child."""
+    """Fork, and return the result of `work` in the child."""
     pid = os.fork()
     if pid == 0:
         os._exit(0 if work() else 1)
@@ -45,7 +45,7 @@ def test_a_child_gets_an_instance_of_its_own_and_closes_none_of_its_parents() ->
     assert closed == []
 
 
-def test_a_lease_that_is_held_over_a_fork_is_released_into_nothing() -> None:
+def test_releasing_an_inherited_lease_in_a_child_does_nothing() -> None:
     closed: list[int] = []
     provider = ExpiringProvider(os.getpid, retire_in(closed))
     lease = provider.lease()
@@ -59,11 +59,11 @@ def test_a_lease_that_is_held_over_a_fork_is_released_into_nothing() -> None:
 
 
 def test_a_fork_during_a_creation_leaves_the_child_free_to_create() -> None:
-    creating, goes_on = threading.Event(), threading.Event()
+    creating, may_continue = threading.Event(), threading.Event()
 
     def create() -> int:
         creating.set()
-        goes_on.wait(SOON)
+        may_continue.wait(SOON)
         return os.getpid()
 
     provider = ExpiringProvider(create)
@@ -72,11 +72,11 @@ def test_a_fork_during_a_creation_leaves_the_child_free_to_create() -> None:
     creating.wait(SOON)
 
     def work() -> bool:
-        goes_on.set()
-        return provider.get(within=timedelta(seconds=SOON)) == os.getpid()
+        may_continue.set()
+        return provider.get(timeout=timedelta(seconds=SOON)) == os.getpid()
 
     assert in_child(work)
-    goes_on.set()
+    may_continue.set()
     waiting.join(SOON)
     assert provider.get() == os.getpid()
 
@@ -97,7 +97,7 @@ def test_a_spawned_process_takes_a_pickled_copy() -> None:
     provider.get()
 
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-        there = pool.submit(os.getpid).result(SOON)
-        given = pool.submit(provider.get).result(SOON)
+        child_pid = pool.submit(os.getpid).result(SOON)
+        provided_pid = pool.submit(provider.get).result(SOON)
 
-    assert given == there != os.getpid()
+    assert provided_pid == child_pid != os.getpid()

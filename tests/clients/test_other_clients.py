@@ -1,4 +1,4 @@
-"""The same care for kafka-python and aiokafka, on a real broker."""
+"""Providers of kafka-python and aiokafka, on a real broker."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leadsman.clients import Hop, NotDelivered, kafka_producer_provider
-from leadsman.lab.ledger import read_topic
+from leadsman.lab.oracles.ledger import read_topic
+from leadsman_clients import Hop, NotDelivered, kafka_producer_provider
 
 if TYPE_CHECKING:
-    from leadsman.clients.testing import HandClock
-    from leadsman.lab.cluster import Cluster
+    from leadsman.lab.brokers.cluster import Cluster
+    from leadsman_clients.testing import ManualClock
 
 # kafka-python's own warning, at its import.
 pytestmark = [pytest.mark.lab, pytest.mark.filterwarnings("ignore:.*_text is deprecated:DeprecationWarning")]
@@ -36,10 +36,10 @@ def payments(broker: Cluster) -> str:
 
 
 @pytest.mark.parametrize("path", ["broker", "lambda"])
-def test_kafka_python_stores_records_and_waits_for_its_own(broker, config, payments: str, path: str) -> None:
+def test_kafka_python_stores_records_and_waits_for_its_own_reports(broker, config, payments: str, path: str) -> None:
     with kafka_producer_provider(config, client="kafka-python", path=path) as producers:
-        stored = producers.deliver(payments, "0", key="k", headers=[("h", b"1")], within=SOON)
-        with producers.invocation(within=SOON) as sent:
+        stored = producers.deliver(payments, "0", key="k", headers=[("h", b"1")], timeout=SOON)
+        with producers.invocation(timeout=SOON) as sent:
             for number in range(1, 50):
                 sent.send(payments, str(number))
 
@@ -47,32 +47,32 @@ def test_kafka_python_stores_records_and_waits_for_its_own(broker, config, payme
     assert sorted(map(int, read_topic(broker.bootstrap, payments))) == list(range(50))
 
 
-def test_kafka_python_is_replaced_after_a_quiet_time(config, payments: str, clock: HandClock) -> None:
+def test_kafka_python_is_replaced_after_its_idle_limit(config, payments: str, clock: ManualClock) -> None:
     with kafka_producer_provider(config, client="kafka-python", path=HOP, clock=clock) as producers:
-        for quiet_seconds in (0, 79, 81):
-            clock.pass_by(quiet_seconds)
-            producers.deliver(payments, "ahoy", within=SOON)
+        for idle_seconds in (0, 79, 81):
+            clock.advance(idle_seconds)
+            producers.deliver(payments, "ahoy", timeout=SOON)
 
         assert producers.stats.created == 2
 
 
-def test_a_kafka_python_that_is_given_up_reports_every_record(config, payments: str) -> None:
+def test_a_closed_kafka_python_producer_reports_every_record(config, payments: str) -> None:
     producers = kafka_producer_provider({**config, "linger_ms": 60_000}, client="kafka-python")
     sent = [producers.send(payments, str(number)) for number in range(20)]
 
-    producers.close(within=timedelta(seconds=5))
+    producers.close(timeout=timedelta(seconds=5))
 
     assert all(delivery.exception(SOON.total_seconds()) or delivery.result() for delivery in sent)
 
 
-def test_aiokafka_stores_records_and_is_replaced_after_a_quiet_time(
-    broker, config, payments: str, clock: HandClock
+def test_aiokafka_stores_records_and_is_replaced_after_its_idle_limit(
+    broker, config, payments: str, clock: ManualClock
 ) -> None:
     async def main() -> int:
         async with kafka_producer_provider(config, client="aiokafka", path=HOP, clock=clock) as producers:
-            for quiet_seconds in (0, 79, 81):
-                clock.pass_by(quiet_seconds)
-                await producers.deliver(payments, "ahoy", headers=[("h", b"1")], within=SOON)
+            for idle_seconds in (0, 79, 81):
+                clock.advance(idle_seconds)
+                await producers.deliver(payments, "ahoy", headers=[("h", b"1")], timeout=SOON)
             return producers.stats.created
 
     made = asyncio.run(main())
@@ -85,7 +85,7 @@ def test_aiokafka_in_a_second_event_loop_gets_a_producer_of_its_own(config, paym
     producers = kafka_producer_provider(config, client="aiokafka")
 
     async def main() -> None:
-        await producers.deliver(payments, "ahoy", within=SOON)
+        await producers.deliver(payments, "ahoy", timeout=SOON)
 
     asyncio.run(main())
     asyncio.run(main())
@@ -97,7 +97,7 @@ def test_aiokafka_in_a_second_event_loop_gets_a_producer_of_its_own(config, paym
 def test_a_record_that_is_not_stored_in_time_is_not_delivered(config) -> None:
     async def main() -> None:
         async with kafka_producer_provider(config, client="aiokafka") as producers:
-            await producers.deliver("no-such-topic", "ahoy", within=timedelta(seconds=1))
+            await producers.deliver("no-such-topic", "ahoy", timeout=timedelta(seconds=1))
 
     with pytest.raises(NotDelivered, match="no-such-topic"):
         asyncio.run(main())

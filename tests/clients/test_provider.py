@@ -1,4 +1,4 @@
-"""When an instance is replaced, and what may never happen to one that somebody holds."""
+"""When an instance is replaced, and what must never happen to a leased one."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leadsman.clients import (
+from leadsman.waiting import wait_for
+from leadsman_clients import (
     Activity,
+    EventKind,
     ExpiringProvider,
-    Kind,
+    ExpiryReason,
     LeaseMisused,
     Policy,
     ProviderClosed,
-    Reason,
-    Retire,
+    Retirement,
 )
-from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from leadsman.clients.testing import HandClock, Heard
+    from leadsman_clients.testing import EventRecorder, ManualClock
 
 SOON = timedelta(seconds=20)
 LIMIT = timedelta(seconds=100)
-IMPATIENT = 0.05
+SHORT_WAIT_SECONDS = 0.05
 
 
 @dataclass(eq=False)
@@ -42,7 +42,7 @@ class Connection:
 
 @dataclass
 class Maker:
-    """Makes connections and closes them, and remembers."""
+    """Creates and closes connections, and records both."""
 
     made: list[Connection] = field(default_factory=list)
     numbers: count[int] = field(default_factory=count)
@@ -61,10 +61,10 @@ def maker() -> Maker:
 
 
 @pytest.fixture
-def provide(maker: Maker, clock: HandClock, heard: Heard) -> Callable[..., ExpiringProvider[Connection]]:
+def provide(maker: Maker, clock: ManualClock, recorder: EventRecorder) -> Callable[..., ExpiringProvider[Connection]]:
     def make(**policy: object) -> ExpiringProvider[Connection]:
-        chosen = replace(Policy(max_idle=LIMIT, retire=Retire.INLINE), **policy)  # type: ignore[arg-type]
-        return ExpiringProvider(maker.create, maker.retire, policy=chosen, on_event=heard, clock=clock)
+        chosen = replace(Policy(max_idle=LIMIT, retirement=Retirement.INLINE), **policy)  # type: ignore[arg-type]
+        return ExpiringProvider(maker.create, maker.retire, policy=chosen, on_event=recorder, clock=clock)
 
     return make
 
@@ -74,33 +74,33 @@ def use(provider: ExpiringProvider[Connection]) -> int:
         return connection.number
 
 
-def test_everybody_gets_the_same_instance(provide) -> None:
+def test_all_callers_get_the_same_instance(provide) -> None:
     provider = provide()
 
     assert [use(provider), use(provider), provider.get().number] == [0, 0, 0]
 
 
-def test_just_before_the_limit_an_instance_is_kept(provide, clock: HandClock) -> None:
+def test_just_before_the_limit_an_instance_is_kept(provide, clock: ManualClock) -> None:
     provider = provide()
     use(provider)
 
-    clock.pass_by(99.9)
+    clock.advance(99.9)
 
     assert use(provider) == 0
 
 
-def test_exactly_at_the_limit_it_is_replaced_and_closed_once(provide, clock: HandClock, maker: Maker) -> None:
+def test_exactly_at_the_limit_it_is_replaced_and_closed_once(provide, clock: ManualClock, maker: Maker) -> None:
     provider = provide()
     use(provider)
 
-    clock.pass_by(100)
+    clock.advance(100)
 
     assert [use(provider), use(provider)] == [1, 1]
     assert [connection.closed for connection in maker.made] == [1, 0]
 
 
 @pytest.mark.parametrize("moved", ["monotonic", "boot", "wall"])
-def test_a_freeze_counts_whichever_clock_saw_it(provide, clock: HandClock, moved: str) -> None:
+def test_a_freeze_counts_by_whichever_clock_moved(provide, clock: ManualClock, moved: str) -> None:
     provider = provide()
     use(provider)
 
@@ -109,7 +109,9 @@ def test_a_freeze_counts_whichever_clock_saw_it(provide, clock: HandClock, moved
     assert use(provider) == 1
 
 
-def test_a_wall_clock_that_is_set_back_replaces_nothing_and_is_told(provide, clock: HandClock, heard: Heard) -> None:
+def test_a_wall_clock_that_is_set_back_replaces_nothing_and_emits_an_event(
+    provide, clock: ManualClock, recorder: EventRecorder
+) -> None:
     provider = provide()
     use(provider)
 
@@ -118,61 +120,61 @@ def test_a_wall_clock_that_is_set_back_replaces_nothing_and_is_told(provide, clo
 
     assert use(provider) == 0
     provider.reset()
-    assert Kind.CLOCK_SET_BACK in heard.kinds()
+    assert EventKind.CLOCK_SET_BACK in recorder.kinds()
 
 
-def test_use_that_ends_well_starts_the_idle_time_anew(provide, clock: HandClock) -> None:
+def test_a_use_without_an_error_restarts_the_idle_time(provide, clock: ManualClock) -> None:
     provider = provide()
     use(provider)
-    clock.pass_by(60)
+    clock.advance(60)
     use(provider)
 
-    clock.pass_by(60)
+    clock.advance(60)
 
     assert use(provider) == 0
 
 
-def test_use_that_fails_does_not(provide, clock: HandClock) -> None:
+def test_a_use_with_an_error_does_not_restart_the_idle_time(provide, clock: ManualClock) -> None:
     provider = provide()
     use(provider)
-    clock.pass_by(60)
+    clock.advance(60)
     with pytest.raises(ValueError, match="no answer"), provider.lease():
         raise ValueError("no answer")
 
-    clock.pass_by(60)
+    clock.advance(60)
 
     assert use(provider) == 1
 
 
-def test_what_answers_later_is_alive_only_when_it_says_so(provide, clock: HandClock) -> None:
-    provider = provide(activity=Activity.REPORTED)
+def test_with_activity_touch_only_touch_restarts_the_idle_time(provide, clock: ManualClock) -> None:
+    provider = provide(activity=Activity.TOUCH)
     use(provider)
-    clock.pass_by(60)
+    clock.advance(60)
     use(provider)
-    clock.pass_by(60)
+    clock.advance(60)
     replaced = use(provider)
-    clock.pass_by(60)
+    clock.advance(60)
     provider.touch()
 
-    clock.pass_by(60)
+    clock.advance(60)
 
     assert (replaced, use(provider)) == (1, 1)
 
 
-def test_holding_a_lease_is_no_activity(provide, clock: HandClock) -> None:
+def test_an_open_lease_is_no_activity(provide, clock: ManualClock) -> None:
     provider = provide()
     lease = provider.lease()
 
-    clock.pass_by(100)
+    clock.advance(100)
 
     assert use(provider) == 1
     lease.release()
 
 
-def test_a_held_instance_is_closed_only_when_it_is_given_back(provide, clock: HandClock, maker: Maker) -> None:
+def test_a_leased_instance_is_closed_only_after_its_release(provide, clock: ManualClock, maker: Maker) -> None:
     provider = provide()
     lease = provider.lease()
-    clock.pass_by(100)
+    clock.advance(100)
     use(provider)
     before = lease.value.closed
 
@@ -181,46 +183,48 @@ def test_a_held_instance_is_closed_only_when_it_is_given_back(provide, clock: Ha
     assert (before, maker.made[0].closed) == (0, 1)
 
 
-def test_who_holds_an_instance_for_too_long_loses_it(provide, clock: HandClock, maker: Maker, heard: Heard) -> None:
-    provider = provide(grace=timedelta(seconds=30))
+def test_an_expired_instance_is_closed_after_the_grace_period_though_it_is_leased(
+    provide, clock: ManualClock, maker: Maker, recorder: EventRecorder
+) -> None:
+    provider = provide(grace_period=timedelta(seconds=30))
     lease = provider.lease()
-    clock.pass_by(100)
+    clock.advance(100)
     use(provider)
-    clock.pass_by(30)
+    clock.advance(30)
     provider.reset()
 
     lease.release()
 
     assert maker.made[0].closed == 1
-    assert [event.generation for event in heard.of(Kind.OVERSTAYED)] == [1]
+    assert [event.generation for event in recorder.of_kind(EventKind.OVERSTAYED)] == [1]
 
 
-def test_an_old_instance_is_replaced_however_busy(provide, clock: HandClock, heard: Heard) -> None:
+def test_an_old_instance_is_replaced_even_if_it_is_busy(provide, clock: ManualClock, recorder: EventRecorder) -> None:
     provider = provide(max_idle=None, max_age=LIMIT, uniform=lambda _, high: high, jitter=0.2)
     use(provider)
-    clock.pass_by(79.9)
+    clock.advance(79.9)
     before = use(provider)
 
-    clock.pass_by(0.2)
+    clock.advance(0.2)
 
     assert (before, use(provider)) == (0, 1)
-    assert [event.reason for event in heard.of(Kind.EXPIRED)] == [Reason.AGE]
+    assert [event.reason for event in recorder.of_kind(EventKind.EXPIRED)] == [ExpiryReason.AGE]
 
 
-def test_a_failed_instance_is_replaced_and_late_news_of_it_harm_nobody(provide) -> None:
+def test_a_failed_instance_is_replaced_and_late_reports_about_it_are_ignored(provide) -> None:
     provider = provide()
     lease = provider.lease()
-    told = [lease.fail("fenced")]
+    replaced = [lease.invalidate("fenced")]
     use(provider)
 
-    told += [lease.fail("fenced, again"), provider.invalidate("late", generation=1)]
+    replaced += [lease.invalidate("fenced, again"), provider.invalidate("late", generation=1)]
 
-    assert told == [True, False, False]
+    assert replaced == [True, False, False]
     assert use(provider) == 1
     lease.release()
 
 
-def test_a_fatal_error_in_the_block_replaces_the_instance(maker: Maker, clock: HandClock) -> None:
+def test_a_fatal_error_in_the_block_replaces_the_instance(maker: Maker, clock: ManualClock) -> None:
     provider = ExpiringProvider(
         maker.create, maker.retire, clock=clock, fatal=lambda error: isinstance(error, ConnectionError)
     )
@@ -234,8 +238,8 @@ def test_a_fatal_error_in_the_block_replaces_the_instance(maker: Maker, clock: H
     assert (after_another_error, use(provider)) == (0, 1)
 
 
-def test_an_instance_that_says_that_it_is_unusable_is_replaced(maker: Maker, clock: HandClock) -> None:
-    clock.patience = IMPATIENT
+def test_an_unusable_instance_is_replaced(maker: Maker, clock: ManualClock) -> None:
+    clock.real_wait_seconds = SHORT_WAIT_SECONDS
     provider = ExpiringProvider(
         maker.create, maker.retire, clock=clock, usable=lambda connection: connection.number > 1
     )
@@ -243,51 +247,57 @@ def test_an_instance_that_says_that_it_is_unusable_is_replaced(maker: Maker, clo
     assert use(provider) == 2
 
 
-def test_retiring_may_ask_the_provider_and_may_raise(maker: Maker, clock: HandClock, heard: Heard) -> None:
-    asked: list[int] = []
+def test_retire_may_use_the_provider_and_may_raise(maker: Maker, clock: ManualClock, recorder: EventRecorder) -> None:
+    used: list[int] = []
 
     def retire(_: Connection, __: timedelta) -> None:
-        asked.append(use(provider))
-        raise OSError("already gone")
+        used.append(use(provider))
+        raise OSError("already closed")
 
     provider = ExpiringProvider(
-        maker.create, retire, clock=clock, on_event=heard, policy=Policy(max_idle=LIMIT, retire=Retire.INLINE)
+        maker.create,
+        retire,
+        clock=clock,
+        on_event=recorder,
+        policy=Policy(max_idle=LIMIT, retirement=Retirement.INLINE),
     )
     use(provider)
-    clock.pass_by(100)
+    clock.advance(100)
     use(provider)
 
-    wait_for(lambda: heard.of(Kind.CLOSED), within=SOON, what="the retirement")
-    assert asked == [1]
-    assert "already gone" in heard.of(Kind.CLOSED)[0].says
+    wait_for(lambda: recorder.of_kind(EventKind.CLOSED), timeout=SOON, what="the retirement")
+    assert used == [1]
+    assert "already closed" in recorder.of_kind(EventKind.CLOSED)[0].message
 
 
-def test_retirements_that_hang_do_not_stop_later_ones(maker: Maker, clock: HandClock, heard: Heard) -> None:
-    goes_on, closed, hanging = threading.Event(), [], []
+def test_retirements_that_hang_do_not_stop_later_ones(
+    maker: Maker, clock: ManualClock, recorder: EventRecorder
+) -> None:
+    may_continue, closed, hanging = threading.Event(), [], []
 
     def retire(connection: Connection, _: timedelta) -> None:
         if connection.number < 2:
             hanging.append(connection)
-            goes_on.wait(SOON.total_seconds())
+            may_continue.wait(SOON.total_seconds())
         closed.append(connection.number)
 
     provider = ExpiringProvider(
-        maker.create, retire, clock=clock, on_event=heard, policy=Policy(retire_slots=2, retire_within=LIMIT)
+        maker.create, retire, clock=clock, on_event=recorder, policy=Policy(max_retire_threads=2, retire_timeout=LIMIT)
     )
     for _ in range(2):
         use(provider)
         provider.reset()
-    wait_for(lambda: len(hanging) == 2, within=SOON, what="two retirements that hang")
-    clock.pass_by(201)
+    wait_for(lambda: len(hanging) == 2, timeout=SOON, what="two retirements that hang")
+    clock.advance(201)
     use(provider)
     provider.reset()
 
-    wait_for(lambda: closed == [2], within=SOON, what="the third to be closed")
-    assert [event.generation for event in heard.of(Kind.ABANDONED)] == [1, 2]
-    goes_on.set()
+    wait_for(lambda: closed == [2], timeout=SOON, what="the third to be closed")
+    assert [event.generation for event in recorder.of_kind(EventKind.ABANDONED)] == [1, 2]
+    may_continue.set()
 
 
-def test_closing_closes_what_is_held_too_and_gives_out_nothing_any_more(provide, maker: Maker) -> None:
+def test_close_closes_leased_instances_too_and_leases_none_any_more(provide, maker: Maker) -> None:
     provider = provide()
     lease = provider.lease()
 
@@ -300,12 +310,12 @@ def test_closing_closes_what_is_held_too_and_gives_out_nothing_any_more(provide,
         provider.get()
 
 
-def test_closing_while_creating_closes_what_comes(maker: Maker, clock: HandClock) -> None:
-    creating, goes_on = threading.Event(), threading.Event()
+def test_an_instance_that_is_created_after_close_is_closed(maker: Maker, clock: ManualClock) -> None:
+    creating, may_continue = threading.Event(), threading.Event()
 
     def create() -> Connection:
         creating.set()
-        goes_on.wait(SOON.total_seconds())
+        may_continue.wait(SOON.total_seconds())
         return maker.create()
 
     provider = ExpiringProvider(create, maker.retire, clock=clock)
@@ -313,9 +323,9 @@ def test_closing_while_creating_closes_what_comes(maker: Maker, clock: HandClock
         pool.submit(provider.get)
         creating.wait(SOON.total_seconds())
         provider.close()
-        goes_on.set()
+        may_continue.set()
 
-    wait_for(lambda: maker.made and maker.made[0].closed == 1, within=SOON, what="the late instance to be closed")
+    wait_for(lambda: maker.made and maker.made[0].closed == 1, timeout=SOON, what="the late instance to be closed")
 
 
 def test_a_lease_is_released_once(provide) -> None:
@@ -328,31 +338,31 @@ def test_a_lease_is_released_once(provide) -> None:
         _ = lease.value
 
 
-def test_a_lease_that_is_dropped_is_told_and_keeps_nothing_open(
-    provide, clock: HandClock, maker: Maker, heard: Heard
+def test_a_lease_that_is_garbage_collected_emits_an_event_and_keeps_no_instance_open(
+    provide, clock: ManualClock, maker: Maker, recorder: EventRecorder
 ) -> None:
     provider = provide()
     provider.lease()
 
-    clock.pass_by(100)
+    clock.advance(100)
     use(provider)
 
     assert maker.made[0].closed == 1
-    assert Kind.LEAKED in heard.kinds()
+    assert EventKind.LEAKED in recorder.kinds()
 
 
-def test_a_provider_that_is_dropped_closes_its_instance(maker: Maker) -> None:
+def test_a_provider_that_is_garbage_collected_closes_its_instance(maker: Maker) -> None:
     provider = ExpiringProvider(maker.create, maker.retire)
     use(provider)
 
     del provider
 
-    wait_for(lambda: maker.made[0].closed, within=SOON, what="the instance to be closed")
+    wait_for(lambda: maker.made[0].closed, timeout=SOON, what="the instance to be closed")
 
 
-def test_a_listener_that_fails_harms_nobody(maker: Maker) -> None:
+def test_an_error_of_the_listener_is_ignored(maker: Maker) -> None:
     def listen(_: object) -> None:
-        raise RuntimeError("deaf")
+        raise RuntimeError("listener failed")
 
     provider = ExpiringProvider(maker.create, on_event=listen)
 
@@ -369,21 +379,24 @@ def test_a_pickled_provider_starts_empty() -> None:
     assert copy.get() == {}
 
 
-def test_abandoned_instances_are_never_touched(provide, clock: HandClock, maker: Maker, heard: Heard) -> None:
-    provider = provide(retire=Retire.ABANDON)
+def test_abandoned_instances_are_never_touched(
+    provide, clock: ManualClock, maker: Maker, recorder: EventRecorder
+) -> None:
+    provider = provide(retirement=Retirement.ABANDON)
     use(provider)
-    clock.pass_by(100)
+    clock.advance(100)
     use(provider)
 
     provider.close()
 
     assert [connection.closed for connection in maker.made] == [0, 0]
-    assert len(heard.of(Kind.ABANDONED)) == 2
+    assert len(recorder.of_kind(EventKind.ABANDONED)) == 2
 
 
 @pytest.mark.parametrize(
-    ("setting", "value"), [("max_idle", timedelta(0)), ("jitter", 1.0), ("retire_slots", 0), ("grace", -LIMIT)]
+    ("setting", "value"),
+    [("max_idle", timedelta(0)), ("jitter", 1.0), ("max_retire_threads", 0), ("grace_period", -LIMIT)],
 )
-def test_a_policy_that_cannot_be_is_refused(setting: str, value: object) -> None:
+def test_an_invalid_policy_is_refused(setting: str, value: object) -> None:
     with pytest.raises(ValueError, match=setting):
         replace(Policy(), **{setting: value})  # type: ignore[arg-type]

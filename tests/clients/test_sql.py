@@ -1,4 +1,4 @@
-"""Connections of a real PostgreSQL whose password rotates, as RDS's tokens do."""
+"""Connections of a real PostgreSQL whose password rotates, like the tokens of RDS."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pg8000 import dbapi
 from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.exc import DBAPIError
 
-from leadsman.clients import ExpiringProvider, Policy
-from leadsman.clients.sql import creator, expire_connections
+from leadsman_clients import ExpiringProvider, Policy
+from leadsman_clients.sql import creator, recycle_connections
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from leadsman.clients.testing import HandClock
+    from leadsman_clients.testing import ManualClock
 
 TOKEN_LIVES = timedelta(minutes=15)
 WRONG_PASSWORD = "28P01"
@@ -31,35 +31,35 @@ def rejected(error: Exception) -> bool:
 class Rds:
     """Gives out a token, and lets it expire by rotating the password, as IAM authentication does."""
 
-    def __init__(self, server: Any, clock: HandClock) -> None:
+    def __init__(self, server: Any, clock: ManualClock) -> None:
         self._server = server
         self.clock = clock
         self._numbers = count(1)
-        self.asked = self.tried = 0
+        self.tokens_given = self.connects = 0
         self.rotate()
 
     def rotate(self) -> None:
         self.token = f"token-{id(self)}-{next(self._numbers)}"
         self._server.run(f"alter user app password '{self.token}'")
 
-    def ask(self) -> str:
-        self.asked += 1
+    def new_token(self) -> str:
+        self.tokens_given += 1
         return self.token
 
     def connect(self, token: str) -> Any:
-        self.tried += 1
+        self.connects += 1
         return self._server.connect("app", token)
 
 
 @pytest.fixture
-def rds(server: Any, clock: HandClock) -> Rds:
+def rds(server: Any, clock: ManualClock) -> Rds:
     return Rds(server, clock)
 
 
 @pytest.fixture
-def tokens(rds: Rds, clock: HandClock) -> Iterator[ExpiringProvider[str]]:
+def tokens(rds: Rds, clock: ManualClock) -> Iterator[ExpiringProvider[str]]:
     policy = Policy(max_age=TOKEN_LIVES - timedelta(minutes=1), jitter=0)
-    with ExpiringProvider(rds.ask, policy=policy, clock=clock, name="tokens") as provider:
+    with ExpiringProvider(rds.new_token, policy=policy, clock=clock, name="tokens") as provider:
         yield provider
 
 
@@ -80,21 +80,23 @@ def backend(engine: Engine) -> int:
         return int(connection.execute(text("select pg_backend_pid()")).scalar_one())
 
 
-def test_a_new_connection_gets_a_token_of_now_and_an_old_one_lives_on(rds, tokens, made, clock: HandClock) -> None:
+def test_a_new_connection_gets_a_live_token_and_an_old_connection_stays_open(
+    rds, tokens, made, clock: ManualClock
+) -> None:
     engine = made(creator(rds.connect, tokens, rejected=rejected))
     first = backend(engine)
 
-    with engine.connect() as held:
+    with engine.connect() as old:
         rds.rotate()
-        clock.pass_by(TOKEN_LIVES.total_seconds())
+        clock.advance(TOKEN_LIVES.total_seconds())
         second = backend(engine)
-        still = held.execute(text("select pg_backend_pid()")).scalar_one()
+        backend_of_old = old.execute(text("select pg_backend_pid()")).scalar_one()
 
-    assert still == first != second
-    assert (rds.asked, rds.tried) == (2, 2)
+    assert backend_of_old == first != second
+    assert (rds.tokens_given, rds.connects) == (2, 2)
 
 
-def test_a_token_that_was_rotated_early_is_asked_for_anew(rds, tokens, made) -> None:
+def test_a_token_that_was_rotated_early_is_replaced(rds, tokens, made) -> None:
     engine = made(creator(rds.connect, tokens, rejected=rejected))
     with engine.connect():
         rds.rotate()
@@ -102,12 +104,12 @@ def test_a_token_that_was_rotated_early_is_asked_for_anew(rds, tokens, made) -> 
         other = backend(engine)
 
     assert other > 0
-    assert (rds.asked, rds.tried) == (2, 3)
+    assert (rds.tokens_given, rds.connects) == (2, 3)
     assert tokens.stats.expired == {"failed": 1}
 
 
-def test_a_token_that_is_baked_in_fails_once_it_is_rotated(rds, made) -> None:
-    token = rds.ask()
+def test_a_constant_token_fails_after_it_was_rotated(rds, made) -> None:
+    token = rds.new_token()
     engine = made(lambda: rds.connect(token))
     with engine.connect():
         rds.rotate()
@@ -116,21 +118,21 @@ def test_a_token_that_is_baked_in_fails_once_it_is_rotated(rds, made) -> None:
             backend(engine)
 
 
-def test_a_token_that_is_refused_twice_is_the_callers_to_know_of(rds, tokens, made, server: Any) -> None:
+def test_a_token_that_is_rejected_twice_raises(rds, tokens, made, server: Any) -> None:
     engine = made(creator(rds.connect, tokens, rejected=rejected))
-    server.run("alter user app password 'nobody knows'")
+    server.run("alter user app password 'another password'")
 
     with pytest.raises(DBAPIError, match="password authentication failed"):
         backend(engine)
 
-    assert rds.tried == 2
+    assert rds.connects == 2
 
 
 def test_a_connection_that_died_while_idle_is_replaced_before_it_is_used(rds, tokens, made, server) -> None:
     engine = made(creator(rds.connect, tokens, rejected=rejected))
-    expire_connections(engine, Policy(max_idle=timedelta(seconds=280)), clock=rds.clock)
+    recycle_connections(engine, Policy(max_idle=timedelta(seconds=280)), clock=rds.clock)
     first = backend(engine)
-    rds.clock.pass_by(200)
+    rds.clock.advance(200)
     same = backend(engine)
 
     server.run(f"select pg_terminate_backend({first})")
@@ -140,7 +142,7 @@ def test_a_connection_that_died_while_idle_is_replaced_before_it_is_used(rds, to
     assert same == first != second
 
 
-def test_a_plain_pool_hands_the_dead_connection_out(rds, tokens, made, server) -> None:
+def test_a_plain_pool_gives_out_the_dead_connection(rds, tokens, made, server) -> None:
     engine = made(creator(rds.connect, tokens, rejected=rejected))
     first = backend(engine)
 
@@ -150,11 +152,11 @@ def test_a_plain_pool_hands_the_dead_connection_out(rds, tokens, made, server) -
         backend(engine)
 
 
-def test_a_connection_is_replaced_when_it_is_old(rds, tokens, made, clock: HandClock) -> None:
+def test_a_connection_is_replaced_when_it_is_old(rds, tokens, made, clock: ManualClock) -> None:
     engine = made(creator(rds.connect, tokens, rejected=rejected))
-    expire_connections(engine, Policy(max_age=timedelta(hours=1), jitter=0), clock=clock)
+    recycle_connections(engine, Policy(max_age=timedelta(hours=1), jitter=0), clock=clock)
     first = backend(engine)
 
-    clock.pass_by(3600)
+    clock.advance(3600)
 
     assert backend(engine) != first

@@ -1,4 +1,4 @@
-"""The page says what was measured, and what a wrapped client promises is held against it."""
+"""The tables of docs/clients.md are those of the last measurement, and no wrapped client broke a guarantee."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import pytest
 
 from leadsman.errors import LabError
 from leadsman.lab.survival.faults import every_fault
-from leadsman.lab.survival.promise import broken
-from leadsman.lab.survival.rows import Played, Row, load, save
-from leadsman.lab.survival.table import BEGIN, END, into
+from leadsman.lab.survival.guarantees import violations
+from leadsman.lab.survival.results import FaultResult, WorkerResult, load, save
+from leadsman.lab.survival.table import BEGIN, END, insert_table
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 
-ROW = Row(
+ROW = WorkerResult(
     fault="silence",
     client="aiokafka",
     how="wrapped",
@@ -28,33 +28,35 @@ ROW = Row(
 )
 
 
-def played(*rows: Row) -> Played:
-    return Played(fault="silence", says="silence", day="2026-01-01", cores=2, versions={"aiokafka": "1"}, rows=rows)
+def fault_result(*rows: WorkerResult) -> FaultResult:
+    return FaultResult(
+        fault="silence", description="silence", day="2026-01-01", cores=2, versions={"aiokafka": "1"}, rows=rows
+    )
 
 
-def test_the_page_says_what_was_measured_and_nothing_else() -> None:
+def test_the_page_has_the_tables_of_the_last_measurement() -> None:
     page = (DOCS / "clients.md").read_text(encoding="utf-8")
 
-    written = into(page, load(DOCS / "survival.json"))
+    written = insert_table(page, load(DOCS / "survival.json"))
 
     assert written == page
 
 
-def test_every_fault_was_measured_and_no_promise_was_broken() -> None:
+def test_every_fault_was_measured_and_no_guarantee_was_broken() -> None:
     measured = load(DOCS / "survival.json")
 
-    complaints = [words for each in measured for words in broken(each)]
+    violated = [text for each in measured for text in violations(each)]
 
     assert [each.fault for each in measured] == [fault.name for fault in every_fault()]
-    assert complaints == []
+    assert violated == []
 
 
-def test_a_fault_that_is_played_again_replaces_its_figures_and_keeps_its_place(tmp_path: Path) -> None:
+def test_a_fault_that_is_measured_again_replaces_its_figures_and_keeps_its_place(tmp_path: Path) -> None:
     results = tmp_path / "survival.json"
-    save(replace(played(ROW), fault="fork"), results, order=("silence", "fork"))
-    save(played(), results, order=("silence", "fork"))
+    save(replace(fault_result(ROW), fault="fork"), results, order=("silence", "fork"))
+    save(fault_result(), results, order=("silence", "fork"))
 
-    save(played(ROW), results, order=("silence", "fork"))
+    save(fault_result(ROW), results, order=("silence", "fork"))
 
     assert [each.fault for each in load(results)] == ["silence", "fork"]
     assert load(results)[0].rows == (ROW,)
@@ -65,28 +67,28 @@ def test_a_fault_that_is_played_again_replaces_its_figures_and_keeps_its_place(t
     [replace(ROW, lost_acknowledged=1), replace(ROW, acknowledged=5), replace(ROW, worst_seconds=30.0)],
     ids=["lost", "refused", "stalled"],
 )
-def test_a_wrapped_client_that_breaks_its_promise_is_named(row: Row) -> None:
-    complaints = list(broken(played(row)))
+def test_a_wrapped_client_that_breaks_a_guarantee_is_named(row: WorkerResult) -> None:
+    violated = list(violations(fault_result(row)))
 
-    assert len(complaints) == 1
-    assert complaints[0].startswith("silence, aiokafka wrapped: ")
+    assert len(violated) == 1
+    assert violated[0].startswith("silence, aiokafka wrapped: ")
 
 
-def test_a_plain_client_promises_nothing() -> None:
+def test_a_plain_client_guarantees_nothing() -> None:
     row = replace(ROW, how="plain", acknowledged=0, worst_seconds=60.0)
 
-    complaints = list(broken(played(row)))
+    violated = list(violations(fault_result(row)))
 
-    assert complaints == []
+    assert violated == []
 
 
-def test_a_page_without_marks_is_left_alone() -> None:
+def test_a_page_without_marks_is_an_error() -> None:
     with pytest.raises(LabError, match="lacks a mark"):
-        into(f"# Clients\n{BEGIN}\n", [played(ROW)])
+        insert_table(f"# Clients\n{BEGIN}\n", [fault_result(ROW)])
 
 
-def test_what_stands_around_the_marks_stays() -> None:
-    written = into(f"before\n{BEGIN}\nold\n{END}\nafter\n", [played(ROW)])
+def test_the_text_around_the_marks_stays() -> None:
+    written = insert_table(f"before\n{BEGIN}\nold\n{END}\nafter\n", [fault_result(ROW)])
 
     assert written.startswith("before\n")
     assert written.endswith("\nafter\n")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leadsman.collect.kafka.client_properties import properties, settings
+from leadsman.collect.kafka.client_properties import parse_properties, python_client_settings
 from leadsman.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,41 +31,43 @@ SASL = (
     ],
 )
 def test_a_file_is_read_as_java_reads_it(text: str, expected: dict[str, str]) -> None:
-    assert properties(text) == expected
+    assert parse_properties(text) == expected
 
 
 def test_a_login_is_found_in_its_module(tmp_path: Path) -> None:
-    told = settings(properties(SASL), tmp_path)
+    settings = python_client_settings(parse_properties(SASL), tmp_path)
 
-    assert told["security_protocol"] == "SASL_SSL"
-    assert (told["sasl_mechanism"], told["sasl_plain_username"]) == ("SCRAM-SHA-512", "reader")
-    assert told["sasl_plain_password"] == 'a"b'
+    assert settings["security_protocol"] == "SASL_SSL"
+    assert (settings["sasl_mechanism"], settings["sasl_plain_username"]) == ("SCRAM-SHA-512", "reader")
+    assert settings["sasl_plain_password"] == 'a"b'
 
 
 def test_a_mechanism_that_python_has_not_leads_to_the_plain_commands(tmp_path: Path) -> None:
     text = "security.protocol=SASL_SSL\nsasl.mechanism=AWS_MSK_IAM\n"
 
     with pytest.raises(UsageError, match="--print-commands"):
-        settings(properties(text), tmp_path)
+        python_client_settings(parse_properties(text), tmp_path)
 
 
 def test_a_login_without_password_is_said(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="username and password"):
-        settings({"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}, tmp_path)
+        python_client_settings({"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}, tmp_path)
 
 
 def test_pem_is_taken_as_it_is(tmp_path: Path) -> None:
     store = tmp_path / "ca.pem"
     store.write_text("-----BEGIN CERTIFICATE-----\n")
 
-    told = settings({"security.protocol": "SSL", "ssl.truststore.location": str(store)}, tmp_path)
+    settings = python_client_settings({"security.protocol": "SSL", "ssl.truststore.location": str(store)}, tmp_path)
 
-    assert told["ssl_cafile"] == str(store)
+    assert settings["ssl_cafile"] == str(store)
 
 
 def test_a_store_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"ssl\.truststore\.location"):
-        settings({"security.protocol": "SSL", "ssl.truststore.location": str(tmp_path / "no.jks")}, tmp_path)
+        python_client_settings(
+            {"security.protocol": "SSL", "ssl.truststore.location": str(tmp_path / "no.jks")}, tmp_path
+        )
 
 
 def test_a_store_that_is_none_is_said_without_its_password(tmp_path: Path) -> None:
@@ -74,6 +76,6 @@ def test_a_store_that_is_none_is_said_without_its_password(tmp_path: Path) -> No
     given = {"ssl.truststore.location": str(store), "ssl.truststore.password": "hunter2"}
 
     with pytest.raises(UsageError, match="could not read the key store") as raised:
-        settings(given, tmp_path)
+        python_client_settings(given, tmp_path)
 
     assert "hunter2" not in str(raised.value)

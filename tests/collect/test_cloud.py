@@ -1,4 +1,4 @@
-"""`collect cloud`: what a cloud said, into the capture, with what it is."""
+"""`collect cloud`: files of a cloud provider, copied into the capture with a note of their kind."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from click.testing import CliRunner
 
 from leadsman.capture import read_manifest
-from leadsman.cli.collect import command
+from leadsman.cli.commands.collect import command
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from leadsman.pipeline.events import Row
+    from leadsman.pipeline.events import EventRow
 
 SAMPLES = Path(__file__).parents[1] / "telemetry" / "cloud"
 
@@ -35,11 +35,11 @@ def test_files_are_copied_with_a_note_of_what_they_are(tmp_path: Path) -> None:
     assert manifest is not None
     assert {item.file: item.note for item in manifest.items} == {
         "cloud/google-audit.json": "Maintenance of hosts",
-        "cloud/billing.json": "not recognised: kept as it is",
+        "cloud/billing.json": "not recognised: copied as it is",
     }
 
 
-def test_what_is_copied_is_understood_as_the_file_was(tmp_path: Path, rows: Callable[[Path], list[Row]]) -> None:
+def test_what_is_copied_is_understood_as_the_file_was(tmp_path: Path, rows: Callable[[Path], list[EventRow]]) -> None:
     collected(str(SAMPLES / "google-metadata.txt"), "--out", str(tmp_path / "c"), "--as", "kafka-2")
 
     (event,) = [row for row in rows(tmp_path / "c") if row.name == "host.maintenance"]

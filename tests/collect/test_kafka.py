@@ -12,15 +12,15 @@ import pytest
 from click.testing import CliRunner
 from kafka import KafkaConsumer, KafkaProducer
 
-from leadsman import jars, java
-from leadsman.cli.collect import command
-from leadsman.lab.cluster import Cluster, Plan
+from leadsman.cli.commands.collect import command
+from leadsman.java import jars, runtime
+from leadsman.lab.brokers.cluster import Cluster, ClusterPlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from leadsman.pipeline.events import Row
+    from leadsman.pipeline.events import EventRow
 
 pytestmark = pytest.mark.lab
 
@@ -39,7 +39,7 @@ OURS_ALONE = {"epoch", "version", "broker"}
 OF_THE_MOMENT = {"arrivals"}
 """Labels that differ with the time of asking: arrivals are by tenths of the time until then."""
 
-Said = tuple[str, str, float | None]
+EventKey = tuple[str, str, float | None]
 
 
 def collected(*words: str) -> int:
@@ -48,8 +48,8 @@ def collected(*words: str) -> int:
     return int(answer.return_value or 0)
 
 
-def said(rows: list[Row], *names: str) -> set[Said]:
-    """What the events say, whoever printed them and whenever."""
+def events_named(rows: list[EventRow], *names: str) -> set[EventKey]:
+    """What the events say, without who printed them and when."""
     apart = OURS_ALONE | OF_THE_MOMENT
     return {
         (row.name, str(sorted((key, text) for key, text in row.labels.items() if key not in apart)), row.value)
@@ -81,7 +81,7 @@ def tools(busy: Cluster, tmp_path: Path) -> Path:
     folder = tmp_path / "bin"
     folder.mkdir()
     for name, main in TOOLS.items():
-        program = java.command(main, jars.fetch(f"kafka-{busy.plan.kafka}"), heap_mb=128)
+        program = runtime.java_command(main, jars.fetch_jars(f"kafka-{busy.plan.kafka}"), heap_mb=128)
         path = folder / f"{name}.sh"
         path.write_text(f'#!/bin/sh\nexec {shlex.join(program)} "$@"\n')
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
@@ -90,7 +90,7 @@ def tools(busy: Cluster, tmp_path: Path) -> Path:
 
 @pytest.mark.timeout(300)
 def test_the_plain_commands_say_the_same(
-    busy: Cluster, tools: Path, rows: Callable[[Path], list[Row]], tmp_path: Path
+    busy: Cluster, tools: Path, rows: Callable[[Path], list[EventRow]], tmp_path: Path
 ) -> None:
     where = ("--bootstrap", busy.bootstrap, "--topic", "orders-of-the-day")
     assert collected(*where, "--out", str(tmp_path / "ours")) == 0
@@ -103,14 +103,14 @@ def test_the_plain_commands_say_the_same(
     ours, theirs = rows(tmp_path / "ours"), rows(tmp_path / "pasted.txt")
     names = ("partition.state", "producers.counted", "group.lag", "group.state", "broker.seen", "setting", "log.size")
     growing = ("__consumer_offsets",)
-    assert {each for each in said(ours, *names) if growing[0] not in each[1]} == {
-        each for each in said(theirs, *names) if growing[0] not in each[1]
+    assert {each for each in events_named(ours, *names) if growing[0] not in each[1]} == {
+        each for each in events_named(theirs, *names) if growing[0] not in each[1]
     }
     assert {row.name for row in ours} >= set(names)
 
 
 def test_producers_are_counted_by_partition_with_those_of_one_batch(
-    busy: Cluster, rows: Callable[[Path], list[Row]], tmp_path: Path
+    busy: Cluster, rows: Callable[[Path], list[EventRow]], tmp_path: Path
 ) -> None:
     collected("--bootstrap", busy.bootstrap, "--topic", "orders-of-the-day", "--out", str(tmp_path / "c"))
 
@@ -125,21 +125,21 @@ def test_producers_are_counted_by_partition_with_those_of_one_batch(
 
 
 def test_a_topic_that_is_not_there_is_missing_and_the_rest_is_had(
-    busy: Cluster, rows: Callable[[Path], list[Row]], tmp_path: Path
+    busy: Cluster, rows: Callable[[Path], list[EventRow]], tmp_path: Path
 ) -> None:
     code = collected("--bootstrap", busy.bootstrap, "--topic", "no-such-topic", "--out", str(tmp_path / "c"))
 
-    missing = {row.labels["what"] for row in rows(tmp_path / "c") if row.name == "item.missing"}
+    missing = {row.labels["what"] for row in rows(tmp_path / "c") if row.name == "item.not_collected"}
     assert code == 3
     assert missing == {"kafka/topics.txt", "kafka/producers.txt"}
 
 
 def test_a_cluster_that_does_not_answer_is_missing_altogether(
-    rows: Callable[[Path], list[Row]], tmp_path: Path
+    rows: Callable[[Path], list[EventRow]], tmp_path: Path
 ) -> None:
     code = collected("--bootstrap", "127.0.0.1:1", "--out", str(tmp_path / "c"))
 
-    missing = [row for row in rows(tmp_path / "c") if row.name == "item.missing"]
+    missing = [row for row in rows(tmp_path / "c") if row.name == "item.not_collected"]
     assert code == 2
     assert len(missing) == 8
     assert all("No connection to" in str(row.text) for row in missing)
@@ -155,7 +155,7 @@ def test_no_server_at_all_is_bad_usage() -> None:
 def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A key store and a trust store as Java makes them."""
     folder = tmp_path_factory.mktemp("keys")
-    keytool = str(java.find().resolve().with_name("keytool"))
+    keytool = str(runtime.find_java().resolve().with_name("keytool"))
     store = ["-storepass", "hunter2store", "-storetype"]
     own = ["-keystore", str(folder / "own.jks"), "-alias", "broker"]
     names = ["-dname", "CN=127.0.0.1", "-ext", "san=ip:127.0.0.1"]
@@ -185,7 +185,7 @@ def guarded(keys: Path) -> Iterator[Cluster]:
         "ssl.truststore.location": str(keys / "trust.jks"),
         "ssl.truststore.password": "hunter2store",
     }
-    with Cluster(Plan(settings=settings)) as running:
+    with Cluster(ClusterPlan(settings=settings)) as running:
         yield running
 
 
@@ -204,7 +204,7 @@ def properties(keys: Path, tmp_path: Path) -> Path:
 
 @pytest.mark.timeout(300)
 def test_a_clients_properties_open_a_guarded_cluster_and_no_secret_is_kept(
-    guarded: Cluster, properties: Path, rows: Callable[[Path], list[Row]], tmp_path: Path
+    guarded: Cluster, properties: Path, rows: Callable[[Path], list[EventRow]], tmp_path: Path
 ) -> None:
     capture = tmp_path / "c"
 
@@ -218,14 +218,35 @@ def test_a_clients_properties_open_a_guarded_cluster_and_no_secret_is_kept(
 
 @pytest.mark.timeout(300)
 def test_a_wrong_password_is_the_reason_that_is_noted(
-    guarded: Cluster, properties: Path, rows: Callable[[Path], list[Row]], tmp_path: Path
+    guarded: Cluster, properties: Path, rows: Callable[[Path], list[EventRow]], tmp_path: Path
 ) -> None:
     properties.write_text(properties.read_text().replace("hunter2reader", "hunter2wrong"))
 
     where = ("--bootstrap", guarded.bootstrap, "--command-config", str(properties))
     code = collected(*where, "--out", str(tmp_path / "c"))
 
-    missing = [str(row.text) for row in rows(tmp_path / "c") if row.name == "item.missing"]
+    missing = [str(row.text) for row in rows(tmp_path / "c") if row.name == "item.not_collected"]
     assert code == 2
     assert len(missing) == 8
     assert [text for text in missing if "hunter2" in text] == []
+
+
+@pytest.mark.timeout(300)
+def test_a_broker_that_was_killed_a_moment_ago_is_named_and_the_others_are_collected(
+    rows: Callable[[Path], list[EventRow]], tmp_path: Path
+) -> None:
+    with Cluster(ClusterPlan(brokers=2)) as cluster:
+        cluster.create_topic("orders", partitions=2, replicas=2)
+        survivor, killed = cluster.brokers
+        killed.kill()
+        code = collected("--bootstrap", survivor.bootstrap, "--out", str(tmp_path / "c"))
+
+    found = rows(tmp_path / "c")
+    reasons = [str(row.text) for row in found if row.name == "item.not_collected"]
+    settings = {row.labels["broker"] for row in found if row.name == "setting" and "broker" in row.labels}
+    sizes = [row for row in found if row.name == "log.size"]
+    assert code == 3
+    assert reasons
+    assert all(f"broker {killed.id}: " in reason for reason in reasons if "brokers did not answer" in reason)
+    assert settings == {str(survivor.id)}
+    assert sizes

@@ -10,13 +10,13 @@ import pytest
 from click.testing import CliRunner
 
 from leadsman.capture import read_manifest
-from leadsman.cli.collect import command
+from leadsman.cli.commands.collect import command
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from leadsman.pipeline.events import Row
+    from leadsman.pipeline.events import EventRow
 
 LINE = "2026-11-21 12:00:00,{:03d} INFO orders: [Producer clientId=p] password=hunter2 number {}\n"
 
@@ -51,7 +51,7 @@ def test_files_are_copied_without_their_secrets(logs: Path, tmp_path: Path) -> N
 
 
 def test_of_a_large_file_the_end_is_kept_in_whole_lines(logs: Path, tmp_path: Path) -> None:
-    collected(str(logs / "worker.log"), "--most-mb", "1", "--out", str(tmp_path / "c"))
+    collected(str(logs / "worker.log"), "--max-mb", "1", "--out", str(tmp_path / "c"))
 
     lines = copied(tmp_path / "c", logs, "worker.log").read_text().splitlines()
     manifest = read_manifest(tmp_path / "c")
@@ -59,19 +59,19 @@ def test_of_a_large_file_the_end_is_kept_in_whole_lines(logs: Path, tmp_path: Pa
     assert all(line.startswith("2026") for line in lines)
     assert len(lines) < 20_000
     assert manifest is not None
-    assert [item.note for item in manifest.items if item.note] == ["its last 1 MiB"]
+    assert [item.note for item in manifest.items if item.note] == ["the last 1 MiB of the file"]
 
 
-def test_a_path_that_is_not_there_is_noted(rows: Callable[[Path], list[Row]], tmp_path: Path) -> None:
+def test_a_path_that_is_not_there_is_noted(rows: Callable[[Path], list[EventRow]], tmp_path: Path) -> None:
     code = collected(str(tmp_path / "no.log"), "--out", str(tmp_path / "c"))
 
-    (missing,) = [row for row in rows(tmp_path / "c") if row.name == "item.missing"]
+    (missing,) = [row for row in rows(tmp_path / "c") if row.name == "item.not_collected"]
     assert code == 2
-    assert str(missing.text) == f"There is no {tmp_path / 'no.log'}"
+    assert str(missing.text) == f"{tmp_path / 'no.log'} does not exist"
 
 
 def test_the_printed_commands_give_the_same_lines(
-    logs: Path, rows: Callable[[Path], list[Row]], tmp_path: Path
+    logs: Path, rows: Callable[[Path], list[EventRow]], tmp_path: Path
 ) -> None:
     script = CliRunner().invoke(command, ["logs", str(logs / "worker.log"), "--print-commands"]).output
 

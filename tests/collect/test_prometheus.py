@@ -11,13 +11,13 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from click.testing import CliRunner
 
-from leadsman.cli.collect import command
+from leadsman.cli.commands.collect import command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from leadsman.pipeline.events import Row
+    from leadsman.pipeline.events import EventRow
 
 SCRAPE = "# TYPE kafka_server_replicamanager_produceridcount gauge\nkafka_server_replicamanager_produceridcount 42.0\n"
 
@@ -25,21 +25,21 @@ SCRAPE = "# TYPE kafka_server_replicamanager_produceridcount gauge\nkafka_server
 class Answers(BaseHTTPRequestHandler):
     """An exporter below /metrics, a Prometheus below /api, and a door that only one login opens."""
 
-    asked: list[str] = []  # noqa: RUF012 - one server a test
+    requested_paths: list[str] = []  # noqa: RUF012 - one server a test
 
     def do_GET(self) -> None:
-        self.asked.append(self.path)
+        self.requested_paths.append(self.path)
         path = urlsplit(self.path).path
         if path == "/guarded/metrics" and self.headers["Authorization"] != "Basic bWU6aHVudGVyMg==":
             self.send_error(401, "Unauthorized")
         elif path.endswith("/metrics"):
-            self._say(SCRAPE)
+            self._report(SCRAPE)
         else:
             (start,) = parse_qs(urlsplit(self.path).query)["start"]
             series = {"metric": {"__name__": "up", "instance": "b-1:7071"}, "values": [[int(start), "1"]]}
-            self._say(json.dumps({"status": "success", "data": {"resultType": "matrix", "result": [series]}}))
+            self._report(json.dumps({"status": "success", "data": {"resultType": "matrix", "result": [series]}}))
 
-    def _say(self, text: str) -> None:
+    def _report(self, text: str) -> None:
         self.send_response(200)
         self.end_headers()
         self.wfile.write(text.encode())
@@ -50,7 +50,7 @@ class Answers(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server() -> Iterator[str]:
-    Answers.asked = []
+    Answers.requested_paths = []
     with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as running:
         threading.Thread(target=running.serve_forever, daemon=True).start()
         yield f"127.0.0.1:{running.server_port}"
@@ -63,7 +63,7 @@ def collected(*words: str) -> int:
     return int(answer.return_value or 0)
 
 
-def test_a_scrape_is_of_whom_was_scraped(server: str, rows: Callable[[Path], list[Row]], tmp_path: Path) -> None:
+def test_a_scrape_is_of_whom_was_scraped(server: str, rows: Callable[[Path], list[EventRow]], tmp_path: Path) -> None:
     collected(f"http://{server}/metrics", "--out", str(tmp_path / "c"))
 
     (counted,) = [row for row in rows(tmp_path / "c") if row.name == "producers.counted"]
@@ -72,7 +72,9 @@ def test_a_scrape_is_of_whom_was_scraped(server: str, rows: Callable[[Path], lis
     assert counted.at is not None
 
 
-def test_a_series_of_scrapes_has_a_time_each(server: str, rows: Callable[[Path], list[Row]], tmp_path: Path) -> None:
+def test_a_series_of_scrapes_has_a_time_each(
+    server: str, rows: Callable[[Path], list[EventRow]], tmp_path: Path
+) -> None:
     collected(f"http://{server}/metrics", "--out", str(tmp_path / "c"), "--repeat", "200ms", "--for", "900ms")
 
     times = [row.at for row in rows(tmp_path / "c") if row.name == "producers.counted"]
@@ -81,11 +83,13 @@ def test_a_series_of_scrapes_has_a_time_each(server: str, rows: Callable[[Path],
     assert times == sorted({at for at in times if at is not None})
 
 
-def test_a_server_is_asked_for_what_matters(server: str, rows: Callable[[Path], list[Row]], tmp_path: Path) -> None:
+def test_a_server_is_asked_for_what_matters(
+    server: str, rows: Callable[[Path], list[EventRow]], tmp_path: Path
+) -> None:
     code = collected(server, "--last", "10m", "--out", str(tmp_path / "c"))
 
     assert code == 0
-    assert any("produceridcount" in path for path in Answers.asked)
+    assert any("produceridcount" in path for path in Answers.requested_paths)
     assert {(row.subject, row.labels["metric"]) for row in rows(tmp_path / "c") if row.name == "metric"} == {
         ("b-1:7071", "up")
     }
@@ -107,24 +111,26 @@ def test_a_header_is_sent_and_not_kept(server: str, tmp_path: Path) -> None:
     assert [path for path in (tmp_path / "c").rglob("*.*") if "bWU6aHVudGVyMg" in path.read_text()] == []
 
 
-def test_a_refusal_is_the_reason_that_is_noted(server: str, rows: Callable[[Path], list[Row]], tmp_path: Path) -> None:
+def test_a_refusal_is_the_reason_that_is_noted(
+    server: str, rows: Callable[[Path], list[EventRow]], tmp_path: Path
+) -> None:
     code = collected(f"http://{server}/guarded/metrics", "--out", str(tmp_path / "c"))
 
-    (missing,) = [row for row in rows(tmp_path / "c") if row.name == "item.missing"]
+    (missing,) = [row for row in rows(tmp_path / "c") if row.name == "item.not_collected"]
     assert code == 2
     assert str(missing.text).startswith("HTTP 401 Unauthorized")
 
 
-def test_nobody_at_home_is_noted(rows: Callable[[Path], list[Row]], tmp_path: Path) -> None:
+def test_a_refused_connection_is_noted(rows: Callable[[Path], list[EventRow]], tmp_path: Path) -> None:
     collected("http://127.0.0.1:1/metrics", "--out", str(tmp_path / "c"))
 
-    (missing,) = [row for row in rows(tmp_path / "c") if row.name == "item.missing"]
+    (missing,) = [row for row in rows(tmp_path / "c") if row.name == "item.not_collected"]
 
-    assert str(missing.text) == "127.0.0.1_1 does not answer: [Errno 111] Connection refused"
+    assert str(missing.text) == "127.0.0.1_1 does not respond: [Errno 111] Connection refused"
 
 
 @pytest.mark.parametrize("url", ["ftp://host/x", "file:///etc/passwd", "http://"])
 def test_what_is_no_url_is_bad_usage(url: str) -> None:
     answer = CliRunner().invoke(command, ["prometheus", url], standalone_mode=False)
 
-    assert "is no HTTP URL" in str(answer.exception)
+    assert "is not an HTTP URL" in str(answer.exception)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from leadsman.sections import Section, exit_line, head_line, is_sectioned, parts
+from leadsman.sections import Section, exit_line, has_sections, head_line, read_sections
 
 FIRST = Section(datetime(2026, 11, 21, 12, 0, tzinfo=UTC), "broker-1", "kafka/topics.txt", "kafka-topics --describe")
 SECOND = Section(datetime(2026, 11, 21, 12, 0, 10, tzinfo=UTC), "broker-1", "host/sockets.txt", "ss -tan")
@@ -23,7 +23,7 @@ TEXT = (
 
 
 def taken_apart(blocks: list[bytes]) -> list[tuple[Section, int, bytes, int | None]]:
-    return [(part.section, part.line, b"".join(part.body), part.exit) for part in parts(blocks)]
+    return [(part.section, part.line, b"".join(part.body), part.exit) for part in read_sections(blocks)]
 
 
 def test_sections_come_with_their_lines_and_exit_codes() -> None:
@@ -47,7 +47,7 @@ def test_a_section_that_breaks_off_has_no_exit_code() -> None:
 
 
 def test_a_body_that_nobody_reads_is_passed_over() -> None:
-    assert [part.section for part in parts([TEXT])] == [FIRST, SECOND]
+    assert [part.section for part in read_sections([TEXT])] == [FIRST, SECOND]
 
 
 def test_a_mark_within_a_line_is_none() -> None:
@@ -61,4 +61,4 @@ def test_a_mark_within_a_line_is_none() -> None:
     [(TEXT, True), (b"2026-11-21 12:00:00 INFO ### leadsman exit 0\n", False), (b"", False), (b"### leadsman", False)],
 )
 def test_a_sectioned_file_is_told_by_its_first_mark(head: bytes, answer: bool) -> None:  # noqa: FBT001 - a table's column
-    assert is_sectioned(head) is answer
+    assert has_sections(head) is answer

@@ -12,12 +12,12 @@ import pytest
 
 from leadsman.errors import BrokerDidNotStart, LabError
 from leadsman.lab import faults
-from leadsman.lab.cluster import START_WITHIN, Cluster, Plan
+from leadsman.lab.brokers.cluster import START_TIMEOUT, Cluster, ClusterPlan
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from leadsman.lab.cluster import Broker
+    from leadsman.lab.brokers.cluster import Broker
 
 pytestmark = pytest.mark.lab
 
@@ -66,10 +66,10 @@ def test_a_broker_that_was_down_is_up_again(cluster: Cluster, by: signal.Signals
     starts = broker.starts
 
     with faults.down(broker, by=by):
-        running_meanwhile = broker.running
+        running_meanwhile = broker.is_running
 
     assert not running_meanwhile
-    assert broker.running
+    assert broker.is_running
     assert broker.starts == starts + 1
 
 
@@ -93,11 +93,11 @@ def test_a_fault_is_undone_when_the_experiment_fails(cluster: Cluster) -> None:
     with pytest.raises(ZeroDivisionError), faults.down(broker):
         raise ZeroDivisionError
 
-    assert broker.running
+    assert broker.is_running
 
 
 def test_a_start_that_hangs_is_tried_again(scratch: Path) -> None:
-    plan = Plan(start_within=(AT_ONCE, START_WITHIN[1]))
+    plan = ClusterPlan(start_within=(AT_ONCE, START_TIMEOUT[1]))
 
     with Cluster(plan) as cluster:
         starts = cluster.brokers[0].starts
@@ -108,7 +108,7 @@ def test_a_start_that_hangs_is_tried_again(scratch: Path) -> None:
 
 def test_a_broker_that_never_starts_says_its_last_words_and_leaves_nothing(scratch: Path) -> None:
     before = brokers_left()
-    plan = Plan(settings={"authorizer.class.name": "no.such.Authorizer"})
+    plan = ClusterPlan(settings={"authorizer.class.name": "no.such.Authorizer"})
 
     with pytest.raises(BrokerDidNotStart, match=r"no\.such\.Authorizer"), Cluster(plan):
         pass
@@ -118,7 +118,7 @@ def test_a_broker_that_never_starts_says_its_last_words_and_leaves_nothing(scrat
 
 
 def test_settings_that_cannot_be_are_named_before_the_start(scratch: Path) -> None:
-    with pytest.raises(LabError, match=r"num\.io\.threads"), Cluster(Plan(settings={"num.io.threads": "many"})):
+    with pytest.raises(LabError, match=r"num\.io\.threads"), Cluster(ClusterPlan(settings={"num.io.threads": "many"})):
         pass
 
     assert not list(scratch.iterdir())
@@ -127,7 +127,7 @@ def test_settings_that_cannot_be_are_named_before_the_start(scratch: Path) -> No
 def test_an_interrupt_leaves_nothing(scratch: Path) -> None:
     before = brokers_left()
 
-    with pytest.raises(KeyboardInterrupt), Cluster(Plan()):
+    with pytest.raises(KeyboardInterrupt), Cluster(ClusterPlan()):
         raise KeyboardInterrupt
 
     assert brokers_left() == before
@@ -135,7 +135,7 @@ def test_an_interrupt_leaves_nothing(scratch: Path) -> None:
 
 
 def test_three_brokers_and_a_controller_of_their_own(scratch: Path) -> None:
-    plan = Plan(brokers=3, per_broker={2: {"broker.rack": "b"}})
+    plan = ClusterPlan(brokers=3, settings_by_broker={2: {"broker.rack": "b"}})
 
     with Cluster(plan) as cluster:
         cluster.create_topic("replicated", partitions=3, replicas=3)
@@ -152,10 +152,10 @@ def test_three_brokers_and_a_controller_of_their_own(scratch: Path) -> None:
 
 @pytest.mark.parametrize("kafka", ["2.3.1", "2.4.1", "2.8.2"])
 def test_brokers_of_the_zookeeper_era(scratch: Path, kafka: str) -> None:
-    plan = Plan(brokers=2, kafka=kafka, per_broker={2: {"broker.rack": "b"}})
+    plan = ClusterPlan(brokers=2, kafka=kafka, settings_by_broker={2: {"broker.rack": "b"}})
 
     with Cluster(plan) as cluster:
-        cluster.create_topic("replicated", assigned=[[2, 1], [1, 2]])
+        cluster.create_topic("replicated", replica_assignment=[[2, 1], [1, 2]])
         with cluster.describe_topics() as describing:
             described = describing.output.read()
         logs = [[log.name for log in node.logs] for node in cluster.nodes]
@@ -171,18 +171,18 @@ def test_brokers_of_the_zookeeper_era(scratch: Path, kafka: str) -> None:
 
 
 def test_a_killed_broker_of_the_zookeeper_era_comes_back_once_its_session_has_ended(scratch: Path) -> None:
-    plan = Plan(brokers=2, kafka="2.8.2", settings={"zookeeper.session.timeout.ms": "8000"})
+    plan = ClusterPlan(brokers=2, kafka="2.8.2", settings={"zookeeper.session.timeout.ms": "8000"})
 
     with Cluster(plan) as cluster:
         broker = cluster.brokers[1]
         with faults.down(broker, by=signal.SIGKILL):
             pass
-        tries, running = broker.starts, broker.running
+        tries, running = broker.starts, broker.is_running
 
     assert running
     assert tries > 2
 
 
 def test_a_version_that_the_lab_does_not_have_is_named() -> None:
-    with pytest.raises(LabError, match=r"1\.0\.0.*2\.8\.2"), Cluster(Plan(kafka="1.0.0")):
+    with pytest.raises(LabError, match=r"1\.0\.0.*2\.8\.2"), Cluster(ClusterPlan(kafka="1.0.0")):
         pass

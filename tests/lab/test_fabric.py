@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from leadsman.errors import LabError
-from leadsman.lab.fabric import Denied, Fabric, Ways
-from leadsman.lab.process import Program
+from leadsman.lab.network.fabric import DenyRule, Fabric, NetworkBehaviour
+from leadsman.lab.processes.program import Program
 from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from leadsman.lab.fabric import Instance
+    from leadsman.lab.network.fabric import NetworkInstance
 
 pytestmark = pytest.mark.lab
 
@@ -28,7 +28,7 @@ DEAD, NEW = "02:5a:10:00:00:0a", "02:5a:10:00:00:0b"
 PORT, BALANCED = 9042, 9094
 
 WITHOUT_RIGHTS = ("setpriv", "--bounding-set=-all,+setfcap", "--inh-caps=-all")
-"""A user namespace stands for root's rights. CAP_SETFCAP stays, because the kernel asks it of whoever is user 0."""
+"""A user namespace stands for root's rights. CAP_SETFCAP stays, because the kernel requires it of user 0."""
 
 SERVE = f"""
 import selectors, socket
@@ -42,7 +42,7 @@ while True:
         connection.sendall(b"hello")
         connection.close()
 """
-KNOCK = f"""
+CONNECT = f"""
 import socket, sys
 try:
     with socket.create_connection(("{SERVER}", int(sys.argv[1])), timeout=1.5) as connection:
@@ -52,18 +52,18 @@ except TimeoutError:
 """
 
 UNPRIVILEGED = """
-from leadsman.lab.fabric import Fabric
+from leadsman.lab.network.fabric import Fabric
 with Fabric() as fabric:
     instance = fabric.launch("a", "10.20.4.1", "02:5a:10:00:00:01")
-    print(fabric.run(instance.place.way, ["ip", "-br", "address", "show", "e0"]))
+    print(fabric.run(instance.namespace.netns_entry, ["ip", "-br", "address", "show", "e0"]))
 """
 
 
 HOLDING = """
 import sys
-from leadsman.lab.fabric import Fabric
+from leadsman.lab.network.fabric import Fabric
 with Fabric() as fabric:
-    print(fabric.way, flush=True)
+    print(fabric.netns_entry, flush=True)
     sys.stdin.read()
 """
 
@@ -75,103 +75,107 @@ def fabric() -> Iterator[Fabric]:
 
 
 @pytest.fixture
-def server(fabric: Fabric) -> Iterator[Instance]:
+def server(fabric: Fabric) -> Iterator[NetworkInstance]:
     instance = fabric.launch("server", SERVER, "02:5a:10:00:00:01")
     command = [sys.executable, "-c", SERVE]
     folder = fabric.log.parent
-    with Program.start("s", command, folder=folder, errors=folder / "s", way=instance.place.way) as program:
+    with Program.start(
+        "s", command, folder=folder, errors=folder / "s", netns_entry=instance.namespace.netns_entry
+    ) as program:
         assert program.output.readline() == "ready\n"
         yield instance
 
 
-def knock(fabric: Fabric, instance: Instance, port: int = PORT) -> str:
-    """What a client on that instance gets of the server."""
-    return fabric.run(instance.place.way, [sys.executable, "-c", KNOCK, str(port)]).strip()
+def connect(fabric: Fabric, instance: NetworkInstance, port: int = PORT) -> str:
+    """What a client on that instance receives from the server."""
+    return fabric.run(instance.namespace.netns_entry, [sys.executable, "-c", CONNECT, str(port)]).strip()
 
 
 @pytest.mark.usefixtures("server")
 def test_instances_reach_each_other(fabric: Fabric) -> None:
     client = fabric.launch("client", CLIENT, DEAD)
 
-    heard = knock(fabric, client)
+    response = connect(fabric, client)
 
-    assert heard == "hello"
+    assert response == "hello"
     assert not fabric.drops()
 
 
-def test_a_reused_address_is_answered_at_the_dead_instances_mac(fabric: Fabric, server: Instance) -> None:
+def test_a_reused_address_is_answered_at_the_dead_instances_mac(fabric: Fabric, server: NetworkInstance) -> None:
     first = fabric.launch("client", CLIENT, DEAD)
-    assert knock(fabric, first) == "hello"
+    assert connect(fabric, first) == "hello"
     fabric.terminate("client")
     second = fabric.launch("client", CLIENT, NEW)
 
-    heard = knock(fabric, second)
+    response = connect(fabric, second)
 
-    assert heard == "silence"
-    assert {(drop.why, drop.mac, drop.target) for drop in fabric.drops()} == {("nobody's MAC", DEAD, CLIENT)}
-    assert DEAD in fabric.run(server.place.way, ["ip", "neighbour"])
-    assert "SYN-RECV" in fabric.run(server.place.way, ["ss", "-tan"])
+    assert response == "silence"
+    assert {(drop.reason, drop.mac, drop.target) for drop in fabric.drops()} == {("unknown MAC", DEAD, CLIENT)}
+    assert DEAD in fabric.run(server.namespace.netns_entry, ["ip", "neighbour"])
+    assert "SYN-RECV" in fabric.run(server.namespace.netns_entry, ["ss", "-tan"])
 
 
 def test_neighbours_of_ipv6_are_as_stale(fabric: Fabric) -> None:
     server = fabric.launch("server", SERVER_6, "02:5a:10:00:00:01")
-    serve = [sys.executable, "-m", "leadsman.lab.programs.chat", "serve", str(PORT)]
+    serve = [sys.executable, "-m", "leadsman.lab.programs.tcp_peer", "serve", str(PORT)]
     folder = fabric.log.parent
     fabric.launch("client", CLIENT_6, DEAD)
-    with Program.start("s", serve, folder=folder, errors=folder / "s", way=server.place.way) as program:
+    with Program.start(
+        "s", serve, folder=folder, errors=folder / "s", netns_entry=server.namespace.netns_entry
+    ) as program:
         assert program.output.readline() == "serving\n"
-        met = knock_ipv6(fabric)
+        met = connect_ipv6(fabric)
         fabric.terminate("client")
         fabric.launch("client", CLIENT_6, NEW)
 
-        heard = knock_ipv6(fabric)
+        response = connect_ipv6(fabric)
 
-    assert (met, heard) == ("connected", "silence")
-    assert {(drop.why, drop.mac, drop.target) for drop in fabric.drops()} == {("nobody's MAC", DEAD, CLIENT_6)}
-    assert DEAD in fabric.run(server.place.way, ["ip", "-6", "neighbour"])
+    assert (met, response) == ("connected", "silence")
+    assert {(drop.reason, drop.mac, drop.target) for drop in fabric.drops()} == {("unknown MAC", DEAD, CLIENT_6)}
+    assert DEAD in fabric.run(server.namespace.netns_entry, ["ip", "-6", "neighbour"])
 
 
-def knock_ipv6(fabric: Fabric) -> str:
+def connect_ipv6(fabric: Fabric) -> str:
     code = (
         "import socket\n"
         f"try: socket.create_connection(('{SERVER_6}', {PORT}), timeout=1.5); print('connected')\n"
         "except TimeoutError: print('silence')\n"
     )
-    return fabric.run(fabric.instances["client"].place.way, [sys.executable, "-c", code]).strip()
+    return fabric.run(fabric.instances["client"].namespace.netns_entry, [sys.executable, "-c", code]).strip()
 
 
-def test_forgetting_the_neighbour_heals_at_once(fabric: Fabric, server: Instance) -> None:
-    assert knock(fabric, fabric.launch("client", CLIENT, DEAD)) == "hello"
+def test_forgetting_the_neighbour_heals_at_once(fabric: Fabric, server: NetworkInstance) -> None:
+    assert connect(fabric, fabric.launch("client", CLIENT, DEAD)) == "hello"
     fabric.terminate("client")
     second = fabric.launch("client", CLIENT, NEW)
-    fabric.run(server.place.way, ["ip", "neighbour", "delete", CLIENT, "dev", "e0"])
+    fabric.run(server.namespace.netns_entry, ["ip", "neighbour", "delete", CLIENT, "dev", "e0"])
 
-    heard = knock(fabric, second)
+    response = connect(fabric, second)
 
-    assert heard == "hello"
+    assert response == "hello"
 
 
 @pytest.mark.usefixtures("server")
 def test_a_tracked_flow_arrives_whatever_mac_it_names(fabric: Fabric) -> None:
-    fabric.change(Ways(balanced=(BALANCED,)))
-    assert knock(fabric, fabric.launch("client", CLIENT, DEAD)) == "hello"
+    fabric.change(NetworkBehaviour(balanced=(BALANCED,)))
+    assert connect(fabric, fabric.launch("client", CLIENT, DEAD)) == "hello"
     fabric.terminate("client")
     second = fabric.launch("client", CLIENT, NEW)
 
-    heard = [knock(fabric, second, port) for port in (BALANCED, PORT)]
+    response = [connect(fabric, second, port) for port in (BALANCED, PORT)]
 
-    assert heard == ["hello", "silence"]
+    assert response == ["hello", "silence"]
 
 
 @pytest.mark.usefixtures("server")
 def test_what_is_denied_is_dropped_without_a_word(fabric: Fabric) -> None:
     client = fabric.launch("client", CLIENT, DEAD)
-    fabric.change(Ways(denied=(Denied(source=CLIENT, target=SERVER, target_port=PORT),)))
+    fabric.change(NetworkBehaviour(denied=(DenyRule(source=CLIENT, target=SERVER, target_port=PORT),)))
 
-    heard = knock(fabric, client)
+    response = connect(fabric, client)
 
-    assert heard == "silence"
-    assert {drop.why for drop in fabric.drops()} == {"denied"}
+    assert response == "silence"
+    assert {drop.reason for drop in fabric.drops()} == {"denied"}
 
 
 def test_nothing_is_left_of_a_fabric(fabric: Fabric) -> None:
@@ -179,8 +183,8 @@ def test_nothing_is_left_of_a_fabric(fabric: Fabric) -> None:
 
     fabric.terminate("client")
 
-    assert not instance.holder.running
-    assert "p-client" not in fabric.run(fabric.way, ["ip", "-br", "link"])
+    assert not instance.holder.is_running
+    assert "p-client" not in fabric.run(fabric.netns_entry, ["ip", "-br", "link"])
 
 
 def test_it_works_without_the_rights_of_root() -> None:
@@ -222,7 +226,7 @@ def test_where_no_namespace_can_be_made_it_says_what_is_missing() -> None:
 
 def test_a_command_that_fails_in_the_network_says_why(fabric: Fabric) -> None:
     with pytest.raises(LabError, match="ip neighbour delete nonsense"):
-        fabric.run(fabric.way, ["ip", "neighbour", "delete", "nonsense"])
+        fabric.run(fabric.netns_entry, ["ip", "neighbour", "delete", "nonsense"])
 
 
 def test_a_killed_lab_leaves_no_namespace() -> None:
@@ -232,7 +236,7 @@ def test_a_killed_lab_leaves_no_namespace() -> None:
 
         lab.kill()
 
-    wait_for(lambda: not _exists(holder), within=timedelta(seconds=10), what="the end of the holder")
+    wait_for(lambda: not _exists(holder), timeout=timedelta(seconds=10), what="the end of the holder")
 
 
 def _exists(process: int) -> bool:

@@ -1,4 +1,4 @@
-"""What was measured of freeing producer ids is what the page says, and what the remedy goes by."""
+"""The page shows the measured figures of freeing producer ids, and the remedy agrees with them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from leadsman.catalogue import MODES
-from leadsman.lab.freeing.table import text
-from leadsman.lab.freeing.ways import every_way
-from leadsman.modes.producer_id_leak.eras import era_of
+from leadsman.lab.freeing.methods import every_method
+from leadsman.lab.freeing.table import render
+from leadsman.modes.producer_id_leak.broker_versions import era_of
 
 RESULTS = Path(__file__).parents[2] / "docs" / "freeing.json"
 MEASURED: dict[str, Any] = json.loads(RESULTS.read_text(encoding="utf-8"))
@@ -24,7 +24,7 @@ def freed(version: str, way: str) -> bool:
 
 
 def test_the_page_shows_what_was_measured() -> None:
-    assert text(MEASURED) in PAGE
+    assert render(MEASURED) in PAGE
 
 
 def test_an_era_of_each_kind_was_measured_in_every_way() -> None:
@@ -33,7 +33,7 @@ def test_an_era_of_each_kind_was_measured_in_every_way() -> None:
         (False, False),
         (False, True),
     }
-    assert all(each["ways"].keys() == {way.name for way in every_way()} for each in MEASURED.values())
+    assert all(each["ways"].keys() == {way.name for way in every_method()} for each in MEASURED.values())
 
 
 @pytest.mark.parametrize("version", MEASURED)

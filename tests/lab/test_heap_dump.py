@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING
 import pytest
 
 from leadsman.collect.collectors import jvm
-from leadsman.lab.held import producer_ids
-from leadsman.lab.wire import leak
+from leadsman.lab.brokers.wire_protocol import leak
+from leadsman.lab.oracles.producer_ids import count_producer_ids
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from leadsman.lab.cluster import Cluster
-    from leadsman.pipeline.events import Row
+    from leadsman.lab.brokers.cluster import Cluster
+    from leadsman.pipeline.events import EventRow
 
 pytestmark = pytest.mark.lab
 
 PARTITIONS, IDS = 4, 300
 
 
-def test_a_heap_dump_tells_how_many_ids_a_broker_holds_and_who_holds_them(
+def test_a_heap_dump_shows_how_many_ids_a_broker_holds_and_which_class_holds_them(
     cluster: Cluster, rows, tmp_path: Path
 ) -> None:
     broker = cluster.brokers[0]
@@ -30,11 +30,11 @@ def test_a_heap_dump_tells_how_many_ids_a_broker_holds_and_who_holds_them(
     leak(cluster.bootstrap, "dumped", ids=IDS, partitions=PARTITIONS)
 
     with jvm.probes(pid=broker.program.popen.pid, live=False, heap_dump=True) as probes:
-        (saves,) = [each.saves for each in probes if each.saves]
-    saves(tmp_path / "heap.hprof")
+        (write_to,) = [each.write_to for each in probes if each.write_to]
+    write_to(tmp_path / "heap.hprof")
 
-    told: dict[str, Row] = {row.name: row for row in rows(tmp_path)}
-    held = producer_ids(broker)
-    assert held >= PARTITIONS * IDS
-    assert told["producers.counted"].value == held
-    assert told["heap.held"].labels["holder"].count("ProducerStateManager.producers") == 1
+    facts: dict[str, EventRow] = {row.name: row for row in rows(tmp_path)}
+    on_heap = count_producer_ids(broker)
+    assert on_heap >= PARTITIONS * IDS
+    assert facts["producers.counted"].value == on_heap
+    assert facts["heap.holders"].labels["holder"].count("ProducerStateManager.producers") == 1

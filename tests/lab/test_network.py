@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from leadsman.lab import faults
-from leadsman.lab.network import Forwarder, Path
+from leadsman.lab.network.forwarder import Forwarder, PathBehaviour
 from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -42,9 +42,9 @@ def connected(forwarder: Forwarder, broker: socket.socket) -> tuple[socket.socke
 
 def closed_by_broker(forwarder: Forwarder, broker: socket.socket) -> socket.socket:
     client, accepted = connected(forwarder, broker)
-    before = forwarder.tally.closed_by_broker
+    before = forwarder.counts.closed_by_broker
     accepted.close()
-    wait_for(lambda: forwarder.tally.closed_by_broker > before, within=SOON, what="the broker's close")
+    wait_for(lambda: forwarder.counts.closed_by_broker > before, timeout=SOON, what="the broker's close")
     return client
 
 
@@ -65,7 +65,7 @@ def test_an_open_path_hands_the_close_on(forwarder: Forwarder, broker: socket.so
 
 
 def test_on_a_half_open_path_the_next_bytes_meet_a_reset(forwarder: Forwarder, broker: socket.socket) -> None:
-    with faults.path(forwarder, Path.HALF_OPEN):
+    with faults.path(forwarder, PathBehaviour.HALF_OPEN):
         client = closed_by_broker(forwarder, broker)
         client.settimeout(SILENCE_SECONDS)
         with pytest.raises(TimeoutError):
@@ -76,11 +76,11 @@ def test_on_a_half_open_path_the_next_bytes_meet_a_reset(forwarder: Forwarder, b
 
         with pytest.raises(ConnectionResetError):
             client.recv(10)
-    assert forwarder.tally.reset == 1
+    assert forwarder.counts.reset == 1
 
 
 def test_on_a_silent_path_the_next_bytes_meet_nothing(forwarder: Forwarder, broker: socket.socket) -> None:
-    with faults.path(forwarder, Path.SILENT):
+    with faults.path(forwarder, PathBehaviour.SILENT):
         client = closed_by_broker(forwarder, broker)
 
         client.sendall(b"ahoy")
@@ -88,11 +88,11 @@ def test_on_a_silent_path_the_next_bytes_meet_nothing(forwarder: Forwarder, brok
 
         with pytest.raises(TimeoutError):
             client.recv(10)
-    wait_for(lambda: forwarder.tally.swallowed == len(b"ahoy"), within=SOON, what="the bytes to be swallowed")
+    wait_for(lambda: forwarder.counts.swallowed == len(b"ahoy"), timeout=SOON, what="the bytes to be swallowed")
 
 
 def test_the_fault_is_undone(forwarder: Forwarder, broker: socket.socket) -> None:
-    with faults.path(forwarder, Path.HALF_OPEN):
+    with faults.path(forwarder, PathBehaviour.HALF_OPEN):
         pass
 
     client = closed_by_broker(forwarder, broker)
@@ -100,15 +100,17 @@ def test_the_fault_is_undone(forwarder: Forwarder, broker: socket.socket) -> Non
     assert client.recv(10) == b""
 
 
-@pytest.mark.parametrize("kind", list(Path))
-def test_a_client_that_closes_first_is_believed(forwarder: Forwarder, broker: socket.socket, kind: Path) -> None:
+@pytest.mark.parametrize("kind", list(PathBehaviour))
+def test_a_client_that_closes_first_is_believed(
+    forwarder: Forwarder, broker: socket.socket, kind: PathBehaviour
+) -> None:
     with faults.path(forwarder, kind):
         client, accepted = connected(forwarder, broker)
 
         client.close()
 
         assert accepted.recv(10) == b""
-    assert forwarder.tally.closed_by_broker == 0
+    assert forwarder.counts.closed_by_broker == 0
 
 
 def test_where_nothing_listens_the_client_is_reset() -> None:
@@ -128,18 +130,18 @@ def test_leaving_closes_every_connection(broker: socket.socket) -> None:
 
 def test_a_path_that_forgets_by_itself_swallows_what_comes_after_a_quiet_time(broker: socket.socket) -> None:
     limit = timedelta(seconds=SILENCE_SECONDS)
-    with Forwarder(target=broker.getsockname(), path=Path.SILENT, forgets_after=limit) as forwarder:
+    with Forwarder(target=broker.getsockname(), path=PathBehaviour.SILENT, idle_timeout=limit) as forwarder:
         client, accepted = connected(forwarder, broker)
         client.sendall(b"ahoy")
         before = accepted.recv(10)
         threading.Event().wait(2 * SILENCE_SECONDS)  # reason: the quiet time is the experiment
         client.sendall(b"again")
-        wait_for(lambda: forwarder.tally.swallowed == len(b"again"), within=SOON, what="the bytes to be swallowed")
+        wait_for(lambda: forwarder.counts.swallowed == len(b"again"), timeout=SOON, what="the bytes to be swallowed")
         accepted.settimeout(SILENCE_SECONDS)
 
         with pytest.raises(TimeoutError):
             accepted.recv(10)
-        closed = forwarder.tally.closed_by_broker
+        closed = forwarder.counts.closed_by_broker
 
     assert before == b"ahoy"
     assert closed == 0

@@ -1,4 +1,4 @@
-"""Programs are held by handle, and none survives the lab."""
+"""Programs are kept by handle, and none survives the lab."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from leadsman.errors import LabError
 from leadsman.lab import faults
-from leadsman.lab.process import Program
+from leadsman.lab.processes.program import Program
 from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ STUBBORN = "import signal, sys\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\np
 LABS_THAT_DIE = """
 import os, sys
 from pathlib import Path
-from leadsman.lab.process import Program
+from leadsman.lab.processes.program import Program
 folder = Path(sys.argv[1])
 sleep = [sys.executable, "-c", "import time; time.sleep(600)"]
 program = Program.start("sleeper", sleep, folder=folder, errors=folder / "e")
@@ -40,7 +40,7 @@ def started(folder: Path, code: str = ECHO) -> Program:
 
 def test_a_program_is_told_and_answers(tmp_path: Path) -> None:
     with started(tmp_path) as program:
-        program.tell("ahoy")
+        program.write_line("ahoy")
 
         assert program.output.readline() == "ahoy\n"
 
@@ -49,37 +49,37 @@ def test_leaving_kills_it(tmp_path: Path) -> None:
     with started(tmp_path) as program:
         pass
 
-    assert not program.running
+    assert not program.is_running
     assert not psutil.pid_exists(program.popen.pid)
 
 
 def test_a_frozen_program_does_nothing_until_it_thaws(tmp_path: Path) -> None:
     with started(tmp_path) as program:
-        program.tell("ready")
+        program.write_line("ready")
         program.output.readline()
 
         with faults.frozen(program):
-            program.tell("ahoy")
-            frozen = program.frozen
+            program.write_line("ahoy")
+            frozen = program.is_frozen
 
         assert frozen
         assert program.output.readline() == "ahoy\n"
-        assert not program.frozen
+        assert not program.is_frozen
 
 
 def test_a_frozen_program_is_killed_all_the_same(tmp_path: Path) -> None:
     with started(tmp_path) as program:
         program.send_signal(signal.SIGSTOP)
-        wait_for(lambda: program.frozen, within=SOON, what="the freeze")
+        wait_for(lambda: program.is_frozen, timeout=SOON, what="the freeze")
 
-    assert not program.running
+    assert not program.is_running
 
 
 def test_a_program_that_has_ended_is_told_nothing(tmp_path: Path) -> None:
     with started(tmp_path, "pass") as program:
-        program.ended(within=SOON)
+        program.wait_for_exit(timeout=SOON)
 
-        program.tell("ahoy")
+        program.write_line("ahoy")
         program.send_signal(signal.SIGTERM)
 
         assert program.popen.returncode == 0
@@ -89,7 +89,7 @@ def test_one_that_ignores_the_signal_is_killed(tmp_path: Path) -> None:
     with started(tmp_path, STUBBORN) as program:
         program.output.readline()
 
-        program.stop(within=timedelta(seconds=0.2))
+        program.stop(timeout=timedelta(seconds=0.2))
 
         assert program.popen.returncode == -signal.SIGKILL
 
@@ -97,7 +97,7 @@ def test_one_that_ignores_the_signal_is_killed(tmp_path: Path) -> None:
 def test_a_killed_lab_takes_its_programs_along(tmp_path: Path) -> None:
     lab = subprocess.run([sys.executable, "-c", LABS_THAT_DIE, tmp_path], capture_output=True, text=True, check=False)
 
-    wait_for(lambda: not psutil.pid_exists(int(lab.stdout)), within=SOON, what="the sleeper to die")
+    wait_for(lambda: not psutil.pid_exists(int(lab.stdout)), timeout=SOON, what="the sleeper to die")
 
     assert lab.returncode == -signal.SIGKILL
 

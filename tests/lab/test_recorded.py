@@ -55,7 +55,7 @@ def test_a_recording_says_nothing_of_this_machine(folder: Path) -> None:
 def test_its_harm_is_what_its_name_says(folder: Path) -> None:
     harm = json.loads((folder.parent / "harm.json").read_text())[folder.name]
 
-    endured = Mode(folder.parent.parent.name).scenario.EXPERIMENT.endured
+    endured = Mode(folder.parent.parent.name).scenario.EXPERIMENT.tolerated_harm
     harmed = any(harm.get(kind) for kind in Harm if kind not in endured)
 
     assert harmed == folder.name.startswith("broken-")

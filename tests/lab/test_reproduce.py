@@ -16,15 +16,15 @@ import pytest
 
 from leadsman.capture import read_manifest
 from leadsman.errors import LabError
-from leadsman.lab.clients import names
-from leadsman.lab.reproduce import run
-from leadsman.modes.idle_disconnect.scenario import EXPERIMENT, play_idle, play_stalled
+from leadsman.lab.run.reproduce import run
+from leadsman.lab.workload.clients import client_names
+from leadsman.modes.idle_disconnect.scenario import EXPERIMENT, run_blocked_io_threads, run_idle_workers
 from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from leadsman.lab.experiment import Experiment
+    from leadsman.lab.run.experiment import Experiment
 
 GAPS = {"worker-1": (0.5, 5.5), "worker-2": (5.6, 0.4), "worker-3": (1.5, 5.4)}
 """One long gap each: the shortest run that shows the failure."""
@@ -32,16 +32,18 @@ GAPS = {"worker-1": (0.5, 5.5), "worker-2": (5.6, 0.4), "worker-3": (1.5, 5.4)}
 CALL = """
 import sys
 from pathlib import Path
-from leadsman.lab.reproduce import run
+from leadsman.lab.run.reproduce import run
 from leadsman.modes.idle_disconnect.scenario import EXPERIMENT
-run(EXPERIMENT, out=Path(sys.argv[1]), progress=lambda says: print(says, flush=True))
+run(EXPERIMENT, out=Path(sys.argv[1]), progress=lambda line: print(line, flush=True))
 """
 
 
 def short() -> Experiment:
     """The mode's experiment with few gaps."""
     variants = {
-        name: replace(variant, play=partial(play_idle, quiet=GAPS)) if name in {"broken", "cured"} else variant
+        name: replace(variant, run=partial(run_idle_workers, idle_gaps=GAPS))
+        if name in {"broken", "cured"}
+        else variant
         for name, variant in EXPERIMENT.variants.items()
     }
     return replace(EXPERIMENT, variants=variants)
@@ -77,7 +79,7 @@ def test_broken_loses_records_and_leaves_a_capture(tmp_path: Path, scratch: Path
 
 @pytest.mark.lab
 def test_a_callback_that_keeps_the_io_thread_loses_records_on_a_direct_path(tmp_path: Path) -> None:
-    variant = replace(EXPERIMENT.variants["broken_stalled"], play=partial(play_stalled, quiet=GAPS))
+    variant = replace(EXPERIMENT.variants["broken_stalled"], run=partial(run_blocked_io_threads, idle_gaps=GAPS))
 
     outcome = run(
         replace(EXPERIMENT, variants={"broken_stalled": variant}), out=tmp_path / "capture", variant="broken_stalled"
@@ -96,7 +98,7 @@ def test_a_variant_for_one_client_refuses_others(tmp_path: Path) -> None:
 def test_cured_harms_nobody(tmp_path: Path) -> None:
     outcome = run(short(), out=tmp_path / "capture", variant="cured")
 
-    assert not outcome.harmed
+    assert not outcome.is_harmed
     assert outcome.ledger.acknowledged == outcome.ledger.sent
 
 
@@ -111,8 +113,8 @@ def test_a_broker_restart_stands_in_the_capture(tmp_path: Path) -> None:
 
 @pytest.mark.lab
 def test_a_failure_leaves_no_program_no_folder_and_no_capture(tmp_path: Path, scratch: Path) -> None:
-    def fail(says: str) -> None:
-        if "quiet for" in says:
+    def fail(line: str) -> None:
+        if "idle for" in line:
             raise ZeroDivisionError
 
     before = psutil.Process().children(recursive=True)
@@ -126,18 +128,18 @@ def test_a_failure_leaves_no_program_no_folder_and_no_capture(tmp_path: Path, sc
 
 
 @pytest.mark.lab
-@pytest.mark.parametrize("says", ["Starting a Kafka", "Starting 4 workers", "worker-1 was quiet"])
+@pytest.mark.parametrize("first_line", ["Starting a Kafka", "Starting 4 workers", "worker-1 was idle"])
 def test_ctrl_c_leaves_no_program_and_no_folder(
-    tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch, says: str
+    tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch, first_line: str
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(scratch))
     command = [sys.executable, "-c", CALL, str(tmp_path / "capture")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as lab:
         assert lab.stdout is not None
-        seen = next((line for line in lab.stdout if line.startswith(says)), "")
+        seen = next((line for line in lab.stdout if line.startswith(first_line)), "")
         assert seen, lab.communicate()
         wait_for(
-            lambda: psutil.Process(lab.pid).children(), within=timedelta(seconds=30), what="a program to be started"
+            lambda: psutil.Process(lab.pid).children(), timeout=timedelta(seconds=30), what="a program to be started"
         )
         programs = psutil.Process(lab.pid).children(recursive=True)
 
@@ -152,12 +154,12 @@ def test_ctrl_c_leaves_no_program_and_no_folder(
 
 @pytest.mark.lab
 def test_keep_leaves_the_labs_own_folder_beside_the_capture(tmp_path: Path) -> None:
-    quick = replace(EXPERIMENT.variants["broken"], play=lambda _: None)
+    quick = replace(EXPERIMENT.variants["broken"], run=lambda _: None)
     experiment = replace(EXPERIMENT, variants={"broken": quick})
 
     outcome = run(experiment, out=tmp_path / "capture", keep=True)
 
-    assert outcome.kept == tmp_path / "capture.lab"
+    assert outcome.lab_folder == tmp_path / "capture.lab"
     assert list((tmp_path / "capture.lab").glob("1/data/orders-0/*.log"))
 
 
@@ -175,7 +177,7 @@ def test_what_does_not_exist_is_said_before_anything_starts(tmp_path: Path, clie
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("client", names())
+@pytest.mark.parametrize("client", client_names())
 @pytest.mark.parametrize("variant", ["broken", "broken_frozen", "broken_silent"])
 def test_every_client_suffers(tmp_path: Path, client: str, variant: str) -> None:
     outcome = run(EXPERIMENT, out=tmp_path / "capture", client=client, variant=variant)
@@ -186,7 +188,7 @@ def test_every_client_suffers(tmp_path: Path, client: str, variant: str) -> None
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("client", [name for name in names() if name.startswith("java")])
+@pytest.mark.parametrize("client", [name for name in client_names() if name.startswith("java")])
 def test_every_java_client_suffers_when_its_sender_is_blocked(tmp_path: Path, client: str) -> None:
     outcome = run(EXPERIMENT, out=tmp_path / "capture", client=client, variant="broken_stalled")
 
@@ -195,16 +197,16 @@ def test_every_java_client_suffers_when_its_sender_is_blocked(tmp_path: Path, cl
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("client", names())
+@pytest.mark.parametrize("client", client_names())
 @pytest.mark.parametrize("variant", ["cured", "benign_close"])
 def test_no_client_suffers(tmp_path: Path, client: str, variant: str) -> None:
     outcome = run(EXPERIMENT, out=tmp_path / "capture", client=client, variant=variant)
 
-    assert not outcome.harmed
+    assert not outcome.is_harmed
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("client", names())
+@pytest.mark.parametrize("client", client_names())
 def test_every_client_meets_a_broker_restart(tmp_path: Path, client: str) -> None:
     outcome = run(EXPERIMENT, out=tmp_path / "capture", client=client, variant="broker_restart")
 

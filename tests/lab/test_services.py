@@ -1,13 +1,13 @@
-"""Services that process a topic: who coordinates them, and what harm is said of them."""
+"""Services that process a topic: who coordinates them, and what harm they report."""
 
 from functools import partial
 
 import pytest
 
 from leadsman.errors import LabError
-from leadsman.lab.groups import coordinator_partition
-from leadsman.lab.process import Program
-from leadsman.lab.services import Running, class_path, harm, versions
+from leadsman.lab.brokers.consumer_groups import coordinator_partition
+from leadsman.lab.processes.program import Program
+from leadsman.lab.workload.services import RunningService, class_path, service_harm, versions
 from leadsman.model import Harm
 
 
@@ -21,12 +21,12 @@ def test_a_group_falls_on_the_partition_that_java_finds_for_it(group, partition)
 
 def test_records_that_a_service_has_not_processed_are_stalled(tmp_path):
     program = Program.start("source", ["true"], folder=tmp_path, errors=tmp_path / "errors")
-    said = partial(Running, program=program, log=tmp_path / "errors")
-    source = said(name="source", last={"acknowledged": 10})
-    dead = said(name="billing", last={"processed": 7, "state": "DEAD"})
-    alive = said(name="audit", last={"processed": 10, "twice": 2, "late": 3})
+    service = partial(RunningService, program=program, log=tmp_path / "errors")
+    source = service(name="source", last_report={"acknowledged": 10})
+    dead = service(name="billing", last_report={"processed": 7, "state": "DEAD"})
+    alive = service(name="audit", last_report={"processed": 10, "twice": 2, "late": 3})
 
-    found = harm(source, [dead, alive])
+    found = service_harm(source, [dead, alive])
 
     assert found == {Harm.DUPLICATED: 2, Harm.DELAYED: 3, Harm.STALLED: 3, Harm.DIED: 1}
 

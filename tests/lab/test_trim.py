@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from leadsman.capture import Item, Manifest, write_manifest
-from leadsman.lab.trim import LARGEST, shortened, trim, turning_points, without_repeated_dumps, without_storms
+from leadsman.lab.run.trim import LARGEST, shorten, trim, turning_points, without_repeated_dumps, without_storms
 from leadsman.sections import Section, exit_line, head_line
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def test_routine_is_thinned_to_one_a_second() -> None:
     assert without_storms(lines) == lines[::100]
 
 
-def test_of_an_output_the_crumbs_are_cut_and_nothing_else(tmp_path: Path) -> None:
+def test_of_an_output_small_entries_are_cut_and_nothing_else(tmp_path: Path) -> None:
     head = head_line(Section(BEGAN, "broker-1", "jvm/histogram.txt", "jcmd 1 GC.class_histogram"))
     rows = "   1:         55704       16590880  [B (java.base@17)\n 900:             1             16  a.B$C\n"
     (tmp_path / "histogram.txt").write_text(f"{head}{rows}Total  55705  16590896\n{exit_line(0)}")
@@ -85,4 +85,4 @@ def test_starts_and_shutdowns_of_a_large_broker_log_stay() -> None:
 def test_a_small_file_stays() -> None:
     lines = [at(1, "ERROR failed")] * 10
 
-    assert shortened(lines, whole_story=True) == shortened(lines, whole_story=False) == lines
+    assert shorten(lines, is_client_log=True) == shorten(lines, is_client_log=False) == lines

@@ -1,4 +1,4 @@
-"""What the recordings do not hold: what happened at the host, and what a person pastes by hand."""
+"""Cases beyond the recordings: events of the broker's host, and output that a person pastes."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ RECORDED = MODES / "leaderless_partition" / "recorded"
 FROZEN = RECORDED / "broken-frozen-java"
 
 
-def struck(finding: Finding) -> datetime:
-    """When the broker was lost, by the finding."""
+def broker_lost_at(finding: Finding) -> datetime:
+    """The time of the loss of the broker, from the finding."""
     assert finding.since is not None
     return finding.since
 
 
 def audit(at: datetime, host: str) -> str:
-    """A live migration as Google's audit log tells it."""
+    """A live migration in Google's audit log."""
     payload = {
         "methodName": "compute.instances.migrateOnHostMaintenance",
         "resourceName": f"projects/payments/zones/europe-west1-b/instances/{host}",
@@ -57,8 +57,8 @@ def capture(tmp_path: Path) -> Path:
     return Path(shutil.copytree(FROZEN, tmp_path / "capture"))
 
 
-def test_maintenance_of_the_host_near_the_loss_is_told_quoted_and_drawn(capture: Path, found) -> None:
-    at = struck(found(capture)) - timedelta(seconds=2)
+def test_maintenance_of_the_host_near_the_loss_is_reported_quoted_and_drawn(capture: Path, found) -> None:
+    at = broker_lost_at(found(capture)) - timedelta(seconds=2)
     (capture / "cloud").mkdir()
     (capture / "cloud" / "events.json").write_text(audit(at, "kafka-3"))
 
@@ -73,9 +73,9 @@ def test_maintenance_of_the_host_near_the_loss_is_told_quoted_and_drawn(capture:
     ]
 
 
-def test_who_led_how_many_is_drawn_from_what_brokers_count_where_no_metadata_tells(found, tmp_path: Path) -> None:
+def test_leader_counts_come_from_the_metric_where_there_are_no_metadata(found, tmp_path: Path) -> None:
     shutil.copytree(FROZEN / "clients", tmp_path / "clients")
-    at = struck(found(tmp_path)).timestamp()
+    at = broker_lost_at(found(tmp_path)).timestamp()
     counts = {"kafka-1:7071": (3, 5), "kafka-3:7071": (3, 1)}
     series = [
         {
@@ -97,7 +97,7 @@ def test_who_led_how_many_is_drawn_from_what_brokers_count_where_no_metadata_tel
     ]
 
 
-def test_imbalance_is_what_the_first_broker_leads_against_the_average(found) -> None:
+def test_imbalance_is_the_largest_leader_count_divided_by_the_average(found) -> None:
     points = found(FROZEN).points
     last = {point.subject: point.value for point in points if point.outcome == "leaders"}
     imbalance = [point.value for point in points if point.outcome == "imbalance"]
@@ -106,7 +106,7 @@ def test_imbalance_is_what_the_first_broker_leads_against_the_average(found) -> 
     assert imbalance[-1] == pytest.approx(max(last.values()) / (sum(last.values()) / len(last)))
 
 
-def test_maintenance_of_another_day_is_not(capture: Path, found) -> None:
+def test_maintenance_of_another_day_is_not_reported(capture: Path, found) -> None:
     (capture / "cloud").mkdir()
     (capture / "cloud" / "events.json").write_text(audit(datetime(2026, 1, 1, tzinfo=UTC), "kafka-3"))
 
@@ -116,15 +116,15 @@ def test_maintenance_of_another_day_is_not(capture: Path, found) -> None:
     assert not [point for point in finding.points if point.subject.startswith("host ")]
 
 
-def test_a_clock_that_leapt_tells_how_long_the_host_stood_still(capture: Path, found) -> None:
-    at = struck(found(capture)) + timedelta(seconds=30)
+def test_a_clock_jump_shows_how_long_the_host_was_stopped(capture: Path, found) -> None:
+    at = broker_lost_at(found(capture)) + timedelta(seconds=30)
     (capture / "kafka-3.log").write_text(
         f"{at:%Y-%m-%dT%H:%M:%S}.000000+00:00 kafka-3 chronyd[612]: System clock wrong by 30.412345 seconds\n" * 2
     )
 
     finding = found(capture)
 
-    assert finding.figures["jumped"] == pytest.approx(30.412345)
+    assert finding.figures["clock_jump"] == pytest.approx(30.412345)
 
 
 MINUTE = timedelta(minutes=1)
@@ -132,23 +132,23 @@ CALM = [0.0] * 20
 
 
 def looks(until: datetime, shares: Sequence[float], every: timedelta = MINUTE) -> Iterator[str]:
-    """What `collect host` writes of a host of two processors, look by look; a share is what was stolen since the last.
+    """The samples that `collect host` writes of a host of two processors; a share is the CPU steal since the last one.
 
     The last look is at `until`. The numbers are those of a real host, the eighth one apart.
     """
-    at, stolen = until - len(shares) * every, 2062
+    at, steal = until - len(shares) * every, 2062
     for share in (0.0, *shares):
-        stolen += round(share * 2 * every.total_seconds() * 100)
+        steal += round(share * 2 * every.total_seconds() * 100)
         yield head_line(Section(at, "kafka-3", "host/processors.txt", "grep ^cpu /proc/stat"))
-        yield f"cpu  2613451 16119 457630 2003160 13944 0 14603 {stolen} 0 0\n"
-        yield f"cpu0 1239091 7869 221320 1080148 3532 0 5779 {stolen // 2} 0 0\n"
-        yield f"cpu1 1374360 8249 236309 923011 10411 0 8824 {stolen - stolen // 2} 0 0\n"
+        yield f"cpu  2613451 16119 457630 2003160 13944 0 14603 {steal} 0 0\n"
+        yield f"cpu0 1239091 7869 221320 1080148 3532 0 5779 {steal // 2} 0 0\n"
+        yield f"cpu1 1374360 8249 236309 923011 10411 0 8824 {steal - steal // 2} 0 0\n"
         yield exit_line(0)
         at += every
 
 
 def prometheus(at: datetime) -> str:
-    """What Prometheus kept of a host of two processors, of which one was kept waiting for the 15 s after `at`."""
+    """Samples of Prometheus of a host of two processors, one of which waited for the hypervisor for 15 s after `at`."""
     calm = [[at.timestamp() + 15 * number, "10.31"] for number in range(-60, 1)]
     series = [
         {
@@ -161,7 +161,7 @@ def prometheus(at: datetime) -> str:
 
 
 def sysstat(at: datetime) -> str:
-    """The five hours up to `at` that sysstat kept, with the last ten minutes unlike the others."""
+    """Five hours of sysstat data up to `at`, in which the last ten minutes differ."""
     rows = [(f"{at - 10 * number * MINUTE:%Y-%m-%d %H:%M:%S}", "0.10" if number else "21.70") for number in range(30)]
     head = "# hostname;interval;timestamp;CPU;%user;%nice;%system;%iowait;%steal;%idle\n"
     return head + "".join(
@@ -169,7 +169,7 @@ def sysstat(at: datetime) -> str:
     )
 
 
-STOLEN = {
+STEAL = {
     "looks": lambda at: looks(at + MINUTE, [*CALM, 0.55, 0.8, 0.0]),
     "prometheus": prometheus,
     "sysstat": lambda at: sysstat(at + 5 * MINUTE),
@@ -186,15 +186,15 @@ NOT_OF_THE_LOSS = {
 
 
 @pytest.fixture(scope="module")
-def stolen(diagnosed: Callable[..., list[Diagnosis]], tmp_path_factory) -> tuple[datetime, dict[str, Finding]]:
-    """When the broker was lost, and the finding of the same recording with each of the above beside it, in one go."""
+def steal(diagnosed: Callable[..., list[Diagnosis]], tmp_path_factory) -> tuple[datetime, dict[str, Finding]]:
+    """When the broker was lost, and the finding of the recording with each of the above outputs added."""
     (alone,) = diagnosed([FROZEN / "clients"])
-    lost = struck(next(each for each in alone.findings if each.mode == "leaderless_partition"))
+    lost = broker_lost_at(next(each for each in alone.findings if each.mode == "leaderless_partition"))
     at = lost.replace(microsecond=0)
-    folders = {what: tmp_path_factory.mktemp("stolen") for what in (*STOLEN, *NOT_OF_THE_LOSS)}
-    for what, told in {**STOLEN, **NOT_OF_THE_LOSS}.items():
+    folders = {what: tmp_path_factory.mktemp("steal") for what in (*STEAL, *NOT_OF_THE_LOSS)}
+    for what, outputs in {**STEAL, **NOT_OF_THE_LOSS}.items():
         shutil.copytree(FROZEN / "clients", folders[what] / "clients")
-        (folders[what] / "kafka-3.txt").write_text("".join(told(at)))
+        (folders[what] / "kafka-3.txt").write_text("".join(outputs(at)))
     found = diagnosed(list(folders.values()), ["leaderless_partition"], points=True)
     named = {each.path: next(one for one in each.findings if one.mode == "leaderless_partition") for each in found}
     return at, {what: named[str(folder)] for what, folder in folders.items()}
@@ -205,48 +205,48 @@ def quoted(finding: Finding) -> list[str]:
     return [line.text for line in finding.chain[0].evidence if line.file == "kafka-3.txt"]
 
 
-def test_processors_that_a_hypervisor_kept_waiting_at_the_loss_are_told_quoted_and_drawn(stolen) -> None:
-    at, findings = stolen
+def test_cpu_steal_at_the_loss_is_reported_quoted_and_drawn(steal) -> None:
+    at, findings = steal
     finding = findings["looks"]
 
     drawn = sorted((point.outcome, point.at) for point in finding.points if point.subject == "host kafka-3")
 
-    assert (finding.figures["stolen_from"], finding.figures["stolen"], finding.figures["stolen_of"]) == (
+    assert (finding.figures["steal_host"], finding.figures["steal_seconds"], finding.figures["steal_interval"]) == (
         "kafka-3",
         pytest.approx(48),
         60,
     )
-    assert "kept the processors of kafka-3 from running for 48 s of 60 s" in finding.chain[0].says
-    assert "A hypervisor kept kafka-3 from running near the loss." in finding.summary
+    assert "kafka-3 had 48 s of CPU steal in 60 s" in finding.chain[0].explanation
+    assert "The host kafka-3 had high CPU steal near the loss of the broker." in finding.summary
     assert [line.split()[8] for line in quoted(finding)] == ["8662", "18262"]
-    assert drawn == [("kept waiting", at - MINUTE), ("kept waiting", at)]
+    assert drawn == [("CPU steal", at - MINUTE), ("CPU steal", at)]
 
 
 @pytest.mark.parametrize("what", NOT_OF_THE_LOSS)
-def test_stolen_time_that_does_not_stand_out_near_the_loss_is_not_told(what: str, stolen) -> None:
-    _, findings = stolen
+def test_usual_cpu_steal_near_the_loss_is_not_reported(what: str, steal) -> None:
+    _, findings = steal
     finding = findings[what]
 
     drawn = [point for point in finding.points if point.subject.startswith("host ")]
 
     assert finding.verdict is Verdict.PRESENT
-    assert "stolen" not in finding.figures
+    assert "steal_seconds" not in finding.figures
     assert (drawn, quoted(finding)) == ([], [])
 
 
-def test_stolen_time_is_found_in_what_prometheus_kept_of_each_processor(stolen) -> None:
-    _, findings = stolen
+def test_cpu_steal_is_found_in_the_samples_of_prometheus(steal) -> None:
+    _, findings = steal
     finding = findings["prometheus"]
 
-    assert (finding.figures["stolen_from"], finding.figures["stolen_of"]) == ("kafka-3:9100", 15)
-    assert finding.figures["stolen"] == pytest.approx(7.5)
+    assert (finding.figures["steal_host"], finding.figures["steal_interval"]) == ("kafka-3:9100", 15)
+    assert finding.figures["steal_seconds"] == pytest.approx(7.5)
 
 
-def test_stolen_time_is_found_in_the_day_that_sysstat_kept(stolen) -> None:
-    _, findings = stolen
+def test_cpu_steal_is_found_in_the_day_that_sysstat_recorded(steal) -> None:
+    _, findings = steal
     finding = findings["sysstat"]
 
-    assert finding.figures["stolen"] == pytest.approx(130.2)
+    assert finding.figures["steal_seconds"] == pytest.approx(130.2)
     assert [line.split(";")[8] for line in quoted(finding)] == ["21.70"]
 
 
@@ -264,7 +264,7 @@ billing         orders          1          73              350             277  
 """  # noqa: E501 - lines as Kafka's tool prints them
 
 
-def test_what_a_person_pastes_beside_the_log_of_a_consumer_gives_the_same_verdict(tmp_path: Path, found) -> None:
+def test_output_pasted_beside_the_log_of_a_consumer_gives_the_same_verdict(tmp_path: Path, found) -> None:
     shutil.copytree(FROZEN / "clients", tmp_path / "pasted" / "logs")
     (tmp_path / "pasted" / "describe.txt").write_text(TOPICS)
     (tmp_path / "pasted" / "groups.txt").write_text(GROUPS)
@@ -272,8 +272,8 @@ def test_what_a_person_pastes_beside_the_log_of_a_consumer_gives_the_same_verdic
     finding = found(tmp_path / "pasted")
 
     assert finding.verdict is Verdict.PRESENT
-    assert (finding.figures["abandoned"], finding.figures["behind"]) == (1, 554)
-    assert "1 group has no member left and is 554 records behind in all" in finding.chain[2].says
+    assert (finding.figures["groups_without_members"], finding.figures["lag_records"]) == (1, 554)
+    assert "1 group has no member left and lags 554 records behind in all" in finding.chain[2].explanation
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What connections, sizes and single looks say of producer ids whose records nobody has seen."""
+"""Verdicts from connections, sizes and single samples, where the records of the producer ids are not known."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def answer(since: float, hour: float, *, per_hour: float) -> str:
 
 
 def traced(folder: Path) -> None:
-    """A script's trace: two partitions, looked at four times."""
+    """A script's trace: two partitions, sampled four times."""
     text = ""
     for hour in (6, 12, 18, 23):
         for partition in range(2):
@@ -107,7 +107,7 @@ def diagnoses(diagnosed, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_ids_are_judged_by_what_live_producers_can_have(name: str, diagnoses: dict[str, Diagnosis]) -> None:
+def test_the_verdict_depends_on_what_live_producers_can_have(name: str, diagnoses: dict[str, Diagnosis]) -> None:
     expected, _ = CASES[name]
 
     assert diagnoses[name].verdicts["producer_id_leak"] in expected
@@ -120,13 +120,13 @@ def test_connections_of_all_processors_count_together(diagnoses: dict[str, Diagn
     assert finding.figures["connections"] == pytest.approx(160, abs=3)
 
 
-def test_a_files_name_says_of_which_topic_its_ids_are(diagnoses: dict[str, Diagnosis]) -> None:
+def test_a_files_name_shows_the_topic_of_its_ids(diagnoses: dict[str, Diagnosis]) -> None:
     finding = next(each for each in diagnoses["one look at a day"].findings if each.mode == "producer_id_leak")
 
     assert str(finding.figures["by_topic"]).startswith("orders (")
 
 
-def test_each_answer_in_a_trace_is_of_its_own_partition(diagnoses: dict[str, Diagnosis]) -> None:
+def test_each_response_in_a_trace_belongs_to_its_own_partition(diagnoses: dict[str, Diagnosis]) -> None:
     findings = diagnoses["a script's trace"].findings
     finding = next(each for each in findings if each.mode == "producer_id_leak")
 

@@ -1,4 +1,4 @@
-"""What an expert says of three days of counts, in whatever way and at whatever times they were taken."""
+"""The verdicts of an expert on three days of counts, from any source and at any times."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def every(seconds: float, since: float, until: float) -> list[float]:
 
 
 def log(folder: Path, counts: Iterable[tuple[float, int]], *, records: int = 1) -> None:
-    """A broker's log: of each count the time in seconds; so many records were written for each id."""
+    """A broker's log: the time of each count in seconds; `records` were written for each id."""
     lines = (SNAPSHOT.format(at=at(when), ids=ids, offset=ids * records) for when, ids in counts)
     (folder / "server.log").write_text("".join(lines))
 
 
 def describe(folder: Path, single: Iterable[float], looks: Iterable[float], *, expiry: float, fleet: int = 40) -> None:
-    """Looks at ids that sent one record each at these times, beside a fleet that sends every minute."""
+    """Samples of ids that sent one record each at these times, beside a fleet that sends every minute."""
     born = list(single)
     text = ""
     for look in looks:
@@ -104,7 +104,7 @@ def fleet_then_growth(folder: Path) -> None:
 
 
 def one_of_many_partitions(folder: Path, *, ids_of_the_broker: int) -> None:
-    """Looks at one partition that gets an id every four minutes, and a broker with a thousand partitions."""
+    """Samples of one partition that gets an id every four minutes, and of a broker with a thousand partitions."""
     describe(folder, every(240, -DAY, 3 * DAY), FEW_LOOKS, expiry=DAY)
     scrapes(folder, [(when, ids_of_the_broker) for when in HOURS])
     partitions = "".join(
@@ -120,7 +120,7 @@ def with_a_heap(folder: Path) -> None:
     scrapes(folder, [(hour * HOUR, 500 * hour) for hour in range(1, 72)], heap=1e9)
 
 
-def killed_and_mended(folder: Path) -> None:
+def killed_and_restarted(folder: Path) -> None:
     counts = [(hour * HOUR, 50_000 * hour if hour <= 10 else 0) for hour in range(1, 24)]
     log(folder, counts)
     histograms(folder, [(10 * HOUR, 2_000_000), (12 * HOUR, 0)])
@@ -129,7 +129,7 @@ def killed_and_mended(folder: Path) -> None:
 
 
 def in_folders(folder: Path, leak_at: dict[str, bool]) -> None:
-    """Looks at the same partition from several folders, some of them at a cluster where it leaks."""
+    """Samples of the same partition from several folders, some of them of a cluster with a leak."""
     for name, leaks in leak_at.items():
         (folder / name).mkdir()
         ids = every(60, 0, 3 * DAY) if leaks else []
@@ -196,7 +196,7 @@ CASES: dict[str, tuple[Verdict, Callable[[Path], None]]] = {
     ),
     "a fleet, and growth after it was looked at": (Verdict.UNKNOWN, fleet_then_growth),
     "out of memory with a heap of ids": (Verdict.UNKNOWN, lambda folder: out_of_memory(folder, ids=2_000_000)),
-    "out of memory by a leak, mended since": (Verdict.PRESENT, killed_and_mended),
+    "out of memory by a leak, mended since": (Verdict.PRESENT, killed_and_restarted),
     "out of memory, ids not counted": (Verdict.UNKNOWN, out_of_memory),
     "a heap with room": (Verdict.PRESENT, with_a_heap),
     "a leak, and a test cluster with the same names": (
@@ -229,24 +229,24 @@ def finding_of(diagnoses: dict[str, Diagnosis]) -> Callable[[str], Finding]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_verdict_is_an_experts(name: str, diagnoses: dict[str, Diagnosis]) -> None:
+def test_the_verdict_is_that_of_an_expert(name: str, diagnoses: dict[str, Diagnosis]) -> None:
     expected, _ = CASES[name]
 
     assert diagnoses[name].verdicts["producer_id_leak"] is expected
 
 
-def test_the_rate_does_not_depend_on_when_somebody_looked(finding_of) -> None:
+def test_the_rate_does_not_depend_on_the_times_of_the_samples(finding_of) -> None:
     assert finding_of("growth between looks at uneven times").figures["per_hour"] == pytest.approx(500, rel=0.1)
 
 
-def test_a_partition_is_two_where_two_folders_tell_of_two_and_one_where_they_tell_of_replicas(finding_of) -> None:
+def test_two_folders_are_two_partitions_unless_they_hold_replicas(finding_of) -> None:
     assert finding_of("a leak, and a test cluster with the same names").subjects["affected"] == [
         "topic orders in production"
     ]
     assert finding_of("a leak, asked of two replicas").subjects["affected"] == ["topic orders"]
 
 
-def test_a_leak_that_expiry_holds_level_fills_no_heap(finding_of) -> None:
+def test_a_leak_that_expiry_keeps_level_fills_no_heap(finding_of) -> None:
     figures = finding_of("held level by expiry").figures
 
     assert "level_ids" in figures
@@ -256,36 +256,38 @@ def test_a_leak_that_expiry_holds_level_fills_no_heap(finding_of) -> None:
 def test_ids_and_bytes_are_those_of_one_broker(finding_of) -> None:
     figures = finding_of("held level by expiry, on each of many partitions").figures
 
-    assert (figures["fullest"], figures["held_ids"], figures["level_leak"]) == ("b1", 400_000, 400_000)
-    assert figures["held_bytes"] == pytest.approx(400_000 * 262.6)
+    assert (figures["fullest"], figures["broker_ids"], figures["level_leak_ids"]) == ("b1", 400_000, 400_000)
+    assert figures["id_heap_bytes"] == pytest.approx(400_000 * 262.6)
 
 
-def test_a_leak_that_comes_by_the_day_says_how_many_a_day(finding_of) -> None:
+def test_a_daily_leak_has_a_rate_per_day(finding_of) -> None:
     assert finding_of("office hours, ids kept").figures["per_day"] == pytest.approx(5400, rel=0.05)
 
 
-def test_a_leak_that_was_mended_says_when(finding_of) -> None:
+def test_a_leak_that_was_fixed_shows_when(finding_of) -> None:
     assert str(finding_of("mended, ids remain").figures["stopped_at"]).startswith("2026-11-20T0")
 
 
-def test_what_nobody_looked_at_rules_nothing_out(finding_of) -> None:
+def test_partitions_that_were_not_sampled_rule_nothing_out(finding_of) -> None:
     finding = finding_of("growth of nobody knows what")
 
     assert {link.link: link.state for link in finding.chain}["growing"] is State.OBSERVED
-    assert all(rival.ruled_out_by is None for rival in finding.rivals if rival.cause.startswith(("A large", "Trans")))
+    assert all(
+        each.ruled_out_by is None for each in finding.alternatives if each.cause.startswith(("A large", "Trans"))
+    )
 
 
-def test_a_death_with_a_heap_of_ids_comes_before_what_nobody_saw(diagnoses: dict[str, Diagnosis]) -> None:
+def test_an_out_of_memory_broker_with_many_ids_comes_before_unknown_growth(diagnoses: dict[str, Diagnosis]) -> None:
     first = diagnoses["out of memory with a heap of ids"].findings[0]
 
     assert first.mode == "producer_id_leak"
-    assert first.figures["suspected"] == 2_000_000
+    assert first.figures["suspected_ids"] == 2_000_000
 
 
-def test_a_leak_whose_ids_expire_before_the_heap_is_full_says_what_expiry_it_assumes(finding_of) -> None:
+def test_a_leak_whose_ids_expire_before_the_heap_is_full_shows_the_assumed_expiry(finding_of) -> None:
     finding = finding_of("a heap with room")
 
-    assert "full_within" not in finding.figures
+    assert "time_to_full" not in finding.figures
     assert finding.figures["assumed"] == 7 * DAY, "a day's ids are fewer than are held"
     assert finding.figures["assumed_plateau"] < 0.1 * 1e9
     assert {link.link: link.state for link in finding.chain}["heap"] is State.CONTRADICTED

@@ -1,4 +1,4 @@
-"""What the recordings do not hold each by itself: one source alone, owners of topics, who asked for the ids."""
+"""Cases beyond the recordings: a single source, owners of topics, the clients that requested ids."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def part_of(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.mark.parametrize("source", ["kafka/producers.txt", "data", "brokers/1/server.log"])
-def test_each_census_that_tells_topics_is_enough(source: str, part_of, finding_of) -> None:
+def test_each_source_that_shows_topics_is_enough(source: str, part_of, finding_of) -> None:
     finding = finding_of(part_of("broken-java", source))
 
     assert finding is not None
@@ -69,7 +69,7 @@ def test_each_census_that_tells_topics_is_enough(source: str, part_of, finding_o
         ("broken-out-of-memory-java", "jvm/broker-1/heap_dump.txt"),
     ],
 )
-def test_a_census_of_whole_brokers_alone_is_unknown_and_says_what_would_settle_it(
+def test_counts_of_whole_brokers_alone_are_unknown_and_name_the_missing_data(
     recording: str, source: str, part_of, finding_of
 ) -> None:
     finding = finding_of(part_of(recording, source))
@@ -79,7 +79,7 @@ def test_a_census_of_whole_brokers_alone_is_unknown_and_says_what_would_settle_i
     assert finding.next.startswith("leadsman collect kafka")
 
 
-def test_what_the_plain_tools_printed_says_the_same_without_our_sections(part_of, finding_of) -> None:
+def test_output_of_plain_tools_gives_the_same_verdict_without_section_lines(part_of, finding_of) -> None:
     part = part_of("broken-java", "brokers/1/server.log", "jvm/broker-1/class_histogram.txt")
     histogram = part / "jvm/broker-1/class_histogram.txt"
     last = SECTION.split(histogram.read_text())[-2]
@@ -90,21 +90,21 @@ def test_what_the_plain_tools_printed_says_the_same_without_our_sections(part_of
     assert finding is not None
     assert finding.verdict is Verdict.PRESENT
     assert "histogram" not in finding.figures
-    assert finding.figures["held_bytes"] > 0
+    assert finding.figures["id_heap_bytes"] > 0
 
 
-def test_a_leak_that_expiry_will_stop_says_how_fast_it_is_and_where_it_levels_off(finding_of) -> None:
+def test_a_leak_that_expiry_will_stop_shows_its_rate_and_its_level(finding_of) -> None:
     figures = finding_of(RECORDED / "broken-java").figures
 
     assert figures["per_hour"] > 10_000
-    assert 0 < figures["share"] < 1
-    assert figures["plateau_bytes"] > figures["held_bytes"]
+    assert 0 < figures["heap_percent"] < 1
+    assert figures["plateau_bytes"] > figures["id_heap_bytes"]
 
 
-def test_a_leak_that_nothing_stops_says_how_full_the_heap_is_and_how_long_that_will_last(finding_of) -> None:
+def test_a_leak_without_expiry_shows_the_heap_and_the_time_until_it_is_full(finding_of) -> None:
     figures = finding_of(RECORDED / "broken-out-of-memory-java").figures
 
-    assert figures["share"] > 30
+    assert figures["heap_percent"] > 30
     assert 0 < figures["until_full_low"] <= figures["until_full_high"] < 3600
 
 
@@ -115,14 +115,14 @@ def test_topics_are_named_with_their_owners(part_of, finding_of) -> None:
     assert ", of team-orders)" in finding_of(part).summary
 
 
-def test_the_request_log_says_who_asked_for_the_ids(part_of, finding_of) -> None:
+def test_the_request_log_shows_the_clients_that_requested_ids(part_of, finding_of) -> None:
     part = part_of("broken-java", "kafka/producers.txt")
     (part / "kafka-request.log").write_text("".join(REQUEST.format(second) for second in range(40)))
 
     assert "most went to order-events (10.2.3.4) 40." in finding_of(part).summary
 
 
-def test_one_count_of_ids_tells_of_no_growth_and_of_no_death(part_of, finding_of) -> None:
+def test_one_count_of_ids_shows_neither_growth_nor_an_out_of_memory_error(part_of, finding_of) -> None:
     part = part_of("broken-java", "kafka/producers.txt")
     census = part / "kafka/producers.txt"
     census.write_text("### leadsman 2026" + census.read_text().rpartition("### leadsman 2026")[2])
@@ -130,7 +130,7 @@ def test_one_count_of_ids_tells_of_no_growth_and_of_no_death(part_of, finding_of
     finding = finding_of(part)
 
     assert finding.verdict == "UNKNOWN"
-    assert "nothing here shows that they grow" in finding.summary
+    assert "does not show whether the number of ids grows" in finding.summary
     assert "out of memory" not in finding.summary
 
 
@@ -138,21 +138,21 @@ def test_a_client_that_took_one_id_is_not_named_beside_a_leak(finding_of) -> Non
     assert "steady-1" not in finding_of(RECORDED / "broken-out-of-memory-java").summary
 
 
-def test_that_a_broker_died_of_it_is_shown_by_the_line_that_says_so(finding_of) -> None:
+def test_an_out_of_memory_error_is_quoted(finding_of) -> None:
     heap = next(link for link in finding_of(RECORDED / "broken-out-of-memory-java").chain if link.link == "heap")
 
     assert any("OutOfMemoryError" in evidence.text for evidence in heap.evidence)
 
 
-def test_a_leak_that_was_deployed_while_somebody_watched_begins_when_it_was_deployed(finding_of) -> None:
+def test_a_leak_that_was_deployed_during_the_capture_begins_at_the_deployment(finding_of) -> None:
     finding = finding_of(RECORDED / "broken-deployed-java")
 
     assert finding.verdict is Verdict.PRESENT
     assert finding.changes
 
 
-def test_a_broker_that_died_of_it_says_so_and_its_dump_who_held_them(finding_of) -> None:
+def test_an_out_of_memory_broker_and_its_heap_dump_name_the_holders_of_the_ids(finding_of) -> None:
     finding = finding_of(RECORDED / "broken-out-of-memory-java")
 
-    assert finding.figures["exhausted"] > 0
-    assert "ProducerStateManager.producers" in str(finding.figures["held_by"])
+    assert finding.figures["oom_errors"] > 0
+    assert "ProducerStateManager.producers" in str(finding.figures["heap_holders"])

@@ -1,4 +1,4 @@
-"""What networks of production show: innocent MACs that differ, duplicates, and files that prove nothing."""
+"""Cases of production networks: differing MACs of live hosts, duplicate addresses, and files that prove nothing."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def packet(at: int, source: tuple[str, str, int], target: tuple[str, str, int], 
     )
 
 
-def handshakes(asked_from: str, answered_to: str, client: str = CLIENT) -> str:
+def handshakes(requested_by: str, answered_to: str, client: str = CLIENT) -> str:
     """A SYN and a SYN-ACK that are sent again and again, as the broker sees them."""
     return "".join(
-        packet(at, (asked_from, client, 43736), (OTHER, BROKER, 9092), "S")
+        packet(at, (requested_by, client, 43736), (OTHER, BROKER, 9092), "S")
         + packet(at, (OTHER, BROKER, 9092), (answered_to, client, 43736), "S.")
         for at in (1, 2, 4)
     )
@@ -75,7 +75,7 @@ LATE = "2026-11-20T14:10:00.000Z"
 
 
 def at(time: str, host: str, text: str) -> str:
-    """What `collect` writes of one command."""
+    """The section that `collect` writes for one command."""
     return f"### leadsman {time} {host} out.txt $ ss -tan\n{text}### leadsman exit 0\n"
 
 
@@ -225,7 +225,7 @@ CASES = {
     "a third broker with it that nobody needs": Case(
         Verdict.PRESENT, {**BOTH, "broker-3/neigh.txt": neighbour(CLIENT, DEAD)}
     ),
-    "an entry that somebody set": Case(
+    "an entry that an administrator set": Case(
         Verdict.PRESENT,
         {**BOTH, **{f"broker-{n}/neigh.txt": f"{CLIENT} dev eth0 lladdr {DEAD} PERMANENT \n" for n in (1, 2)}},
     ),
@@ -287,7 +287,7 @@ CASES = {
 
 @pytest.fixture(scope="module")
 def found(diagnosed: Callable[..., list[Diagnosis]], tmp_path_factory) -> dict[str, Diagnosis]:
-    """The diagnosis of every case, in one go."""
+    """The diagnosis of every case, in one run."""
     folders = {name: tmp_path_factory.mktemp("case") for name in CASES}
     for name, folder in folders.items():
         for file, text in CASES[name].files.items():
@@ -298,7 +298,7 @@ def found(diagnosed: Callable[..., list[Diagnosis]], tmp_path_factory) -> dict[s
 
 
 def finding(diagnosis: Diagnosis) -> Finding:
-    """What was found of the mode."""
+    """The finding of the mode."""
     return next(each for each in diagnosis.findings if each.mode == "stale_neighbour")
 
 
@@ -321,46 +321,46 @@ def test_every_host_with_the_wrong_entry_is_named_with_the_command(found: dict[s
     assert steps[0].startswith(f"On broker-1 ({BROKER}) and broker-2 (10.20.4.12): ip neigh del {CLIENT} dev eth0.")
 
 
-def test_a_host_with_the_wrong_entry_that_nobody_needs_yet_is_named_too(found: dict[str, Diagnosis]) -> None:
+def test_a_host_with_an_unused_wrong_entry_is_named_too(found: dict[str, Diagnosis]) -> None:
     figures = finding(found["a third broker with it that nobody needs"]).figures
 
-    assert figures["elsewhere"] == f"On broker-3: ip neigh del {CLIENT} dev eth0"
+    assert figures["other_repair_commands"] == f"On broker-3: ip neigh del {CLIENT} dev eth0"
 
 
-def test_an_entry_that_somebody_set_is_not_blamed_on_the_threshold(found: dict[str, Diagnosis]) -> None:
-    told = finding(found["an entry that somebody set"])
-    (kept,) = [link for link in told.chain if link.link == "kept"]
+def test_a_permanent_entry_is_not_attributed_to_the_threshold(found: dict[str, Diagnosis]) -> None:
+    result = finding(found["an entry that an administrator set"])
+    (link,) = [each for each in result.chain if each.link == "never_deleted"]
 
-    assert kept.state is State.CONTRADICTED
-    assert any("PERMANENT" in step for step in told.do_now)
-    assert not any("leadsman remedy" in step for step in told.do_now)
-
-
-def test_an_incident_that_is_over_asks_for_no_repair(found: dict[str, Diagnosis]) -> None:
-    told = finding(found["an incident that is over"])
-
-    assert (told.figures["last_failed"], told.figures["over_at"]) == ("14:00:00", "14:10:00")
-    assert not any("ip neigh del" in step for step in told.do_now)
+    assert link.state is State.CONTRADICTED
+    assert any("PERMANENT" in step for step in result.do_now)
+    assert not any("leadsman remedy" in step for step in result.do_now)
 
 
-def test_macs_that_differ_are_told_though_nobody_says_whose_they_are(found: dict[str, Diagnosis]) -> None:
+def test_an_incident_that_is_over_needs_no_repair(found: dict[str, Diagnosis]) -> None:
+    result = finding(found["an incident that is over"])
+
+    assert (result.figures["last_failed"], result.figures["ended_at"]) == ("14:00:00", "14:10:00")
+    assert not any("ip neigh del" in step for step in result.do_now)
+
+
+def test_differing_macs_are_reported_though_their_owners_are_not_known(found: dict[str, Diagnosis]) -> None:
     figures = finding(found["two MACs in the tables and nobody's own"]).figures
 
-    assert figures["held"] == f"broker-1 has {DEAD} for {CLIENT}"
-    assert figures["held_by_others"] == f"broker-2 has {NEW} for {CLIENT}"
+    assert figures["unverified_entry"] == f"broker-1 has {DEAD} for {CLIENT}"
+    assert figures["unverified_entry_elsewhere"] == f"broker-2 has {NEW} for {CLIENT}"
 
 
-def test_an_address_that_leads_nowhere_is_named(found: dict[str, Diagnosis]) -> None:
-    told = finding(found["logs of clients that try a container's address"])
-    (refused,) = [each for each in told.rivals if each.cause.startswith("The server refused")]
+def test_an_unroutable_address_is_named(found: dict[str, Diagnosis]) -> None:
+    result = finding(found["logs of clients that try a container's address"])
+    (refused,) = [each for each in result.alternatives if each.cause.startswith("The server refused")]
 
-    assert told.figures["unroutable"] == "172.17.0.3"
+    assert result.figures["unroutable"] == "172.17.0.3"
     assert refused.ruled_out_by
 
 
 @pytest.mark.parametrize("name", ["without the neighbour table", "logs of clients that try a container's address"])
-def test_no_repair_is_asked_for_while_no_wrong_mac_was_seen(name: str, found: dict[str, Diagnosis]) -> None:
-    told = finding(found[name])
+def test_no_repair_is_recommended_without_a_wrong_mac(name: str, found: dict[str, Diagnosis]) -> None:
+    result = finding(found[name])
 
-    assert told.do_now == ()
-    assert told.cure[0].title.startswith("Where an entry has a wrong MAC")
+    assert result.do_now == ()
+    assert result.cure[0].title.startswith("If an entry has a wrong MAC")

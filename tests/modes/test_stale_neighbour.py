@@ -1,4 +1,4 @@
-"""What the recordings do not hold: plain commands pasted by hand, the client's side, IPv6, a service that refuses."""
+"""Cases beyond the recordings: pasted output of plain commands, the client's side, IPv6, a refusing service."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -40,7 +40,7 @@ def link(address: str, mac: str) -> str:
 
 @pytest.fixture
 def found(diagnosed: Callable[..., list[Diagnosis]], tmp_path: Path) -> Callable[[Mapping[str, str]], Finding | None]:
-    """The finding on files given by name, or None where the mode is absent."""
+    """The finding for files by name, or None where the mode is absent."""
 
     def run(files: Mapping[str, str]) -> Finding | None:
         for name, text in files.items():
@@ -68,10 +68,10 @@ def test_the_output_of_three_plain_commands_is_enough(found):
     )
 
     assert finding.verdict is Verdict.PRESENT
-    assert (finding.figures["believed"], finding.figures["actual"]) == (DEAD, NEW)
+    assert (finding.figures["entry_mac"], finding.figures["true_mac"]) == (DEAD, NEW)
 
 
-def test_sockets_of_both_ends_without_a_mac_are_unknown_and_name_the_command_that_settles_it(found):
+def test_sockets_of_both_ends_without_a_mac_are_unknown_and_name_the_missing_command(found):
     finding = found({"broker-1/ss.txt": AT_BROKER, "worker-3/ss.txt": AT_CLIENT})
 
     assert finding.verdict is Verdict.UNKNOWN
@@ -90,7 +90,7 @@ def test_an_entry_that_is_right_is_no_stale_neighbour(found):
     assert finding is None
 
 
-def test_an_entry_that_is_wrong_and_of_which_nobody_has_need_is_no_incident(found):
+def test_an_unused_wrong_entry_is_no_incident(found):
     finding = found(
         {
             "broker-1/ss.txt": HEAD + "ESTAB 0 0 10.20.4.11:9092 10.20.4.23:55944\n",
@@ -102,7 +102,7 @@ def test_an_entry_that_is_wrong_and_of_which_nobody_has_need_is_no_incident(foun
     assert finding is None
 
 
-def test_a_client_that_has_the_wrong_mac_of_the_broker_is_found_though_the_broker_hears_nothing(found):
+def test_a_client_with_a_wrong_mac_for_the_broker_is_found_though_no_syn_arrives(found):
     finding = found(
         {
             "worker-3/ss.txt": AT_CLIENT,
@@ -113,10 +113,10 @@ def test_a_client_that_has_the_wrong_mac_of_the_broker_is_found_though_the_broke
     )
 
     assert finding.verdict is Verdict.PRESENT
-    assert (finding.figures["about"], finding.figures["actual"]) == ("10.20.4.11", BROKER)
+    assert (finding.figures["entry_address"], finding.figures["true_mac"]) == ("10.20.4.11", BROKER)
 
 
-def test_neighbours_of_ipv6_are_compared_like_those_of_ipv4(found):
+def test_ipv6_neighbours_are_compared_like_ipv4_neighbours(found):
     finding = found(
         {
             "broker-1/ss.txt": HEAD + "SYN-RECV 0 0 [fd00::b:1]:9092 [fd00::57]:43736 timer:(on,1.584ms,3)\n",
@@ -126,21 +126,21 @@ def test_neighbours_of_ipv6_are_compared_like_those_of_ipv4(found):
     )
 
     assert finding.verdict is Verdict.PRESENT
-    assert finding.figures["about"] == "fd00::57"
+    assert finding.figures["entry_address"] == "fd00::57"
 
 
-def test_the_matrix_tells_established_opening_and_refused_apart_and_names_no_other_pair(found):
+def test_the_matrix_distinguishes_established_opening_and_refused_pairs(found):
     finding = found(
         {"broker-1/ss.txt": AT_BROKER, "worker-3/ss.txt": AT_CLIENT, "worker-3/packets.txt": AT_CLIENT_REFUSED}
     )
 
     assert sorted(outcomes(finding).values()) == ["SYN_SENT and SYN_RECV", "established", "refused"]
     assert finding.matrix.rows == 2
-    assert [cell.trouble for cell in finding.matrix.cells].count(True) == 1
+    assert [cell.is_harm for cell in finding.matrix.cells].count(True) == 1
 
 
 @pytest.mark.parametrize(("files", "outcome"), [(AT_BROKER, "SYN_RECV"), (AT_CLIENT, "SYN_SENT")])
-def test_of_a_pair_that_was_looked_at_from_one_end_that_end_is_told(files, outcome, found):
+def test_a_pair_that_was_sampled_at_one_end_shows_that_end(files, outcome, found):
     finding = found({"host/ss.txt": files})
 
     assert outcomes(finding)[next(iter(outcomes(finding)))] == outcome

@@ -10,20 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leadsman import vocabulary as names
-from leadsman.pipeline import activity
-from leadsman.pipeline.activity import Edge, Subject
-from leadsman.pipeline.events import Row
+from leadsman.pipeline.events import EventRow
+from leadsman.pipeline.idle_gaps import writers
+from leadsman.pipeline.idle_gaps.writers import Edge, SubjectActivity
 
 SECOND = 1000
-Rows = Callable[[Path], list[Row]]
+Rows = Callable[[Path], list[EventRow]]
 
 
-def silences(times: Sequence[int], kept: int = 200) -> list[tuple[int, int]]:
+def idle_gaps(times: Sequence[int], kept: int = 200) -> list[tuple[int, int]]:
     """Return since when and until when a subject that wrote at these times was silent."""
-    subject = Subject("worker", kept)
+    subject = SubjectActivity("worker", kept)
     for line, at in enumerate(times, 1):
         subject.wrote(Edge(at, line, "", "app.log"))
-    return [(gap.at - round(gap.seconds * 1000), gap.at) for gap in subject.silences()]
+    return [(gap.at - round(gap.seconds * 1000), gap.at) for gap in subject.idle_gaps()]
 
 
 def between(times: Sequence[int]) -> list[tuple[int, int]]:
@@ -31,37 +31,37 @@ def between(times: Sequence[int]) -> list[tuple[int, int]]:
 
 
 @given(st.lists(st.integers(0, 200 * SECOND), min_size=1, max_size=60))
-def test_lines_in_any_order_have_the_silences_of_the_sorted_ones(times):
-    assert silences(times) == between(times)
+def test_lines_in_any_order_have_the_idle_gaps_of_the_sorted_ones(times):
+    assert idle_gaps(times) == between(times)
 
 
 @given(st.lists(st.integers(0, 200 * SECOND), min_size=1, max_size=60), st.booleans())
-def test_lines_in_one_direction_have_the_longest_silences(times, newest_first):
-    lengths = [after - before for before, after in silences(sorted(times, reverse=newest_first), kept=3)]
+def test_lines_in_one_direction_have_the_longest_idle_gaps(times, newest_first):
+    lengths = [after - before for before, after in idle_gaps(sorted(times, reverse=newest_first), kept=3)]
 
     assert sorted(lengths) == sorted(after - before for before, after in between(times))[-3:]
 
 
 def test_what_is_shorter_than_all_that_were_kept_is_said_not_to_be_known():
-    subject = Subject("worker", 2)
+    subject = SubjectActivity("worker", 2)
     for line, at in enumerate((0, 3000, 12_000, 17_000, 24_000), 1):
         subject.wrote(Edge(at, line, "", "app.log"))
 
-    assert [gap.seconds for gap in subject.silences()] == [9.0, 7.0]
+    assert [gap.seconds for gap in subject.idle_gaps()] == [9.0, 7.0]
     assert subject.floor_ms == 7 * SECOND
 
 
-def test_silences_of_one_length_are_as_many_as_are_kept_however_many_there_are():
-    assert len(silences([each * 30 * SECOND for each in range(5000)], kept=7)) == 7
+def test_idle_gaps_of_one_length_are_as_many_as_are_kept_however_many_there_are():
+    assert len(idle_gaps([each * 30 * SECOND for each in range(5000)], kept=7)) == 7
 
 
 def test_very_many_silences_without_order_keep_the_longest(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(activity, "SPANS_KEPT", 1000)
+    monkeypatch.setattr(writers, "SPANS_KEPT", 1000)
     times = [each * 2 * SECOND for each in range(5000)]
     times[2500:] = [at + 600 * SECOND for at in times[2500:]]
     random.Random(1).shuffle(times)
 
-    assert [(after - before) // SECOND for before, after in silences(times, kept=1)] == [602]
+    assert [(after - before) // SECOND for before, after in idle_gaps(times, kept=1)] == [602]
 
 
 SHORT = 10
@@ -77,7 +77,7 @@ def lines(log_of) -> list[str]:
 
 def quiet(rows: Rows, path: Path) -> list[tuple[str | None, float, str, str | None]]:
     """Return each long silence of a subject, with the lines around it."""
-    found = [row for row in rows(path) if row.name == names.SUBJECT_QUIET]
+    found = [row for row in rows(path) if row.name == names.SUBJECT_IDLE]
     sure = [(row.subject, row.value or 0.0, row.labels["before_text"], row.text) for row in found]
     return sorted((each for each in sure if each[1] > SHORT), key=lambda each: each[2])
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from leadsman.pipeline import blocks as module
-from leadsman.pipeline.blocks import BLOCK_BYTES, LONGEST_LINE_BYTES, Block, Unreadable, blocks
+from leadsman.pipeline.read import blocks as module
+from leadsman.pipeline.read.blocks import BLOCK_BYTES, LONGEST_LINE_BYTES, Block, Unreadable, blocks
 
 random.seed(7)
 LINES = b"".join(b"2026-02-16 12:00:00,000 INFO x %d\n" % random.getrandbits(64) for _ in range(60_000))

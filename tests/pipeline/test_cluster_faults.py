@@ -1,4 +1,4 @@
-"""A cluster that loses a machine, or has a slow one, finds what one machine finds."""
+"""A Spark cluster that loses an executor, or has a slow one, reaches the verdicts of one machine."""
 
 import json
 import os
@@ -15,8 +15,8 @@ import psutil
 import pytest
 
 from leadsman.catalogue import Mode
-from leadsman.lab.process import SOURCES
-from leadsman.lab.spark_cluster import SparkCluster, spark_cluster
+from leadsman.lab.processes.program import SOURCES
+from leadsman.lab.spark.cluster import SparkCluster, spark_cluster
 from leadsman.waiting import wait_for
 
 BROKEN = Mode("idle_disconnect").folder / "recorded" / "broken-confluent-kafka"
@@ -94,12 +94,12 @@ def reads(process: psutil.Process) -> bool:
 
 
 @pytest.mark.spark
-def test_a_machine_that_dies_while_it_reads_changes_nothing(
+def test_an_executor_that_dies_while_it_reads_changes_no_verdict(
     cluster: SparkCluster, capture: Path, alone: dict[str, object]
 ):
     worker = cluster.workers[2]
     with started(capture, *on(cluster)) as process:
-        wait_for(lambda: reader_below(worker.popen.pid), within=MINUTES_2, what="the second machine to read")
+        wait_for(lambda: reader_below(worker.popen.pid), timeout=MINUTES_2, what="the second machine to read")
         signal_all(family_of(worker.popen.pid), signal.SIGKILL)
         found = answer(process)
 
@@ -108,7 +108,7 @@ def test_a_machine_that_dies_while_it_reads_changes_nothing(
 
 @pytest.mark.long
 @pytest.mark.spark
-def test_a_machine_that_dies_with_events_that_it_has_read_changes_nothing(
+def test_an_executor_that_dies_with_events_it_has_read_changes_no_verdict(
     cluster: SparkCluster, capture: Path, alone: dict[str, object], tmp_path: Path
 ):
     worker, log = cluster.workers[2], tmp_path / "events"
@@ -117,7 +117,7 @@ def test_a_machine_that_dies_with_events_that_it_has_read_changes_nothing(
     options = [word for key, value in settings.items() for word in ("--spark-conf", f"spark.eventLog.{key}={value}")]
 
     with started(capture, *on(cluster), *options, program=BY_SPARK_SQL) as process:
-        wait_for(lambda: jobs_done(log) >= JOBS_READING, within=MINUTES_4, what="queries over what was read")
+        wait_for(lambda: jobs_done(log) >= JOBS_READING, timeout=MINUTES_4, what="queries over what was read")
         signal_all(family_of(worker.popen.pid), signal.SIGKILL)
         found = answer(process)
 
@@ -128,7 +128,7 @@ BY_SPARK_SQL = """
 import sys
 from leadsman.cli import main
 from leadsman.pipeline import diagnose
-diagnose.MOST_EVENTS = 0
+diagnose.MAX_EVENTS = 0
 sys.exit(main())
 """
 """The command, which takes every capture for too large for a task: many queries over events that executors hold."""
@@ -147,7 +147,7 @@ def family_of(worker: int) -> list[psutil.Process]:
 
 @pytest.mark.long
 @pytest.mark.spark
-def test_a_slow_machine_changes_nothing(cluster: SparkCluster, capture: Path, alone: dict[str, object]):
+def test_a_slow_executor_changes_no_verdict(cluster: SparkCluster, capture: Path, alone: dict[str, object]):
     with started(capture, *on(cluster)) as process, slowed(cluster.workers[2].popen.pid) as slowed_times:
         found = answer(process)
 

@@ -1,112 +1,115 @@
-"""Which files of a capture are which cluster's."""
+"""Which files of a capture belong to which cluster."""
 
-from leadsman.pipeline.clusters import parts_of
+from leadsman.pipeline.scope.clusters import cluster_scopes
 
 EAST, WEST = "E" * 22, "W" * 22
 
 
-def parts(told):
-    """The files of each part, by cluster."""
-    return {part.cluster: set(part.files) for part in parts_of("logs", told)}
+def files_by_cluster(hints):
+    """The files of each scope, by cluster."""
+    return {scope.cluster: set(scope.files) for scope in cluster_scopes("logs", hints)}
 
 
-def test_a_capture_that_tells_of_one_cluster_is_whole_and_of_that_one():
-    (part,) = parts_of("logs", [("east/broker.log", None), ("east/broker.log", EAST), ("app.log", None)])
+def test_a_capture_that_names_one_cluster_is_one_scope_of_that_cluster():
+    (scope,) = cluster_scopes("logs", [("east/broker.log", None), ("east/broker.log", EAST), ("app.log", None)])
 
-    assert (part.name, part.cluster, part.note) == ("logs", EAST, "")
-    assert set(part.files) == {"east/broker.log", "app.log"}
-
-
-def test_a_capture_that_tells_of_no_cluster_is_whole():
-    (part,) = parts_of("logs", [("app.log", None)])
-
-    assert (part.name, part.cluster, part.note) == ("logs", None, "")
+    assert (scope.name, scope.cluster, scope.note) == ("logs", EAST, "")
+    assert set(scope.files) == {"east/broker.log", "app.log"}
 
 
-def test_files_that_tell_of_two_clusters_are_two_parts():
-    told = [("a.log", WEST), ("b.log", EAST)]
+def test_a_capture_that_names_no_cluster_is_one_scope():
+    (scope,) = cluster_scopes("logs", [("app.log", None)])
 
-    found = parts_of("logs", told)
+    assert (scope.name, scope.cluster, scope.note) == ("logs", None, "")
 
-    assert [(part.name, set(part.files)) for part in found] == [
+
+def test_files_that_name_two_clusters_are_two_scopes():
+    hints = [("a.log", WEST), ("b.log", EAST)]
+
+    scopes = cluster_scopes("logs", hints)
+
+    assert [(scope.name, set(scope.files)) for scope in scopes] == [
         (f"logs (cluster {EAST})", {"b.log"}),
         (f"logs (cluster {WEST})", {"a.log"}),
     ]
 
 
-def test_what_tells_of_none_goes_with_the_folder_that_it_lies_in():
-    told = [
+def test_a_file_that_names_no_cluster_belongs_to_the_cluster_of_its_folder():
+    hints = [
         ("east/brokers/1/server.log", EAST),
         ("east/apps/orders/app.log", None),
         ("west/brokers/1/server.log", WEST),
         ("west/apps/orders/app.log", None),
     ]
 
-    assert parts(told) == {
+    assert files_by_cluster(hints) == {
         EAST: {"east/brokers/1/server.log", "east/apps/orders/app.log"},
         WEST: {"west/brokers/1/server.log", "west/apps/orders/app.log"},
     }
 
 
-def test_what_tells_of_none_in_a_folder_of_two_clusters_is_of_no_single_one():
-    told = [("brokers/e1.log", EAST), ("brokers/w1.log", WEST), ("brokers/gc.log", None), ("apps/orders.log", None)]
+def test_a_file_that_names_no_cluster_in_a_folder_of_two_belongs_to_no_single_cluster():
+    hints = [("brokers/e1.log", EAST), ("brokers/w1.log", WEST), ("brokers/gc.log", None), ("apps/orders.log", None)]
 
-    assert parts(told)[None] == {"brokers/gc.log", "apps/orders.log"}
+    assert files_by_cluster(hints)[None] == {"brokers/gc.log", "apps/orders.log"}
 
 
 def test_a_folder_of_one_cluster_keeps_its_files_beside_a_folder_of_two():
-    told = [("mixed/e.log", EAST), ("mixed/w.log", WEST), ("mixed/east/b.log", EAST), ("mixed/east/app.log", None)]
+    hints = [("mixed/e.log", EAST), ("mixed/w.log", WEST), ("mixed/east/b.log", EAST), ("mixed/east/app.log", None)]
 
-    assert parts(told) == {EAST: {"mixed/e.log", "mixed/east/b.log", "mixed/east/app.log"}, WEST: {"mixed/w.log"}}
-
-
-def test_a_file_that_tells_of_two_clusters_is_of_no_single_one():
-    told = [("e.log", EAST), ("w.log", WEST), ("mirror.log", EAST), ("mirror.log", WEST)]
-
-    assert parts(told) == {EAST: {"e.log"}, WEST: {"w.log"}, None: {"mirror.log"}}
+    assert files_by_cluster(hints) == {
+        EAST: {"mixed/e.log", "mixed/east/b.log", "mixed/east/app.log"},
+        WEST: {"mixed/w.log"},
+    }
 
 
-def test_a_file_that_tells_of_two_clusters_takes_no_folder_from_the_only_one_with_files_of_its_own():
-    told = [("server.log", EAST), ("app.log", None), ("mirror.log", EAST), ("mirror.log", WEST)]
+def test_a_file_that_names_two_clusters_belongs_to_no_single_cluster():
+    hints = [("e.log", EAST), ("w.log", WEST), ("mirror.log", EAST), ("mirror.log", WEST)]
 
-    assert parts(told) == {EAST: {"server.log", "app.log"}, None: {"mirror.log"}}
-
-
-def test_where_nothing_is_of_one_cluster_the_capture_stays_whole_and_says_so():
-    (part,) = parts_of("logs", [("mirror.log", EAST), ("mirror.log", WEST)])
-
-    assert (part.name, part.cluster) == ("logs", None)
-    assert EAST in part.note
-    assert WEST in part.note
+    assert files_by_cluster(hints) == {EAST: {"e.log"}, WEST: {"w.log"}, None: {"mirror.log"}}
 
 
-def test_rotated_files_stay_together_with_the_one_that_tells():
-    told = [("server.log.1", EAST), ("server.log", None), ("other.log", WEST)]
+def test_a_file_that_names_two_clusters_does_not_count_for_its_folder():
+    hints = [("server.log", EAST), ("app.log", None), ("mirror.log", EAST), ("mirror.log", WEST)]
 
-    assert parts(told) == {EAST: {"server.log.1", "server.log"}, WEST: {"other.log"}}
+    assert files_by_cluster(hints) == {EAST: {"server.log", "app.log"}, None: {"mirror.log"}}
 
 
-def test_rotated_files_that_tell_of_two_clusters_stay_together():
-    told = [("app.log.1", EAST), ("app.log", WEST), ("server.log", WEST)]
+def test_a_capture_without_a_file_of_one_cluster_is_one_scope_with_a_note():
+    (scope,) = cluster_scopes("logs", [("mirror.log", EAST), ("mirror.log", WEST)])
 
-    assert parts(told) == {WEST: {"server.log"}, None: {"app.log.1", "app.log"}}
+    assert (scope.name, scope.cluster) == ("logs", None)
+    assert EAST in scope.note
+    assert WEST in scope.note
+
+
+def test_rotated_files_stay_together_with_the_one_that_names_a_cluster():
+    hints = [("server.log.1", EAST), ("server.log", None), ("other.log", WEST)]
+
+    assert files_by_cluster(hints) == {EAST: {"server.log.1", "server.log"}, WEST: {"other.log"}}
+
+
+def test_rotated_files_that_name_two_clusters_stay_together():
+    hints = [("app.log.1", EAST), ("app.log", WEST), ("server.log", WEST)]
+
+    assert files_by_cluster(hints) == {WEST: {"server.log"}, None: {"app.log.1", "app.log"}}
 
 
 def test_the_note_counts_files_of_none_and_files_of_several():
-    told = [("e.log", EAST), ("w.log", WEST), ("mirror.log", EAST), ("mirror.log", WEST), ("app.log", None)]
+    hints = [("e.log", EAST), ("w.log", WEST), ("mirror.log", EAST), ("mirror.log", WEST), ("app.log", None)]
 
-    *_, rest = parts_of("logs", told)
+    *_, others = cluster_scopes("logs", hints)
 
-    assert rest.name == "logs (no single cluster)"
-    assert rest.note == (
-        f"The capture tells of 2 clusters: {EAST}, {WEST}. Here is what belongs to no single one: "
-        "1 file tells of none and lies in no folder of one, 1 file tells of several."
+    assert others.name == "logs (no single cluster)"
+    assert others.note == (
+        f"The capture names 2 clusters: {EAST}, {WEST}. This part belongs to no single cluster: "
+        "1 file names none and lies in no folder of a single cluster, 1 file names several."
     )
 
 
 def test_the_note_names_a_few_of_many_clusters():
-    told = [(f"{number}.log", f"cluster-{number:03}") for number in range(300)]
+    hints = [(f"{number}.log", f"cluster-{number:03}") for number in range(300)]
 
-    *_, rest = parts_of("logs", [*told, ("app.log", None)])
+    *_, others = cluster_scopes("logs", [*hints, ("app.log", None)])
 
-    assert "300 clusters: cluster-000, cluster-001, cluster-002, cluster-003, cluster-004 and 295 more." in rest.note
+    assert "300 clusters: cluster-000, cluster-001, cluster-002, cluster-003, cluster-004 and 295 more." in others.note

@@ -1,4 +1,4 @@
-"""What is wrong is told whether or not a failure mode knows why, and nothing is told that was not seen."""
+"""Conditions are reported whether or not a failure mode explains them, and only where events show them."""
 
 from pathlib import Path
 
@@ -297,14 +297,14 @@ def kinds(diagnosis: Diagnosis) -> set[str]:
 
 
 @pytest.mark.parametrize("name", CAPTURES)
-def test_what_was_seen_is_told_and_nothing_else(name, captures):
+def test_each_capture_has_exactly_its_conditions(name, captures):
     _, expected = CAPTURES[name]
 
     assert kinds(captures[name][1]) == expected
 
 
 @pytest.mark.parametrize("name", CAPTURES)
-def test_every_quoted_line_stands_in_the_input(name, captures):
+def test_every_quoted_line_is_in_the_input(name, captures):
     folder, diagnosis = captures[name]
     quoted = [line for condition in diagnosis.conditions for line in condition.evidence]
 
@@ -314,20 +314,20 @@ def test_every_quoted_line_stands_in_the_input(name, captures):
     assert len(quoted) >= len(diagnosis.conditions)
 
 
-def test_a_cluster_without_usable_leader_is_told_with_its_length(captures):
+def test_a_leader_that_does_not_respond_is_reported_with_its_duration(captures):
     _, diagnosis = captures["clients that find no usable leader"]
 
     (condition,) = [each for each in diagnosis.conditions if each.kind == "partition_without_leader"]
 
     assert condition.figures["longest"] == 49
-    assert condition.figures["led_by_dead"] == 9
-    assert not condition.stands
+    assert condition.figures["led_by_unresponsive"] == 9
+    assert not condition.ongoing
 
 
-def test_what_stands_to_the_end_has_no_end(captures):
+def test_an_ongoing_condition_has_no_end(captures):
     _, diagnosis = captures["a partition without a leader at the last look"]
 
-    assert {(each.stands, each.until) for each in diagnosis.conditions} == {(True, None)}
+    assert {(each.ongoing, each.until) for each in diagnosis.conditions} == {(True, None)}
     assert diagnosis.conditions[0].subjects == ("orders-1",)
 
 
@@ -339,7 +339,7 @@ def test_brokers_in_sync_anywhere_are_not_missing(captures):
     assert set(missing.subjects) == {"broker 2", "broker 3"}
 
 
-def test_the_worst_of_what_stands_comes_first(captures):
+def test_the_most_severe_ongoing_condition_comes_first(captures):
     _, diagnosis = captures["a partition without a leader at the last look"]
 
     places = [condition.severity for condition in diagnosis.conditions]
@@ -347,7 +347,7 @@ def test_the_worst_of_what_stands_comes_first(captures):
     assert places == sorted(places)
 
 
-def test_a_file_more_that_agrees_changes_no_kind(diagnosed, captures, tmp_path: Path):
+def test_a_second_file_with_the_same_lines_changes_no_condition(diagnosed, captures, tmp_path: Path):
     folder, _ = captures["a restart in order"]
     text = (folder / "server.log").read_text()
     (tmp_path / "server.log").write_text(text)
@@ -358,12 +358,12 @@ def test_a_file_more_that_agrees_changes_no_kind(diagnosed, captures, tmp_path: 
     assert [(each.kind, each.figures.get("restarts")) for each in diagnosis.conditions] == [("broker_restarted", None)]
 
 
-def test_clients_that_reach_nobody_are_not_said_to_lack_single_brokers(captures):
+def test_clients_that_reach_no_broker_are_no_evidence_against_a_single_broker(captures):
     _, diagnosis = captures["clients that reach no advertised address"]
 
     (condition,) = diagnosis.conditions
 
-    assert condition.stands
+    assert condition.ongoing
     assert condition.figures["advertised"] == 1
     assert "172.17.0.1" in str(condition.figures["what"])
 
@@ -373,7 +373,7 @@ def test_an_expired_certificate_is_named_with_its_date_and_does_not_end(captures
 
     (certificate,) = [each for each in diagnosis.conditions if each.kind == "certificate"]
 
-    assert certificate.stands
+    assert certificate.ongoing
     assert "Sat Feb 15 12:00:00 UTC 2021" in str(certificate.figures["what"])
 
 
@@ -382,19 +382,19 @@ def test_one_subject_is_one_client(captures):
 
     (fenced,) = diagnosis.conditions
 
-    assert fenced.figures["several"] == 2
+    assert fenced.figures["processes"] == 2
     assert fenced.figures["ids"] == "tx-1"
 
 
-def test_what_a_condition_tells_is_not_listed_as_unexplained(captures):
-    told = (
+def test_errors_of_a_condition_are_not_listed_as_unexplained(captures):
+    covered = (
         "a certificate that expired",
         "a full disk",
         "a process that the kernel killed",
         "clients above their quota",
     )
 
-    left = [each.kind for name in told for each in captures[name][1].unexplained]
+    left = [each.kind for name in covered for each in captures[name][1].unexplained]
 
     assert left == []
 
@@ -405,9 +405,10 @@ def test_healthy_recordings_show_no_condition(recordings):
     assert {Path(path).parent.parent.name for path in shown} <= {"leaderless_partition"}  # a broker was killed there
 
 
-def test_size_changes_nothing(diagnosed, captures, monkeypatch: pytest.MonkeyPatch):
+def test_many_events_give_the_same_conditions_as_few(diagnosed, captures, monkeypatch: pytest.MonkeyPatch):
     """With very many events Spark leaves out kinds without trouble, and ranks the runs; with few that is done here."""
-    monkeypatch.setattr("leadsman.pipeline.diagnose.KEPT_APART", 0)
+    monkeypatch.setattr("leadsman.pipeline.diagnose.MAX_TASK_EVENTS", 0)  # leaves every capture to Spark SQL
+    monkeypatch.setattr("leadsman.pipeline.diagnose_in_session.SEPARATE_FRAME_EVENTS", 0)
     folders = {str(folder): diagnosis for folder, diagnosis in captures.values()}
 
     again = {each.path: each.conditions for each in diagnosed(list(folders))}

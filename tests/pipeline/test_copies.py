@@ -1,4 +1,4 @@
-"""A file that stands in a capture twice is read once, and what only looks like one is read."""
+"""A file that is in a capture twice is read once; a file that only resembles another is read too."""
 
 import bz2
 import gzip
@@ -10,8 +10,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from leadsman.pipeline.copies import OnDisk, without_copies
-from leadsman.pipeline.streams import Copy, find
+from leadsman.pipeline.scope.copies import LocalFileMeasures, drop_duplicate_files
+from leadsman.pipeline.scope.streams import DuplicateFile, list_files
 
 NEIGHBOURS = "10.0.0.{} dev eth0 lladdr 02:00:00:00:00:0{} REACHABLE\n"
 
@@ -25,8 +25,8 @@ def zstd(content: bytes) -> bytes:
     return bytes(memoryview(pa.compress(content, codec="zstd", asbytes=True)))
 
 
-def copies(folder: Path) -> list[Copy]:
-    return list(without_copies({"": find(str(folder))}, OnDisk(UTC))[""].copies)
+def copies(folder: Path) -> list[DuplicateFile]:
+    return list(drop_duplicate_files({"": list_files(str(folder))}, LocalFileMeasures(UTC))[""].copies)
 
 
 PACKED: dict[str, Callable[[bytes], bytes]] = {"gz": gzip.compress, "bz2": bz2.compress, "zst": zstd}
@@ -38,9 +38,11 @@ def test_a_log_under_another_name_is_a_copy(name: str, log: bytes, tmp_path: Pat
     (tmp_path / name).parent.mkdir(exist_ok=True)
     shutil.copy(tmp_path / "app.log", tmp_path / name)
 
-    assert copies(tmp_path) == [Copy(name, "app.log")]
+    assert copies(tmp_path) == [DuplicateFile(name, "app.log")]
     assert [
-        file.name for each in without_copies({"": find(str(tmp_path))}, OnDisk(UTC))[""].streams for file in each.files
+        file.name
+        for each in drop_duplicate_files({"": list_files(str(tmp_path))}, LocalFileMeasures(UTC))[""].streams
+        for file in each.files
     ] == ["app.log"]
 
 
@@ -49,7 +51,7 @@ def test_a_compressed_log_beside_itself_is_a_copy(kind: str, log: bytes, tmp_pat
     (tmp_path / "app.log").write_bytes(log)
     (tmp_path / f"app.log.{kind}").write_bytes(PACKED[kind](log))
 
-    assert copies(tmp_path) == [Copy(f"app.log.{kind}", "app.log")]
+    assert copies(tmp_path) == [DuplicateFile(f"app.log.{kind}", "app.log")]
 
 
 def test_two_logs_of_one_length_that_differ_at_their_ends_are_read(log: bytes, tmp_path: Path):
@@ -60,7 +62,7 @@ def test_two_logs_of_one_length_that_differ_at_their_ends_are_read(log: bytes, t
     assert copies(tmp_path) == []
 
 
-def test_what_two_hosts_print_alike_is_read_twice(tmp_path: Path):
+def test_equal_outputs_of_two_hosts_are_both_read(tmp_path: Path):
     output = "".join(NEIGHBOURS.format(each, each) for each in range(1, 9))
     for host in ("east", "west"):
         (tmp_path / host).mkdir()
@@ -74,7 +76,7 @@ def test_what_two_hosts_print_alike_is_read_twice(tmp_path: Path):
 @pytest.mark.parametrize(
     "name", ["neigh (1).txt", "neigh - Copy.txt", "neigh.txt.bak", "copy-of-neigh.txt", "neigh.txt.gz"]
 )
-def test_an_output_is_a_copy_where_its_name_says_so(name: str, tmp_path: Path):
+def test_an_output_is_a_copy_where_its_name_marks_one(name: str, tmp_path: Path):
     output = "".join(NEIGHBOURS.format(each, each) for each in range(1, 9)).encode()
     (tmp_path / "neigh.txt").write_bytes(output)
     (tmp_path / name).write_bytes(gzip.compress(output) if name.endswith("gz") else output)
@@ -82,14 +84,14 @@ def test_an_output_is_a_copy_where_its_name_says_so(name: str, tmp_path: Path):
     assert [each.file for each in copies(tmp_path)] in ([name], ["neigh.txt"])
 
 
-def test_a_line_that_many_workers_write_in_one_second_is_read_of_each(tmp_path: Path):
+def test_a_line_that_many_workers_write_in_one_second_is_read_from_each(tmp_path: Path):
     for worker in range(20):
         (tmp_path / f"worker-{worker}.log").write_text("2026-11-21 07:58:49 ERROR Connection to node 1 was lost\n")
 
     assert copies(tmp_path) == []
 
 
-def test_a_broken_file_is_no_copy_and_breaks_nothing(log: bytes, tmp_path: Path):
+def test_a_broken_file_is_no_copy_and_raises_no_error(log: bytes, tmp_path: Path):
     (tmp_path / "a.gz").write_bytes(gzip.compress(log)[:500])
     (tmp_path / "b.gz").write_bytes(gzip.compress(log)[:500])
     (tmp_path / "c.zst").write_bytes(b"\x28\xb5\x2f\xfd")

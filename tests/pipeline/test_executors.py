@@ -1,4 +1,4 @@
-"""What executors get: our package as a zip, and Python packages where a cluster has none."""
+"""Executors are sent this package as a zip, and Python packages where a cluster has none."""
 
 import json
 import os
@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from leadsman.catalogue import Mode
-from leadsman.lab.process import SOURCES
-from leadsman.lab.spark_cluster import connect_server, spark_cluster
-from leadsman.pipeline.executors import make_archive
+from leadsman.lab.processes.program import SOURCES
+from leadsman.lab.spark.cluster import connect_server, spark_cluster
+from leadsman.pipeline.spark.executors import make_archive
 
 BROKEN = Mode("producer_id_leak").folder / "recorded" / "broken-java"
 """Its detector reads the table of defaults, a file that is no Python."""
@@ -24,25 +24,26 @@ SMALL = {"spark.executor.memory": "500m", "spark.driver.memory": "500m"}
 PROGRAM = """
 import json, logging, sys
 from leadsman.catalogue import every_mode
-from leadsman.pipeline.question import Question, look, read_small
-from leadsman.pipeline.session import Wanted, session
+from leadsman.pipeline.request import DiagnosisRequest, find_input, read_small_input
+from leadsman.pipeline.spark.session import SessionOptions, session
 
 failed = []
 class Failed(logging.Handler):
     def emit(self, record):
         failed.append(record.getMessage())
-logging.getLogger("leadsman.pipeline.tasks").setLevel(logging.INFO)
-logging.getLogger("leadsman.pipeline.tasks").addHandler(Failed())
+logging.getLogger("leadsman.pipeline.diagnose_in_tasks").setLevel(logging.INFO)
+logging.getLogger("leadsman.pipeline.diagnose_in_tasks").addHandler(Failed())
 
 def where(batches):
     import leadsman, pyarrow
     for _ in batches:
         yield pyarrow.RecordBatch.from_pydict({"leadsman": [leadsman.__file__], "pyarrow": [pyarrow.__file__]})
 
-with session(Wanted(**json.loads(sys.argv[2]))) as spark:
+with session(SessionOptions(**json.loads(sys.argv[2]))) as spark:
     from leadsman.pipeline.diagnose import diagnose
-    from leadsman.report.findings_json import dumps
-    answer = json.loads(dumps(diagnose(spark, read_small(look([sys.argv[1]])), Question(modes=every_mode()))))
+    from leadsman.report.json_documents.findings import findings_json
+    source = read_small_input(find_input([sys.argv[1]]))
+    answer = json.loads(findings_json(diagnose(spark, source, DiagnosisRequest(modes=every_mode()))))
     places = spark.range(1).mapInArrow(where, "leadsman string, pyarrow string").collect()[0].asDict()
 print(json.dumps({"captures": answer["captures"], "failed": failed, **places}))
 """
@@ -100,10 +101,10 @@ def alone() -> object:
     return answer_of({})["captures"]
 
 
-def answer_of(wanted: dict[str, object], python: Path | None = None) -> dict[str, Any]:
+def answer_of(requested: dict[str, object], python: Path | None = None) -> dict[str, Any]:
     """Diagnose the recording by its URL, so that executors read it; `python` is theirs."""
     finished = subprocess.run(
-        [sys.executable, "-c", PROGRAM, BROKEN.as_uri(), json.dumps(wanted)],
+        [sys.executable, "-c", PROGRAM, BROKEN.as_uri(), json.dumps(requested)],
         capture_output=True,
         text=True,
         timeout=280,
@@ -120,7 +121,7 @@ def environment(python: Path | None) -> dict[str, str]:
 
 
 @pytest.mark.spark
-def test_a_cluster_with_packages_runs_the_zip_and_nothing_falls_back(master: str, plain: Path, alone: object):
+def test_a_cluster_with_packages_runs_the_zip_without_a_fallback(master: str, plain: Path, alone: object):
     answer = answer_of({"master": master, "conf": SMALL}, plain)
 
     assert (answer["captures"], answer["failed"]) == (alone, [])
@@ -128,7 +129,7 @@ def test_a_cluster_with_packages_runs_the_zip_and_nothing_falls_back(master: str
 
 
 @pytest.mark.spark
-def test_a_connect_server_with_packages_runs_the_zip_and_nothing_falls_back(connect: str, plain: Path, alone: object):
+def test_a_connect_server_with_packages_runs_the_zip_without_a_fallback(connect: str, plain: Path, alone: object):
     answer = answer_of({"remote": connect, "conf": {"spark.sql.execution.pyspark.python": str(plain)}})
 
     assert (answer["captures"], answer["failed"]) == (alone, [])
@@ -137,7 +138,7 @@ def test_a_connect_server_with_packages_runs_the_zip_and_nothing_falls_back(conn
 
 @pytest.mark.long
 @pytest.mark.spark
-def test_a_cluster_without_packages_gets_them_along(master: str, bare: Path, archive: str, alone: object):
+def test_a_cluster_without_packages_is_sent_the_archive(master: str, bare: Path, archive: str, alone: object):
     answer = answer_of({"master": master, "conf": SMALL, "executors": archive}, bare)
 
     assert (answer["captures"], answer["failed"]) == (alone, [])
@@ -145,7 +146,7 @@ def test_a_cluster_without_packages_gets_them_along(master: str, bare: Path, arc
 
 
 @pytest.mark.spark
-def test_a_connect_server_without_packages_gets_them_along(connect: str, archive: str, alone: object):
+def test_a_connect_server_without_packages_is_sent_the_archive(connect: str, archive: str, alone: object):
     answer = answer_of({"remote": connect, "executors": archive})
 
     assert (answer["captures"], answer["failed"]) == (alone, [])
@@ -153,7 +154,7 @@ def test_a_connect_server_without_packages_gets_them_along(connect: str, archive
 
 
 @pytest.mark.spark
-def test_a_connect_server_without_packages_is_told_the_way_out(connect: str):
+def test_a_connect_server_without_packages_raises_an_error_with_the_remedy(connect: str):
     words = [sys.executable, "-m", "leadsman", "diagnose", str(BROKEN), "--remote", connect]
     finished = subprocess.run(words, capture_output=True, text=True, timeout=280, check=False, env=environment(None))
 

@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leadsman.pipeline.gaps import Mark, OutOfOrder, gaps_between, next_mark, previous_mark
+from leadsman.pipeline.idle_gaps.bisection import (
+    OutOfOrder,
+    TimedLine,
+    gaps_between,
+    next_timed_line,
+    previous_timed_line,
+)
 
 SECOND = 1000
 
@@ -20,18 +26,18 @@ def time_at(block: bytes, start: int, end: int, /) -> int | None:
 
 def found(block: bytes, floor_ms: int, known: Sequence[int] = ()) -> list[tuple[int, int]]:
     """Return the gaps of a block in which the times of some lines, counted from 0, are known anyway."""
-    first, last = next_mark(block, 0, len(block), time_at), previous_mark(block, len(block), time_at)
+    first, last = next_timed_line(block, 0, len(block), time_at), previous_timed_line(block, len(block), time_at)
     assert first
     assert last
     marks = [first, *(mark for mark in every_mark(block) if block.count(b"\n", 0, mark.start) in known), last]
     return [(left.at, right.at) for left, right in gaps_between(block, pairwise(marks), time_at, floor_ms=floor_ms)]
 
 
-def every_mark(block: bytes) -> Iterator[Mark]:
-    mark = next_mark(block, 0, len(block), time_at)
+def every_mark(block: bytes) -> Iterator[TimedLine]:
+    mark = next_timed_line(block, 0, len(block), time_at)
     while mark is not None:
         yield mark
-        mark = next_mark(block, mark.end + 1, len(block), time_at)
+        mark = next_timed_line(block, mark.end + 1, len(block), time_at)
 
 
 def every_gap(times: list[int], floor_ms: int) -> list[tuple[int, int]]:
@@ -52,14 +58,14 @@ def test_the_same_gaps_are_found_as_by_looking_at_every_line(steps, known):
 def test_a_block_without_any_time_has_no_marks():
     block = b"\tat frame\n" * 10
 
-    assert next_mark(block, 0, len(block), time_at) is None
-    assert previous_mark(block, len(block), time_at) is None
+    assert next_timed_line(block, 0, len(block), time_at) is None
+    assert previous_timed_line(block, len(block), time_at) is None
 
 
 def test_the_last_line_counts_without_its_newline():
     block = b"1 x\n5000 y"
 
-    assert previous_mark(block, len(block), time_at) == Mark(4, 10, 5000)
+    assert previous_timed_line(block, len(block), time_at) == TimedLine(4, 10, 5000)
 
 
 def test_a_gap_is_found_where_times_run_backwards():

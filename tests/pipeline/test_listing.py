@@ -7,13 +7,13 @@ from pyspark.sql import Row
 
 from leadsman import vocabulary as v
 from leadsman.pipeline.listing import GROUPS_SHOWN, listing
-from leadsman.telemetry.services import service_of
+from leadsman.telemetry.services import service_name
 
 BEGAN = datetime(2026, 11, 18, 6, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 
 
-def told(name: str, first: datetime, last: datetime) -> Row:
+def listed_row(name: str, first: datetime, last: datetime) -> Row:
     example = Row(file="a.log", line=2, at=first, text="", labels={"bytes": "10", "sources": "", "timed": "true"})
     return Row(name=name, group="a", count=1.0, first=first, last=last, explained_by=None, example=example)
 
@@ -23,12 +23,12 @@ def told(name: str, first: datetime, last: datetime) -> Row:
     [(BEGAN - HOUR, BEGAN, True), (BEGAN, BEGAN, False), (BEGAN - HOUR, BEGAN + HOUR, False), (BEGAN, None, False)],
     ids=["since the incident", "nothing lies before", "before the incident", "in the first half"],
 )
-def test_an_error_is_new_where_there_is_a_time_before_the_incident_without_it(begins, incident, is_new):
-    span = told(v.SUBJECT_ACTIVE, begins, BEGAN + HOUR)
+def test_an_error_is_new_if_it_first_came_after_the_incident_began(begins, incident, is_new):
+    span = listed_row(v.SUBJECT_ACTIVE, begins, BEGAN + HOUR)
 
-    found = listing([span, told(v.CONNECTION_RESET, BEGAN, BEGAN)], benign={}, incident=incident)
+    found = listing([span, listed_row(v.CONNECTION_RESET, BEGAN, BEGAN)], benign={}, incident=incident)
 
-    assert [group.novel for group in found.unexplained] == [is_new]
+    assert [group.is_new for group in found.unexplained] == [is_new]
 
 
 @pytest.mark.parametrize(
@@ -39,13 +39,13 @@ def test_an_error_is_new_where_there_is_a_time_before_the_incident_without_it(be
         ("2026/11/18/[$LATEST]0a1b2c3d4e5f", "aws/lambda/link-webhook/0a1b2c3d.gz", "link-webhook"),
     ],
 )
-def test_a_service_is_what_people_call_it(subject, file, service):
-    assert service_of(subject, file) == service
+def test_a_service_has_its_common_name(subject, file, service):
+    assert service_name(subject, file) == service
 
 
 def test_errors_that_are_not_listed_are_counted():
-    groups = [told(v.CONNECTION_RESET, BEGAN + at * HOUR, BEGAN + at * HOUR) for at in range(GROUPS_SHOWN + 2)]
-    unlisted = told(v.ERRORS_UNLISTED, BEGAN, BEGAN)
+    groups = [listed_row(v.CONNECTION_RESET, BEGAN + at * HOUR, BEGAN + at * HOUR) for at in range(GROUPS_SHOWN + 2)]
+    unlisted = listed_row(v.ERRORS_UNLISTED, BEGAN, BEGAN)
     unlisted.example.labels["kinds"] = "9"
 
     found = listing([*groups, unlisted], benign={})
@@ -54,7 +54,7 @@ def test_errors_that_are_not_listed_are_counted():
     assert "Up to 11 further kinds of errors, 3 errors in all" in " ".join(found.notes)
 
 
-def test_nothing_is_said_of_further_errors_where_all_are_listed():
-    found = listing([told(v.CONNECTION_RESET, BEGAN, BEGAN)], benign={})
+def test_there_is_no_note_where_all_errors_are_listed():
+    found = listing([listed_row(v.CONNECTION_RESET, BEGAN, BEGAN)], benign={})
 
     assert found.notes == ()

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from leadsman import vocabulary as names
-from leadsman.pipeline.blocks import BLOCK_BYTES
 from leadsman.pipeline.events import batches
-from leadsman.pipeline.read import read
-from leadsman.pipeline.streams import find
-from leadsman.telemetry.places import Places
+from leadsman.pipeline.read.blocks import BLOCK_BYTES
+from leadsman.pipeline.read.stream import read
+from leadsman.pipeline.scope.streams import list_files
+from leadsman.telemetry.outputs.json_value_lines import ValueLines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from leadsman.pipeline.events import Row
+    from leadsman.pipeline.events import EventRow
 
 COUNT = 20_000
 LONGER_THAN_LINES = 220_000
@@ -116,7 +116,7 @@ def test_an_output_of_one_line_is_read_whole(
     *,
     write: Callable[[Path, str], None],
     remark: str,
-    rows: Callable[[Path], list[Row]],
+    rows: Callable[[Path], list[EventRow]],
     tmp_path: Path,
 ) -> None:
     text = printed(COUNT)
@@ -134,13 +134,13 @@ def test_an_output_of_one_line_is_read_whole(
 def test_a_line_longer_than_any_log_s_is_read_whole(printed: Callable[[int], str], event: str, tmp_path: Path) -> None:
     (tmp_path / "x.txt").write_text("A remark of the tool\n" + printed(LONGER_THAN_LINES))
 
-    (stream,) = find(str(tmp_path)).streams
+    (stream,) = list_files(str(tmp_path)).streams
     found: Any = Counter(chain.from_iterable(batch["name"].to_pylist() for batch in batches(read(stream, UTC))))
 
     assert (found[event], found[names.FILE_NOT_UNDERSTOOD]) == (LONGER_THAN_LINES, 0)
 
 
-def test_log_directories_that_break_off_are_told(rows: Callable[[Path], list[Row]], tmp_path: Path) -> None:
+def test_log_directories_that_break_off_are_told(rows: Callable[[Path], list[EventRow]], tmp_path: Path) -> None:
     (tmp_path / "x.txt").write_text("A remark\n" + log_dirs(COUNT)[: 2 * BLOCK_BYTES])
 
     found = rows(tmp_path)
@@ -149,7 +149,9 @@ def test_log_directories_that_break_off_are_told(rows: Callable[[Path], list[Row
     assert "broken JSON of log directories" in (why or "")
 
 
-def test_what_stands_below_log_directories_is_passed_over(rows: Callable[[Path], list[Row]], tmp_path: Path) -> None:
+def test_what_stands_below_log_directories_is_passed_over(
+    rows: Callable[[Path], list[EventRow]], tmp_path: Path
+) -> None:
     (tmp_path / "x.txt").write_text(log_dirs(20) + "real 0m2.1s\n")
 
     found = Counter(row.name for row in rows(tmp_path))
@@ -157,7 +159,7 @@ def test_what_stands_below_log_directories_is_passed_over(rows: Callable[[Path],
     assert (found[names.LOG_SIZE], found[names.FILE_NOT_UNDERSTOOD]) == (20, 0)
 
 
-def test_a_log_that_quotes_an_answer_is_a_log(rows: Callable[[Path], list[Row]], tmp_path: Path) -> None:
+def test_a_log_that_quotes_an_answer_is_a_log(rows: Callable[[Path], list[EventRow]], tmp_path: Path) -> None:
     log = "".join(f"2026-11-21 12:00:0{at},000 INFO [main] app.Main - Asked for figures\n" for at in range(8))
     (tmp_path / "app.log").write_text(log + prometheus(20))
 
@@ -167,9 +169,9 @@ def test_a_log_that_quotes_an_answer_is_a_log(rows: Callable[[Path], list[Row]],
 
 
 def test_places_are_the_same_on_many_lines_and_on_one() -> None:
-    lines = Places('{"a":\n "x",\n "b": "y", "c": "z",\n "d": "x"}')
+    lines = ValueLines('{"a":\n "x",\n "b": "y", "c": "z",\n "d": "x"}')
 
-    told = [lines.of(value) for value in ("x", "y", "z", "nowhere", "x")]
+    reported = [lines.find(value) for value in ("x", "y", "z", "nowhere", "x")]
 
     middle = ' "b": "y", "c": "z",'
-    assert told == [(2, ' "x",'), (3, middle), (3, middle), (3, middle), (4, ' "d": "x"}')]
+    assert reported == [(2, ' "x",'), (3, middle), (3, middle), (3, middle), (4, ' "d": "x"}')]

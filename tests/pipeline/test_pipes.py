@@ -1,4 +1,4 @@
-"""Standard input and pipes are read once, kept for as long as they are needed, and gone afterwards."""
+"""Standard input and pipes are read once, into files that are deleted afterwards."""
 
 import os
 import pty
@@ -10,8 +10,8 @@ from threading import Thread
 import pytest
 
 from leadsman.errors import CaptureError, UsageError
-from leadsman.pipeline.pipes import spooled
-from leadsman.pipeline.question import look
+from leadsman.pipeline.request import find_input
+from leadsman.pipeline.scope.pipes import spool_pipes
 
 LINES = b"2026-11-21 07:58:49,000 INFO one\n" * 100_000
 
@@ -38,9 +38,9 @@ def pipe() -> Iterator[int]:
     writer.join()
 
 
-def test_standard_input_is_one_file_with_a_name_and_gone_at_the_end(pipe: int):
-    with standard_input(pipe), spooled(["-", "-", "elsewhere"]) as pipes:
-        (stream,) = look(["-"], pipes=pipes).streams
+def test_standard_input_is_one_named_file_that_is_deleted_at_the_end(pipe: int):
+    with standard_input(pipe), spool_pipes(["-", "-", "elsewhere"]) as pipes:
+        (stream,) = find_input(["-"], pipes=pipes).streams
         (file,) = stream.files
         content = Path(file.path).read_bytes()
         mode = Path(file.path).parent.stat().st_mode & 0o777
@@ -55,17 +55,17 @@ def test_several_pipes_are_several_captures(pipe: int, tmp_path: Path):
     Thread(target=lambda: (tmp_path / "fifo").write_bytes(b"two\n")).start()
     paths = [f"/dev/fd/{pipe}", str(tmp_path / "fifo")]
 
-    with spooled(paths) as pipes:
+    with spool_pipes(paths) as pipes:
         read = {path: Path(file.path).read_bytes() for path, file in pipes.items()}
 
     assert read == {paths[0]: LINES, paths[1]: b"two\n"}
 
 
-def test_nothing_is_left_where_the_reading_is_broken_off(pipe: int):
+def test_no_file_is_left_where_reading_is_interrupted(pipe: int):
     places: list[Path] = []
 
     def broken_off() -> None:
-        with spooled([f"/dev/fd/{pipe}"]) as pipes:
+        with spool_pipes([f"/dev/fd/{pipe}"]) as pipes:
             places.extend(Path(file.path) for file in pipes.values())
             raise KeyboardInterrupt
 
@@ -74,22 +74,22 @@ def test_nothing_is_left_where_the_reading_is_broken_off(pipe: int):
     assert [place.parent.exists() for place in places] == [False]
 
 
-def test_a_terminal_is_refused_with_what_to_do():
+def test_a_terminal_is_rejected_with_the_remedy():
     mine, theirs = pty.openpty()
 
-    with standard_input(theirs), pytest.raises(UsageError, match="kubectl logs"), spooled(["-"]):
+    with standard_input(theirs), pytest.raises(UsageError, match="kubectl logs"), spool_pipes(["-"]):
         pass
 
     os.close(mine)
     os.close(theirs)
 
 
-def test_an_empty_input_is_refused_by_its_name():
+def test_an_empty_input_is_rejected_by_its_name():
     with (
         Path(os.devnull).open("rb") as nothing,
         standard_input(nothing.fileno()),
         pytest.raises(CaptureError, match="standard input is empty"),
-        spooled(["-"]),
+        spool_pipes(["-"]),
     ):
         pass
 
@@ -99,6 +99,6 @@ def test_a_link_that_is_named_is_followed(tmp_path: Path):
     (tmp_path / "logs" / "app.log").write_bytes(b"one\n")
     (tmp_path / "current.log").symlink_to(tmp_path / "logs" / "app.log")
 
-    (stream,) = look([str(tmp_path / "current.log")]).streams
+    (stream,) = find_input([str(tmp_path / "current.log")]).streams
 
     assert [file.name for file in stream.files] == ["current.log"]

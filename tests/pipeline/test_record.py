@@ -7,8 +7,8 @@ from uuid import UUID
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leadsman.pipeline.record import Listener
-from leadsman.telemetry.line import error_kind, normalised
+from leadsman.pipeline.read.records import EventExtractor
+from leadsman.telemetry.log_line import error_kind, normalise
 
 LAYOUTS = (
     "2026-11-17 00:35:38 {} ERROR Handler - java.lang.IllegalStateException: {} failed",
@@ -39,17 +39,17 @@ lines = st.builds(
 @settings(max_examples=300, deadline=None)
 @given(errors=st.lists(st.lists(lines, min_size=1, max_size=3), min_size=2, max_size=12))
 def test_messages_are_remembered_without_the_ids_of_requests(errors):
-    listener = Listener("capture")
+    extractor = EventExtractor("capture")
 
-    found = [listener._message(each) for each in errors]
+    found = [extractor._message(each) for each in errors]
 
-    assert found == [(error_kind(each), normalised(each[0])) for each in errors]
+    assert found == [(error_kind(each), normalise(each[0])) for each in errors]
 
 
 def test_errors_of_two_requests_are_taken_apart_once():
-    listener = Listener("capture")
+    extractor = EventExtractor("capture")
 
     for request in ("611855e6-8c68-4843-afa7-7820c5e24327", "c652cc47-2d0e-4bf4-95b8-eb922f889f25"):
-        listener._message([f"2026-11-17 00:35:38 {request} ERROR Handler - no such order {request}"])
+        extractor._message([f"2026-11-17 00:35:38 {request} ERROR Handler - no such order {request}"])
 
-    assert len(listener.messages) == 1
+    assert len(extractor.messages) == 1

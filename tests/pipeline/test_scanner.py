@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from leadsman.catalogue import Mode
-from leadsman.pipeline.scanner import ENGINES
-from leadsman.telemetry.source import every_signature
+from leadsman.pipeline.read.scanner import ENGINES
+from leadsman.telemetry.source import all_signatures
 
-PATTERNS = [signature.pattern for _, signature, _ in every_signature()]
+PATTERNS = [signature.pattern for _, signature, _ in all_signatures()]
 LOGS = sorted((Mode("idle_disconnect").folder / "recorded").rglob("*.log"))[::4]
 
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leadsman.pipeline import blocks
-from leadsman.pipeline.events import ARROW, Row, to_batch
-from leadsman.pipeline.read import read
-from leadsman.pipeline.streams import find
+from leadsman.pipeline.events import ARROW_SCHEMA, EventRow, to_batch
+from leadsman.pipeline.read import blocks
+from leadsman.pipeline.read.stream import read
+from leadsman.pipeline.scope.streams import list_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,18 +23,18 @@ RECORD = (
 )
 
 
-def rows_of(folder: Path) -> list[Row]:
-    (stream,) = find(str(folder)).streams
-    return [row for row in read(stream, UTC) if isinstance(row, Row)]
+def read_to_end(folder: Path) -> list[EventRow]:
+    (stream,) = list_files(str(folder)).streams
+    return [row for row in read(stream, UTC) if isinstance(row, EventRow)]
 
 
 @pytest.mark.parametrize("size", [64, 100, 150, 200, 333])
 def test_a_record_is_one_wherever_a_block_ends(size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "app.log").write_text("".join(RECORD.format(second=second) for second in range(40)))
-    whole = rows_of(tmp_path)
+    whole = read_to_end(tmp_path)
 
     monkeypatch.setattr(blocks, "BLOCK_BYTES", size)
-    pieces = rows_of(tmp_path)
+    pieces = read_to_end(tmp_path)
 
     assert [row.name for row in whole].count("record.expired") == 40
     assert [row for row in pieces if row.name != "file.read"] == [row for row in whole if row.name != "file.read"]
@@ -42,14 +42,14 @@ def test_a_record_is_one_wherever_a_block_ends(size: int, tmp_path: Path, monkey
 
 def test_what_is_missing_stays_missing_in_arrow() -> None:
     rows = [
-        Row("c", 1613433600123, "s", "java_client", "error", "f", 7, "text", 1.5, {"kind": "x", "until": "y"}),
-        Row("c", None, None, None, "file.read", "g", 0, None, None, {}),
-        Row("c", 0, "", None, "setting", "ü", 1, "\ud800", 0.0, {"a": ""}),
+        EventRow("c", 1613433600123, "s", "java_client", "error", "f", 7, "text", 1.5, {"kind": "x", "until": "y"}),
+        EventRow("c", None, None, None, "file.read", "g", 0, None, None, {}),
+        EventRow("c", 0, "", None, "setting", "ü", 1, "\ud800", 0.0, {"a": ""}),
     ]
 
     batch = to_batch(rows)
 
-    assert batch.schema.equals(ARROW)
+    assert batch.schema.equals(ARROW_SCHEMA)
     batch.validate(full=True)
     assert batch.column("subject").to_pylist() == ["s", None, ""]
     assert [None if at is None else at.timestamp() for at in batch.column("at").to_pylist()] == [

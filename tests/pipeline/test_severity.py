@@ -1,10 +1,10 @@
-"""What an unexplained error is called, and how bad it is."""
+"""The title and the severity of an unexplained error."""
 
 import pytest
 
 from leadsman import vocabulary as v
-from leadsman.pipeline.severity import BY_EVENT, TITLES, Severity, kind_of, severity_of
-from leadsman.telemetry.line import error_kind
+from leadsman.pipeline.severity import SEVERITY_BY_EVENT, TITLES, Severity, error_title, severity_of
+from leadsman.telemetry.log_line import error_kind
 
 JAVA = "2026-11-21 12:00:00,000 ERROR [main] com.acme.Orders - Could not store the order"
 PYTHON = "2026-11-21 12:00:00,000 ERROR orders: could not store the order"
@@ -43,7 +43,7 @@ PYTHON = "2026-11-21 12:00:00,000 ERROR orders: could not store the order"
     ],
     ids=["own line", "trace", "wrapped", "not only wrapped", "traceback", "general", "librdkafka", "no exception"],
 )  # fmt: skip - a table
-def test_an_error_is_called_by_its_exception_or_else_by_its_message(lines, kind):
+def test_an_errors_title_is_its_exception_or_else_its_message(lines, kind):
     assert error_kind(lines) == kind
 
 
@@ -59,31 +59,31 @@ def test_an_error_is_called_by_its_exception_or_else_by_its_message(lines, kind)
     ],
     ids=lambda value: value["kind"] if isinstance(value, dict) else value,
 )
-def test_an_unknown_error_is_as_bad_as_its_exception_or_else_its_level(labels, severity):
+def test_an_unknown_error_has_the_severity_of_its_exception_or_else_its_level(labels, severity):
     assert severity_of(v.ERROR, labels) is severity
 
 
-def test_a_client_tries_a_failed_log_directory_again_on_another_broker():
+def test_a_clients_failed_log_directory_is_retried_on_another_broker():
     assert severity_of(v.LOG_DIR_FAILED, {"client_id": "producer-1"}) is Severity.RETRIED
     assert severity_of(v.LOG_DIR_FAILED, {"dir": "/d1"}) is Severity.FATAL
 
 
-def test_only_what_says_so_is_called_refused():
+def test_only_a_refused_connection_is_called_refused():
     assert (
-        kind_of(v.CONNECTION_REFUSED, {}, "Connection to node 3 could not be established")
+        error_title(v.CONNECTION_REFUSED, {}, "Connection to node 3 could not be established")
         == (TITLES[v.CONNECTION_FAILED])
     )
-    assert kind_of(v.CONNECTION_REFUSED, {}, "returned error 111.") == TITLES[v.CONNECTION_REFUSED]
+    assert error_title(v.CONNECTION_REFUSED, {}, "returned error 111.") == TITLES[v.CONNECTION_REFUSED]
 
 
-def test_what_a_program_tries_again_is_less_than_what_is_lost_or_dead():
+def test_retried_errors_are_less_severe_than_lost_and_fatal_ones():
     assert severity_of(v.PRODUCE_RETRIED, {}) is Severity.RETRIED
     assert severity_of(v.RECORD_EXPIRED, {}) is Severity.LOST
     assert severity_of(v.PROCESS_KILLED, {}) is Severity.FATAL
 
 
 def test_no_name_of_an_event_is_shown_as_a_kind():
-    unnamed = set(BY_EVENT) - set(TITLES)
+    unnamed = set(SEVERITY_BY_EVENT) - set(TITLES)
 
     assert unnamed == set()
-    assert kind_of(v.CONNECTION_LOST, {}, "something was lost") == TITLES[v.CONNECTION_LOST]
+    assert error_title(v.CONNECTION_LOST, {}, "something was lost") == TITLES[v.CONNECTION_LOST]

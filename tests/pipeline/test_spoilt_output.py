@@ -6,9 +6,9 @@ from datetime import UTC
 from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as names
-from leadsman.pipeline.events import Row
-from leadsman.pipeline.read import read
-from leadsman.pipeline.streams import find
+from leadsman.pipeline.events import EventRow
+from leadsman.pipeline.read.stream import read
+from leadsman.pipeline.scope.streams import list_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,9 +20,9 @@ MAINTENANCE = (
 )
 
 
-def told_of(folder: Path) -> list[tuple[str, str, str | None]]:
-    streams = find(str(folder)).streams
-    rows = [row for stream in streams for row in read(stream, UTC) if isinstance(row, Row)]
+def reported_of(folder: Path) -> list[tuple[str, str, str | None]]:
+    streams = list_files(str(folder)).streams
+    rows = [row for stream in streams for row in read(stream, UTC) if isinstance(row, EventRow)]
     return [(row.name, row.file, row.text) for row in rows]
 
 
@@ -30,9 +30,9 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_read(tmp_path: Path) -> No
     (tmp_path / "spoilt.json").write_text(MAINTENANCE + "0\n")
     (tmp_path / "whole.json").write_text(MAINTENANCE)
 
-    told = told_of(tmp_path)
+    reported = reported_of(tmp_path)
 
-    assert (names.HOST_MAINTENANCE, "whole.json") in [(name, file) for name, file, _ in told]
-    (why,) = [text for name, _, text in told if name == names.FILE_NOT_UNDERSTOOD]
+    assert (names.HOST_MAINTENANCE, "whole.json") in [(name, file) for name, file, _ in reported]
+    (why,) = [text for name, _, text in reported if name == names.FILE_NOT_UNDERSTOOD]
     assert why is not None
-    assert "begins like what its program prints" in why
+    assert "starts like the output of its program" in why

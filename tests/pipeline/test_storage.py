@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from leadsman import jars
 from leadsman.catalogue import Mode
-from leadsman.lab.process import SOURCES
-from leadsman.lab.spark_cluster import connect_server, spark_cluster
-from leadsman.lab.storage import BUCKET, S3, hdfs, put_into_hdfs, put_into_s3, s3
+from leadsman.java import jars
+from leadsman.lab.processes.program import SOURCES
+from leadsman.lab.spark.cluster import connect_server, spark_cluster
+from leadsman.lab.spark.storage import BUCKET, S3, hdfs, put_into_hdfs, put_into_s3, s3
 
 BROKEN = Mode("idle_disconnect").folder / "recorded" / "broken-confluent-kafka"
 MANY = 10_000
@@ -65,7 +65,7 @@ def diagnosed(paths: list[str], *options: str, code: int = 1) -> list[dict[str, 
 
 
 def of_s3(server: S3) -> list[str]:
-    settings = {**server.settings, "spark.jars": ",".join(map(str, jars.fetch("s3")))}
+    settings = {**server.settings, "spark.jars": ",".join(map(str, jars.fetch_jars("s3")))}
     return [word for key, value in settings.items() for word in ("--spark-conf", f"{key}={value}")]
 
 
@@ -94,7 +94,7 @@ def test_a_folder_of_captures_on_s3_is_each_of_them(s3_server: S3, captures: Pat
 
 
 @pytest.mark.spark
-def test_a_wrong_key_is_said(s3_server: S3):
+def test_a_wrong_key_is_an_error(s3_server: S3):
     options = [*of_s3(s3_server), "--spark-conf", "spark.hadoop.fs.s3a.secret.key=wrong"]
     words = [sys.executable, "-m", "leadsman", "diagnose", f"s3a://{BUCKET}/day-1", *options]
     finished = subprocess.run(words, capture_output=True, text=True, timeout=280, check=False)
@@ -141,5 +141,5 @@ def test_a_connect_server_reads_s3_with_the_key_of_the_session(
     urls = [f"s3a://{BUCKET}/day-4/{path.name}" for path in sorted(captures.iterdir())]
     settings = [word for key, value in s3_server.settings.items() for word in ("--spark-conf", f"{key}={value}")]
 
-    with connect_server(tmp_path, conf={"spark.jars": ",".join(map(str, jars.fetch("s3")))}) as address:
+    with connect_server(tmp_path, conf={"spark.jars": ",".join(map(str, jars.fetch_jars("s3")))}) as address:
         assert diagnosed(urls, "--remote", address, *settings) == alone

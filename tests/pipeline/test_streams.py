@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from leadsman.errors import CaptureError
-from leadsman.pipeline.question import look
-from leadsman.pipeline.streams import File, Stream, balanced, find, stream_of
+from leadsman.pipeline.request import find_input
+from leadsman.pipeline.scope.streams import File, Stream, balance_streams, list_files, stream_name
 
 STREAMS = {
     "app.log": "app.log",
@@ -34,14 +34,14 @@ STREAMS = {
 
 @pytest.mark.parametrize(("name", "stream"), STREAMS.items(), ids=STREAMS)
 def test_rotated_and_numbered_files_belong_to_one_stream(name: str, stream: str):
-    assert stream_of(name) == stream
+    assert stream_name(name) == stream
 
 
 @pytest.mark.parametrize("name", ["[$LATEST]8f3c", "a b", "new\nline", "st*r", "que?tion", "curly{}"])
 def test_no_character_of_a_name_is_a_wildcard(name: str, tmp_path: Path):
     (tmp_path / name).write_text("x\n")
 
-    (stream,) = find(str(tmp_path)).streams
+    (stream,) = list_files(str(tmp_path)).streams
 
     assert stream.files[0].name == name
 
@@ -51,34 +51,34 @@ def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path):
     (tmp_path / "secret").write_text("x\n")
     (tmp_path / "in" / "link").symlink_to(tmp_path / "secret")
 
-    found = find(str(tmp_path / "in"))
+    found = list_files(str(tmp_path / "in"))
 
     assert found.streams == ()
-    assert "symbolic link" in found.refused[0].why
+    assert "symbolic link" in found.skipped[0].why
 
 
 def test_what_is_no_regular_file_is_refused(tmp_path: Path):
     os.mkfifo(tmp_path / "pipe")
 
-    assert find(str(tmp_path)).refused[0].why == "not a regular file"
+    assert list_files(str(tmp_path)).skipped[0].why == "not a regular file"
 
 
 def test_a_missing_path_says_what_to_give_instead(tmp_path: Path):
     with pytest.raises(CaptureError, match="no such file or folder"):
-        find(str(tmp_path / "nothing"))
+        list_files(str(tmp_path / "nothing"))
 
 
 def test_the_manifest_is_not_telemetry(tmp_path: Path):
     (tmp_path / "manifest.json").write_text("{}")
 
-    assert find(str(tmp_path)).streams == ()
+    assert list_files(str(tmp_path)).streams == ()
 
 
 def test_tasks_get_equal_shares():
     now = datetime(2026, 2, 16, tzinfo=UTC)
     streams = [Stream("c", str(size), (File("", str(size), size << 20, now),)) for size in (9, 7, 5, 3, 2, 2)]
 
-    shares = balanced(streams, 2)
+    shares = balance_streams(streams, 2)
 
     assert sorted(sum(stream.bytes for stream in share) >> 20 for share in shares) == [14, 14]
 
@@ -90,7 +90,7 @@ def test_a_folder_of_captures_is_each_of_them_and_what_else_lies_there(tmp_path:
         (tmp_path / name / "app.log").write_text("a line\n")
     (tmp_path / "notes.log").write_text("a line\n")
 
-    found = look([str(tmp_path)]).found
+    found = find_input([str(tmp_path)]).captures
 
     assert list(found) == [str(tmp_path), str(tmp_path / "east"), str(tmp_path / "west" / "2021")]
     assert [[stream.name for stream in each.streams] for each in found.values()] == [
@@ -104,6 +104,6 @@ def test_another_programs_manifest_makes_no_capture(tmp_path: Path):
     (tmp_path / "export").mkdir()
     (tmp_path / "export" / "manifest.json").write_text('{"files": []}')
 
-    found = look([str(tmp_path)]).found
+    found = find_input([str(tmp_path)]).captures
 
     assert list(found) == [str(tmp_path)]

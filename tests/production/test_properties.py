@@ -26,9 +26,9 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))  # the proving ground is no part of the installed package
 
 from bench.production.case import PRESENT, Size  # noqa: E402 - on the path only now
-from bench.production.catalogue import cases  # noqa: E402
-from bench.production.changes import CHANGES, Change  # noqa: E402
-from bench.production.score import worst  # noqa: E402
+from bench.production.catalogue import cases  # noqa: E402 - on the path only now
+from bench.production.changes import CHANGES, Change  # noqa: E402 - on the path only now
+from bench.production.score import worst  # noqa: E402 - on the path only now
 
 pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(7200)]
 
@@ -75,11 +75,11 @@ def check_changes(drawn: list[tuple[str, Change, int]], diagnosed: Diagnose, fol
 
     for (name, change, seed), (before, after) in zip(drawn, pairs, strict=True):
         was, now = verdicts(diagnoses, before), verdicts(diagnoses, after)
-        told = f"{name}, {change.name}, seed {seed}: {was} became {now}"
+        reported = f"{name}, {change.name}, seed {seed}: {was} became {now}"
         if change.keeps:
-            assert now == was, told
+            assert now == was, reported
         else:
-            assert present(now) <= present(was), told
+            assert present(now) <= present(was), reported
 
 
 def present(verdicts: Mapping[str, str]) -> set[str]:
@@ -101,8 +101,8 @@ def check_together(drawn: list[tuple[str, str]], diagnosed: Diagnose, folder: Pa
         of_both = verdicts(diagnoses, both)
         of_each = [verdicts(diagnoses, place) for place in alone]
         worst_of_each = {mode: worst(str(each[mode]) for each in of_each) for mode in of_both}
-        told = f"{names}: {of_each} became {of_both}"
-        assert of_both == worst_of_each or set().union(*map(present, of_each)) <= present(of_both), told
+        reported = f"{names}: {of_each} became {of_both}"
+        assert of_both == worst_of_each or set().union(*map(present, of_each)) <= present(of_both), reported
 
 
 def some(*drawn: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Any]]:

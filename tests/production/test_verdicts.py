@@ -16,8 +16,8 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))  # the proving ground is no part of the installed package
 
 from bench.production.case import SEED, Size  # noqa: E402 - on the path only now
-from bench.production.catalogue import cases  # noqa: E402
-from bench.production.score import FALSE_PRESENT, RIGHT, Scored, scored, worst  # noqa: E402
+from bench.production.catalogue import cases  # noqa: E402 - on the path only now
+from bench.production.score import FALSE_PRESENT, RIGHT, Scored, scored, worst  # noqa: E402 - on the path only now
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
@@ -58,14 +58,14 @@ def results(diagnosed, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str,
         (folder / name).mkdir(parents=True)
         CASES[name].write(folder / name, Random(f"{SEED} {name}"), Size.TEST)
     diagnoses = diagnosed([folder / name for name in TRIED])
-    told: dict[str, list[Scored]] = {}
+    reported: dict[str, list[Scored]] = {}
     for name in TRIED:
         own = [each for each in diagnoses if Path(each.path).is_relative_to(folder / name)]
         modes = {mode for each in own for mode in each.verdicts}
-        told[name] = list(
+        reported[name] = list(
             scored(CASES[name], {mode: worst(str(each.verdicts[mode]) for each in own) for mode in modes})
         )
-    return told
+    return reported
 
 
 @pytest.mark.parametrize("name", TRIED)

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from leadsman.errors import LabError
-from leadsman.lab.fabric import Fabric
+from leadsman.lab.network.fabric import Fabric
 from leadsman.modes.stale_neighbour.remedy import THRESHOLDS, plan
 from leadsman.remedies.remedy import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from leadsman.lab.fabric import Instance
+    from leadsman.lab.network.fabric import NetworkInstance
 
 pytestmark = pytest.mark.lab
 
@@ -34,50 +34,50 @@ def fabric() -> Iterator[Fabric]:
 
 
 @pytest.fixture
-def server(fabric: Fabric) -> Instance:
+def server(fabric: Fabric) -> NetworkInstance:
     """A host that met an instance which died, and whose address another one has now."""
     instance = fabric.launch("server", SERVER, "02:5a:10:00:00:01")
     fabric.launch("client", CLIENT, DEAD)
-    fabric.run(instance.place.way, [sys.executable, "-c", MEET])
+    fabric.run(instance.namespace.netns_entry, [sys.executable, "-c", MEET])
     fabric.terminate("client")
     fabric.launch("client", CLIENT, NEW)
     assert DEAD in neighbours(fabric, instance)
     return instance
 
 
-def neighbours(fabric: Fabric, instance: Instance) -> str:
-    return fabric.run(instance.place.way, ["ip", "neigh", "show", CLIENT])
+def neighbours(fabric: Fabric, instance: NetworkInstance) -> str:
+    return fabric.run(instance.namespace.netns_entry, ["ip", "neigh", "show", CLIENT])
 
 
-def remedy(fabric: Fabric, instance: Instance, *words: str) -> str:
-    """Run the remedy on that instance, and return what it said."""
+def remedy(fabric: Fabric, instance: NetworkInstance, *words: str) -> str:
+    """Run the remedy on that instance, and return its output."""
     call = [sys.executable, "-m", "leadsman", "remedy", "stale_neighbour", CLIENT, *words]
-    return fabric.run(instance.place.way, ["env", f"PYTHONPATH={SOURCES}", *call])
+    return fabric.run(instance.namespace.netns_entry, ["env", f"PYTHONPATH={SOURCES}", *call])
 
 
-def test_without_being_told_to_nothing_is_changed(fabric: Fabric, server: Instance) -> None:
-    told = remedy(fabric, server, "--mac", NEW)
+def test_without_do_nothing_is_changed(fabric: Fabric, server: NetworkInstance) -> None:
+    output = remedy(fabric, server, "--mac", NEW)
 
-    assert f"ip neigh del {CLIENT} dev e0" in told
-    assert "gc_thresh1=0 alone does not end a running incident" in told
+    assert f"ip neigh del {CLIENT} dev e0" in output
+    assert "gc_thresh1=0 alone does not end a running incident" in output
     assert DEAD in neighbours(fabric, server)
 
 
-def test_the_wrong_entry_goes_and_the_right_one_is_read_back(fabric: Fabric, server: Instance) -> None:
-    told = remedy(fabric, server, "--mac", NEW, "--do", "--yes")
+def test_the_wrong_entry_goes_and_the_right_one_is_read_back(fabric: Fabric, server: NetworkInstance) -> None:
+    output = remedy(fabric, server, "--mac", NEW, "--do", "--yes")
 
-    assert f"Before: {CLIENT} is {DEAD}" in told
-    assert f"After:  {CLIENT} is {NEW}" in told
+    assert f"Before: {CLIENT} is {DEAD}" in output
+    assert f"After:  {CLIENT} is {NEW}" in output
     assert NEW in neighbours(fabric, server)
 
 
-def test_without_the_true_mac_any_other_than_the_old_one_is_taken_for_healed(fabric: Fabric, server: Instance) -> None:
-    told = remedy(fabric, server, "--do", "--yes")
+def test_without_the_true_mac_any_mac_but_the_old_one_counts_as_healed(fabric: Fabric, server: NetworkInstance) -> None:
+    output = remedy(fabric, server, "--do", "--yes")
 
-    assert "It helped." in told
+    assert "Cured." in output
 
 
-def test_an_entry_that_is_right_is_left_alone(fabric: Fabric, server: Instance) -> None:
+def test_an_entry_that_is_right_is_left_alone(fabric: Fabric, server: NetworkInstance) -> None:
     with pytest.raises(LabError, match="has the right MAC"):
         remedy(fabric, server, "--mac", DEAD, "--do", "--yes")
 
@@ -109,21 +109,21 @@ from leadsman.modes.stale_neighbour.remedy import plan
 from leadsman.remedies.carry_out import carry_out
 file, proc, threshold = map(Path, sys.argv[1:])
 with plan(address=("10.20.4.57",), mac="", file=file, heal_only=False, kernel=proc) as made:
-    outcome = carry_out(made, lambda says: None)
-    done = [outcome.after.cured, threshold.read_text(), file.read_text()]
+    outcome = carry_out(made, lambda _: None)
+    done = [outcome.after.is_cured, threshold.read_text(), file.read_text()]
     made.steps[-1].undo()
 print(json.dumps([*done, threshold.read_text(), file.exists(), made.steps[-1].undo_command]))
 """
 
 
 def test_the_setting_is_kept_in_a_file_set_and_can_be_taken_back(
-    fabric: Fabric, server: Instance, proc: Path, tmp_path: Path
+    fabric: Fabric, server: NetworkInstance, proc: Path, tmp_path: Path
 ) -> None:
     file, threshold = tmp_path / "60.conf", proc / THRESHOLDS[0].replace(".", "/")
     call = [sys.executable, "-c", CARRIED_OUT, str(file), str(proc), str(threshold)]
 
-    told = json.loads(fabric.run(server.place.way, ["env", f"PYTHONPATH={SOURCES}", *call]))
-    cured, set_to, kept, after, still_there, undo = told
+    output = json.loads(fabric.run(server.namespace.netns_entry, ["env", f"PYTHONPATH={SOURCES}", *call]))
+    cured, set_to, kept, after, still_there, undo = output
 
     assert (cured, set_to, f"{THRESHOLDS[0]} = 0" in kept) == (True, "0", True)
     assert (after, still_there) == ("128", False)

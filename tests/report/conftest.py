@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from leadsman.model import (
-    Axes,
+    AlternativeFinding,
     Cell,
     Cure,
     Diagnosis,
@@ -15,10 +15,10 @@ from leadsman.model import (
     Finding,
     LinkFinding,
     Matrix,
-    Missing,
+    MatrixAxes,
+    NotCollectedItem,
     NotUnderstood,
     Point,
-    RivalFinding,
     State,
     Verdict,
 )
@@ -110,7 +110,7 @@ CHAIN = (
         link="quiet",
         claim="The worker was quiet for longer than the shortest idle limit of its path.",
         state=State.OBSERVED,
-        says="7 of 7 errors follow a quiet gap of at least 611 s; none of 1,204 shorter gaps (up to 598 s) was "
+        explanation="7 of 7 errors follow a quiet gap of at least 611 s; none of 1,204 shorter gaps (up to 598 s) was "
         "followed by one. The limit lies between 598 s and 611 s, which fits the broker's default of 600 s.",
         evidence=tuple(quiet(n) for n in range(7)),
     ),
@@ -118,33 +118,34 @@ CHAIN = (
         link="written_before_seen",
         claim="Its connection was closed meanwhile, and the client wrote before it knew.",
         state=State.OBSERVED,
-        says="The runtime was frozen between invocations (START and END lines stand on both sides of every gap), and "
-        "each write was answered by a reset within 112 ms.",
+        explanation="The runtime was frozen between invocations (START and END lines on both sides of every gap), "
+        "and each write was answered by a reset within 112 ms.",
         evidence=(lost(0), lost(1)),
     ),
     LinkFinding(
         link="lost",
         claim="The next use failed, and was lost where retries=0.",
         state=State.OBSERVED,
-        says="7 records failed; retries=0 in the producer's own configuration dump.",
+        explanation="7 records failed; retries=0 in the producer's own configuration dump.",
         evidence=tuple(lost(n) for n in range(7)),
     ),
 )
-RIVALS = (
-    RivalFinding(
+ALTERNATIVES = (
+    AlternativeFinding(
         cause="A broker restarted or shut down",
         ruled_out_by="no two of the 7 errors share a minute, and no connection was refused",
-        says="A restart strikes every client at one instant and refuses connections around it.",
+        explanation="A restart strikes every client at one instant and refuses connections around it.",
     ),
-    RivalFinding(
+    AlternativeFinding(
         cause="Authentication failed",
         ruled_out_by="no authentication failure in 118,204 lines",
-        says="It would fail young connections, not only idle ones.",
+        explanation="It would fail young connections, not only idle ones.",
     ),
-    RivalFinding(
+    AlternativeFinding(
         cause="A firewall or NAT on the way forgot the connection",
         ruled_out_by=None,
-        says="It has the same effect and the same cure; the inferred limit fits the broker's 600 s better than 350 s.",
+        explanation="It has the same effect and the same cure; the inferred limit fits the broker's 600 s better than "
+        "350 s.",
     ),
 )
 CURES = (
@@ -160,7 +161,7 @@ CURES = (
     ),
     Cure(
         "Replace a producer whose connection could be gone",
-        "A frozen worker cannot close anything while it is frozen. Take the producer from leadsman.clients, which "
+        "A frozen worker cannot close anything while it is frozen. Take the producer from leadsman_clients, which "
         "checks its age on every use.",
     ),
 )  # fmt: skip
@@ -206,7 +207,7 @@ def present() -> Diagnosis:
         figures={"errors": 7, "limit_low": 598.0, "limit_high": 611.4, "broker_default_limit": 600.0,
                  "aws_nat_gateway_limit": 350.0, "client": "java 2.7.2"},
         chain=CHAIN,
-        rivals=RIVALS,
+        alternatives=ALTERNATIVES,
         cure=CURES,
         points=failed_points() + unharmed_points(),
     )  # fmt: skip
@@ -228,14 +229,22 @@ def present() -> Diagnosis:
         lines=118_204,
         sources=("AWS Lambda log streams", "Java client 2.7", "librdkafka"),
         not_understood=(NotUnderstood("core.1189", "binary: 4,096 bytes hold 3,911 that are no text"),),
-        missing=(Missing("jvm/4711/heap.txt", "There is no process 4711 here", "jcmd 4711 GC.heap_info"),),
+        not_collected=(
+            NotCollectedItem("jvm/4711/heap.txt", "There is no process 4711 here", "jcmd 4711 GC.heap_info"),
+        ),
         notes=("Times in services/*.log carry no zone; UTC was assumed (--timezone changes it).",),
     )
 
 
-def met(row: str, column: str, outcome: str = "established", *, says: str = "") -> Cell:
+def met(row: str, column: str, outcome: str = "established", *, explanation: str = "") -> Cell:
     return Cell(
-        row=row, column=column, outcome=outcome, trouble=outcome != "established", says=says, file="ss.txt", line=7
+        row=row,
+        column=column,
+        outcome=outcome,
+        is_harm=outcome != "established",
+        explanation=explanation,
+        file="ss.txt",
+        line=7,
     )
 
 
@@ -244,13 +253,13 @@ def matrix() -> Matrix:
     """Two clients and three servers, of which one pair was never seen."""
     wrong = "broker-1 has 02:5a:10:00:00:0a for 10.20.4.57; it is 02:5a:10:00:00:0b."
     cells = (
-        met("worker-3 (10.20.4.57)", "broker-1 (10.20.4.11):9092", "SYN_SENT and SYN_RECV", says=wrong),
+        met("worker-3 (10.20.4.57)", "broker-1 (10.20.4.11):9092", "SYN_SENT and SYN_RECV", explanation=wrong),
         met("worker-3 (10.20.4.57)", "broker-3 (10.20.4.13):9092", "refused"),
         met("worker-3 (10.20.4.57)", "broker-2 (10.20.4.12):9092"),
         met("worker-2 (10.20.4.23)", "broker-1 (10.20.4.11):9092"),
         met("worker-2 (10.20.4.23)", "broker-2 (10.20.4.12):9092"),
     )
-    return Matrix(axes=Axes("Who reaches whom", row="client", column="server"), cells=cells, rows=2, columns=3)
+    return Matrix(axes=MatrixAxes("Who reaches whom", row="client", column="server"), cells=cells, rows=2, columns=3)
 
 
 @pytest.fixture
@@ -265,10 +274,12 @@ def unknown() -> Diagnosis:
         link="quiet",
         claim=CHAIN[0].claim,
         state=State.NOT_VISIBLE,
-        says="One line carries no history: whether the worker was quiet before it cannot be seen.",
+        explanation="One line carries no history: whether the worker was quiet before it cannot be seen.",
     )
     failed = replace(
-        CHAIN[2], says="1 record failed.", evidence=(replace(lost(0), file="mail.txt", line=1, before=(), after=()),)
+        CHAIN[2],
+        explanation="1 record failed.",
+        evidence=(replace(lost(0), file="mail.txt", line=1, before=(), after=()),),
     )
     finding = Finding(
         mode="idle_disconnect",
@@ -281,10 +292,10 @@ def unknown() -> Diagnosis:
         figures={"errors": 1},
         chain=(
             unseen,
-            replace(CHAIN[1], state=State.NOT_VISIBLE, says="Not visible without its neighbours.", evidence=()),
+            replace(CHAIN[1], state=State.NOT_VISIBLE, explanation="Not visible without its neighbours.", evidence=()),
             failed,
         ),
-        rivals=(replace(RIVALS[0], ruled_out_by=None),),
+        alternatives=(replace(ALTERNATIVES[0], ruled_out_by=None),),
         cure=CURES[:1],
         next="leadsman collect --since 2020-12-20T08:00 --until 2020-12-20T08:20 --out capture/",
     )
@@ -316,12 +327,13 @@ def hostile(present: Diagnosis) -> Diagnosis:
         title=HOSTILE,
         summary=HOSTILE,
         subjects={HOSTILE: [HOSTILE, "$x^{2$ and $y"]},
-        chain=(replace(CHAIN[0], says=HOSTILE, evidence=(line,)), *CHAIN[1:]),
-        rivals=(RivalFinding(cause=HOSTILE, ruled_out_by=HOSTILE, says=HOSTILE),),
+        chain=(replace(CHAIN[0], explanation=HOSTILE, evidence=(line,)), *CHAIN[1:]),
+        alternatives=(AlternativeFinding(cause=HOSTILE, ruled_out_by=HOSTILE, explanation=HOSTILE),),
         cure=(Cure(HOSTILE, HOSTILE, HOSTILE),),
         next=HOSTILE,
-        matrix=Matrix(axes=Axes(HOSTILE, row=HOSTILE, column=HOSTILE), rows=9, columns=1, cells=(
-            Cell(row=HOSTILE, column=HOSTILE, outcome=HOSTILE, trouble=True, says=HOSTILE, file=HOSTILE, line=1),)),
+        matrix=Matrix(axes=MatrixAxes(HOSTILE, row=HOSTILE, column=HOSTILE), rows=9, columns=1, cells=(
+            Cell(row=HOSTILE, column=HOSTILE, outcome=HOSTILE, is_harm=True, explanation=HOSTILE, file=HOSTILE,
+                 line=1),)),
         points=(Point(subject=HOSTILE, outcome=HOSTILE, at=at(2), since=at(1), value=3600.0),
                 Point(subject="$x^{2$ and $y \u4e2d", outcome="failed", at=at(2), since=at(1), value=3600.0)),
     )  # fmt: skip
@@ -334,6 +346,6 @@ def hostile(present: Diagnosis) -> Diagnosis:
         benign=(group,),
         sources=(HOSTILE,),
         not_understood=(NotUnderstood("name-\udce9\n" + HOSTILE, HOSTILE),),
-        missing=(Missing(HOSTILE, HOSTILE, HOSTILE),),
+        not_collected=(NotCollectedItem(HOSTILE, HOSTILE, HOSTILE),),
         notes=(HOSTILE,),
     )

@@ -1,4 +1,4 @@
-"""What changed, as it is said: on the page, on the console, in the JSON."""
+"""Changes on the page, on the console and in the JSON."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ import pytest
 from jsonschema import Draft202012Validator
 from rich.console import Console
 
-from leadsman.model import Change, Changes, Diagnosis, Evidence, How
-from leadsman.report.changes import sentence, silences
-from leadsman.report.console import show, show_changes
-from leadsman.report.findings_json import schema, to_json
-from leadsman.report.page import render
+from leadsman.model import Change, Changes, ChangeType, Diagnosis, Evidence
+from leadsman.report.console.changes import show_changes
+from leadsman.report.console.findings import show_diagnoses
+from leadsman.report.json_documents.findings import findings_document, findings_schema
+from leadsman.report.page.render import render_page
+from leadsman.report.text.changes import change_sentence, not_comparable_sentences
 
 LINE = Evidence(file="kafka/topics.txt", line=8, text="Topic: orders", time=datetime(2020, 12, 19, 22, tzinfo=UTC))
 KEPT = Change(
     kind="configuration",
-    how=How.CHANGED,
+    how=ChangeType.CHANGED,
     things=("topic orders",),
     count=1,
     key="retention.ms",
@@ -27,8 +28,10 @@ KEPT = Change(
     after="315360000000",
     evidence=LINE,
 )
-TAKEN = Change(kind="ids_taken", how=How.MORE, things=("orders-v2 (10.2.3.4)",), count=1, before=2.0, after=3_000.0)
-NEW = Change(kind="client", how=How.NEW, things=("a", "b", "c", "d", "e"), count=7)
+TAKEN = Change(
+    kind="ids_taken", how=ChangeType.MORE, things=("orders-v2 (10.2.3.4)",), count=1, before=2.0, after=3_000.0
+)
+NEW = Change(kind="client", how=ChangeType.NEW, things=("a", "b", "c", "d", "e"), count=7)
 HOSTILE = replace(KEPT, things=("<script>alert(1)</script>",), evidence=replace(LINE, file="<b>\x1b[31m.txt"))
 
 
@@ -39,55 +42,55 @@ def begun(present: Diagnosis) -> Diagnosis:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "sentence"),
     [
         (KEPT, "retention.ms: 604800000 before, 315360000000 after: topic orders"),
-        (TAKEN, "producer ids taken an hour, orders-v2 (10.2.3.4): 2 before, 3,000 after, 1,500 times as many"),
+        (TAKEN, "new producer ids per hour, orders-v2 (10.2.3.4): 2 before, 3,000 after, 1,500 times as many"),
         (NEW, "client ids, new: a, b, c, d and 3 more"),
-        (replace(KEPT, how=How.GONE, after=None), "retention.ms (it was 604800000), gone: topic orders"),
+        (replace(KEPT, how=ChangeType.GONE, after=None), "retention.ms (it was 604800000), gone: topic orders"),
     ],
     ids=["changed", "more", "new", "gone"],
 )
-def test_a_change_is_one_sentence(change: Change, said: str) -> None:
-    assert sentence(change) == said
+def test_a_change_is_one_sentence(change: Change, sentence: str) -> None:
+    assert change_sentence(change) == sentence
 
 
-def test_the_page_says_what_changed_and_where_that_is_told_and_obeys_nothing(begun: Diagnosis) -> None:
-    page = render([begun])
+def test_the_page_shows_what_changed_with_its_line_and_no_line_can_act(begun: Diagnosis) -> None:
+    page = render_page([begun])
 
-    assert "What changed when it began" in page
-    assert sentence(KEPT) in page
+    assert "Changes when it began" in page
+    assert change_sentence(KEPT) in page
     assert "kafka/topics.txt:8" in page
     assert "<script>alert" not in page
     assert "\x1b" not in page
 
 
-def test_the_console_says_the_same(begun: Diagnosis) -> None:
-    told = io.StringIO()
+def test_the_console_shows_the_same(begun: Diagnosis) -> None:
+    output = io.StringIO()
 
-    show([begun], Console(file=told, width=200))
+    show_diagnoses([begun], Console(file=output, width=200))
 
-    assert "What changed when it began" in told.getvalue()
-    assert sentence(TAKEN) in told.getvalue()
-    assert "\x1b[31m" not in told.getvalue()
+    assert "Changes when it began" in output.getvalue()
+    assert change_sentence(TAKEN) in output.getvalue()
+    assert "\x1b[31m" not in output.getvalue()
 
 
 def test_the_json_keeps_the_contract(begun: Diagnosis) -> None:
-    document = to_json([begun])
+    document = findings_document([begun])
 
-    assert list(Draft202012Validator(schema()).iter_errors(document)) == []
+    assert list(Draft202012Validator(findings_schema()).iter_errors(document)) == []
     assert document["captures"][0]["findings"][0]["changes"][1]["after"] == 3_000
 
 
-def test_what_could_not_be_compared_is_said() -> None:
-    changes = Changes(changes=(), compared=("topic",), unseen=(("host", True, False), ("leader", False, False)))
-    told = io.StringIO()
+def test_kinds_that_could_not_be_compared_are_named() -> None:
+    changes = Changes(changes=(), compared=("topic",), not_comparable=(("host", True, False), ("leader", False, False)))
+    output = io.StringIO()
 
-    show_changes(changes, {"before": "friday", "after": "sunday"}, limit=5, console=Console(file=told, width=200))
+    show_changes(changes, {"before": "friday", "after": "sunday"}, limit=5, console=Console(file=output, width=200))
 
-    assert silences(changes) == [
-        "nothing after is told of hosts",
-        "nothing at all is told of leaders of partitions",
+    assert not_comparable_sentences(changes) == [
+        "hosts: no data after",
+        "leaders of partitions: no data on either side",
     ]
-    assert "0 changes" in told.getvalue()
-    assert "nothing after is told of hosts" in told.getvalue()
+    assert "0 changes" in output.getvalue()
+    assert "hosts: no data after" in output.getvalue()

@@ -9,8 +9,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from leadsman.model import Point
-from leadsman.report import charts, exhibits
-from leadsman.report.svg import COLOURS
+from leadsman.report.charts import drawings, selection
+from leadsman.report.charts.svg import COLOURS
 
 SVG = "{http://www.w3.org/2000/svg}"
 WORDS = {"prefix": "f1", "title": "Title & <more>", "description": "Description"}
@@ -32,15 +32,15 @@ def lengths(finding):
 
 
 def drawn_lanes(points):
-    chosen = exhibits.timeline(points, 24)
+    chosen = selection.select_timeline(points, 24)
     assert chosen is not None
-    return charts.timeline_svg(chosen, **WORDS)
+    return drawings.timeline_svg(chosen, **WORDS)
 
 
 def drawn_gaps(points, figures):
-    chosen = exhibits.gaps(points, figures, 800)
+    chosen = selection.select_gaps(points, figures, 800)
     assert chosen is not None
-    return charts.gaps_svg(chosen, **WORDS)
+    return drawings.gaps_svg(chosen, **WORDS)
 
 
 def texts(drawing):

@@ -12,8 +12,8 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from leadsman.model import Missing, NotUnderstood
-from leadsman.report.console import show
+from leadsman.model import NotCollectedItem, NotUnderstood
+from leadsman.report.console.findings import show_diagnoses
 
 ESCAPE = "\x1b"
 
@@ -21,14 +21,14 @@ ESCAPE = "\x1b"
 def shown(*diagnoses, width=80, terminal=True, encoding="utf-8", color=None):
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding=encoding, newline="")
-    show(
+    show_diagnoses(
         diagnoses, Console(file=stream, width=width, force_terminal=terminal, color_system=color, legacy_windows=False)
     )
     stream.flush()
     return raw.getvalue().decode(encoding)
 
 
-def test_a_finding_says_what_why_cure_and_what_else(present):
+def test_a_finding_shows_title_chain_cure_and_alternatives(present):
     text = shown(present)
 
     assert "PRESENT  Workers sent on connections that an idle limit had closed" in text
@@ -36,7 +36,7 @@ def test_a_finding_says_what_why_cure_and_what_else(present):
     assert "[$LATEST]8f3c1be0d2a94c51/000000.gz:1041" in text
     assert "connections.max.idle.ms=180000" in text
     assert "A broker restarted or shut down (ruled out) no two of the 7 errors" in text
-    assert "A firewall or NAT on the way forgot the connection (not ruled out) " in text
+    assert "A firewall or NAT on the way forgot the connection (cannot be ruled out) " in text
 
 
 def test_what_no_finding_explains_comes_after_the_findings(present):
@@ -48,7 +48,7 @@ def test_what_no_finding_explains_comes_after_the_findings(present):
     assert "core.1189: binary" in text
 
 
-def test_an_open_question_names_the_command_that_would_settle_it_on_one_line(unknown):
+def test_an_unknown_finding_names_the_next_command_on_one_line(unknown):
     text = shown(unknown, width=40)
 
     assert "     leadsman collect --since 2020-12-20T08:00 --until 2020-12-20T08:20 --out capture/\n" in text
@@ -97,7 +97,7 @@ def test_the_rows_of_a_quote_join_to_the_line_itself(present):
     assert present.findings[0].chain[2].evidence[0].text in "".join(rows)
 
 
-def test_a_hostile_line_is_shown_and_never_obeyed(hostile):
+def test_a_hostile_line_is_shown_and_cannot_act(hostile):
     text = shown(hostile)
 
     assert set(re.findall(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]", text)) == set()
@@ -128,7 +128,7 @@ def test_a_pipe_gets_no_colours(present):
 def test_colours_are_for_terminals_unless_no_color_is_set(environment, coloured, absent):
     master, slave = pty.openpty()
     with os.fdopen(slave, "w", encoding="utf-8") as stream:
-        show([absent], Console(file=stream, _environ={"TERM": "xterm-256color", **environment}))
+        show_diagnoses([absent], Console(file=stream, _environ={"TERM": "xterm-256color", **environment}))
     text = b"".join(_until_hung_up(master)).decode()
 
     assert ("\x1b[1;32m" in text) is coloured
@@ -149,12 +149,12 @@ def test_a_clean_capture_takes_few_lines(absent):
     assert len(lines) < 12
 
 
-def test_what_could_not_be_had_is_named_with_the_reason(absent):
-    missing = tuple(Missing(f"jvm/{n}/heap.txt", "It is another user's", "jcmd") for n in range(7))
+def test_items_that_were_not_collected_are_named_with_the_reason(absent):
+    missing = tuple(NotCollectedItem(f"jvm/{n}/heap.txt", "It is another user's", "jcmd") for n in range(7))
 
-    text = shown(replace(absent, missing=missing))
+    text = shown(replace(absent, not_collected=missing))
 
-    assert "Could not be had: 7 items" in text
+    assert "Not collected: 7 items" in text
     assert "jvm/0/heap.txt: It is another user's" in text
     assert "2 more" in text
 

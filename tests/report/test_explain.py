@@ -7,24 +7,24 @@ import pytest
 from rich.console import Console
 
 from leadsman.errors import TemplateError
-from leadsman.model import Benign, Cure, FailureMode, Harm, Link, Rival
-from leadsman.report.explain import SECTIONS, explain, explanation, fenced, sections
+from leadsman.model import Alternative, BenignLine, Cure, FailureMode, Harm, Link
+from leadsman.report.mode_page.explain import SECTIONS, explain, fenced, filled_page, sections
 
-LINK = Link(id="quiet", claim="It was quiet.", observed="", contradicted="", not_visible="", settled_by="")
-RIVAL = Rival(id="restart", cause="A broker restarted", ruled_out="", stands="", not_visible="")
+LINK = Link(id="quiet", claim="It was quiet.", observed="", contradicted="", not_visible="", collect_command="")
+ALTERNATIVE = Alternative(id="restart", cause="A broker restarted", ruled_out="", observed="", not_visible="")
 CARD = FailureMode(
     title="Idle connections are closed under the client",
     harm=(Harm.LOST, Harm.DELAYED),
     summary="{errors:count} errors",
-    unsettled="",
+    unknown="",
     absent="",
-    blind="",
+    no_source="",
     next="",
     chain=(LINK, LINK),
-    rivals=(RIVAL,),
+    alternatives=(ALTERNATIVE,),
     cure=(Cure("Close first", "From the client's side.", "connections.max.idle.ms=180000"), Cure("Retry", "It helps.")),
     explains=(),
-    benign=(Benign("Node 1 disconnected.", "nothing was under way"),),
+    benign=(BenignLine("Node 1 disconnected.", "nothing was under way"),),
     story=("It was a Sunday.", "Nothing was red."),
 )
 EXCERPT = "[WARN] The server disconnected before a response was received.."
@@ -48,7 +48,7 @@ def test_the_page_of_idle_disconnect_has_exactly_the_sections_of_every_page(page
 
 
 def test_the_page_of_idle_disconnect_is_filled_completely(page_text):
-    filled = explanation(CARD, page_text, EXCERPT)
+    filled = filled_page(CARD, page_text, EXCERPT)
 
     assert "{{" not in filled
     assert filled.startswith("# Idle connections are closed under the client")
@@ -79,7 +79,7 @@ def test_a_terminal_without_unicode_still_gets_the_explanation():
 
 
 def test_settings_stand_within_their_step():
-    filled = explanation(CARD, "{{ cure }}", "")
+    filled = filled_page(CARD, "{{ cure }}", "")
 
     assert filled == (
         "1. **Close first.** From the client's side.\n\n   ```text\n   connections.max.idle.ms=180000\n   ```\n\n"
@@ -89,13 +89,13 @@ def test_settings_stand_within_their_step():
 
 def test_a_page_that_asks_for_something_unknown_is_an_error_that_lists_what_is_known():
     with pytest.raises(TemplateError, match="excerpt") as raised:
-        explanation(CARD, "{{ tittle }}", EXCERPT)
+        filled_page(CARD, "{{ tittle }}", EXCERPT)
 
     assert "tittle" in str(raised.value)
 
 
 def test_an_excerpt_cannot_leave_its_block_or_act():
-    filled = explanation(CARD, "{{ excerpt }}", "```\n# heading {{ title }}\n\x1b[31m````")
+    filled = filled_page(CARD, "{{ excerpt }}", "```\n# heading {{ title }}\n\x1b[31m````")
 
     assert filled == "`````text\n```\n# heading {{ title }}\n\\x1b[31m````\n`````"
     assert "\x1b" not in on_terminal("{{ excerpt }}", "\x1b[31m")

@@ -8,28 +8,28 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from leadsman.report.findings_json import dumps, iso, schema, to_json
+from leadsman.report.json_documents.findings import findings_document, findings_json, findings_schema, iso_time
 
 
 @pytest.fixture
 def contract():
-    return Draft202012Validator(schema())
+    return Draft202012Validator(findings_schema())
 
 
 @pytest.fixture
 def document(present, unknown, absent):
-    return to_json((present, unknown, absent))
+    return findings_document((present, unknown, absent))
 
 
 def test_the_schema_is_itself_a_valid_schema():
-    Draft202012Validator.check_schema(schema())
+    Draft202012Validator.check_schema(findings_schema())
 
 
 @pytest.mark.parametrize("name", ["present", "unknown", "absent", "hostile", "reach"])
 def test_what_is_printed_keeps_the_contract(name, contract, request):
     diagnosis = request.getfixturevalue(name)
 
-    printed = json.loads(dumps([diagnosis]))
+    printed = json.loads(findings_json([diagnosis]))
 
     assert list(contract.iter_errors(printed)) == []
 
@@ -49,14 +49,14 @@ def test_captures_come_in_the_order_of_the_call(document):
 
 
 def test_an_entry_says_of_which_cluster_it_is(present, absent, contract):
-    printed = to_json([replace(present, cluster="stqwfmvfRzeBrk7eRGCzkA"), absent])
+    printed = findings_document([replace(present, cluster="stqwfmvfRzeBrk7eRGCzkA"), absent])
 
     assert [capture["cluster"] for capture in printed["captures"]] == ["stqwfmvfRzeBrk7eRGCzkA", None]
     assert contract.is_valid(printed)
 
 
 def test_a_quoted_line_is_the_line_to_the_letter(hostile):
-    printed = json.loads(dumps([hostile]))
+    printed = json.loads(findings_json([hostile]))
 
     quoted = printed["captures"][0]["findings"][0]["chain"][0]["evidence"][0]
     assert quoted["text"] == hostile.findings[0].chain[0].evidence[0].text
@@ -64,7 +64,7 @@ def test_a_quoted_line_is_the_line_to_the_letter(hostile):
 
 
 def test_the_document_is_ascii_even_where_a_file_name_is_no_text(hostile):
-    printed = dumps([hostile])
+    printed = findings_json([hostile])
 
     assert printed.isascii()
     assert "name-\\\\xe9" in printed
@@ -74,7 +74,7 @@ def test_figures_that_are_no_number_become_null(present, contract):
     figures = {"errors": 7, "gap": float("nan"), "limit_high": float("inf")}
     finding = replace(present.findings[0], figures=figures)
 
-    printed = to_json([replace(present, findings=(finding,))])
+    printed = findings_document([replace(present, findings=(finding,))])
 
     assert printed["captures"][0]["findings"][0]["figures"] == {"errors": 7, "gap": None, "limit_high": None}
     assert contract.is_valid(printed)
@@ -89,7 +89,7 @@ def test_subjects_of_any_kind_become_json(present, contract):
     }
     finding = replace(present.findings[0], subjects=subjects)
 
-    printed = to_json([replace(present, findings=(finding,))])
+    printed = findings_document([replace(present, findings=(finding,))])
 
     written = printed["captures"][0]["findings"][0]["subjects"]
     assert written == {"workers": ["a", "b"], "since": "2020-12-20T00:00:00.000Z", "span": "0:00:03", "all": True}
@@ -106,7 +106,7 @@ def test_subjects_of_any_kind_become_json(present, contract):
     ],
 )
 def test_times_are_written_in_utc_to_the_millisecond(time, written):
-    assert iso(time) == written
+    assert iso_time(time) == written
 
 
 def _capture(document):
@@ -135,7 +135,7 @@ def _finding(document):
         lambda d: _finding(d)["chain"][0].update(state="likely"),
         lambda d: _finding(d)["chain"][0]["evidence"][0].update(line=0),
         lambda d: _finding(d)["chain"][0]["evidence"][0].pop("file"),
-        lambda d: _finding(d)["rivals"][0].pop("ruled_out_by"),
+        lambda d: _finding(d)["alternatives"][0].pop("ruled_out_by"),
         lambda d: _finding(d)["figures"].update(gap=[1, 2]),
     ],
 )

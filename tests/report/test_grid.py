@@ -1,4 +1,4 @@
-"""A matrix where there is little room: what is shown, and what is said of the rest."""
+"""A matrix with little room: the cells shown, and the count of the omitted ones."""
 
 import io
 import re
@@ -9,17 +9,17 @@ import pytest
 from rich.console import Console
 
 from leadsman.model import Cell
-from leadsman.report.console import show
-from leadsman.report.grid import NO_DATA, grid, tally
-from leadsman.report.grid_chart import matrix_svg
-from leadsman.report.svg import COLOURS
+from leadsman.report.charts.matrix import NO_DATA, matrix_grid, outcome_counts
+from leadsman.report.charts.matrix_drawing import matrix_svg
+from leadsman.report.charts.svg import COLOURS
+from leadsman.report.console.findings import show_diagnoses
 
 WORDS = {"prefix": "m1", "title": "Who reaches whom", "description": "Description"}
 
 
 def printed(diagnosis, width=120):
     out = io.StringIO()
-    show([diagnosis], Console(file=out, width=width, highlight=False))
+    show_diagnoses([diagnosis], Console(file=out, width=width, highlight=False))
     return out.getvalue()
 
 
@@ -27,37 +27,37 @@ def printed(diagnosis, width=120):
 def large(matrix):
     names = product(range(60), range(30))
     cells = [
-        Cell(row=f"c{r}", column=f"s{c}", outcome="SYN_SENT" if r == c else "established", trouble=r == c)
+        Cell(row=f"c{r}", column=f"s{c}", outcome="SYN_SENT" if r == c else "established", is_harm=r == c)
         for r, c in names
     ]
     return replace(matrix, cells=tuple(cells), rows=10_000, columns=100)
 
 
 def test_columns_with_trouble_come_first_and_a_pair_without_data_stays_empty(matrix):
-    chosen = grid(matrix, 10, 10)
+    chosen = matrix_grid(matrix, 10, 10)
 
     assert [head[:8] for head in chosen.columns] == ["broker-1", "broker-3", "broker-2"]
     assert chosen.cells[1][1] is None
-    assert chosen.left_out == ""
+    assert chosen.omitted == ""
 
 
 def test_what_there_is_no_room_for_is_counted(large):
-    chosen = grid(large, 8, 4)
+    chosen = matrix_grid(large, 8, 4)
 
     assert (len(chosen.rows), len(chosen.columns)) == (8, 4)
-    assert chosen.left_out == "9,992 more clients and 96 more servers"
+    assert chosen.omitted == "9,992 more clients and 96 more servers"
 
 
 def test_outcomes_are_counted_trouble_first(matrix):
-    said = tally(matrix)
+    counts = outcome_counts(matrix)
 
-    assert said == "1 SYN_SENT and SYN_RECV, 1 refused, 3 established"
+    assert counts == "1 SYN_SENT and SYN_RECV, 1 refused, 3 established"
 
 
-def test_the_console_shows_the_matrix_between_the_chain_and_the_rivals(reach):
+def test_the_console_shows_the_matrix_between_the_chain_and_the_alternatives(reach):
     text = printed(reach)
 
-    places = [text.index(part) for part in ("Why", "Who reaches whom", "What else it could be")]
+    places = [text.index(part) for part in ("Why", "Who reaches whom", "Alternative causes")]
     assert places == sorted(places)
     assert re.search(rf"worker-2 \(10\.20\.4\.23\) +established +{NO_DATA} +established", text)
 
@@ -71,7 +71,7 @@ def test_the_console_folds_a_matrix_into_a_narrow_terminal(reach):
 
 @pytest.mark.parametrize("which", ["matrix", "large"])
 def test_a_drawing_of_a_matrix_takes_its_colours_from_the_page_and_names_itself(which, request):
-    drawing = matrix_svg(grid(request.getfixturevalue(which), 24, 24), **WORDS)
+    drawing = matrix_svg(matrix_grid(request.getfixturevalue(which), 24, 24), **WORDS)
 
     assert set(re.findall(r"#[0-9a-f]{6}\b", drawing)) == set()
     assert set(re.findall(r"var\(--([a-z-]+)\)", drawing)) <= set(COLOURS)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from leadsman.report.page import write_page
+from leadsman.report.page.render import render_page
 
 pytestmark = pytest.mark.browser
 
@@ -80,7 +80,8 @@ def open_page(browser, tmp_path, request):
         )
         request.addfinalizer(context.close)
         opened = Opened(context.new_page())
-        file = write_page([request.getfixturevalue(name) for name in names], tmp_path / "report.html")
+        file = tmp_path / "report.html"
+        file.write_text(render_page([request.getfixturevalue(name) for name in names]), encoding="utf-8")
         opened.tab.goto(file.as_uri())
         return opened
 
@@ -137,7 +138,7 @@ def test_a_matrix_is_drawn_within_its_frame_and_repeated_as_a_table(scheme, open
     opened = open_page("reach", scheme=scheme)
     section = opened.tab.get_by_role("region", name="Who reaches whom", exact=True)
 
-    opened.tab.get_by_text("The same as a table").click()
+    opened.tab.get_by_text("Show as a table").click()
 
     rows = opened.tab.get_by_role("region", name="Who reaches whom, as a table").get_by_role("row")
     assert section.get_by_role("img").count() == 1

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from leadsman.model import Panel, Point
-from leadsman.report import charts, panels
+from leadsman.report.charts import drawings, panels
 
 if TYPE_CHECKING:
     from leadsman.model import Diagnosis, Finding
@@ -45,27 +45,27 @@ def finding(present: Diagnosis) -> Finding:
 
 
 def test_what_lasts_is_marked_and_what_happens_at_once_is_marked_once(finding: Finding) -> None:
-    (drawn,) = panels.drawn(finding, 24)
+    (drawn,) = panels.select_panels(finding, 24)
 
-    assert [(mark.says, mark.since, mark.at) for mark in drawn.marks] == [
+    assert [(mark.label, mark.since, mark.at) for mark in drawn.marks] == [
         ("settling", at(5), at(24)),
         ("election", at(24), at(24)),
     ]
 
 
 def test_the_caption_says_what_is_marked(finding: Finding) -> None:
-    (drawn,) = panels.drawn(finding, 24)
+    (drawn,) = panels.select_panels(finding, 24)
 
     assert panels.caption(drawn).endswith("; settling 19 s; election.")
 
 
-def test_marks_are_no_trouble_of_the_timeline(finding: Finding) -> None:
-    assert [point.outcome for point in panels.happened(finding)] == ["died"]
+def test_marks_are_no_failures_of_the_timeline(finding: Finding) -> None:
+    assert [point.outcome for point in panels.event_points(finding)] == ["died"]
 
 
 def test_a_wide_panel_names_its_lines_and_marks(finding: Finding) -> None:
-    (drawn,) = panels.drawn(finding, 24)
+    (drawn,) = panels.select_panels(finding, 24)
 
-    svg = charts.panel_svg(drawn, prefix="p", title="Partitions led", description="Between 0 and 5")
+    svg = drawings.panel_svg(drawn, prefix="p", title="Partitions led", description="Between 0 and 5")
 
     assert all(text in svg for text in ("broker 1", "broker 2", "settling 19 s", "election"))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leadsman.report.visible import encodable, visible, whole
+from leadsman.report.text.escaping import escape_control_characters, escape_surrogates, escape_unencodable
 
 
 @pytest.mark.parametrize(
@@ -23,22 +23,22 @@ from leadsman.report.visible import encodable, visible, whole
     ],
 )
 def test_what_a_terminal_would_obey_is_spelled_out_and_the_rest_stays(text, shown):
-    assert visible(text) == shown
+    assert escape_control_characters(text) == shown
 
 
 @given(st.text(alphabet=st.characters(codec=None)))
 def test_nothing_that_acts_is_left(text):
-    shown = visible(text, keep="\t")
+    shown = escape_control_characters(text, keep="\t")
 
     assert {unicodedata.category(c) for c in shown.replace("\t", "")} & {"Cc", "Cf", "Cs", "Zl", "Zp"} == set()
 
 
 @given(st.text(alphabet=st.characters(codec=None)))
 def test_whole_text_can_be_written_to_any_file_in_utf_8(text):
-    written = whole(text).encode("utf-8")
+    written = escape_surrogates(text).encode("utf-8")
 
-    assert written.decode("utf-8") == whole(text)
+    assert written.decode("utf-8") == escape_surrogates(text)
 
 
 def test_characters_that_an_encoding_lacks_are_spelled_out():
-    assert encodable("Grüße", "ascii") == "Gr\\xfc\\xdfe"
+    assert escape_unencodable("Grüße", "ascii") == "Gr\\xfc\\xdfe"

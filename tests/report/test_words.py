@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leadsman.errors import TemplateError
-from leadsman.words import duration, fill, placeholders, size, span
+from leadsman.words import duration, fill_template, placeholders, size, span
 
 MORNING = datetime(2020, 12, 20, 8, 14, 3, tzinfo=UTC)
 
@@ -71,12 +71,12 @@ def test_figures_are_filled_in_by_the_form_that_the_template_names(template, sen
         "size": 12_400_000,
     }
 
-    assert fill(template, figures) == sentence
+    assert fill_template(template, figures) == sentence
 
 
 def test_a_missing_figure_is_an_error_that_names_template_and_figure():
     with pytest.raises(TemplateError) as raised:
-        fill("quiet for {gap:duration}", {"errors": 7})
+        fill_template("quiet for {gap:duration}", {"errors": 7})
 
     assert "'gap'" in str(raised.value)
     assert "'quiet for {gap:duration}'" in str(raised.value)
@@ -98,7 +98,7 @@ def test_a_missing_figure_is_an_error_that_names_template_and_figure():
 )
 def test_a_template_that_cannot_be_filled_is_named_in_the_error(template):
     with pytest.raises(TemplateError, match="template") as raised:
-        fill(template, {"n": 7, "word": "soon"})
+        fill_template(template, {"n": 7, "word": "soon"})
 
     assert repr(template) in str(raised.value)
 

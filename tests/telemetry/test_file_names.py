@@ -8,7 +8,7 @@ import pytest
 
 from leadsman import vocabulary as names
 from leadsman.sections import Section, exit_line, head_line
-from leadsman.telemetry.formats.file_names import NameTime, time_in_name
+from leadsman.telemetry.timestamps.file_names import NameTime, time_in_name
 
 AT = 1_795_247_929_000
 """2026-11-21T07:58:49Z."""

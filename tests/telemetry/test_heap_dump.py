@@ -1,4 +1,4 @@
-"""Heap dumps of a real JVM, against what the same JVM says of itself."""
+"""Heap dumps of a real JVM, compared with the class histogram of the same JVM."""
 
 from __future__ import annotations
 
@@ -9,38 +9,46 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leadsman import java
+from leadsman.java import runtime
 from leadsman.telemetry.hprof import histogram
-from leadsman.telemetry.hprof.reading import NotWhole, read
+from leadsman.telemetry.hprof.reader import InvalidDump, read_dump
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from leadsman.pipeline.events import Row
+    from leadsman.pipeline.events import EventRow
 
 PROGRAM = Path(__file__).parent / "heap" / "Holding.java"
 ENTRY = "Holding$Entry"
-HELD = 20_000
+ENTRY_COUNT = 20_000
 
 NOT_IN_DUMPS = {"java.lang.Class"}
-"""Most classes are no instances in a dump, but records of their own."""
+"""In a dump, most classes are records of their own instead of instances."""
 
 
 @pytest.fixture(scope="module")
 def dumped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
-    """A dump of a program that holds entries in a map, and its class histogram as jcmd prints it."""
+    """A dump of a program that has entries in a map, and its class histogram as jcmd prints it."""
     dump = tmp_path_factory.mktemp("heap") / "holding.hprof"
-    command = [str(java.find()), "-Xmx64m", *java.SMALL, "-cp", str(java.compiled(PROGRAM, [])), "Holding", str(HELD)]
+    command = [
+        str(runtime.find_java()),
+        "-Xmx64m",
+        *runtime.SMALL_JVM_OPTIONS,
+        "-cp",
+        str(runtime.compile_source(PROGRAM, [])),
+        "Holding",
+        str(ENTRY_COUNT),
+    ]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None
         program.stdout.readline()
-        asked(program.pid, "GC.heap_dump", str(dump))
-        yield dump, asked(program.pid, "GC.class_histogram")
+        run_jcmd(program.pid, "GC.heap_dump", str(dump))
+        yield dump, run_jcmd(program.pid, "GC.class_histogram")
         program.communicate("end")
 
 
-def asked(pid: int, *words: str) -> str:
-    command = [str(java.tool("jcmd")), str(pid), *words]
+def run_jcmd(pid: int, *words: str) -> str:
+    command = [str(runtime.find_tool("jcmd")), str(pid), *words]
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
 
 
@@ -49,32 +57,32 @@ def instances(text: str) -> dict[str, int]:
     return {name: int(count) for count, name in rows if name not in NOT_IN_DUMPS}
 
 
-def test_a_dump_counts_what_the_jvm_counts(dumped: tuple[Path, str]) -> None:
+def test_a_dump_has_the_instance_counts_of_the_jvm(dumped: tuple[Path, str]) -> None:
     dump, printed = dumped
 
-    contents, held = histogram.of_file(dump, (ENTRY,))
+    contents, holders = histogram.read_file(dump, (ENTRY,))
 
-    assert instances(histogram.text(contents, held, ENTRY)) == instances(printed)
+    assert instances(histogram.histogram_text(contents, holders, ENTRY)) == instances(printed)
 
 
-def test_the_bytes_of_what_fills_a_heap_are_those_that_it_takes(dumped: tuple[Path, str]) -> None:
+def test_the_bytes_of_the_largest_class_are_those_of_the_jvm(dumped: tuple[Path, str]) -> None:
     dump, printed = dumped
 
-    sizes = {name: size for _, size, name in histogram.of_file(dump, (ENTRY,))[0].histogram()}
+    sizes = {name: size for _, size, name in histogram.read_file(dump, (ENTRY,))[0].histogram()}
 
-    (told,) = re.findall(rf"(\d+)  {re.escape(ENTRY)}", printed)
-    assert sizes[ENTRY] == int(told)
+    (size,) = re.findall(rf"(\d+)  {re.escape(ENTRY)}", printed)
+    assert sizes[ENTRY] == int(size)
 
 
-def test_who_holds_the_entries_is_found_without_the_graph(dumped: tuple[Path, str]) -> None:
+def test_the_fields_that_refer_to_the_entries_are_found_without_the_graph(dumped: tuple[Path, str]) -> None:
     dump, _ = dumped
 
-    _, held = histogram.of_file(dump, (ENTRY,))
+    _, holders = histogram.read_file(dump, (ENTRY,))
 
-    ((path, times),) = held.most_common()
+    ((path, count),) = holders.most_common()
     assert path.startswith("java.util.HashMap$Node.value <- ")
     assert path.endswith("java.util.HashMap.table <- Holding.entries")
-    assert times == len(["1,", "10,", "100,", "1000,", "10000"])
+    assert count == len(["1,", "10,", "100,", "1000,", "10000"])
 
 
 def test_small_blocks_make_no_difference(dumped: tuple[Path, str]) -> None:
@@ -82,21 +90,21 @@ def test_small_blocks_make_no_difference(dumped: tuple[Path, str]) -> None:
 
     pieces = (data[start : start + 1000] for start in range(0, len(data), 1000))
 
-    assert read(pieces).histogram() == read([data]).histogram()
+    assert read_dump(pieces).histogram() == read_dump([data]).histogram()
 
 
-def test_a_dump_that_breaks_off_says_so(dumped: tuple[Path, str]) -> None:
+def test_a_dump_that_breaks_off_is_an_error(dumped: tuple[Path, str]) -> None:
     data = dumped[0].read_bytes()
 
-    with pytest.raises(NotWhole, match="breaks off"):
-        read([data[: len(data) // 2]])
+    with pytest.raises(InvalidDump, match="breaks off"):
+        read_dump([data[: len(data) // 2]])
 
 
-def test_a_dump_is_known_by_its_content_and_becomes_events(dumped: tuple[Path, str], rows, tmp_path: Path) -> None:
+def test_a_dump_is_recognised_by_its_content_and_becomes_events(dumped: tuple[Path, str], rows, tmp_path: Path) -> None:
     (tmp_path / "unnamed").write_bytes(dumped[0].read_bytes())
 
-    told: list[Row] = [row for row in rows(tmp_path) if row.source == "heap_dump"]
+    events: list[EventRow] = [row for row in rows(tmp_path) if row.source == "heap_dump"]
 
-    counted = {row.labels["class"]: int(row.labels["instances"]) for row in told if row.name == "heap.class"}
-    assert counted[ENTRY] == HELD
-    assert all(row.at is not None for row in told)
+    counted = {row.labels["class"]: int(row.labels["instances"]) for row in events if row.name == "heap.class"}
+    assert counted[ENTRY] == ENTRY_COUNT
+    assert all(row.at is not None for row in events)

@@ -1,4 +1,4 @@
-"""What commands say about a host's network: real outputs of a broker whose neighbour entry for one client is stale."""
+"""Network outputs of a host: real ones of a broker whose neighbour entry for one client is stale."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from leadsman import vocabulary as v
-from leadsman.telemetry.reading import About
-from leadsman.telemetry.source import every_source, source_of
+from leadsman.telemetry.outputs.parser import OutputContext
+from leadsman.telemetry.source import all_sources, output_source
 
 HOST = Path(__file__).with_name("host")
 AT = 1_763_726_601_000
@@ -26,20 +26,20 @@ PACKETS = ["handshakes.pcap", "tcpdump.txt"]
 
 def events_of(output: bytes, command: str = "") -> list[tuple[str, int, str, float | None, dict[str, str]]]:
     """Every event of an output: name, line, text, value, labels."""
-    source = source_of(output)
+    source = output_source(output)
     assert source is not None
-    assert source.reading is not None
-    about = About(file="some.txt", at=AT, subject="broker-1", command=command)
+    assert source.parser is not None
+    context = OutputContext(file="some.txt", at=AT, subject="broker-1", command=command)
     pieces = [output[start : start + 700] for start in range(0, len(output), 700)]
     return [
-        (facts.name, facts.lines[i], facts.texts[i], facts.values[i] if facts.values else None, _labels(facts, i))
-        for facts in source.reading.facts(iter(pieces), about)
-        for i in range(len(facts.lines))
+        (events.name, events.lines[i], events.texts[i], events.values[i] if events.values else None, _labels(events, i))
+        for events in source.parser.parse(iter(pieces), context)
+        for i in range(len(events.lines))
     ]
 
 
-def _labels(facts, index: int) -> dict[str, str]:
-    return {key: column[index] for key, column in facts.labels.items() if column[index] is not None}
+def _labels(events, index: int) -> dict[str, str]:
+    return {key: column[index] for key, column in events.labels.items() if column[index] is not None}
 
 
 def labels_of(name: str, *, command: str = "") -> list[dict[str, str]]:
@@ -48,16 +48,16 @@ def labels_of(name: str, *, command: str = "") -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("path", FILES)
-def test_exactly_one_source_knows_each_output(path: Path) -> None:
+def test_exactly_one_source_recognises_each_output(path: Path) -> None:
     head = path.read_bytes()
 
-    knowing = [source.name for source in every_source() if source.reading and source.reading.tells(head)]
+    matching = [source.name for source in all_sources() if source.parser and source.parser.matches(head)]
 
-    assert len(knowing) == 1
+    assert len(matching) == 1
 
 
 @pytest.mark.parametrize("path", TEXTS)
-def test_what_is_quoted_stands_on_that_line(path: Path) -> None:
+def test_every_quote_stands_on_its_line(path: Path) -> None:
     lines = path.read_text().splitlines()
 
     quoted = [(line, text) for _, line, text, *_ in events_of(path.read_bytes(), "ss -tan state syn-recv")]
@@ -67,7 +67,7 @@ def test_what_is_quoted_stands_on_that_line(path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", SOCKETS)
-def test_a_half_open_connection_is_told_by_its_four_ends(name: str) -> None:
+def test_a_half_open_connection_has_both_addresses_and_ports(name: str) -> None:
     (half_open,) = [labels for labels in labels_of(f"{name}.txt") if labels["state"] == "SYN-RECV"]
 
     ends = [half_open[key] for key in ("local", "local_port", "remote", "remote_port")]
@@ -107,7 +107,7 @@ def test_a_list_of_one_state_takes_it_from_the_command() -> None:
     assert unknown == []
 
 
-def test_rows_without_their_head_are_known_too() -> None:
+def test_rows_without_a_heading_are_recognised() -> None:
     """`ss -tan | grep SYN` is what people paste."""
     (half_open,) = events_of(b"SYN-SENT  0      1         10.20.4.57:48830   10.20.4.11:9092\n")
 
@@ -115,24 +115,24 @@ def test_rows_without_their_head_are_known_too() -> None:
     assert half_open[4]["remote"] == "10.20.4.11"
 
 
-def test_retransmits_are_told_where_the_list_has_them() -> None:
+def test_retransmits_are_labels_where_the_list_has_them() -> None:
     (half_open,) = [labels for labels in labels_of("ss-tanoi.txt") if labels["state"] == "SYN-RECV"]
 
     assert half_open["retransmits"] == "5"
 
 
-def test_of_very_many_connections_the_ends_are_told_up_to_a_limit_and_all_are_counted() -> None:
+def test_very_many_connections_are_counted_by_endpoints_up_to_a_limit_and_all_in_total() -> None:
     head = b"State    Recv-Q Send-Q Local Address:Port Peer Address:Port\n"
     rows = [f"ESTAB 0 0 10.0.0.1:9092 10.{n >> 8}.{n & 255}.7:40000\n".encode() for n in range(1000)]
 
-    told = events_of(head + b"".join(rows))
+    events = events_of(head + b"".join(rows))
 
-    assert len(told) == 301
-    assert sum(value or 0 for _, _, _, value, _ in told) == 1000
+    assert len(events) == 301
+    assert sum(value or 0 for _, _, _, value, _ in events) == 1000
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_every_form_of_the_neighbour_table_says_the_same(name: str) -> None:
+def test_every_form_of_the_neighbour_table_has_the_same_entries(name: str) -> None:
     entries = {(labels["address"], labels["mac"], labels["device"]) for labels in labels_of(f"{name}.txt")}
 
     assert entries == {("10.20.4.23", "02:5a:10:00:00:0c", "e0"), ("10.20.4.57", "02:5a:10:00:00:0a", "e0")}
@@ -147,7 +147,7 @@ def test_every_form_of_the_neighbour_table_says_the_same(name: str) -> None:
         "? (10.0.0.9) at <incomplete> on eth0",
     ],
 )
-def test_an_address_that_was_not_found_has_no_mac(line: str) -> None:
+def test_an_unresolved_address_has_no_mac(line: str) -> None:
     ((_, _, _, _, labels),) = events_of(f"{line}\n".encode())
 
     assert "mac" not in labels
@@ -175,11 +175,11 @@ def test_addresses_come_with_the_mac_of_their_interface() -> None:
     }
 
 
-def test_settings_of_the_neighbour_table_are_told_and_others_are_not() -> None:
-    told = {labels["key"]: labels["value"] for labels in labels_of("sysctl.txt")}
+def test_only_settings_of_the_neighbour_table_become_events() -> None:
+    settings = {labels["key"]: labels["value"] for labels in labels_of("sysctl.txt")}
 
-    assert told["net.ipv4.neigh.e0.gc_stale_time"] == "60"
-    assert not [key for key in told if key.startswith(("vm.", "kernel."))]
+    assert settings["net.ipv4.neigh.e0.gc_stale_time"] == "60"
+    assert not [key for key in settings if key.startswith(("vm.", "kernel."))]
 
 
 def test_a_drop_in_file_is_read_as_settings() -> None:
@@ -189,14 +189,14 @@ def test_a_drop_in_file_is_read_as_settings() -> None:
 
 
 @pytest.mark.parametrize("name", ["nstat.txt", "proc-net-netstat.txt"])
-def test_overflows_are_told_also_where_there_were_none(name: str) -> None:
-    told = {labels["metric"]: value for _, _, _, value, labels in events_of((HOST / name).read_bytes())}
+def test_overflow_counters_become_events_also_at_zero(name: str) -> None:
+    counters = {labels["metric"]: value for _, _, _, value, labels in events_of((HOST / name).read_bytes())}
 
-    assert told["TcpExtListenOverflows"] == 0
-    assert told["TcpExtTCPSynRetrans"] == 5
+    assert counters["TcpExtListenOverflows"] == 0
+    assert counters["TcpExtTCPSynRetrans"] == 5
 
 
-def test_the_size_of_the_table_is_told_once() -> None:
+def test_the_size_of_the_table_is_one_event() -> None:
     ((name, _, _, value, labels),) = events_of((HOST / "arp_cache.txt").read_bytes())
 
     assert (name, value, labels["metric"]) == (v.METRIC, 2.0, "neighbour_entries")
@@ -204,8 +204,8 @@ def test_the_size_of_the_table_is_told_once() -> None:
 
 @pytest.mark.parametrize("name", PACKETS)
 def test_an_answer_to_a_dead_mac_shows_in_the_packets(name: str) -> None:
-    told = [(labels, value) for _, _, _, value, labels in events_of((HOST / name).read_bytes())]
-    ours = [(each, count) for each, count in told if "48830" in {each["src_port"], each["dst_port"]}]
+    packets = [(labels, value) for _, _, _, value, labels in events_of((HOST / name).read_bytes())]
+    ours = [(each, count) for each, count in packets if "48830" in {each["src_port"], each["dst_port"]}]
 
     kinds = {each["flags"]: (count or 0, each["src_mac"], each["dst_mac"]) for each, count in ours}
 
@@ -214,7 +214,7 @@ def test_an_answer_to_a_dead_mac_shows_in_the_packets(name: str) -> None:
     assert kinds["SA"][0] > 6
 
 
-def test_a_connection_that_came_about_shows_one_packet_more() -> None:
+def test_an_established_connection_has_one_packet_more() -> None:
     flags = {
         labels["flags"]
         for labels in labels_of("handshakes.pcap")
@@ -251,7 +251,7 @@ def frame(source: str, target: str, flags: int, *, macs: tuple[str, str]) -> byt
 
 
 @pytest.mark.parametrize(("source", "target"), [("10.0.0.7", "10.0.0.1"), ("fd00::7", "fd00::1")])
-def test_the_new_form_of_capture_files_is_read_too(source: str, target: str) -> None:
+def test_pcapng_files_are_read(source: str, target: str) -> None:
     syn = frame(source, target, 2, macs=("02:00:00:00:00:01", "02:00:00:00:00:07"))
 
     ((_, number, text, value, labels),) = events_of(pcapng([syn, syn]))
@@ -261,19 +261,19 @@ def test_the_new_form_of_capture_files_is_read_too(source: str, target: str) -> 
 
 
 def test_a_capture_that_breaks_off_is_read_as_far_as_it_goes() -> None:
-    whole = (HOST / "handshakes.pcap").read_bytes()
+    complete = (HOST / "handshakes.pcap").read_bytes()
 
-    told = events_of(whole[: len(whole) // 2])
+    events = events_of(complete[: len(complete) // 2])
 
-    assert told
+    assert events
 
 
-def test_a_damaged_capture_says_where() -> None:
-    whole = bytearray((HOST / "handshakes.pcap").read_bytes())
-    whole[24 + 8 : 24 + 12] = b"\xff\xff\xff\x7f"
+def test_the_error_for_a_damaged_capture_has_the_packet() -> None:
+    complete = bytearray((HOST / "handshakes.pcap").read_bytes())
+    complete[24 + 8 : 24 + 12] = b"\xff\xff\xff\x7f"
 
     with pytest.raises(OSError, match="packet 1 of the capture claims"):
-        events_of(bytes(whole))
+        events_of(bytes(complete))
 
 
 INTERFACE = {
@@ -301,57 +301,57 @@ GOOGLE = {
 }
 
 
-def inventory(told: object) -> bytes:
+def inventory(document: object) -> bytes:
     """As clouds' commands print it."""
-    return json.dumps(told, indent=4).encode()
+    return json.dumps(document, indent=4).encode()
 
 
-def test_an_interface_of_aws_tells_all_its_addresses() -> None:
-    told = events_of(inventory({"NetworkInterfaces": [INTERFACE]}))
+def test_an_interface_of_aws_yields_all_its_addresses() -> None:
+    events = events_of(inventory({"NetworkInterfaces": [INTERFACE]}))
 
-    assert [labels["address"] for *_, labels in told] == ["10.20.4.57", "10.20.4.58", "fd00::57"]
-    assert {labels["mac"] for *_, labels in told} == {"02:5a:10:00:00:0b"}
-    assert told[0][4]["launched"] == "2026-02-16T11:00:00.000+00:00"
-    assert told[0][2] == '            "MacAddress": "02:5A:10:00:00:0B",'
+    assert [labels["address"] for *_, labels in events] == ["10.20.4.57", "10.20.4.58", "fd00::57"]
+    assert {labels["mac"] for *_, labels in events} == {"02:5a:10:00:00:0b"}
+    assert events[0][4]["launched"] == "2026-02-16T11:00:00.000+00:00"
+    assert events[0][2] == '            "MacAddress": "02:5A:10:00:00:0B",'
 
 
-def test_a_terminated_instance_of_aws_tells_when_it_ended() -> None:
+def test_a_terminated_instance_of_aws_has_its_end() -> None:
     ((_, _, _, _, labels),) = events_of(inventory({"Reservations": [{"Instances": [ENDED]}]}))
 
     assert labels["ended"] == "2026-02-16T10:59:00.000+00:00"
     assert "mac" not in labels
 
 
-def test_an_instance_of_google_tells_no_mac() -> None:
+def test_an_instance_of_google_has_no_mac() -> None:
     ((_, _, _, _, labels),) = events_of(inventory([GOOGLE]))
 
     assert (labels["address"], labels["launched"]) == ("10.20.4.57", "2026-02-16T11:00:00.000+00:00")
 
 
-def test_an_inventory_that_breaks_off_says_so() -> None:
-    whole = inventory({"NetworkInterfaces": [INTERFACE]})
+def test_an_inventory_that_breaks_off_is_an_error() -> None:
+    complete = inventory({"NetworkInterfaces": [INTERFACE]})
 
     with pytest.raises(OSError, match="breaks off"):
-        events_of(whole[:-20])
+        events_of(complete[:-20])
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_no_bytes_bring_a_reading_down(seed: int) -> None:
-    """Each file with a few bytes changed: whatever it is then, it is an error that says so, or events."""
+def test_damaged_outputs_are_parsed_or_raise_an_oserror(seed: int) -> None:
+    """Each file with a few bytes changed is parsed into events, or raises OSError."""
     path = OUTPUTS[seed % len(OUTPUTS)]
     damaged = bytearray(path.read_bytes())
     damaged[seed * 37 % len(damaged)] = 255 - seed
     damaged[(seed * 101 + 30) % len(damaged)] = seed
-    source = source_of(bytes(damaged))
-    reading = source.reading if source else None
+    source = output_source(bytes(damaged))
+    parser = source.parser if source else None
 
-    told = [] if reading is None else _read(reading, io.BytesIO(bytes(damaged)))
+    events = [] if parser is None else _parse(parser, io.BytesIO(bytes(damaged)))
 
-    assert all(facts.lines for facts in told)
+    assert all(each.lines for each in events)
 
 
-def _read(reading, file: io.BytesIO):
+def _parse(parser, file: io.BytesIO):
     try:
-        return list(reading.facts(iter([file.read()]), About(file="some.txt")))
+        return list(parser.parse(iter([file.read()]), OutputContext(file="some.txt")))
     except OSError:
         return []

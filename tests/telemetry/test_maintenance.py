@@ -1,4 +1,4 @@
-"""What clouds say of their hosts, in the forms that their documentation shows: no cloud is at hand to be asked."""
+"""Maintenance events of clouds, in the forms that their documentation shows: no cloud was available to test with."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 import pytest
 
 from leadsman import vocabulary as v
-from leadsman.telemetry.source import every_source
+from leadsman.telemetry.source import all_sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from leadsman.pipeline.events import Row
+    from leadsman.pipeline.events import EventRow
 
 CLOUD = Path(__file__).with_name("cloud")
 FILES = [pytest.param(path, id=path.name) for path in sorted(CLOUD.iterdir())]
 AT = 1_795_263_721_000
 """2026-11-21 12:22:01 UTC."""
 
-Told = tuple[str | None, str | None, str | None, int | None, float | None]
-EXPECTED: dict[str, list[Told]] = {
+MaintenanceEvent = tuple[str | None, str | None, str | None, int | None, float | None]
+EXPECTED: dict[str, list[MaintenanceEvent]] = {
     "google-audit.json": [
         ("kafka-2", "google", "migrate", AT + 12, None),
         ("kafka-3", "google", "error", 1_795_264_800_000, None),
@@ -41,21 +41,21 @@ EXPECTED: dict[str, list[Told]] = {
 }
 
 
-def told(row: Row) -> Told:
-    """What matters of an event."""
+def maintenance_event(row: EventRow) -> MaintenanceEvent:
+    """Host, provider, action, time and value of an event."""
     labels = row.labels
     return labels.get("host"), labels.get("provider"), labels.get("action"), row.at, row.value
 
 
 @pytest.mark.parametrize("path", FILES)
-def test_a_cloud_is_understood(path: Path, rows: Callable[[Path], list[Row]]) -> None:
+def test_the_events_of_a_cloud_are_parsed(path: Path, rows: Callable[[Path], list[EventRow]]) -> None:
     events = [row for row in rows(path) if row.name == v.HOST_MAINTENANCE]
 
-    assert [told(row) for row in events] == EXPECTED[path.name]
+    assert [maintenance_event(row) for row in events] == EXPECTED[path.name]
 
 
 @pytest.mark.parametrize("path", FILES)
-def test_every_quote_stands_on_its_line(path: Path, rows: Callable[[Path], list[Row]]) -> None:
+def test_every_quote_stands_on_its_line(path: Path, rows: Callable[[Path], list[EventRow]]) -> None:
     lines = path.read_text().splitlines()
 
     quoted = [(str(row.text), lines[row.line - 1]) for row in rows(path) if row.name == v.HOST_MAINTENANCE]
@@ -65,9 +65,7 @@ def test_every_quote_stands_on_its_line(path: Path, rows: Callable[[Path], list[
 
 
 @pytest.mark.parametrize("path", FILES)
-def test_exactly_one_source_knows_each(path: Path) -> None:
+def test_exactly_one_source_recognises_each_file(path: Path) -> None:
     head = path.read_bytes()
 
-    assert [source.name for source in every_source() if source.reading and source.reading.tells(head)] == [
-        "maintenance"
-    ]
+    assert [source.name for source in all_sources() if source.parser and source.parser.matches(head)] == ["maintenance"]

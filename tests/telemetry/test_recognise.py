@@ -1,4 +1,4 @@
-"""What no log should be able to do to us: be empty, binary, cut, shuffled, hostile."""
+"""Files that are empty, binary, cut, shuffled or hostile are read without an error."""
 
 import tracemalloc
 from datetime import UTC, datetime
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from leadsman.telemetry.format import Format, NotText
+from leadsman.telemetry.format import NotText, RecognisedFormat
 from leadsman.telemetry.recognise import recognise
 
 LATEST = datetime(2021, 6, 1, tzinfo=UTC)
@@ -47,7 +47,7 @@ def everything_read(data):
 
 @settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.too_slow])
 @given(bytes_of_all_kinds)
-def test_no_bytes_can_break_the_reading(data):
+def test_no_bytes_end_the_reading_with_an_error(data):
     assert isinstance(everything_read(data), list)
 
 
@@ -55,7 +55,7 @@ def test_no_bytes_can_break_the_reading(data):
 @given(bytes_of_all_kinds.filter(lambda data: data[:2] not in (b"\xff\xfe", b"\xfe\xff")))
 def test_quotes_are_literal_whatever_the_bytes(data):
     form = recognise(data, zone=UTC, latest=LATEST)
-    records = list(form.records([data])) if isinstance(form, Format) and form.records else []
+    records = list(form.records([data])) if isinstance(form, RecognisedFormat) and form.records else []
     lines = data.decode("utf-8", "replace").split("\n")
 
     assert all(record.quote in lines[record.line - 1] for record in records)
@@ -65,7 +65,7 @@ def test_quotes_are_literal_whatever_the_bytes(data):
 @given(bytes_of_all_kinds)
 def test_a_time_is_an_instant_that_a_clock_can_show(data):
     form = recognise(data, zone=UTC, latest=LATEST)
-    at = form.time_at(data, 0, len(data)) if isinstance(form, Format) else None
+    at = form.time_at(data, 0, len(data)) if isinstance(form, RecognisedFormat) else None
 
     assert at is None or abs(at) < 253_402_300_800_000
 
@@ -89,7 +89,7 @@ def test_half_a_surrogate_pair_does_not_reach_the_events(read):
         (bytes(range(256)), "it is not text"),
     ],
 )
-def test_what_is_no_text_says_why(data, why):
+def test_a_file_that_is_no_text_has_a_reason(data, why):
     assert recognise(data, zone=UTC, latest=LATEST) == NotText(why)
 
 
@@ -111,9 +111,9 @@ def test_what_is_no_text_says_why(data, why):
     ],
 )  # fmt: skip
 def test_a_line_without_a_time_of_its_own_continues_the_one_before(read, line):
-    reading = read(b"\n".join([b"2021-02-16 12:00:00,000 INFO x"] * 9 + [line]))
+    result = read(b"\n".join([b"2021-02-16 12:00:00,000 INFO x"] * 9 + [line]))
 
-    assert reading.form.time_at(line, 0, len(line)) is None
+    assert result.form.time_at(line, 0, len(line)) is None
 
 
 def test_a_time_is_found_in_the_middle_of_a_block(read):
@@ -123,9 +123,9 @@ def test_a_time_is_found_in_the_middle_of_a_block(read):
 
 
 def test_a_hole_that_copytruncate_left_is_skipped(read):
-    reading = read(b"\x00" * 5000 + b"2021-02-16 12:00:00,001 a\n2021-02-16 12:00:00,002 b\n")
+    result = read(b"\x00" * 5000 + b"2021-02-16 12:00:00,001 a\n2021-02-16 12:00:00,002 b\n")
 
-    assert len(reading.times) == 2
+    assert len(result.times) == 2
 
 
 def test_a_syslog_of_january_remembers_that_december_was_last_year(read):
@@ -136,18 +136,18 @@ def test_a_syslog_of_january_remembers_that_december_was_last_year(read):
     assert second - first == 2000
 
 
-def test_a_line_of_millions_of_bytes_is_cut_and_not_hung_upon(read):
-    reading = read(b"worker-1  | 2021-02-16 12:00:00,001 a\n" * 2 + b"worker-2  | 2021 " + b"x" * (20 << 20))
+def test_a_line_of_millions_of_bytes_is_cut(read):
+    result = read(b"worker-1  | 2021-02-16 12:00:00,001 a\n" * 2 + b"worker-2  | 2021 " + b"x" * (20 << 20))
 
-    assert [len(record.quote) for record in reading.records] == [37, 37, 16 << 20]
+    assert [len(record.quote) for record in result.records] == [37, 37, 16 << 20]
 
 
-def test_a_document_of_any_size_is_read_as_it_comes():
+def test_a_document_of_any_size_is_read_as_a_stream():
     head = b'{"events":[{"timestamp":1613476800000,"message":"a"}'
     form = recognise(head, zone=UTC, latest=LATEST)
     event = b',\n{"timestamp":1613476800000,"message":"%s"}' % (b"x" * 1000)
     blocks = (head if number == 0 else event * 1000 for number in range(60))
-    assert isinstance(form, Format)
+    assert isinstance(form, RecognisedFormat)
     assert form.records
 
     tracemalloc.start()
@@ -160,22 +160,22 @@ def test_a_document_of_any_size_is_read_as_it_comes():
 
 
 @pytest.mark.parametrize("size", [1, 3, 100])
-def test_a_document_that_is_cut_off_tells_what_stands_before(size: int):
-    whole = b'[{"time": 1613476800000, "message": "one"},\n{"time": 1613476801000, "message": "t\\u00e4wo'
-    form = recognise(whole, zone=UTC, latest=LATEST)
-    assert isinstance(form, Format)
+def test_a_document_that_is_cut_off_is_read_up_to_there(size: int):
+    document = b'[{"time": 1613476800000, "message": "one"},\n{"time": 1613476801000, "message": "t\\u00e4wo'
+    form = recognise(document, zone=UTC, latest=LATEST)
+    assert isinstance(form, RecognisedFormat)
     assert form.records
 
-    found = list(form.records(whole[at : at + size] for at in range(0, len(whole), size)))
+    records = list(form.records(document[at : at + size] for at in range(0, len(document), size)))
 
-    assert [(record.line, record.text) for record in found] == [(1, "one")]
+    assert [(record.line, record.text) for record in records] == [(1, "one")]
 
 
-def test_a_document_whose_first_record_is_larger_than_a_block_is_one():
+def test_a_document_whose_first_record_is_larger_than_a_block_is_recognised():
     line = b'["1613476800000000000", "%s"],' % (b"x" * 1000)
-    whole = b'{"data": {"resultType": "streams", "result": [{"stream": {"pod": "a"}, "values": [' + line * 5000
+    document = b'{"data": {"resultType": "streams", "result": [{"stream": {"pod": "a"}, "values": [' + line * 5000
 
-    form = recognise(whole, zone=UTC, latest=LATEST)
+    form = recognise(document, zone=UTC, latest=LATEST)
 
-    assert isinstance(form, Format)
+    assert isinstance(form, RecognisedFormat)
     assert form.names == ("JSON document",)

@@ -1,4 +1,4 @@
-"""`lines.txt` holds lines in the words of real releases, and below each what it means."""
+"""`lines.txt` has log lines of real releases, and below each line its events."""
 
 import re
 import shlex
@@ -9,47 +9,47 @@ import pytest
 import re2
 
 from leadsman import vocabulary as v
-from leadsman.telemetry.source import every_signature, every_source
+from leadsman.telemetry.source import all_signatures, all_sources, event_types
 
 CASES = re.findall(
     r"^((?!#)[^\n]+)\n((?:  => [^\n]+\n?)+)", Path(__file__).with_name("lines.txt").read_text(), re.MULTILINE
 )
 LINES = [case.partition(" << ")[0] for case, _ in CASES]
-PATTERNS = [signature.pattern for _, signature, _ in every_signature()]
+PATTERNS = [signature.pattern for _, signature, _ in all_signatures()]
 HARM = {v.CONNECTION_LOST, v.CONNECTION_RESET, v.RECORD_FAILED, v.RECORD_EXPIRED, v.REQUEST_TIMED_OUT}
 
 
-def events_in(line, head=""):
-    """What the line says, errors only where it says nothing else: event, labels, value."""
-    found = [
-        (signature.event, signature.read(match, head or line))
-        for _, signature, pattern in every_signature()
+def events_in(line, first_line=""):
+    """The events of a line, `error` only where there is no other: event, labels, value."""
+    matches = [
+        (signature.event, signature.read(match, first_line or line))
+        for _, signature, pattern in all_signatures()
         if (match := pattern.search(line))
     ]
-    said = {meaning(event, *read) for event, read in found if read}
-    return {event for event in said if event[0] != v.ERROR} or said
+    events = {comparable(event, *read) for event, read in matches if read}
+    return {event for event in events if event[0] != v.ERROR} or events
 
 
-def meaning(event, labels, value):
-    """The text of a value is left out beside the value itself."""
-    bare = frozenset(pair for pair in labels.items() if value is None or pair[0] != "value")
-    return event, bare, None if value is None else round(value, 6)
+def comparable(event, labels, value):
+    """An event without the text of its value."""
+    other_labels = frozenset(pair for pair in labels.items() if value is None or pair[0] != "value")
+    return event, other_labels, None if value is None else round(value, 6)
 
 
-def written(told):
+def parse_expected(text):
     """`connection.reset node=1 (11.173)` as event, labels, value."""
-    event, *words = shlex.split(told)
+    event, *words = shlex.split(text)
     value = float(words.pop().strip("()")) if words and words[-1].startswith("(") else None
-    return meaning(event, dict(word.split("=", 1) for word in words), value)
+    return comparable(event, dict(word.split("=", 1) for word in words), value)
 
 
-@pytest.mark.parametrize(("case", "told"), CASES, ids=LINES)
-def test_a_line_means_what_is_written_below_it(case, told):
-    line, _, head = case.partition(" << ")
+@pytest.mark.parametrize(("case", "expected_text"), CASES, ids=LINES)
+def test_a_line_becomes_the_events_below_it(case, expected_text):
+    line, _, first_line = case.partition(" << ")
 
-    expected = {written(event) for event in re.findall(r"=> (.+)", told) if event != "nothing"}
+    expected = {parse_expected(event) for event in re.findall(r"=> (.+)", expected_text) if event != "nothing"}
 
-    assert events_in(line, head) == expected
+    assert events_in(line, first_line) == expected
 
 
 @pytest.mark.parametrize("line", [line for line in LINES if v.CONNECTION_CLOSED in {e for e, *_ in events_in(line)}])
@@ -57,9 +57,9 @@ def test_a_harmless_close_is_no_harm(line):
     assert not {event for event, *_ in events_in(line)} & HARM
 
 
-@pytest.mark.parametrize("source", every_source(), ids=lambda source: source.name)
-def test_a_source_reports_only_what_the_vocabulary_names(source):
-    assert source.reports <= set(v.VOCABULARY)
+@pytest.mark.parametrize("source", all_sources(), ids=lambda source: source.name)
+def test_a_source_yields_only_events_of_the_vocabulary(source):
+    assert source.event_names <= event_types().keys()
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +125,7 @@ OVERLONG = [
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("word", OVERLONG)
-def test_no_overlong_line_takes_for_ever(word):
+def test_no_overlong_line_takes_long(word):
     line = word * (20_000 // len(word))
 
-    assert [pattern.search(line) for _, _, pattern in every_signature()] == [None] * len(PATTERNS)
+    assert [pattern.search(line) for _, _, pattern in all_signatures()] == [None] * len(PATTERNS)

@@ -1,4 +1,4 @@
-"""What the application's tests share: one Spark session with Delta, one broker, and banks without a network."""
+"""Shared fixtures: one Spark session with Delta, one broker, empty tables."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from account_linking.tables.layout import Layout
-from leadsman.lab.cluster import Cluster, Plan
-from leadsman.pipeline.session import Wanted, session
+from leadsman.lab.brokers.cluster import Cluster, ClusterPlan
+from leadsman.pipeline.spark.session import SessionOptions, session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,26 +19,26 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    with session(Wanted(delta=True)) as running:
+    with session(SessionOptions(delta=True)) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
-    with Cluster(Plan()) as running:
+    with Cluster(ClusterPlan()) as running:
         yield running
 
 
 @pytest.fixture
 def layout(tmp_path: Path, spark: SparkSession) -> Layout:
-    made = Layout(str(tmp_path / "tables"))
-    made.create(spark)
-    return made
+    tables = Layout(str(tmp_path / "tables"))
+    tables.create(spark)
+    return tables
 
 
 @pytest.fixture
 def live(spark: SparkSession, layout: Layout) -> Any:
-    """What silver holds now, by transaction."""
+    """The live rows of silver, by transaction."""
 
     def run() -> dict[tuple[str, str], tuple[Any, ...]]:
         rows = spark.read.format("delta").load(layout.path("silver")).where("not is_deleted").collect()

@@ -1,4 +1,4 @@
-"""Whatever way a ledger's changes take, silver ends as the ledger: random order, duplicates, replays, deaths."""
+"""Silver equals the ledger after random order, duplicates, replays and deaths of workers."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from account_linking.demo.balance import named
-from account_linking.demo.ledger import START, Account, Change, Item, Ledger, Movement, posted
-from account_linking.demo.rumour import Rumour, frame
-from account_linking.demo.simulator.world import Weather, World
-from account_linking.providers.model import Link
+from account_linking.demo.balance import provider_transaction_id
+from account_linking.demo.fetch_harness import FetchHarness, kafka_frame
+from account_linking.demo.ledger import START, Account, Change, Item, Ledger, Movement, posted_movement
+from account_linking.demo.simulator.banks import FaultInjection, SimulatedBanks
+from account_linking.providers.model import LinkedItem
 from account_linking.store import SqliteStore
-from account_linking.tables.bronze import bronze
-from account_linking.tables.flow import Flow
+from account_linking.tables.bronze import to_bronze
+from account_linking.tables.ingest import Ingestion
 from account_linking.tables.layout import Layout
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ AMOUNTS = st.decimals("-99999999999999.9999", "99999999999999.9999", places=4) |
 
 @dataclass(frozen=True)
 class Step:
-    act: str
+    action: str
     which: int
     amount: Decimal
     text: str
@@ -62,53 +62,53 @@ STORIES = st.lists(
 )
 
 
-def told(rumour: Rumour, item: Item, steps: Sequence[Step]) -> None:
-    """Play one item's story: things happen, workers fetch, some of them die. At the end all is fetched."""
+def run_steps(harness: FetchHarness, item: Item, steps: Sequence[Step]) -> None:
+    """Run one item's steps: changes, fetches, deaths of workers. The last fetch completes."""
     for number, step in enumerate(steps):
-        change = happened(rumour.world, item, step, number)
+        change = change_of(harness.banks, item, step, number)
         if change:
-            rumour.happen(change)
-        if step.act in {"fetch", "die"}:
-            rumour.fetch(item.id, dies=step.act == "die")
-    rumour.fetch(item.id)
+            harness.apply_changes(change)
+        if step.action in {"fetch", "die"}:
+            harness.fetch(item.id, dies=step.action == "die")
+    harness.fetch(item.id)
 
 
-def happened(world: World, item: Item, step: Step, number: int) -> Change | None:
-    live = list(world.ledger.live(item.id, world.now).values())
-    at = world.now + 1
+def change_of(banks: SimulatedBanks, item: Item, step: Step, number: int) -> Change | None:
+    live = list(banks.ledger.live(item.id, banks.now).values())
+    at = banks.now + 1
     account = item.accounts[step.which % len(item.accounts)]
     new = Movement(
         id=f"{item.id}-{number}", account=account.id, kind="shop", amount=step.amount, day=START.date(), text=step.text
     )
-    if step.act in {"new", "pending"}:
-        return Change(at=at, item=item.id, movement=replace(new, pending=step.act == "pending"))
-    if step.act not in {"post", "correct", "remove"} or not live:
+    if step.action in {"new", "pending"}:
+        return Change(at=at, item=item.id, movement=replace(new, pending=step.action == "pending"))
+    if step.action not in {"post", "correct", "remove"} or not live:
         return None
     old = live[step.which % len(live)]
-    if step.act == "post" and old.pending:
-        world.happen([Change(at=at, item=item.id, movement=old, gone=True)])
-        return Change(at=at, item=item.id, movement=posted(old, amount=step.amount))
-    if step.act == "remove":
-        return Change(at=at, item=item.id, movement=old, gone=True)
+    if step.action == "post" and old.pending:
+        banks.apply_changes([Change(at=at, item=item.id, movement=old, removed=True)])
+        return Change(at=at, item=item.id, movement=posted_movement(old, amount=step.amount))
+    if step.action == "remove":
+        return Change(at=at, item=item.id, movement=old, removed=True)
     return Change(at=at, item=item.id, movement=replace(old, amount=step.amount, text=step.text))
 
 
-def model(world: World) -> dict[tuple[str, str], tuple[Any, ...]]:
-    """What silver is to hold, from the ledger alone."""
+def expected_silver(banks: SimulatedBanks) -> dict[tuple[str, str], tuple[Any, ...]]:
+    """The rows that silver must have, from the ledger alone."""
     return {
-        (item.id, named(item, movement)): (
+        (item.id, provider_transaction_id(item, movement)): (
             movement.amount.quantize(Decimal("0.0001")),
             "PENDING" if movement.pending else "POSTED",
             movement.text,
             movement.currency,
         )
-        for item in world.ledger.items.values()
-        for movement in world.ledger.live(item.id, world.now).values()
+        for item in banks.ledger.items.values()
+        for movement in banks.ledger.live(item.id, banks.now).values()
         if not (item.provider == "yodlee" and movement.pending)
     }
 
 
-def told_world(stories: Sequence[tuple[str, Sequence[Step]]], *, folder: str, name: str) -> Rumour:
+def run_stories(stories: Sequence[tuple[str, Sequence[Step]]], *, folder: str, name: str) -> FetchHarness:
     items = [
         Item(
             id=f"{provider}-{name}-{number}",
@@ -118,48 +118,50 @@ def told_world(stories: Sequence[tuple[str, Sequence[Step]]], *, folder: str, na
         )
         for number, (provider, _) in enumerate(stories)
     ]
-    world = World(Ledger({item.id: item for item in items}), Weather(page_rows=2))
+    banks = SimulatedBanks(Ledger({item.id: item for item in items}), FaultInjection(page_rows=2))
     store = SqliteStore(Path(folder) / "items.sqlite")
-    store.add(Link(provider=item.provider, item=item.id, user=item.user, token=f"access-{item.id}") for item in items)
-    rumour = Rumour(world, store)
+    store.add(
+        LinkedItem(provider=item.provider, item=item.id, user=item.user, token=f"access-{item.id}") for item in items
+    )
+    harness = FetchHarness(banks, store)
     for item, (_, steps) in zip(items, stories, strict=True):
-        told(rumour, item, steps)
-    return rumour
+        run_steps(harness, item, steps)
+    return harness
 
 
 def check(spark: SparkSession, layout: Layout, stories: Sequence[tuple[str, Sequence[Step]]], *, seed: int) -> None:
-    """Deliver every record, some twice, in any order, in two batches, then some again: silver is the ledger."""
+    """Ingest all records, some twice, in random order, in two batches, then some again: silver equals the ledger."""
     with tempfile.TemporaryDirectory() as folder:
-        rumour = told_world(stories, folder=folder, name=uuid.uuid4().hex[:8])
+        harness = run_stories(stories, folder=folder, name=uuid.uuid4().hex[:8])
     random = Random(seed)
-    records = list(enumerate([*rumour.records, *random.choices(rumour.records, k=5)]))
+    records = list(enumerate([*harness.records, *random.choices(harness.records, k=5)]))
     random.shuffle(records)
     half = len(records) // 2
 
     for batch in (records[:half], records[half:], records[: half // 2]):
-        Flow(layout).settle(bronzed(spark, batch))
+        Ingestion(layout).update_tables(bronze_frame(spark, batch))
 
     silver = spark.read.format("delta").load(layout.path("silver")).where("not is_deleted")
-    rows = [row for row in silver.collect() if row.item_ref in rumour.world.ledger.items]
+    rows = [row for row in silver.collect() if row.item_ref in harness.banks.ledger.items]
     found = {
         (row.item_ref, row.provider_transaction_id): (row.amount, row.status, row.description_clean, row.currency)
         for row in rows
     }
     assert spark.read.format("delta").load(layout.path("quarantine")).count() == 0
     assert len(found) == len(rows)
-    assert found == model(rumour.world)
+    assert found == expected_silver(harness.banks)
 
 
 @pytest.fixture(scope="module")
 def shared(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Layout:
-    """Tables for all examples: each has items of its own."""
-    made = Layout(str(tmp_path_factory.mktemp("tables")))
-    made.create(spark)
-    return made
+    """Tables shared by all examples; each example has its own items."""
+    tables = Layout(str(tmp_path_factory.mktemp("tables")))
+    tables.create(spark)
+    return tables
 
 
-def bronzed(spark: SparkSession, records: Sequence[tuple[int, Outgoing]]) -> DataFrame:
-    return bronze(frame(spark, records))
+def bronze_frame(spark: SparkSession, records: Sequence[tuple[int, Outgoing]]) -> DataFrame:
+    return to_bronze(kafka_frame(spark, records))
 
 
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
@@ -167,7 +169,7 @@ SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
 @given(STORIES, st.integers(0, 1000))
 @settings(max_examples=3, deadline=None, suppress_health_check=SLOW, phases=[Phase.generate], derandomize=True)
-def test_silver_is_the_ledger_whatever_way_it_came(
+def test_silver_equals_the_ledger_in_any_order_of_records(
     spark: SparkSession, shared: Layout, stories: list[tuple[str, list[Step]]], seed: int
 ) -> None:
     check(spark, shared, stories, seed=seed)
@@ -177,7 +179,7 @@ def test_silver_is_the_ledger_whatever_way_it_came(
 @pytest.mark.timeout(3600)
 @given(STORIES, st.integers(0, 1000))
 @settings(max_examples=60, deadline=None, suppress_health_check=SLOW)
-def test_silver_is_the_ledger_for_many_more_ledgers(
+def test_silver_equals_the_ledger_for_many_more_ledgers(
     spark: SparkSession, shared: Layout, stories: list[tuple[str, list[Step]]], seed: int
 ) -> None:
     check(spark, shared, stories, seed=seed)
@@ -198,8 +200,8 @@ def test_the_same_ledger_through_all_providers_gives_the_same_rows(
         "class",
     )
 
-    rumour = told_world([(name, steps) for name in PROVIDERS], folder=str(tmp_path), name="twins")
-    Flow(shared).take(frame(spark, list(enumerate(rumour.records))))
+    harness = run_stories([(name, steps) for name in PROVIDERS], folder=str(tmp_path), name="twins")
+    Ingestion(shared).ingest(kafka_frame(spark, list(enumerate(harness.records))))
     classified = spark.read.format("delta").load(shared.path("classified")).where("user_ref like 'user-twins-%'")
     rows = {
         name: sorted(tuple(row) for row in classified.where(f"provider = '{name}'").select(*content).collect())

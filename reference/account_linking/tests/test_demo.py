@@ -1,4 +1,4 @@
-"""The demo's command line: what cannot work is said before anything is started."""
+"""The demo's command line: invalid options are refused before anything starts."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING
 import pytest
 
 from account_linking.demo import __main__ as demo
-from account_linking.demo.trouble import DemoFailed, in_short, telling_why
+from account_linking.demo.error_report import DemoFailed, summarize, summarized_errors
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 @pytest.fixture
-def full(tmp_path: Path) -> Path:
-    """A folder with something of somebody's in it."""
+def folder_with_file(tmp_path: Path) -> Path:
+    """A folder with a user's file."""
     (tmp_path / "thesis.txt").write_text("the only copy", encoding="utf-8")
     return tmp_path
 
 
-@pytest.mark.parametrize("words", [["--seconds", "5"], ["--seconds", "nan"], ["--seed", "x"], ["--nothing"]])
-def test_what_is_no_argument_is_refused(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "argv", ["demo", *words])
+@pytest.mark.parametrize("arguments", [["--seconds", "5"], ["--seconds", "nan"], ["--seed", "x"], ["--nothing"]])
+def test_invalid_arguments_are_refused(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["demo", *arguments])
 
     with pytest.raises(SystemExit) as ended:
         demo.main()
@@ -32,22 +32,22 @@ def test_what_is_no_argument_is_refused(words: list[str], monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("out", ["", "thesis.txt"])
-def test_what_is_somebody_elses_is_not_emptied(
-    full: Path, out: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_folder_with_other_files_is_not_emptied(
+    folder_with_file: Path, out: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "argv", ["demo", "--out", str(full / out)])
+    monkeypatch.setattr(sys, "argv", ["demo", "--out", str(folder_with_file / out)])
 
     with pytest.raises(SystemExit):
         demo.main()
 
-    assert "holds something else than a demo's results" in capsys.readouterr().err
-    assert (full / "thesis.txt").read_text(encoding="utf-8") == "the only copy"
+    assert "has files that are not a demo's results" in capsys.readouterr().err
+    assert (folder_with_file / "thesis.txt").read_text(encoding="utf-8") == "the only copy"
 
 
-def test_where_no_folder_can_be_made_the_demo_says_so(
-    full: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_the_demo_reports_a_folder_that_cannot_be_created(
+    folder_with_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "argv", ["demo", "--out", str(full / "thesis.txt" / "out")])
+    monkeypatch.setattr(sys, "argv", ["demo", "--out", str(folder_with_file / "thesis.txt" / "out")])
 
     code = demo.main()
 
@@ -55,15 +55,15 @@ def test_where_no_folder_can_be_made_the_demo_says_so(
     assert "Not a directory" in capsys.readouterr().out
 
 
-def test_of_a_long_story_the_bottom_is_told_and_the_whole_is_kept(tmp_path: Path) -> None:
-    story = OSError("Query failed\n\tat a.b.C\nCaused by: Job aborted\n\tat d.E\nCaused by: No space left on device")
+def test_the_root_cause_is_printed_and_the_traceback_is_written(tmp_path: Path) -> None:
+    error = OSError("Query failed\n\tat a.b.C\nCaused by: Job aborted\n\tat d.E\nCaused by: No space left on device")
 
-    told = in_short(story, tmp_path)
+    summary = summarize(error, tmp_path)
 
-    assert told.splitlines()[0] == "No space left on device"
+    assert summary.splitlines()[0] == "No space left on device"
     assert "Job aborted" in (tmp_path / "error.txt").read_text(encoding="utf-8")
 
 
-def test_an_error_is_put_into_words_where_it_happens(tmp_path: Path) -> None:
-    with pytest.raises(DemoFailed, match="the disk is full"), telling_why(tmp_path):
+def test_an_expected_error_is_summarized_inside_the_block(tmp_path: Path) -> None:
+    with pytest.raises(DemoFailed, match="the disk is full"), summarized_errors(tmp_path):
         raise OSError("the disk is full")

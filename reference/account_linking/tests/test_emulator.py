@@ -1,4 +1,4 @@
-"""The emulator has Lambda's semantics where they matter here: AWS's own runtime client in a real, frozen process."""
+"""The emulator behaves as Lambda: AWS's own runtime client in a real process that is frozen and killed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from account_linking.demo.emulator.environment import DidNotStart, Environment, Function
+from account_linking.demo.emulator.environment import DidNotStart, Environment, LambdaFunction
 from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -36,18 +36,18 @@ def handler(event, context):
     if event.get("exits"):
         os._exit(3)
     if event.get("fails"):
-        raise ValueError("as it was asked to")
+        raise ValueError("requested by the event")
     return {"pid": os.getpid(), "ticks": begun, "left": context.get_remaining_time_in_millis()}
 """
 
 
 @pytest.fixture
-def function(tmp_path: Path) -> Function:
-    """A function that is killed after three seconds."""
-    (tmp_path / "told.py").write_text(HANDLERS, encoding="utf-8")
-    return Function(
-        name="told",
-        handler="told.handler",
+def function(tmp_path: Path) -> LambdaFunction:
+    """A function with a time limit of three seconds."""
+    (tmp_path / "ticking.py").write_text(HANDLERS, encoding="utf-8")
+    return LambdaFunction(
+        name="ticking",
+        handler="ticking.handler",
         time_limit_seconds=3,
         variables={"PYTHONPATH": str(tmp_path)},
         logs=tmp_path / "logs",
@@ -58,41 +58,43 @@ def log(environment: Environment) -> str:
     return "".join(path.read_text(encoding="utf-8") for path in environment.function.logs.iterdir())
 
 
-def test_a_process_is_reused_and_frozen_in_between(function: Function) -> None:
+def test_a_process_is_reused_and_frozen_in_between(function: LambdaFunction) -> None:
     with Environment(function) as environment:
-        first = environment.invoke({}).answer
-        before = environment.invoke({}).answer["ticks"]
-        wait_for(lambda: psutil.Process(environment.pid).status() == "stopped", within=SOON, what="the freeze")
-        time.sleep(0.5)  # reason: the quiet time is the experiment
-        second = environment.invoke({}).answer
+        first = environment.invoke({}).response
+        before = environment.invoke({}).response["ticks"]
+        wait_for(lambda: psutil.Process(environment.pid).status() == "stopped", timeout=SOON, what="the freeze")
+        time.sleep(0.5)  # reason: the time frozen is the experiment
+        second = environment.invoke({}).response
 
     assert second["pid"] == first["pid"]
     assert second["ticks"] - before < 15
     assert environment.cold_starts == 1
 
 
-def test_an_invocation_knows_how_much_time_it_has(function: Function) -> None:
+def test_an_invocation_knows_how_much_time_it_has(function: LambdaFunction) -> None:
     with Environment(function) as environment:
-        left = environment.invoke({}).answer["left"]
+        left = environment.invoke({}).response["left"]
 
     assert 0 < left <= 3000
 
 
-def test_who_takes_too_long_is_killed_and_the_next_is_another_process(function: Function) -> None:
+def test_an_invocation_beyond_the_time_limit_is_killed_and_the_next_gets_a_new_process(
+    function: LambdaFunction,
+) -> None:
     with Environment(function) as environment:
-        before = environment.invoke({}).answer["pid"]
+        before = environment.invoke({}).response["pid"]
         slow = environment.invoke({"takes": 60})
-        after = environment.invoke({}).answer["pid"]
+        after = environment.invoke({}).response["pid"]
 
-        told = log(environment)
+        log_text = log(environment)
 
     assert slow.error == "Sandbox.Timedout"
     assert not psutil.pid_exists(before)
     assert after != before
-    assert "Task timed out after 3.00 seconds" in told
+    assert "Task timed out after 3.00 seconds" in log_text
 
 
-def test_a_process_that_ends_itself_is_an_error_and_is_replaced(function: Function) -> None:
+def test_a_process_that_ends_itself_is_an_error_and_is_replaced(function: LambdaFunction) -> None:
     with Environment(function) as environment:
         ended = environment.invoke({"exits": True})
         after = environment.invoke({})
@@ -102,25 +104,25 @@ def test_a_process_that_ends_itself_is_an_error_and_is_replaced(function: Functi
     assert environment.cold_starts == 2
 
 
-def test_an_error_is_told_by_its_name_and_the_process_lives_on(function: Function) -> None:
+def test_an_exception_is_reported_by_type_and_the_process_is_reused(function: LambdaFunction) -> None:
     with Environment(function) as environment:
-        before = environment.invoke({}).answer["pid"]
+        before = environment.invoke({}).response["pid"]
         failed = environment.invoke({"fails": True})
-        after = environment.invoke({}).answer["pid"]
+        after = environment.invoke({}).response["pid"]
 
     assert failed.error == "ValueError"
     assert after == before
 
 
-def test_two_environments_work_side_by_side(function: Function) -> None:
+def test_two_environments_work_side_by_side(function: LambdaFunction) -> None:
     answers: list[int] = []
 
     def invoke(environment: Environment) -> None:
-        answers.append(environment.invoke({"takes": 1}).answer["pid"])
+        answers.append(environment.invoke({"takes": 1}).response["pid"])
 
     with Environment(function) as one, Environment(function) as other:
         for environment in (one, other):
-            environment.invoke({})  # the cold start is no part of it
+            environment.invoke({})  # the cold start is not measured
         began = time.monotonic()
         threads = [threading.Thread(target=invoke, args=(each,)) for each in (one, other)]
         for thread in threads:
@@ -133,7 +135,7 @@ def test_two_environments_work_side_by_side(function: Function) -> None:
     assert took < 1.8
 
 
-def test_nothing_is_left_of_an_environment(function: Function) -> None:
+def test_a_closed_environment_has_no_process(function: LambdaFunction) -> None:
     with Environment(function) as environment:
         environment.invoke({})
         pid = environment.pid
@@ -142,7 +144,7 @@ def test_nothing_is_left_of_an_environment(function: Function) -> None:
     assert not psutil.pid_exists(pid)
 
 
-def test_code_that_cannot_be_loaded_is_told_at_once(function: Function) -> None:
+def test_code_that_cannot_be_loaded_is_reported_at_once(function: LambdaFunction) -> None:
     began = time.monotonic()
 
     with (
@@ -154,7 +156,7 @@ def test_code_that_cannot_be_loaded_is_told_at_once(function: Function) -> None:
     assert time.monotonic() - began < 60
 
 
-def test_a_process_that_is_killed_while_it_starts_is_started_anew(function: Function, tmp_path: Path) -> None:
+def test_a_process_that_is_killed_while_it_starts_is_started_again(function: LambdaFunction, tmp_path: Path) -> None:
     (tmp_path / "killed_once.py").write_text(
         "import os, pathlib, signal\n"
         "mark = pathlib.Path(__file__).with_suffix('.mark')\n"
@@ -169,4 +171,4 @@ def test_a_process_that_is_killed_while_it_starts_is_started_anew(function: Func
         outcomes = [environment.invoke({}), environment.invoke({})]
 
     assert [each.error for each in outcomes] == ["Runtime.ExitError", ""]
-    assert outcomes[1].answer == "alive"
+    assert outcomes[1].response == "alive"

@@ -1,4 +1,4 @@
-"""kill -9 of Spark's driver, of workers and of the broker: nothing is lost, nothing is in the tables twice."""
+"""kill -9 of Spark's driver, workers and broker: no transaction is lost or duplicated."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from account_linking.demo.balance import balance
-from account_linking.demo.history import a_day, households
-from account_linking.demo.simulator.world import Weather, World
-from account_linking.demo.stage import Choice, Stage, stage
+from account_linking.demo.balance import compare_with_ledger
+from account_linking.demo.deployment import Deployment, DeploymentOptions, deploy
+from account_linking.demo.ledger_generator import generate_day, generate_households
+from account_linking.demo.simulator.banks import FaultInjection, SimulatedBanks
 from account_linking.tables import streams
 from account_linking.tables.layout import Layout
 from leadsman.lab import faults
-from leadsman.lab.cluster import Cluster, Plan
-from leadsman.lab.process import Program
+from leadsman.lab.brokers.cluster import Cluster, ClusterPlan
+from leadsman.lab.processes.program import Program
 from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -37,9 +37,9 @@ A_MOMENT = timedelta(seconds=60)
 
 @dataclass
 class Victims:
-    """What may be killed, and the driver that is started again each time."""
+    """The processes to kill, and the driver that is restarted each time."""
 
-    up: Stage
+    deployment: Deployment
     cluster: Cluster
     folder: Path
     random: Random
@@ -54,7 +54,7 @@ class Victims:
         words = [
             "stream",
             "--bootstrap",
-            self.up.bootstrap,
+            self.deployment.bootstrap,
             "--tables",
             self.layout.root,
             "--every",
@@ -78,9 +78,9 @@ class Victims:
         self.drive()
 
     def end_driver(self) -> None:
-        """Python and the JVM at once: nobody tidies up."""
+        """Kill Python and the JVM at once, so that neither cleans up."""
         assert self.driver
-        if not self.driver.running:
+        if not self.driver.is_running:
             return
         family = [psutil.Process(self.driver.popen.pid)]
         for process in [*family[0].children(recursive=True), *family]:
@@ -88,8 +88,8 @@ class Victims:
         self.driver.kill()
 
     def kill_worker(self) -> None:
-        """One that may be frozen, fetching, publishing, or about to move the cursor."""
-        environments = [each for mapping in self.up.mappings for each in mapping.environments]
+        """Kill a random worker: frozen, fetching, publishing, or about to move the cursor."""
+        environments = [each for mapping in self.deployment.mappings for each in mapping.environments]
         pids = [each.pid for each in environments if each.pid]
         if pids:
             os.kill(self.random.choice(pids), signal.SIGKILL)
@@ -100,46 +100,50 @@ class Victims:
 
 
 def run(spark: SparkSession, folder: Path, plan: list[str], *, seed: int) -> None:
-    """Let a day pass and kill what the plan says, at moments that nobody chose; then compare with the ledger."""
+    """Run a day and kill the planned processes at random times; then compare the tables with the ledger."""
     random = Random(seed)
-    world = World(households(seed, per_provider=1, providers=("plaid", "yodlee", "fdx"), months=1), Weather(), now=-1.0)
+    banks = SimulatedBanks(
+        generate_households(seed, per_provider=1, providers=("plaid", "yodlee", "fdx"), months=1),
+        FaultInjection(),
+        now=-1.0,
+    )
     with ExitStack() as stack:
-        cluster = stack.enter_context(Cluster(Plan(settings=QUICK_SESSION)))
-        up = stack.enter_context(stage(world, Choice(tries=60), cluster=cluster))
-        victims = Victims(up, cluster, folder, random)
+        cluster = stack.enter_context(Cluster(ClusterPlan(settings=QUICK_SESSION)))
+        deployment = stack.enter_context(deploy(banks, DeploymentOptions(max_attempts=60), cluster=cluster))
+        victims = Victims(deployment, cluster, folder, random)
         victims.drive()
         stack.callback(victims.end_driver)
-        up.announce(world.ledger.items, since=-1800.0)
-        changes = a_day(world.ledger, seed, per_item=8 * len(plan), lasts=len(plan) * QUARTER)
+        deployment.send_webhooks(banks.ledger.items, since=-1800.0)
+        changes = generate_day(banks.ledger, seed, per_item=8 * len(plan), lasts=len(plan) * QUARTER)
         for number, which in enumerate(plan):
             now = [each for each in changes if number * QUARTER <= each.at < (number + 1) * QUARTER]
-            world.happen(now)
-            world.now = (number + 1) * QUARTER
-            up.announce({change.item for change in now}, since=number * QUARTER)
-            wait_for(lambda: random.random() < 0.2, within=A_MOMENT, what="a moment that nobody chose")
+            banks.apply_changes(now)
+            banks.now = (number + 1) * QUARTER
+            deployment.send_webhooks({change.item for change in now}, since=number * QUARTER)
+            wait_for(lambda: random.random() < 0.2, timeout=A_MOMENT, what="a random time")
             victims.kill(which)
-        up.handled()
+        deployment.wait_until_handled()
         victims.end_driver()
         checkpoint = f"{victims.layout.root}/_checkpoints/tables"
-        streams.tables(spark, up.bootstrap, victims.layout, checkpoint=checkpoint).awaitTermination()
-        found = balance(spark, victims.layout, world.ledger, at=world.now)
+        streams.start_tables(spark, deployment.bootstrap, victims.layout, checkpoint=checkpoint).awaitTermination()
+        found = compare_with_ledger(spark, victims.layout, banks.ledger, at=banks.now)
         rows = spark.read.format("delta").load(victims.layout.path("bronze"))
         places = rows.select("source_topic", "source_partition", "source_offset")
 
     assert found.transactions > 60
-    assert (found.missing, found.surplus, found.doubled, found.amounts) == ((), (), (), ())
+    assert (found.missing, found.unexpected, found.duplicates, found.wrong_amounts) == ((), (), (), ())
     assert places.count() == places.distinct().count()
 
 
 @pytest.mark.timeout(400)
-def test_nothing_is_lost_or_doubled_when_each_part_is_killed(spark: SparkSession, tmp_path: Path) -> None:
+def test_nothing_is_lost_or_duplicated_when_each_process_is_killed(spark: SparkSession, tmp_path: Path) -> None:
     run(spark, tmp_path, ["worker", "driver", "broker", "worker"], seed=5)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("seed", range(10))
-def test_nothing_is_lost_or_doubled_when_parts_are_killed_200_times(
+def test_nothing_is_lost_or_duplicated_when_processes_are_killed_200_times(
     spark: SparkSession, tmp_path: Path, seed: int
 ) -> None:
     plan = Random(seed).choices(["worker", "driver", "broker"], (10, 5, 5), k=20)

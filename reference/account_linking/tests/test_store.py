@@ -1,4 +1,4 @@
-"""Nobody fetches an item twice at a time, and nobody moves a cursor that somebody else has taken over."""
+"""Only one worker claims an item at a time, and a worker whose claim expired cannot move the cursor."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from account_linking.providers.model import Link, Raw, Update
+from account_linking.providers.model import FetchResult, LinkedItem, RawRecord
 from account_linking.store import SqliteStore
 
 if TYPE_CHECKING:
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 @pytest.fixture
 def store(tmp_path: Path) -> SqliteStore:
     made = SqliteStore(tmp_path / "items.sqlite")
-    made.add([Link(provider="plaid", item="one", user="anna", token="t")])
+    made.add([LinkedItem(provider="plaid", item="one", user="anna", token="t")])
     return made
 
 
-def test_a_claim_excludes_the_next_until_its_time_is_over(store: SqliteStore) -> None:
+def test_a_claim_excludes_others_until_it_expires(store: SqliteStore) -> None:
     first = store.claim("plaid", "one", now=0, until=30)
 
     second, third = store.claim("plaid", "one", now=29, until=60), store.claim("plaid", "one", now=30, until=60)
@@ -32,7 +32,7 @@ def test_a_claim_excludes_the_next_until_its_time_is_over(store: SqliteStore) ->
     assert third.number > first.number
 
 
-def test_who_was_overtaken_does_not_move_the_cursor(store: SqliteStore) -> None:
+def test_an_expired_claim_does_not_move_the_cursor(store: SqliteStore) -> None:
     slow = store.claim("plaid", "one", now=0, until=30)
     quick = store.claim("plaid", "one", now=31, until=60)
     assert slow
@@ -46,44 +46,44 @@ def test_who_was_overtaken_does_not_move_the_cursor(store: SqliteStore) -> None:
     assert again.cursor == "new"
 
 
-def test_what_was_begun_is_kept_until_the_cursor_moves(store: SqliteStore) -> None:
-    update = Update((Raw(entity="transactions", account="a", value="{}", op="DELETE"),), "next")
+def test_an_unfinished_result_is_kept_until_the_cursor_moves(store: SqliteStore) -> None:
+    result = FetchResult((RawRecord(entity="transactions", account="a", value="{}", op="DELETE"),), "next")
     first = store.claim("plaid", "one", now=0, until=30)
     assert first
-    begun = store.begin(first, update)
+    is_saved = store.save_unfinished(first, result)
     store.release(first)
 
     second = store.claim("plaid", "one", now=1, until=30)
     assert second
-    too_late = store.begin(first, Update((), "late"))
+    too_late = store.save_unfinished(first, FetchResult((), "late"))
     store.advance(second, "next", now=2)
 
     third = store.claim("plaid", "one", now=3, until=30)
     assert third
-    assert (begun, too_late) == (True, False)
-    assert (first.begun, second.begun, third.begun) == (None, update, None)
+    assert (is_saved, too_late) == (True, False)
+    assert (first.unfinished, second.unfinished, third.unfinished) == (None, result, None)
 
 
-def test_of_many_at_once_one_gets_the_item(store: SqliteStore) -> None:
+def test_of_64_concurrent_claims_one_succeeds(store: SqliteStore) -> None:
     with ThreadPoolExecutor(16) as pool:
         claims = list(pool.map(lambda _: store.claim("plaid", "one", now=0, until=30), range(64)))
 
     assert len([claim for claim in claims if claim]) == 1
 
 
-def test_an_unknown_item_is_told_from_one_in_use(store: SqliteStore) -> None:
+def test_an_unknown_item_is_an_error_and_not_a_failed_claim(store: SqliteStore) -> None:
     with pytest.raises(KeyError):
-        store.claim("plaid", "nobody", now=0, until=30)
+        store.claim("plaid", "unknown", now=0, until=30)
 
 
-def test_what_was_not_synced_is_stale_unless_its_holder_must_act(store: SqliteStore) -> None:
-    store.add([Link(provider="plaid", item=name, user="anna", token="t") for name in ("two", "three")])
+def test_items_without_sync_are_stale_unless_the_holder_must_log_in(store: SqliteStore) -> None:
+    store.add([LinkedItem(provider="plaid", item=name, user="anna", token="t") for name in ("two", "three")])
     synced = store.claim("plaid", "two", now=0, until=30)
-    parked = store.claim("plaid", "three", now=0, until=30)
+    login_required = store.claim("plaid", "three", now=0, until=30)
     assert synced
-    assert parked
+    assert login_required
     store.advance(synced, "c", now=100)
-    store.release(parked, state="login_required")
+    store.release(login_required, state="login_required")
 
     stale = store.stale(before=50)
 

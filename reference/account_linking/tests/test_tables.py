@@ -1,4 +1,4 @@
-"""What a transaction is, who said so, and what keeps a row out: on real Delta tables."""
+"""Classes, their sources, quarantine and late records: on real Delta tables."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from account_linking.demo.rumour import frame
-from account_linking.names import raw_topic
+from account_linking.demo.fetch_harness import kafka_frame
 from account_linking.requester.worker import Outgoing
-from account_linking.tables import flow, maps, translate
+from account_linking.tables import ingest, maps, translate
 from account_linking.tables.classify import NAMESPACE, uuid5
-from account_linking.tables.flow import Flow
+from account_linking.tables.ingest import Ingestion
 from account_linking.tables.layout import TABLES, Layout
+from account_linking.topics import raw_topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +52,7 @@ def raw(
         topic=raw_topic("plaid", entity),
         key="plaid|checking",
         value=value.encode(),
-        headers=tuple((name, told.encode()) for name, told in headers.items()),
+        headers=tuple((name, text.encode()) for name, text in headers.items()),
     )
 
 
@@ -61,12 +61,12 @@ def account(name: str, kind: str, subtype: str) -> Outgoing:
 
 
 @pytest.fixture
-def take(spark: SparkSession, layout: Layout) -> Callable[..., None]:
-    """Take raw records in, each batch at offsets of its own."""
+def ingest_records(spark: SparkSession, layout: Layout) -> Callable[..., None]:
+    """Ingest raw records, each batch at its own offsets."""
     began = iter(range(0, 1_000_000, 1000))
 
     def run(*records: Outgoing) -> None:
-        Flow(layout).take(frame(spark, list(enumerate(records, next(began)))))
+        Ingestion(layout).ingest(kafka_frame(spark, list(enumerate(records, next(began)))))
 
     return run
 
@@ -85,7 +85,7 @@ def classes(table: Callable[[str], dict[str, Row]]) -> Callable[[], list[str]]:
     return lambda: [row["class"] for row in table("classified").values()]
 
 
-def test_tables_are_made_where_who_made_them_was_killed_before_the_first_commit(
+def test_tables_are_created_where_a_driver_was_killed_before_the_first_commit(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     log = tmp_path / "tables" / "bronze" / "_delta_log"
@@ -100,8 +100,8 @@ def test_tables_are_made_where_who_made_them_was_killed_before_the_first_commit(
     assert kinds == {table: list(columns.items()) for table, columns in TABLES.items()}
 
 
-def test_a_row_that_breaks_a_rule_waits_with_its_reason_and_stops_nobody(
-    take: Callable[..., None], table: Callable[[str], dict[str, Row]], spark: SparkSession, layout: Layout
+def test_a_row_that_breaks_a_rule_is_quarantined_and_delays_no_other(
+    ingest_records: Callable[..., None], table: Callable[[str], dict[str, Row]], spark: SparkSession, layout: Layout
 ) -> None:
     bad = {
         "{not json": "is_json",
@@ -118,26 +118,28 @@ def test_a_row_that_breaks_a_rule_waits_with_its_reason_and_stops_nobody(
         "": "is_json",
     }
 
-    take(raw({"transaction_id": "fine"}), *(raw(value) for value in bad), raw({}, revision="x"), raw({}, op="EXPLODE"))
+    ingest_records(
+        raw({"transaction_id": "fine"}), *(raw(value) for value in bad), raw({}, revision="x"), raw({}, op="EXPLODE")
+    )
 
     rows = spark.read.format("delta").load(layout.path("quarantine")).collect()
-    told = {row.value: {error.rule for error in row.errors} for row in rows}
-    assert {value for value, rule in bad.items() if rule not in told.get(value, set())} == set()
+    broken_rules = {row.value: {error.rule for error in row.errors} for row in rows}
+    assert {value for value, rule in bad.items() if rule not in broken_rules.get(value, set())} == set()
     assert {"has_revision", "has_known_op"} <= {error.rule for row in rows for error in row.errors}
     assert list(table("silver")) == ["fine"]
 
 
-def test_a_row_leaves_the_quarantine_when_the_rule_that_held_it_is_mended(
-    take: Callable[..., None], classes: Callable[[], list[str]], spark: SparkSession, layout: Layout
+def test_a_row_leaves_the_quarantine_when_its_rule_is_fixed(
+    ingest_records: Callable[..., None], classes: Callable[[], list[str]], spark: SparkSession, layout: Layout
 ) -> None:
     monkeypatch = pytest.MonkeyPatch()
     too_strict = translate.Rule("is_cheap", "amount", "abs(amount) < 10")
     with monkeypatch.context() as patched:
         patched.setattr(translate, "RULES", (*translate.RULES, too_strict))
-        take(raw({"transaction_id": "dear"}), raw("{never"))
+        ingest_records(raw({"transaction_id": "dear"}), raw("{never"))
 
-    before, moved = classes(), flow.replay(spark, layout)
-    again = flow.replay(spark, layout)
+    before, moved = classes(), ingest.replay(spark, layout)
+    again = ingest.replay(spark, layout)
 
     waiting = spark.read.format("delta").load(layout.path("quarantine")).where("replayed_at is null").collect()
     assert (before, moved, again) == ([], 1, 0)
@@ -145,15 +147,15 @@ def test_a_row_leaves_the_quarantine_when_the_rule_that_held_it_is_mended(
     assert [row.value for row in waiting] == ["{never"]
 
 
-def test_the_first_that_knows_says_what_a_transaction_is(
-    take: Callable[..., None], table: Callable[[str], dict[str, Row]], spark: SparkSession, layout: Layout
+def test_the_first_source_with_a_class_wins(
+    ingest_records: Callable[..., None], table: Callable[[str], dict[str, Row]], spark: SparkSession, layout: Layout
 ) -> None:
     spark.sql(f"insert into {layout.sql('rules')} values ('anna', 'gym', 'investment'), ('bob', 'thing', 'tax')")
     spark.sql(f"insert into {layout.sql('overrides')} values ('anna', 'p', 'savings'), ('anna', 'gym', 'tax')")
     transfer = {"personal_finance_category": {"primary": "TRANSFER_OUT", "detailed": "TRANSFER_OUT_ACCOUNT_TRANSFER"}}
     unknown = {"personal_finance_category": {"primary": "NEW", "detailed": "NEW_ELSE"}}
 
-    take(
+    ingest_records(
         account("checking", "depository", "checking"),
         account("piggy", "depository", "savings"),
         account("card", "credit", "credit card"),
@@ -191,12 +193,12 @@ def test_the_first_that_knows_says_what_a_transaction_is(
 
 
 def test_an_override_survives_when_a_pending_transaction_posts_under_another_id(
-    take: Callable[..., None], table: Callable[[str], dict[str, Row]], spark: SparkSession, layout: Layout
+    ingest_records: Callable[..., None], table: Callable[[str], dict[str, Row]], spark: SparkSession, layout: Layout
 ) -> None:
     spark.sql(f"insert into {layout.sql('overrides')} values ('anna', 'p', 'savings')")
-    take(raw({"transaction_id": "p", "pending": True}))
+    ingest_records(raw({"transaction_id": "p", "pending": True}))
 
-    take(
+    ingest_records(
         raw({"transaction_id": "q", "pending_transaction_id": "p", "amount": 14}, revision=2),
         raw({"transaction_id": "p"}, revision=3, op="DELETE"),
     )
@@ -206,21 +208,21 @@ def test_an_override_survives_when_a_pending_transaction_posts_under_another_id(
     assert (found["p"].is_deleted, found["p"].amount) == (True, None)
 
 
-def test_what_was_deleted_does_not_come_back_with_a_straggler(
-    take: Callable[..., None], table: Callable[[str], dict[str, Row]], spark: SparkSession, layout: Layout
+def test_a_late_record_does_not_restore_a_deleted_transaction(
+    ingest_records: Callable[..., None], table: Callable[[str], dict[str, Row]], spark: SparkSession, layout: Layout
 ) -> None:
-    take(raw({"transaction_id": "t"}, revision=9, op="DELETE"))
+    ingest_records(raw({"transaction_id": "t"}, revision=9, op="DELETE"))
 
-    take(raw({"transaction_id": "t"}, revision=8))
+    ingest_records(raw({"transaction_id": "t"}, revision=8))
 
     assert table("silver")["t"].is_deleted
     assert spark.read.format("delta").load(layout.path("monthly")).count() == 0
 
 
 def test_fields_that_the_schema_does_not_know_are_kept(
-    take: Callable[..., None], table: Callable[[str], dict[str, Row]]
+    ingest_records: Callable[..., None], table: Callable[[str], dict[str, Row]]
 ) -> None:
-    take(raw({"transaction_id": "t", "brand_new": {"a": 1}, "also": None}))
+    ingest_records(raw({"transaction_id": "t", "brand_new": {"a": 1}, "also": None}))
 
     assert table("silver")["t"]._extra == {"brand_new": '{"a":1}'}
 
@@ -237,7 +239,7 @@ def test_an_event_id_is_a_uuid_of_version_5(spark: SparkSession) -> None:
     }
 
 
-def test_every_map_names_classes_that_there_are() -> None:
+def test_every_map_has_only_known_classes() -> None:
     assert maps.by_category()
     assert maps.by_mcc()
     assert maps.by_words()

@@ -1,4 +1,4 @@
-"""What a batch reads and writes as the history grows, and that upkeep changes no row."""
+"""A batch reads and rewrites no more files as the history grows, and upkeep changes no row."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from account_linking.demo.rumour import frame
-from account_linking.names import raw_topic
+from account_linking.demo.fetch_harness import kafka_frame
 from account_linking.requester.worker import Outgoing
-from account_linking.tables.flow import Flow
+from account_linking.tables.batch_users import MAX_RANGES, find_batch_users
+from account_linking.tables.ingest import Ingestion
 from account_linking.tables.layout import CLUSTERED, KEY
 from account_linking.tables.merge import merge
-from account_linking.tables.upkeep import upkeep
-from account_linking.tables.users import RANGES, users
+from account_linking.tables.upkeep import run_upkeep
+from account_linking.topics import raw_topic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +45,7 @@ def bought(user: str, number: int = 0, *, revision: int = 1, account: str = "") 
 
 
 def grow(spark: SparkSession, layout: Layout, *, people: range, files: int) -> None:
-    """Append three transactions of each to silver, lying as OPTIMIZE puts them."""
+    """Append three transactions of each user to silver, clustered as OPTIMIZE would."""
     rows = spark.range(people.start * 3, people.stop * 3).selectExpr(
         "'plaid' as provider",
         "format_string('account-%05d', id div 3) as provider_account_id",
@@ -53,26 +53,28 @@ def grow(spark: SparkSession, layout: Layout, *, people: range, files: int) -> N
         "format_string('user-%05d', id div 3) as user_ref",
         "cast(1 as bigint) as revision",
     )
-    lying = rows.repartitionByRange(files, "provider_account_id")
-    lying.write.format("delta").mode("append").save(layout.path("silver"))
+    clustered = rows.repartitionByRange(files, "provider_account_id")
+    clustered.write.format("delta").mode("append").save(layout.path("silver"))
 
 
-def take(spark: SparkSession, layout: Layout, records: Sequence[Outgoing], *, offset: int) -> None:
-    Flow(layout).take(frame(spark, list(enumerate(records, offset))))
+def ingest_records(spark: SparkSession, layout: Layout, records: Sequence[Outgoing], *, offset: int) -> None:
+    Ingestion(layout).ingest(kafka_frame(spark, list(enumerate(records, offset))))
 
 
-def merged(spark: SparkSession, layout: Layout, user: str, *, revision: int) -> dict[str, int]:
-    """Change a user's transactions; return the files that there are, may be read, and were rewritten."""
+def merge_user(spark: SparkSession, layout: Layout, user: str, *, revision: int) -> dict[str, int]:
+    """Update a user's transactions; return the numbers of files in silver, read, and rewritten."""
     silver = spark.read.format("delta").load(layout.path("silver"))
-    mine = silver.where(f"user_ref = '{user}'")
-    whose = users(mine, mine, layout)
-    found = silver.alias("t").where(whose.condition("silver", "t"))
+    user_rows = silver.where(f"user_ref = '{user}'")
+    batch_users = find_batch_users(user_rows, user_rows, layout)
+    found = silver.alias("t").where(batch_users.condition("silver", "t"))
     files, read = len(silver.inputFiles()), len(found.inputFiles())
     rows = (
-        whose.read(layout, "silver", spark).drop("revision").selectExpr("*", f"cast({revision} as bigint) as revision")
+        batch_users.read(layout, "silver", spark)
+        .drop("revision")
+        .selectExpr("*", f"cast({revision} as bigint) as revision")
     )
     newer = "s.revision > t.revision"
-    merge(rows.localCheckpoint(), layout, table="silver", key=KEY, changed=newer, users=whose)
+    merge(rows.localCheckpoint(), layout, table="silver", key=KEY, update_when=newer, users=batch_users)
     done = spark.sql(f"describe history {layout.sql('silver')} limit 1").collect()[0].operationMetrics
     return {
         "files": files,
@@ -83,10 +85,10 @@ def merged(spark: SparkSession, layout: Layout, user: str, *, revision: int) -> 
 
 def test_a_batch_reads_and_rewrites_no_more_of_ten_times_the_history(spark: SparkSession, layout: Layout) -> None:
     grow(spark, layout, people=range(40), files=2)
-    small = merged(spark, layout, "user-00030", revision=2)
+    small = merge_user(spark, layout, "user-00030", revision=2)
     grow(spark, layout, people=range(40, 400), files=18)
 
-    large = merged(spark, layout, "user-00030", revision=3)
+    large = merge_user(spark, layout, "user-00030", revision=3)
 
     assert large["files"] >= 10 * small["files"]
     assert (small["RowsUpdated"], large["RowsUpdated"]) == (3, 3)
@@ -98,40 +100,40 @@ def test_upkeep_changes_no_row_and_leaves_one_file_of_many(spark: SparkSession, 
     grow(spark, layout, people=range(3), files=3)
     before = sorted(spark.read.format("delta").load(layout.path("silver")).collect(), key=str)
 
-    upkeep(spark, layout, tables=["silver"])
+    run_upkeep(spark, layout, tables=["silver"])
 
     detail = spark.sql(f"describe detail {layout.sql('silver')}").collect()[0]
     assert sorted(spark.read.format("delta").load(layout.path("silver")).collect(), key=str) == before
     assert (list(detail.clusteringColumns), detail.numFiles) == ([CLUSTERED["silver"]], 1)
 
 
-def test_a_condition_holds_for_every_user_and_account_whatever_the_name(spark: SparkSession, layout: Layout) -> None:
+def test_a_condition_is_true_for_every_user_and_account_with_any_name(spark: SparkSession, layout: Layout) -> None:
     odd = ["", "o'brien", 'a"b', "back\\slash", "${spark.app.name}", "Ünï☂", "🦆", "a\nb", "--"]
     names = [*odd, *map(str, range(500))]
     rows = spark.createDataFrame(
         [(name, f"of {name}") for name in names], "user_ref string, provider_account_id string"
     )
-    seven, nobody = rows.where("user_ref = '7'"), rows.limit(0)
+    seven, empty = rows.where("user_ref = '7'"), rows.limit(0)
 
-    everyone, one, none = (users(each, each, layout) for each in (rows, seven, nobody))
+    everyone, one, none = (find_batch_users(each, each, layout) for each in (rows, seven, empty))
 
     conditions = [each.condition(table, "t") for each in (everyone, one, none) for table in ("accounts", "silver")]
-    assert max(len(ranges) for ranges in (everyone.ranges or {}).values()) <= RANGES
+    assert max(len(ranges) for ranges in (everyone.ranges or {}).values()) <= MAX_RANGES
     assert [rows.alias("t").where(each).count() for each in conditions] == [509, 509, 1, 1, 0, 0]
 
 
-def of(user: str, record: Outgoing) -> Outgoing:
-    """Return the record as another user's worker fetched it."""
+def with_user(user: str, record: Outgoing) -> Outgoing:
+    """Return the record with another user."""
     headers = tuple((name, user.encode() if name == "user" else value) for name, value in record.headers)
     return Outgoing(topic=record.topic, key=record.key, value=record.value, headers=headers)
 
 
-def test_the_later_fetch_of_a_joint_account_takes_its_rows_over(spark: SparkSession, layout: Layout) -> None:
+def test_rows_of_a_joint_account_move_to_the_user_of_the_later_fetch(spark: SparkSession, layout: Layout) -> None:
     first, later = bought("anna", account="joint"), bought("anna", account="joint", revision=5)
-    take(spark, layout, [first, bought("anna", 1, account="her own")], offset=0)
+    ingest_records(spark, layout, [first, bought("anna", 1, account="her own")], offset=0)
 
-    take(spark, layout, [of("bob", later)], offset=1000)
-    take(spark, layout, [first], offset=2000)
+    ingest_records(spark, layout, [with_user("bob", later)], offset=1000)
+    ingest_records(spark, layout, [first], offset=2000)
 
     silver, classified = (spark.read.format("delta").load(layout.path(table)) for table in ("silver", "classified"))
     expected = [("her own", "anna", 1), ("joint", "bob", 5)]
@@ -139,8 +141,8 @@ def test_the_later_fetch_of_a_joint_account_takes_its_rows_over(spark: SparkSess
         assert sorted((row.provider_account_id, row.user_ref, row.revision) for row in table.collect()) == expected
 
 
-def test_tables_that_had_no_holders_get_them_from_silver(spark: SparkSession, layout: Layout) -> None:
-    take(spark, layout, [bought("anna")], offset=0)
+def test_missing_holders_are_created_from_silver(spark: SparkSession, layout: Layout) -> None:
+    ingest_records(spark, layout, [bought("anna")], offset=0)
     shutil.rmtree(layout.path("holders"))
 
     layout.create(spark)
@@ -149,18 +151,16 @@ def test_tables_that_had_no_holders_get_them_from_silver(spark: SparkSession, la
     assert [tuple(row) for row in rows] == [("anna", "account-of-anna")]
 
 
-def test_a_batch_of_more_accounts_than_it_may_name_reads_all_and_keeps_its_holders(
-    spark: SparkSession, layout: Layout
-) -> None:
+def test_a_batch_of_too_many_accounts_reads_all_files_and_adds_its_holders(spark: SparkSession, layout: Layout) -> None:
     rows = spark.createDataFrame([("anna", "a"), ("bob", "b")], ["user_ref", "provider_account_id"])
-    users(rows.where("user_ref = 'anna'"), rows.where("user_ref = 'anna'"), layout)
+    find_batch_users(rows.where("user_ref = 'anna'"), rows.where("user_ref = 'anna'"), layout)
     monkeypatch = pytest.MonkeyPatch()
     with monkeypatch.context() as patched:
-        patched.setattr("account_linking.tables.users.MOST", 1)
-        found = users(rows, rows, layout)
+        patched.setattr("account_linking.tables.batch_users.MAX_ACCOUNTS", 1)
+        found = find_batch_users(rows, rows, layout)
 
-    held = spark.read.format("delta").load(layout.path("holders")).collect()
-    assert sorted(tuple(row) for row in held) == [("anna", "a"), ("bob", "b")]
+    holders = spark.read.format("delta").load(layout.path("holders")).collect()
+    assert sorted(tuple(row) for row in holders) == [("anna", "a"), ("bob", "b")]
     assert found.condition("silver", "t") == "true"
-    assert found.among is not None
-    assert sorted(row.user_ref for row in found.among.collect()) == ["anna", "bob"]
+    assert found.user_refs is not None
+    assert sorted(row.user_ref for row in found.user_refs.collect()) == ["anna", "bob"]

@@ -1,4 +1,4 @@
-"""Forged, replayed and altered webhooks are refused, and by each provider's own rule."""
+"""Forged, replayed and altered webhooks are refused by each provider's own rule."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from hypothesis import strategies as st
 from account_linking import receiver
 from account_linking.demo.ledger import Ledger
 from account_linking.demo.simulator import plaid, yodlee
-from account_linking.demo.simulator.server import app, served
-from account_linking.demo.simulator.world import World
+from account_linking.demo.simulator.banks import SimulatedBanks
+from account_linking.demo.simulator.server import app, serve
 from account_linking.errors import Poison, WebhookRefused
-from account_linking.providers.model import Element, Incoming
+from account_linking.providers.model import Element, IncomingWebhook
 from account_linking.providers.plaid import webhook as plaid_webhook
 from account_linking.providers.unsigned import verifier as unsigned
 from account_linking.providers.yodlee import webhook as yodlee_webhook
-from leadsman.lab.ports import free_ports
+from leadsman.lab.processes.ports import free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,13 +41,13 @@ def signer() -> plaid.Signer:
 
 
 @pytest.fixture(scope="module")
-def world() -> World:
-    return World(Ledger({}))
+def banks() -> SimulatedBanks:
+    return SimulatedBanks(Ledger({}))
 
 
 @pytest.fixture(scope="module")
-def bank(signer: plaid.Signer, world: World) -> Iterator[str]:
-    with served(app(world, signer), free_ports(1)[0]) as url:
+def bank(signer: plaid.Signer, banks: SimulatedBanks) -> Iterator[str]:
+    with serve(app(banks, signer), free_ports(1)[0]) as url:
         yield url
 
 
@@ -56,20 +56,20 @@ def verify(bank: str) -> Verify:
     return plaid_webhook.verifier({"PLAID_URL": f"{bank}/plaid", "PLAID_CLIENT_ID": "x", "PLAID_SECRET": "y"})
 
 
-def incoming(token: str, body: bytes = BODY) -> Incoming:
-    return Incoming(headers={"plaid-verification": token}, body=body)
+def incoming(token: str, body: bytes = BODY) -> IncomingWebhook:
+    return IncomingWebhook(headers={"plaid-verification": token}, body=body)
 
 
 def base64url(value: bytes) -> bytes:
     return base64.urlsafe_b64encode(value).rstrip(b"=")
 
 
-def test_a_signed_webhook_is_taken(verify: Verify, signer: plaid.Signer) -> None:
+def test_a_signed_webhook_is_accepted(verify: Verify, signer: plaid.Signer) -> None:
     token = signer.sign(BODY)
 
-    told = verify(incoming(token))
+    delivery = verify(incoming(token))
 
-    assert told == token
+    assert delivery == token
 
 
 def test_one_space_more_in_the_body_is_refused(verify: Verify, signer: plaid.Signer) -> None:
@@ -87,7 +87,7 @@ def test_a_token_from_another_time_is_refused(verify: Verify, signer: plaid.Sign
         verify(incoming(token))
 
 
-def test_a_token_that_nobody_signed_is_refused(verify: Verify) -> None:
+def test_an_unsigned_token_is_refused(verify: Verify) -> None:
     token = jwt.encode({"iat": time.time()}, "", algorithm="none", headers={"kid": "key-1"})
 
     with pytest.raises(WebhookRefused, match="not ES256"):
@@ -105,19 +105,19 @@ def test_a_token_signed_with_the_public_key_as_a_password_is_refused(verify: Ver
         verify(incoming(token))
 
 
-def test_a_token_signed_by_somebody_elses_key_is_refused(verify: Verify, signer: plaid.Signer) -> None:
+def test_a_token_signed_with_another_key_is_refused(verify: Verify, signer: plaid.Signer) -> None:
     signer.sign(BODY)
-    stranger = plaid.Signer(keys={"key-1": ec.generate_private_key(ec.SECP256R1())})
+    other_signer = plaid.Signer(keys={"key-1": ec.generate_private_key(ec.SECP256R1())})
 
-    with pytest.raises(WebhookRefused, match="No valid signature"):
-        verify(incoming(stranger.sign(BODY)))
+    with pytest.raises(WebhookRefused, match="no valid signature"):
+        verify(incoming(other_signer.sign(BODY)))
 
 
 def test_an_unknown_key_is_refused(verify: Verify) -> None:
-    stranger = plaid.Signer(key_id="nobody-knows-it")
+    other_signer = plaid.Signer(key_id="unknown-key")
 
-    with pytest.raises(WebhookRefused, match="No key") as refused:
-        verify(incoming(stranger.sign(BODY)))
+    with pytest.raises(WebhookRefused, match="has no key") as refused:
+        verify(incoming(other_signer.sign(BODY)))
 
     assert refused.value.status == 401
 
@@ -130,19 +130,19 @@ def test_an_expired_key_is_refused(verify: Verify, signer: plaid.Signer) -> None
         verify(incoming(token))
 
 
-def test_a_key_is_asked_for_once(verify: Verify, signer: plaid.Signer, world: World) -> None:
+def test_a_key_is_fetched_once(verify: Verify, signer: plaid.Signer, banks: SimulatedBanks) -> None:
     verify(incoming(signer.sign(BODY, issued=time.time() - 1)))
-    before = world.calls["calls"]
+    before = banks.call_counts["calls"]
 
     verify(incoming(signer.sign(BODY, issued=time.time() - 2)))
 
-    assert world.calls["calls"] == before
+    assert banks.call_counts["calls"] == before
 
 
-def test_a_plaid_that_does_not_answer_refuses_for_now_only(signer: plaid.Signer) -> None:
-    (nobody,) = free_ports(1)
+def test_a_webhook_is_refused_with_503_while_plaid_sends_no_key(signer: plaid.Signer) -> None:
+    (closed_port,) = free_ports(1)
     verify = plaid_webhook.verifier(
-        {"PLAID_URL": f"http://127.0.0.1:{nobody}", "PLAID_CLIENT_ID": "x", "PLAID_SECRET": "y"}
+        {"PLAID_URL": f"http://127.0.0.1:{closed_port}", "PLAID_CLIENT_ID": "x", "PLAID_SECRET": "y"}
     )
 
     with pytest.raises(WebhookRefused) as refused:
@@ -152,7 +152,7 @@ def test_a_plaid_that_does_not_answer_refuses_for_now_only(signer: plaid.Signer)
 
 
 @given(st.text(max_size=60) | st.from_regex(r"[\w-]+\.[\w-]+\.[\w-]*", fullmatch=True))
-def test_whatever_stands_in_the_header_is_refused_in_order(token: str) -> None:
+def test_any_header_text_is_refused_without_another_error(token: str) -> None:
     verify = plaid_webhook.verifier({"PLAID_URL": "http://127.0.0.1:9", "PLAID_CLIENT_ID": "x", "PLAID_SECRET": "y"})
 
     with pytest.raises(WebhookRefused):
@@ -163,19 +163,19 @@ def test_an_unsigned_webhook_needs_the_secret_and_the_source() -> None:
     secret = "a-secret-of-twenty-four-chars"
     verify = unsigned({"YODLEE_WEBHOOK_SECRET": secret, "YODLEE_WEBHOOK_SOURCES": "10.0.0.0/8"}, prefix="YODLEE")
 
-    verify(Incoming(headers={}, body=b"", secret=secret, source="10.1.2.3"))
+    verify(IncomingWebhook(headers={}, body=b"", secret=secret, source="10.1.2.3"))
 
     with pytest.raises(WebhookRefused, match="secret"):
-        verify(Incoming(headers={}, body=b"", secret="another", source="10.1.2.3"))
+        verify(IncomingWebhook(headers={}, body=b"", secret="another", source="10.1.2.3"))
     with pytest.raises(WebhookRefused, match="not in"):
-        verify(Incoming(headers={}, body=b"", secret=secret, source="11.1.2.3"))
+        verify(IncomingWebhook(headers={}, body=b"", secret=secret, source="11.1.2.3"))
 
 
 def test_without_settings_an_unsigned_webhook_is_refused() -> None:
     verify = unsigned({}, prefix="YODLEE")
 
     with pytest.raises(WebhookRefused, match="not set"):
-        verify(Incoming(headers={}, body=b"", secret="", source="127.0.0.1"))
+        verify(IncomingWebhook(headers={}, body=b"", secret="", source="127.0.0.1"))
 
 
 def test_one_webhook_of_yodlee_is_one_element_a_user() -> None:
@@ -195,7 +195,7 @@ def test_one_webhook_of_yodlee_is_one_element_a_user() -> None:
     [
         "https://evil.example/dataExtracts/userData?fromDate=a&toDate=b&loginName=anna",
         "//evil.example/dataExtracts/userData?fromDate=a&toDate=b&loginName=anna",
-        "dataExtracts/userData?fromDate=a&toDate=b&loginName=somebody-else",
+        "dataExtracts/userData?fromDate=a&toDate=b&loginName=another-user",
         "admin/users?fromDate=a&toDate=b&loginName=anna",
     ],
 )
@@ -208,23 +208,23 @@ def test_a_webhook_cannot_choose_what_is_called(href: str) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"event": 5}', b"\xff", b'{"webhook_code": null}'])
-def test_what_is_no_webhook_is_poison(body: bytes) -> None:
+def test_a_body_that_is_no_webhook_is_poison(body: bytes) -> None:
     with pytest.raises(Poison):
         yodlee_webhook.elements(body)
     with pytest.raises(Poison):
         plaid_webhook.elements(body)
 
 
-def test_a_webhook_that_cannot_be_stored_is_to_come_again() -> None:
-    nowhere = free_ports(1)[0]
+def test_a_webhook_that_cannot_be_stored_gets_503_with_retry_after() -> None:
+    closed_port = free_ports(1)[0]
     settings = {
-        "KAFKA_BOOTSTRAP": f"127.0.0.1:{nowhere}",
+        "KAFKA_BOOTSTRAP": f"127.0.0.1:{closed_port}",
         "FDX_WEBHOOK_SECRET": "a-secret-of-enough-characters",
         "FDX_WEBHOOK_SOURCES": "127.0.0.0/8",
     }
     body = b'{"notificationType": "TRANSACTIONS_UPDATED", "customerId": "c"}'
 
-    with served(receiver.app(settings), free_ports(1)[0]) as url:
+    with serve(receiver.app(settings), free_ports(1)[0]) as url:
         answer = httpx.post(f"{url}/webhooks/fdx/a-secret-of-enough-characters", content=body, timeout=20)
 
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "30")

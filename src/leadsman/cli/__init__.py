@@ -1,4 +1,4 @@
-"""The command line: reads words, calls the parts, turns answers into exit codes."""
+"""The command line: parses arguments, runs a command, returns an exit code."""
 
 from leadsman.cli.group import main
 

@@ -1,7 +1,8 @@
-"""The `leadsman` command. A subcommand's module is imported only when it is called, so that --help is quick."""
+"""The `leadsman` command. A subcommand's module is imported only when the subcommand runs, so that --help is quick."""
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import signal
@@ -16,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from leadsman import __version__
-from leadsman.cli.settings import FILE, defaults, tables
+from leadsman.cli.settings import FILE, Settings, read_settings, user_file
+from leadsman.daemon.client import run_in_daemon
 from leadsman.errors import LeadsmanError, UsageError
-from leadsman.resident.client import handed_over
+from leadsman.redaction import mask
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,19 +28,22 @@ if TYPE_CHECKING:
 COMMANDS = {
     "collect": "Write a capture from a running system: Kafka, a JVM, metrics, logs.",
     "diagnose": "Name the root cause that logs show, with its evidence.",
-    "changes": "Say what changed between two times, or two captures.",
-    "reproduce": "Make a failure happen on a real broker, or show its cure.",
+    "watch": "Report failures while logs are written: open, update, resolve.",
+    "changes": "Show what changed between two times, or two captures.",
+    "reproduce": "Reproduce a failure on a real broker, with or without its cure.",
     "sweep": "Measure which client setting decides, over a grid of values.",
-    "remedy": "Cure a running system: shown first, then asked, then verified.",
-    "check": "Say what would go wrong, before it ships.",
+    "remedy": "Cure a running system: show the plan, ask, do it, verify.",
+    "alerts": "Write Prometheus rules that report these failures, and their tests.",
+    "dashboards": "Write Grafana dashboards: what stayed green, beside what shows it.",
+    "check": "Find settings that would cause a failure, before the failure.",
     "explain": "Explain one failure mode: symptoms, cause, proof, cure.",
-    "modes": "List the failure modes that can be told apart.",
+    "modes": "List the failure modes that leadsman knows.",
     "demo": "Reproduce, diagnose and cure one failure in a minute.",
     "daemon": "Keep Spark running between commands, so that they start at once.",
     "config": "Show every setting, its value and where it came from.",
-    "doctor": "Say what this machine can and cannot do.",
+    "doctor": "Check which features this machine can run.",
     "setup": "Fetch jars and prepare the fast start; later runs need no network.",
-    "new-mode": "Write the folder of a new failure mode, to be filled in.",
+    "new-mode": "Write the folder of a new failure mode from a template.",
 }
 
 COULD_NOT_RUN = 2
@@ -50,8 +55,8 @@ Examples:
   leadsman diagnose ./logs --out report         the same as a page to send around
   leadsman diagnose ./logs --format json        the same for a program
   leadsman changes ./logs --between T1 T2       what changed before it broke
-  leadsman reproduce idle_disconnect            is it really that?
-  leadsman explain idle_disconnect              the whole story of one mode
+  leadsman reproduce idle_disconnect            reproduce the failure
+  leadsman explain idle_disconnect              symptoms, cause, proof and cure
 
 \b
 Settings: flags, LEADSMAN_<COMMAND>_<OPTION>, leadsman.toml (see: leadsman config)
@@ -64,29 +69,29 @@ Shell completion:
 """
 
 
-class Lazy(click.Group):
+class LazyGroup(click.Group):
     """Commands by name; their modules are imported on demand."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Return the names, in the order in which one meets them."""
+        """Return the names, in the order of use."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
         """Import the command's module and return its command."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"leadsman.cli.{cmd_name.replace('-', '_')}").command
+        command: click.Command = import_module(f"leadsman.cli.commands.{cmd_name.replace('-', '_')}").command
         command.short_help = COMMANDS[cmd_name]
         return command
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click's signature
-        """Run the command; a call whose words are off is told where to look them up."""
+        """Run the command; a usage error names the help of the command."""
         try:
             return super().invoke(ctx)
         except UsageError as error:
             if "leadsman " not in str(error):
-                words = " ".join(filter(None, ("leadsman", ctx.invoked_subcommand, "--help")))
-                error.add_note(f"See: {words}")
+                help_call = " ".join(filter(None, ("leadsman", ctx.invoked_subcommand, "--help")))
+                error.add_note(f"See: {help_call}")
             raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
@@ -96,7 +101,7 @@ class Lazy(click.Group):
 
 
 @click.group(
-    cls=Lazy, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    cls=LazyGroup, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
 @click.version_option(__version__, prog_name="leadsman")
 @click.option(
@@ -104,81 +109,109 @@ class Lazy(click.Group):
     "config_file",
     type=click.Path(dir_okay=False),
     envvar="LEADSMAN_CONFIG",
-    help="Settings file.  [default: ./leadsman.toml, if it is there]",
+    help="Settings file, instead of ~/.config/leadsman/leadsman.toml and ./leadsman.toml",
 )
 @click.pass_context
 def group(ctx: click.Context, config_file: str | None) -> None:
     """Name the root cause of Kafka client incidents while every broker dashboard is green."""
     assert isinstance(ctx.command, click.Group)
-    file = config_file or FILE
     ctx.auto_envvar_prefix = "LEADSMAN"
-    ctx.default_map = defaults(tables(config_file), partial(ctx.command.get_command, ctx), file)
-    ctx.meta["leadsman.file"] = file
+    settings = read_settings(config_file, partial(ctx.command.get_command, ctx))
+    ctx.default_map = settings.defaults
+    ctx.meta["leadsman.files"] = settings.files
+    _report_local_settings(settings)
+
+
+def _report_local_settings(settings: Settings) -> None:
+    """Print what the file in the current folder sets, and what it may not set: the folder can be anybody's."""
+    used = [f"{command}.{setting}" for (command, setting), file in settings.files.items() if file == FILE]
+    if used:
+        click.echo(f"Settings from ./{FILE}: {', '.join(used)}", err=True)
+    if settings.refused:
+        click.echo(
+            f"Ignored in ./{FILE}: {', '.join(settings.refused)}. Such settings can run code. "
+            f"Where you trust the file: --config {FILE}, or move them to {user_file()}",
+            err=True,
+        )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command, here or in the user's daemon, and end the process with its exit code."""
-    words = sys.argv[1:] if arguments is None else arguments
-    code = handed_over(words)
-    sys.exit(run(words) if code is None else code)
+    given = sys.argv[1:] if arguments is None else arguments
+    code = run_in_daemon(given)
+    sys.exit(run(given) if code is None else code)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return 0, 1, 2 or 3 as `leadsman diagnose --help` says, 130 after Ctrl-C."""
     if os.environ.get("LEADSMAN_DEBUG"):
-        logging.basicConfig(format="%(asctime)s %(name)s: %(message)s")
+        logging.basicConfig(handlers=[_masked_log()])
         logging.getLogger("leadsman").setLevel(logging.DEBUG)
     else:
         logging.getLogger().addHandler(logging.NullHandler())  # py4j complains there of a connection that we closed
-    interrupts = _interrupts()
+    interrupts = _record_interrupts()
     try:
         answer: Any = group.main(args=arguments, prog_name="leadsman", standalone_mode=False)
     except SystemExit as error:  # click's answer to a closed pipe is 1, which means PRESENT here
         return COULD_NOT_RUN if error.code else 0
     except Exception as error:  # noqa: BLE001 - the process's edge: a bug must not look like exit code 1, "PRESENT"
         if interrupts or isinstance(error, click.exceptions.Abort):
-            click.echo("leadsman: interrupted; everything that was started has been stopped.", err=True)
+            click.echo("leadsman: interrupted; all started programs have been stopped.", err=True)
             return INTERRUPTED
         if isinstance(error, click.ClickException):
-            error.show()
+            text = io.StringIO()
+            error.show(text)
+            click.echo(mask(text.getvalue()), err=True, nl=False)
         else:
-            click.echo(_said(error), err=True)
+            click.echo(mask(_error_message(error)), err=True)
         return COULD_NOT_RUN
     return answer if isinstance(answer, int) else 0
 
 
-def _interrupts() -> list[int]:
-    """Note each Ctrl-C in the list returned: one that strikes in a call into the JVM comes back as another error."""
-    noted: list[int] = []
+def _masked_log() -> logging.Handler:
+    """Return a handler for standard error that masks secrets: an error of Spark can quote a line or a setting."""
 
-    def note(number: int, _frame: object) -> None:
-        noted.append(number)
+    class Formatter(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            return mask(super().format(record))
+
+    handler = logging.StreamHandler()
+    handler.setFormatter(Formatter("%(asctime)s %(name)s: %(message)s"))
+    return handler
+
+
+def _record_interrupts() -> list[int]:
+    """Record each Ctrl-C in the returned list: during a call into the JVM, a Ctrl-C surfaces as another error."""
+    interrupts: list[int] = []
+
+    def record(number: int, _frame: object) -> None:
+        interrupts.append(number)
         raise KeyboardInterrupt
 
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, note)
-    return noted
+        signal.signal(signal.SIGINT, record)
+    return interrupts
 
 
-def _said(error: Exception) -> str:
-    """Return what the person at the keyboard is told."""
+def _error_message(error: Exception) -> str:
+    """Return the message for standard error."""
     match error:
         case LeadsmanError():
             return "\n".join((f"leadsman: {error}", *getattr(error, "__notes__", ())))
         case OSError():
             at = f" ({error.filename})" if error.filename else ""
-            return f"leadsman: the system refused: {error.strerror or error}{at}."
-    return f"leadsman: a fault of leadsman's own: {type(error).__name__}: {_first_line(error)}\n{_where(error)}"
+            return f"leadsman: {error.strerror or error}{at}."
+    return f"leadsman: internal error: {type(error).__name__}: {_first_line(error)}\n{_traceback_or_hint(error)}"
 
 
 def _first_line(error: Exception) -> str:
-    """Return what matters of an error; those of Spark bring the whole stack of the JVM along."""
+    """Return the first line of an error; an error of Spark contains the whole stack trace of the JVM."""
     return (str(error).strip().splitlines() or [""])[0][:500]
 
 
-def _where(error: Exception) -> str:
-    """Return the whole traceback where LEADSMAN_DEBUG asks for it, else the place and how to see more."""
+def _traceback_or_hint(error: Exception) -> str:
+    """Return the traceback where LEADSMAN_DEBUG is set, else the location and how to see the traceback."""
     if os.environ.get("LEADSMAN_DEBUG"):
         return "".join(traceback.format_exception(error))
     frame = traceback.extract_tb(error.__traceback__)[-1]
-    return f"It happened in {Path(frame.filename).name}, line {frame.lineno}. With LEADSMAN_DEBUG=1 you see all of it."
+    return f"Raised in {Path(frame.filename).name}, line {frame.lineno}. Set LEADSMAN_DEBUG=1 to see the traceback."

@@ -1,4 +1,4 @@
-"""Says what is going on, on standard error, and only to a person who watches."""
+"""Progress on standard error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def progress(first: str) -> Iterator[Callable[[str], None]]:
-    """Show a line that says what is being done; call the result to change it. Silent where nobody watches."""
+    """Show the current step in one line; call the result to show the next. Silent without a terminal."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield lambda _: None
@@ -26,7 +26,7 @@ def progress(first: str) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def steps() -> Iterator[Callable[[str], None]]:
-    """Print each step on a line of its own, with the seconds since the first: for work that takes a minute."""
+    """Print each step on its own line, with the seconds since the start: for work that takes a minute."""
     console = Console(stderr=True, highlight=False)
     began = time.monotonic()
     yield lambda text: console.print(f"[dim]{time.monotonic() - began:5.1f} s[/dim]  {escape(text)}")

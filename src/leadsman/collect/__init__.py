@@ -1,1 +1,1 @@
-"""Writes a capture from a running system: the seam between production and diagnosis. It only ever reads."""
+"""Writes a capture from a running system. Collecting changes nothing."""

@@ -1,7 +1,7 @@
-"""What a collector is, and which there are. Nothing registers itself.
+"""What a collector is, and which collectors there are. Nothing registers itself.
 
-A collector turns its options into probes. A probe is one thing to be had: as which file, by which plain command, and
-how we get it. The same probes are run, or printed for people who may not run us there.
+A collector turns its options into probes. A probe collects one item: into which file of the capture, by which shell
+command, and how leadsman reads the same text. Probes are run, or printed as a script for hosts without leadsman.
 """
 
 from __future__ import annotations
@@ -25,66 +25,67 @@ if TYPE_CHECKING:
 
     import click
 
-COMMAND_WITHIN = timedelta(seconds=60)
-"""A command that hangs must not hang the collector: what is asked for takes seconds on a healthy host."""
+COMMAND_TIMEOUT = timedelta(seconds=60)
+"""A command that hangs must not hang the collector: on a healthy host each command takes seconds."""
 
 
-class CouldNotBeHad(LeadsmanError):
-    """A probe got nothing, or not all of it. `str()` of it is the reason that the capture notes."""
+class NotCollected(LeadsmanError):
+    """A probe collected nothing, or not everything. `str()` of it is the reason, which the capture records."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """One thing to be had from a running system.
+    """One item to collect from a running system.
 
-    `file` is its place in the capture, with slashes and without spaces. `source` is a word for what it is. `argv` is
-    the command to run: its standard output is the text. Where we get it in another way, `take` yields the same text
-    as the plain command, given as it is `typed`, would print, in pieces of whole lines; it raises CouldNotBeHad where
-    there is no more to be had.
-    `each` is set instead where it is one thing for each of something that is only known over there, such as partitions:
-    it yields a probe for each. The plain commands then come from a `listing`: names of variables, and a command that
-    prints a line of their values for each; `typed` holds the variables.
-    `again` is off for what does not change while a series is taken. `plain` files get no line above that says when
-    and where: logs say so themselves. `saves` is for what is no text: it writes a file of its own, which nobody can
-    mask.
-    `subject` is whom it is of, where that is not the host on which it is asked. `note` is for the manifest.
+    `file` is its place in the capture, with slashes and without spaces. `source` is a word for what it is.
+
+    How the text is read, one of: `argv`, a command whose standard output is the text; `read`, which yields the text of
+    `shell_command` in pieces of whole lines and raises NotCollected where it cannot go on; `write_to`, for data that
+    is no text: it writes a file of its own, in which secrets cannot be masked; `expand`, for one item for each of
+    something that only the running system knows, such as partitions: it yields a probe for each.
+    With `expand`, `listing` holds the names of shell variables and a command that prints a line of their values for
+    each item; `shell_command` contains these variables.
+
+    `in_series` is off for an item that does not change during a series. `has_own_times`: the lines carry their own
+    times, as logs do, so that no section line is written above them.
+    `subject` is the subject of the item where it is not the host that runs the command. `note` is for the manifest.
     """
 
     file: str
     source: str
     argv: Sequence[str] = ()
-    typed: str = ""
-    take: Callable[[], Iterable[str]] | None = None
-    each: Callable[[], Iterable[Probe]] | None = None
+    shell_command: str = ""
+    read: Callable[[], Iterable[str]] | None = None
+    expand: Callable[[], Iterable[Probe]] | None = None
     listing: tuple[str, str] | None = None
-    saves: Callable[[Path], None] | None = None
-    again: bool = True
-    plain: bool = False
-    within: timedelta = COMMAND_WITHIN
+    write_to: Callable[[Path], None] | None = None
+    in_series: bool = True
+    has_own_times: bool = False
+    timeout: timedelta = COMMAND_TIMEOUT
     subject: str = ""
     note: str = ""
 
     @property
     def command(self) -> str:
-        """The plain command that gives the same."""
-        return self.typed or shlex.join(self.argv)
+        """The shell command that prints the same text."""
+        return self.shell_command or shlex.join(self.argv)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collector:
     """One way to collect.
 
-    `parameters` are its click options and arguments. `probes` is called with their values; it returns a context
-    manager that yields the probes, so that connections can be closed. It must not connect or look at anything before
-    a probe is taken: the commands are printed on machines from which nothing can be reached.
-    `part` is the optional part of the installation that it needs, if any. `help` is the text of `--help`.
+    `parameters` are its click options and arguments. `probes` is called with their values and returns a context
+    manager that yields the probes and closes connections at its end. It must not connect or look anything up before a
+    probe is run: the script is printed on machines that reach nothing.
+    `extra` is the extra of the installation that it needs, if any. `help` is the text of `--help`.
     """
 
     title: str
     help: str
     parameters: Sequence[click.Parameter]
     probes: Callable[..., AbstractContextManager[Iterable[Probe]]]
-    part: str = ""
+    extra: str = ""
     examples: Sequence[str] = field(default_factory=tuple)
 
     def open(self, options: Mapping[str, Any]) -> AbstractContextManager[Iterable[Probe]]:
@@ -93,12 +94,12 @@ class Collector:
 
 
 @cache
-def names() -> tuple[str, ...]:
+def collector_names() -> tuple[str, ...]:
     """Return the names of all collectors, in alphabetical order."""
     return tuple(sorted(module.name for module in pkgutil.iter_modules(collectors.__path__)))
 
 
-def named(name: str) -> Collector:
+def find_collector(name: str) -> Collector:
     """Return the collector of this name."""
     collector: Collector = import_module(f"{collectors.__name__}.{name}").COLLECTOR
     return collector

@@ -1,7 +1,7 @@
-"""Watches connections being opened on given ports, for a bounded time, and prints them as `tcpdump -e -n -tttt` does.
+"""Captures TCP handshakes on given ports for a bounded time, and prints them as `tcpdump -e -n -tttt` does.
 
 `python -m leadsman.collect.handshakes PORTS SECONDS [INTERFACE]`. The kernel hands over only packets with SYN or RST,
-so that a busy broker hardly notices. It needs CAP_NET_RAW, as every packet capture does.
+so that the capture costs a busy broker almost nothing. Every packet capture needs CAP_NET_RAW.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from leadsman.telemetry.frames import ETHERNET, Frame, handshake
+from leadsman.telemetry.packets.handshake import ETHERNET, Frame, parse_handshake
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from leadsman.telemetry.frames import Handshake
+    from leadsman.telemetry.packets.handshake import HandshakePacket
 
 SO_ATTACH_FILTER = 26
 ALL_PROTOCOLS = 3
-HEADERS = 256
-"""Bytes of a packet that are looked at: Ethernet, IP and TCP with their options."""
+HEADER_BYTES = 256
+"""Bytes that are read of a packet: the headers of Ethernet, IP and TCP with their options."""
 
-MOST_PACKETS = 20_000
-"""Printed lines end the watch, whatever time is left: 2 MB."""
+MAX_PACKETS = 20_000
+"""The capture ends after so many printed packets, 2 MB of text, whatever time is left."""
 
 FILTER = (
     (0x28, 0, 0, 12),  # 0  protocol
@@ -44,46 +44,48 @@ FILTER = (
     (0x15, 0, 3, 6),  # 11 TCP? else drop
     (0x30, 0, 0, 67),  # 12 TCP flags
     (0x45, 0, 1, 0x06),  # 13 SYN or RST? else drop
-    (0x06, 0, 0, HEADERS),  # 14 take
+    (0x06, 0, 0, HEADER_BYTES),  # 14 take
     (0x06, 0, 0, 0),  # 15 drop
 )
 """Classic BPF: operation, instructions to skip if it holds and if not, operand. For Ethernet."""
 
 
-def watch(ports: frozenset[int], seconds: float, interface: str | None) -> Iterator[tuple[Handshake, int, datetime]]:
+def capture_handshakes(
+    ports: frozenset[int], seconds: float, interface: str | None
+) -> Iterator[tuple[HandshakePacket, int, datetime]]:
     """Yield packets that open or refuse a connection on one of the ports, with length and time."""
     deadline = time.monotonic() + seconds
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ALL_PROTOCOLS)) as sock:
         _attach(sock)
         if interface:
             sock.bind((interface, 0))
-        for _ in range(MOST_PACKETS):
-            found = None
-            while found is None:
+        for _ in range(MAX_PACKETS):
+            matching = None
+            while matching is None:
                 left = deadline - time.monotonic()
                 if left <= 0:
                     return
                 sock.settimeout(left)
                 try:
-                    data = sock.recv(HEADERS)
+                    data = sock.recv(HEADER_BYTES)
                 except TimeoutError:
                     return
-                packet = handshake(Frame(0, 0, ETHERNET, data))
-                found = packet if packet and {packet.src_port, packet.dst_port} & ports else None
-            yield found, len(data), datetime.now(UTC)
+                packet = parse_handshake(Frame(0, 0, ETHERNET, data))
+                matching = packet if packet and {packet.src_port, packet.dst_port} & ports else None
+            yield matching, len(data), datetime.now(UTC)
 
 
 def _attach(sock: socket.socket) -> None:
     program = b"".join(struct.pack("=HBBI", *instruction) for instruction in FILTER)
-    held = ctypes.create_string_buffer(program, len(program))
-    sock.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("@HP", len(FILTER), ctypes.addressof(held)))
+    buffer = ctypes.create_string_buffer(program, len(program))
+    sock.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("@HP", len(FILTER), ctypes.addressof(buffer)))
 
 
 FLAGS = {"S": "S", "SA": "S.", "R": "R.", "A": "."}
 
 
-def line(packet: Handshake, length: int, at: datetime) -> str:
-    """Return a packet in tcpdump's words."""
+def tcpdump_line(packet: HandshakePacket, length: int, at: datetime) -> str:
+    """Return a packet as tcpdump prints it."""
     kind = "IPv6 (0x86dd)" if ":" in packet.src else "IPv4 (0x0800)"
     return (
         f"{at:%Y-%m-%d %H:%M:%S.%f} {packet.src_mac} > {packet.dst_mac}, ethertype {kind}, length {length}: "
@@ -94,8 +96,8 @@ def line(packet: Handshake, length: int, at: datetime) -> str:
 def main(ports: str, seconds: str, interface: str | None = None) -> int:
     """Print packets until the time is over."""
     try:
-        for packet, length, at in watch(frozenset(map(int, ports.split(","))), float(seconds), interface):
-            sys.stdout.write(line(packet, length, at) + "\n")
+        for packet, length, at in capture_handshakes(frozenset(map(int, ports.split(","))), float(seconds), interface):
+            sys.stdout.write(tcpdump_line(packet, length, at) + "\n")
             sys.stdout.flush()
     except PermissionError:
         sys.stderr.write("capturing packets needs root, or CAP_NET_RAW\n")

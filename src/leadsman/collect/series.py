@@ -1,4 +1,4 @@
-"""Takes a collector's probes, once or again and again, and leaves a whole capture however it ends."""
+"""Runs a collector's probes, once or as a series, and leaves a valid capture however the run ends."""
 
 from __future__ import annotations
 
@@ -11,41 +11,43 @@ from leadsman.waiting import rounds
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from leadsman.collect.capture_folder import CaptureFolder
     from leadsman.collect.collector import Probe
-    from leadsman.collect.into import Folder
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """How often: every so often for so long; once where `lasts` is zero."""
+class CollectionSchedule:
+    """A series with this interval for this duration; one round where the duration is zero."""
 
-    every: timedelta = timedelta(seconds=10)
-    lasts: timedelta = timedelta()
+    interval: timedelta = timedelta(seconds=10)
+    duration: timedelta = timedelta()
 
 
 @dataclass(slots=True)
-class Tally:
-    """What came of it: how many probes brought something, and what could not be had, with the reason."""
+class CollectionResult:
+    """How many items were collected, and the reason of each item that was not."""
 
-    taken: int = 0
-    missing: dict[str, str] | None = None
+    collected: int = 0
+    not_collected: dict[str, str] | None = None
 
 
-def collect(folder: Folder, probes: Iterable[Probe], plan: Plan, say: Callable[[str], None]) -> Tally:
-    """Take the probes round by round. A Ctrl-C ends it early; the capture is whole nevertheless."""
-    tally = Tally(missing={})
-    held = list(probes)
-    assert tally.missing is not None
+def collect_series(
+    folder: CaptureFolder, probes: Iterable[Probe], schedule: CollectionSchedule, show_step: Callable[[str], None]
+) -> CollectionResult:
+    """Run the probes round by round. A Ctrl-C ends the series early; the capture is valid nevertheless."""
+    result = CollectionResult(not_collected={})
+    all_probes = list(probes)
+    assert result.not_collected is not None
     try:
-        for number in rounds(every=plan.every, lasts=plan.lasts):
-            for probe in held:
-                if number and not probe.again:
+        for number in rounds(every=schedule.interval, lasts=schedule.duration):
+            for probe in all_probes:
+                if number and not probe.in_series:
                     continue
-                say(probe.file)
-                why = folder.take(probe)
-                tally.taken += why is None
+                show_step(probe.file)
+                why = folder.collect(probe)
+                result.collected += why is None
                 if why is not None:
-                    tally.missing[probe.file] = why
+                    result.not_collected[probe.file] = why
     finally:
         folder.close()
-    return tally
+    return result

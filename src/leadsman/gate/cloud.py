@@ -1,4 +1,4 @@
-"""Instances as a cloud's inventory or a Terraform plan describes them, and what a mode objects to in their policies."""
+"""Instances of a cloud inventory or a Terraform plan, and advice of modes on their maintenance policies."""
 
 from __future__ import annotations
 
@@ -13,92 +13,94 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-GOOGLE = frozenset(
+GOOGLE_RESOURCES = frozenset(
     {"google_compute_instance", "google_compute_instance_template", "google_compute_region_instance_template"}
 )
-"""Terraform's resources that say what becomes of an instance while its host is maintained."""
+"""Terraform's resources that hold a host maintenance policy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """One instance, or a template of many. `where` is how its file names it; what the file leaves open is None."""
+    """An instance, or a template of many. `location` is its name in the file. A policy that is not set is None."""
 
     name: str
-    where: str
+    location: str
     on_host_maintenance: str | None = None
     automatic_restart: bool | None = None
     preemptible: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Objection:
-    """A policy that should be another. `cure` is the command that changes it."""
+class PolicyAdvice:
+    """A policy that should change. `cure` is the command that changes the policy."""
 
     instance: Instance
     policy: str
-    found: str
-    wanted: str
+    current: str
+    recommended: str
     why: str
     cure: str
 
 
-def instances(file: Path, pattern: str = "*") -> list[Instance]:
-    """Return the instances whose names match. UsageError where the file is neither, or names none."""
+def read_instances(file: Path, pattern: str = "*") -> list[Instance]:
+    """Return the instances whose names match. UsageError for another kind of file, and where no name matches."""
     try:
-        told = json.loads(file.read_text(encoding="utf-8-sig"))
+        document = json.loads(file.read_text(encoding="utf-8-sig"))
     except ValueError as error:
-        raise UsageError(f"{file} is no JSON: {error}.") from error
-    found = list(_of(told))
-    if not found:
+        raise UsageError(f"{file} is not JSON: {error}.") from error
+    listed = list(_instances(document))
+    if not listed:
         raise UsageError(
             f"{file} names no instance. Give the output of gcloud compute instances list --format=json, "
             "or of terraform show -json PLAN."
         )
-    chosen = [each for each in found if fnmatch(each.name, pattern)]
-    if not chosen:
-        raise UsageError(f"No instance in {file} is called {pattern}. There are: {_some(found)}.")
-    return chosen
+    matching = [each for each in listed if fnmatch(each.name, pattern)]
+    if not matching:
+        raise UsageError(f"No instance in {file} matches {pattern}. There are: {_first_names(listed)}.")
+    return matching
 
 
-def _some(found: list[Instance], most: int = 8) -> str:
-    names = [each.name for each in found]
+def _first_names(current: list[Instance], most: int = 8) -> str:
+    names = [each.name for each in current]
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
 
-def _of(told: Any) -> Iterator[Instance]:  # noqa: ANN401 - whatever the JSON holds
-    if isinstance(told, list):
-        yield from (_google(each) for each in told if isinstance(each, dict) and "scheduling" in each)
-    elif isinstance(told, dict):
-        yield from _module((told.get("planned_values") or told.get("values") or {}).get("root_module") or {})
+def _instances(document: Any) -> Iterator[Instance]:  # noqa: ANN401 - whatever the JSON holds
+    if isinstance(document, list):
+        yield from (_from_gcloud(each) for each in document if isinstance(each, dict) and "scheduling" in each)
+    elif isinstance(document, dict):
+        yield from _terraform_instances(
+            (document.get("planned_values") or document.get("values") or {}).get("root_module") or {}
+        )
 
 
-def _google(told: dict[str, Any]) -> Instance:
-    scheduling = told.get("scheduling") or {}
+def _from_gcloud(instance: dict[str, Any]) -> Instance:
+    scheduling = instance.get("scheduling") or {}
     return Instance(
-        name=str(told.get("name")),
-        where=f"{str(told.get('zone') or '').rpartition('/')[2]}/{told.get('name')}".lstrip("/"),
+        name=str(instance.get("name")),
+        location=f"{str(instance.get('zone') or '').rpartition('/')[2]}/{instance.get('name')}".lstrip("/"),
         on_host_maintenance=scheduling.get("onHostMaintenance"),
         automatic_restart=scheduling.get("automaticRestart"),
         preemptible=bool(scheduling.get("preemptible")),
     )
 
 
-def _module(module: dict[str, Any]) -> Iterator[Instance]:
+def _terraform_instances(module: dict[str, Any]) -> Iterator[Instance]:
     for resource in module.get("resources") or []:
-        if resource.get("type") in GOOGLE:
-            yield _planned(resource)
+        if resource.get("type") in GOOGLE_RESOURCES:
+            yield _from_terraform(resource)
     for child in module.get("child_modules") or []:
-        yield from _module(child)
+        yield from _terraform_instances(child)
 
 
-def _planned(resource: dict[str, Any]) -> Instance:
-    """Read a planned resource; one that names no scheduling gets the cloud's default, which the mode knows."""
+def _from_terraform(resource: dict[str, Any]) -> Instance:
+    """Read a planned resource. Without a scheduling block the cloud's default applies, which the mode knows."""
     values = resource.get("values") or {}
     scheduling: dict[str, Any] = next(iter(values.get("scheduling") or []), {})
     return Instance(
         name=str(values.get("name") or values.get("name_prefix") or resource.get("name")),
-        where=str(resource.get("address")),
+        location=str(resource.get("address")),
         on_host_maintenance=scheduling.get("on_host_maintenance"),
         automatic_restart=scheduling.get("automatic_restart"),
         preemptible=bool(scheduling.get("preemptible")),

@@ -1,4 +1,4 @@
-"""A host's kernel settings, what a mode advises about them, and the file that sets them for good."""
+"""A host's kernel settings, advice of modes on them, and the sysctl.d file that sets them permanently."""
 
 from __future__ import annotations
 
@@ -13,82 +13,86 @@ from leadsman.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-KERNEL = Path("/proc/sys")
-LINE = re.compile(r"^\s*([a-z0-9_.\-]+)\s*=\s*(\S+)\s*$", re.MULTILINE)
+PROC_SYS = Path("/proc/sys")
+SYSCTL_LINE = re.compile(r"^\s*([a-z0-9_.\-]+)\s*=\s*(\S+)\s*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fleet:
-    """What a host lives among. `rest_seconds`: from an instance's death until its address is given away, on average.
+    """The fleet around a host. `addresses`: the addresses that the host talks to.
 
-    `noticed_seconds`: until somebody helps a pair that cannot connect. `confirms`: whether the network says yes
-    whenever it is asked if a MAC still holds, or delivers other flows whatever MAC they name.
+    `reuses_per_day`: how many of these addresses move to another host per day. `address_unused_seconds`: the average
+    time that an address is unused before another host gets it. `repair_seconds`: the time until an operator repairs a
+    pair that cannot connect. `network_confirms_mac`: the network confirms a MAC whenever the kernel asks, or delivers
+    other flows whatever MAC they name.
     """
 
     addresses: int
-    reuses_a_day: float
-    rest_seconds: float
-    noticed_seconds: float
-    confirms: bool
+    reuses_per_day: float
+    address_unused_seconds: float
+    repair_seconds: float
+    network_confirms_mac: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """A setting that should be another. `found` is None where it could not be read."""
+    """A setting that should change. `current` is None where the setting could not be read."""
 
     setting: str
-    found: str | None
-    wanted: str
+    current: str | None
+    recommended: str
     why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """What a mode says of a host: what to change, and the harm to expect a day, as it is and with the advice."""
+    """A mode's advice for a host, and the expected harm per day, with the current and the recommended settings."""
 
     advice: tuple[Advice, ...]
     harm: str
-    now: float
-    advised: float
-    assumed: tuple[str, ...]
+    harm_now: float
+    harm_advised: float
+    assumptions: tuple[str, ...]
 
 
-def settings_here(names: Iterable[str], kernel: Path = KERNEL) -> Mapping[str, str]:
-    """Return those of the kernel's settings that can be read."""
-    found = {}
+def kernel_settings(names: Iterable[str], kernel: Path = PROC_SYS) -> Mapping[str, str]:
+    """Return the settings of this kernel that can be read."""
+    readable = {}
     for name in names:
         with suppress(OSError):
-            found[name] = (kernel / name.replace(".", "/")).read_text(encoding="ascii").strip()
-    return found
+            readable[name] = (kernel / name.replace(".", "/")).read_text(encoding="ascii").strip()
+    return readable
 
 
-def settings_in(file: Path) -> Mapping[str, str]:
+def parse_sysctl(file: Path) -> Mapping[str, str]:
     """Return the settings in the output of `sysctl -a`, or in a sysctl.d file."""
-    found = dict(LINE.findall(file.read_text(encoding="utf-8", errors="replace")))
-    if not found:
-        raise UsageError(f"{file} holds no line such as `net.core.somaxconn = 4096`. Make it on the host: sysctl -a")
-    return found
+    settings = dict(SYSCTL_LINE.findall(file.read_text(encoding="utf-8", errors="replace")))
+    if not settings:
+        raise UsageError(
+            f"{file} has no line such as `net.core.somaxconn = 4096`. Write the file on the host: sysctl -a"
+        )
+    return settings
 
 
-def drop_in(advice: Sequence[Advice]) -> str:
-    """Return the text of a file for /etc/sysctl.d that follows the advice."""
-    lines = [f"# {each.why}\n{each.setting} = {each.wanted}\n" for each in advice]
+def sysctl_file(advice: Sequence[Advice]) -> str:
+    """Return the text of a file for /etc/sysctl.d with the recommended settings."""
+    lines = [f"# {each.why}\n{each.setting} = {each.recommended}\n" for each in advice]
     return "# Written by leadsman check host.\n" + "".join(lines)
 
 
-def apply(advice: Sequence[Advice], file: Path, kernel: Path = KERNEL) -> Mapping[str, str]:
-    """Write the file, set the kernel to it, and return what the kernel then says. Nothing is written by halves."""
+def apply_advice(advice: Sequence[Advice], file: Path, kernel: Path = PROC_SYS) -> Mapping[str, str]:
+    """Write the file, set the kernel, and return the kernel's settings afterwards. The file is never incomplete."""
     fresh = file.with_name(f".{file.name}.new")
     try:
-        fresh.write_text(drop_in(advice), encoding="ascii")
+        fresh.write_text(sysctl_file(advice), encoding="ascii")
         fresh.chmod(0o644)
         fresh.replace(file)
         for each in advice:
-            (kernel / each.setting.replace(".", "/")).write_text(each.wanted, encoding="ascii")
+            (kernel / each.setting.replace(".", "/")).write_text(each.recommended, encoding="ascii")
     except OSError as error:
         fresh.unlink(missing_ok=True)
         raise UsageError(
-            f"{error.filename} cannot be written: {error.strerror}. That takes root, on the host and in no container. "
+            f"{error.filename} cannot be written: {error.strerror}. This needs root on the host, not in a container. "
             "Without --apply the file is only shown."
         ) from error
-    return settings_here((each.setting for each in advice), kernel)
+    return kernel_settings((each.setting for each in advice), kernel)

@@ -1,7 +1,7 @@
-"""Makes `defaults.json` from the programs themselves: `python -m leadsman.lab.defaults [--check]`. Takes two minutes.
+"""Makes `kafka_defaults.json` from the programs themselves: `python -m leadsman.lab.defaults [--check]`, two minutes.
 
-Java's defaults are asked of the classes in the jars of each version, librdkafka's of its library, those of the Python
-clients of their modules: the last three at the one version that is installed. Nothing is typed by hand.
+Java's defaults come from the classes in the jars of each version, librdkafka's from its library, those of the Python
+clients from their modules: the last three at the one version that is installed. No value is typed by hand.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from leadsman import defaults, jars, java
+from leadsman import kafka_defaults
 from leadsman.errors import LabError
-from leadsman.lab.process import PROGRAMS
+from leadsman.java import jars, runtime
+from leadsman.lab.processes.program import PROGRAMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -74,38 +75,38 @@ BROKER = "org.apache.kafka.server.config.AbstractKafkaConfig"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What was asked of one version."""
+class VersionDefaults:
+    """The defaults of one version."""
 
     version: str
-    told: Table
+    table: Table
 
 
-def make() -> dict[str, Any]:
-    """Ask everybody, and return what goes into the file."""
+def read_defaults() -> dict[str, Any]:
+    """Read all defaults, and return the content of the file."""
     with tempfile.TemporaryDirectory(prefix="leadsman-defaults-") as scratch:
-        asked = [Asked(version, of_java(version, Path(scratch))) for version in VERSIONS]
-    asked += [*_of_librdkafka(), *_of_python()]
-    programs = dict.fromkeys(program for each in asked for program in each.told)
-    return {program: _program([each for each in asked if program in each.told], program) for program in programs}
+        by_version = [VersionDefaults(version, read_java(version, Path(scratch))) for version in VERSIONS]
+    by_version += [*_read_librdkafka(), *_read_python()]
+    programs = dict.fromkeys(program for each in by_version for program in each.table)
+    return {program: _program([each for each in by_version if program in each.table], program) for program in programs}
 
 
-def of_java(version: str, repository: Path) -> Table:
-    """Ask the classes of one version."""
+def read_java(version: str, repository: Path) -> Table:
+    """Read the defaults of the classes of one version."""
     scala = _numbers(version) <= LAST_OF_SCALA
-    wanted = {**CLIENTS, "broker": BROKER_OF_SCALA if scala else BROKER}
+    classes_by_program = {**CLIENTS, "broker": BROKER_OF_SCALA if scala else BROKER}
     class_path = _class_path(version, repository)
-    classes = java.compiled(PROGRAMS / "Defaults.java", class_path)
+    classes = runtime.compile_source(PROGRAMS / "Defaults.java", class_path)
     options = ["-Djava.io.tmpdir=/tmp"]  # the default of state.dir
-    command = java.command("Defaults", [classes, *class_path], heap_mb=128, options=options)
-    words = [f"{program}={name}" for program, name in wanted.items()]
-    done = subprocess.run([*command, *words], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise LabError(f"Kafka {version} would not say its defaults:\n{done.stderr[-2000:]}")
-    return _told(done.stdout.splitlines())
+    command = runtime.java_command("Defaults", [classes, *class_path], heap_mb=128, options=options)
+    arguments = [f"{program}={name}" for program, name in classes_by_program.items()]
+    completed = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
+    if completed.returncode:
+        raise LabError(f"Kafka {version} printed no defaults:\n{completed.stderr[-2000:]}")
+    return _parse_output(completed.stdout.splitlines())
 
 
-def _told(lines: Iterable[str]) -> Table:
+def _parse_output(lines: Iterable[str]) -> Table:
     table: Table = {}
     for line in lines:
         program, name, *value = line.split("\t")
@@ -114,57 +115,59 @@ def _told(lines: Iterable[str]) -> Table:
 
 
 def _class_path(version: str, repository: Path) -> list[Path]:
-    """Return the jars of a version: those of the lab, or its modules with what those of a neighbour depend on."""
-    locked = jars.lock()
+    """Return the jars of a version: the lab's, or its modules with the dependencies of a neighbouring version."""
+    locked = jars.jar_sets()
     if f"kafka-{version}" in locked:
-        found = jars.fetch(f"kafka-{version}")
-        return [*found, _had("kafka-streams", version, repository)]
+        locked_jars = jars.fetch_jars(f"kafka-{version}")
+        return [*locked_jars, _resolve("kafka-streams", version, repository)]
     neighbour = "kafka-2.8.2" if _numbers(version) <= LAST_OF_SCALA else "kafka-4.3.1"
-    others = [path for path in jars.fetch(neighbour) if not path.name.startswith("kafka")]
+    others = [path for path in jars.fetch_jars(neighbour) if not path.name.startswith("kafka")]
     return [*_modules(version, repository), *others]
 
 
 def _modules(version: str, repository: Path) -> Iterator[Path]:
     for module in MODULES:
         try:
-            yield _had(module, version, repository)
+            yield _resolve(module, version, repository)
         except (OSError, RuntimeError):
             continue  # no such module in this version
 
 
-def _had(module: str, version: str, repository: Path) -> Path:
+def _resolve(module: str, version: str, repository: Path) -> Path:
     return jars.resolve(f"org.apache.kafka:{module}:{version}", repository)
 
 
-def _of_librdkafka() -> Iterator[Asked]:
-    """Ask the library that confluent-kafka brings."""
-    from confluent_kafka import cimpl, libversion  # noqa: PLC0415 (the lab's extra)
+def _read_librdkafka() -> Iterator[VersionDefaults]:
+    """Read the defaults of confluent-kafka's librdkafka."""
+    from confluent_kafka import cimpl, libversion
 
     text, _ = libversion()
-    # A library that is loaded already is found by its extension module: the symbols of both are searched.
+    # The library is loaded already and is found through its extension module: the symbols of both are searched.
     library = ctypes.CDLL(cimpl.__file__)
-    yield Asked(text, {"librdkafka": {**_dumped(library, "rd_kafka_topic_conf"), **_dumped(library, "rd_kafka_conf")}})
+    yield VersionDefaults(
+        text, {"librdkafka": {**_dump(library, "rd_kafka_topic_conf"), **_dump(library, "rd_kafka_conf")}}
+    )
 
 
-def _dumped(library: ctypes.CDLL, kind: str) -> dict[str, str | None]:
+def _dump(library: ctypes.CDLL, kind: str) -> dict[str, str | None]:
     new, dump = library[f"{kind}_new"], library[f"{kind}_dump"]
     new.restype, dump.restype = ctypes.c_void_p, ctypes.POINTER(ctypes.c_char_p)
     count = ctypes.c_size_t()
     words = dump(ctypes.c_void_p(new()), ctypes.byref(count))
-    texts = [words[place].decode() for place in range(count.value)]
+    texts = [words[index].decode() for index in range(count.value)]
     return {name: value for name, value in zip(texts[::2], texts[1::2], strict=True) if not value.startswith("0x")}
 
 
-def _of_python() -> Iterator[Asked]:
-    """Ask the Python clients' own tables and signatures."""
-    from aiokafka import AIOKafkaConsumer, AIOKafkaProducer  # noqa: PLC0415 (the lab's extra)
-    from kafka import KafkaConsumer, KafkaProducer  # noqa: PLC0415 (the same)
+def _read_python() -> Iterator[VersionDefaults]:
+    """Read the Python clients' own tables and signatures."""
+    from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+    from kafka import KafkaConsumer, KafkaProducer
 
-    of_kafka_python = {"producer": KafkaProducer.DEFAULT_CONFIG, "consumer": KafkaConsumer.DEFAULT_CONFIG}
-    of_aiokafka = {"producer": _signature(AIOKafkaProducer), "consumer": _signature(AIOKafkaConsumer)}
-    for name, kinds in (("kafka-python", of_kafka_python), ("aiokafka", of_aiokafka)):
+    kafka_python = {"producer": KafkaProducer.DEFAULT_CONFIG, "consumer": KafkaConsumer.DEFAULT_CONFIG}
+    aiokafka = {"producer": _signature(AIOKafkaProducer), "consumer": _signature(AIOKafkaConsumer)}
+    for name, kinds in (("kafka-python", kafka_python), ("aiokafka", aiokafka)):
         for kind, table in kinds.items():
-            yield Asked(metadata.version(name), {f"{name} {kind}": _plain(table)})
+            yield VersionDefaults(metadata.version(name), {f"{name} {kind}": _plain(table)})
 
 
 def _signature(client: type) -> dict[str, object]:
@@ -173,21 +176,23 @@ def _signature(client: type) -> dict[str, object]:
 
 
 def _plain(table: Mapping[str, object]) -> dict[str, str | None]:
-    """Keep what can be written: numbers, words and truth values, not the classes and functions among them."""
-    said = {name: value for name, value in table.items() if value is None or isinstance(value, str | int | float)}
-    return {name: None if value is None else str(value).lower() for name, value in sorted(said.items())}
+    """Keep values that JSON can hold: numbers, strings and booleans, not classes and functions."""
+    writable = {name: value for name, value in table.items() if value is None or isinstance(value, str | int | float)}
+    return {name: None if value is None else str(value).lower() for name, value in sorted(writable.items())}
 
 
-def _program(asked: list[Asked], program: str) -> dict[str, Any]:
-    names = sorted({name for each in asked for name in each.told[program]})
-    settings = {name: list(_changes(name, [(each.version, each.told[program]) for each in asked])) for name in names}
-    return {"versions": [each.version for each in asked], "settings": settings}
+def _program(by_version: list[VersionDefaults], program: str) -> dict[str, Any]:
+    names = sorted({name for each in by_version for name in each.table[program]})
+    settings = {
+        name: list(_changes(name, [(each.version, each.table[program]) for each in by_version])) for name in names
+    }
+    return {"versions": [each.version for each in by_version], "settings": settings}
 
 
-def _changes(name: str, told: Iterable[tuple[str, Mapping[str, str | None]]]) -> Iterator[list[str | None]]:
-    """Yield version and default where either is not as in the version before; the version alone where it is gone."""
+def _changes(name: str, tables: Iterable[tuple[str, Mapping[str, str | None]]]) -> Iterator[list[str | None]]:
+    """Yield version and default where the default changed; the version alone where the setting was removed."""
     before: object = None
-    for version, table in told:
+    for version, table in tables:
         now: list[str | None] = [table[name]] if name in table else []
         if now != (before if before is not None else []):
             yield [version, *now]
@@ -198,23 +203,23 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split(".")[:2])
 
 
-def written(made: Mapping[str, Any]) -> str:
-    """Return the file's text: a line a setting, so that a difference can be read."""
-    programs = [f" {json.dumps(program)}: {{\n{_told_of(told)}\n }}" for program, told in made.items()]
+def render(tables: Mapping[str, Any]) -> str:
+    """Return the file's text: one line a setting, so that diffs are readable."""
+    programs = [f" {json.dumps(program)}: {{\n{_render_program(table)}\n }}" for program, table in tables.items()]
     return "{\n" + ",\n".join(programs) + "\n}\n"
 
 
-def _told_of(told: Mapping[str, Any]) -> str:
-    settings = ",\n".join(f"   {json.dumps(name)}: {json.dumps(each)}" for name, each in told["settings"].items())
-    return f'  "versions": {json.dumps(told["versions"])},\n  "settings": {{\n{settings}\n  }}'
+def _render_program(table: Mapping[str, Any]) -> str:
+    settings = ",\n".join(f"   {json.dumps(name)}: {json.dumps(each)}" for name, each in table["settings"].items())
+    return f'  "versions": {json.dumps(table["versions"])},\n  "settings": {{\n{settings}\n  }}'
 
 
-def main(words: list[str]) -> int:
-    """Write the file, or with --check say whether it is as it would be made."""
-    text = written(make())
-    if "--check" in words:
-        return int(text != defaults.FILE.read_text(encoding="utf-8"))
-    defaults.FILE.write_text(text, encoding="utf-8")
+def main(arguments: list[str]) -> int:
+    """Write the file, or with --check report by exit code whether it is current."""
+    text = render(read_defaults())
+    if "--check" in arguments:
+        return int(text != kafka_defaults.FILE.read_text(encoding="utf-8"))
+    kafka_defaults.FILE.write_text(text, encoding="utf-8")
     return 0
 
 

@@ -1,7 +1,7 @@
 """Makes a mode's recordings anew: `python -m leadsman.lab.record_all MODE [NAME...]`. About half a minute each.
 
-Each is recorded beside the old one and takes its place when it is whole. `harm.json` beside them holds what the ledger
-said: it is no part of a capture, since diagnosis must not read it.
+Each is recorded beside the old one and replaces it when it is complete. `harm.json` beside them holds the harm that the
+ledger counted: it is no part of a capture, since diagnosis must not read it.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from leadsman.lab.reproduce import NEWEST_KAFKA, Outcome, run
-from leadsman.lab.trim import trim
+from leadsman.lab.run.reproduce import NEWEST_KAFKA, RunOutcome, run
+from leadsman.lab.run.trim import trim
 
 if TYPE_CHECKING:
-    from leadsman.lab.experiment import Experiment
+    from leadsman.lab.run.experiment import Experiment
 
 
-def record(experiment: Experiment, name: str, folder: Path) -> Outcome:
+def record(experiment: Experiment, name: str, folder: Path) -> RunOutcome:
     """Make one recording in `folder`."""
     variant, client, *kafka = experiment.recordings[name]
     with tempfile.TemporaryDirectory(prefix=".record-", dir=folder.parent) as scratch:
@@ -34,8 +34,8 @@ def record(experiment: Experiment, name: str, folder: Path) -> Outcome:
     return outcome
 
 
-def note_harm(folder: Path, name: str, outcome: Outcome) -> None:
-    """Add what the ledger said to harm.json."""
+def note_harm(folder: Path, name: str, outcome: RunOutcome) -> None:
+    """Add the harm that the ledger counted to harm.json."""
     file = folder / "harm.json"
     harm = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     ledger = outcome.ledger
@@ -52,7 +52,7 @@ def main(mode: str, names: list[str]) -> None:
     for name in names or experiment.recordings:
         outcome = record(experiment, name, folder)
         note_harm(folder, name, outcome)
-        sys.stdout.write(f"{name}: {outcome.harm}, {outcome.lasted}\n")
+        sys.stdout.write(f"{name}: {outcome.harm}, {outcome.phase_seconds}\n")
         sys.stdout.flush()
 
 

@@ -1,4 +1,4 @@
-"""How bad an error is that no finding explains: whether something died, something was lost, or it was tried again."""
+"""The severity and the title of an error that no finding explains: fatal, lost, retried or noise."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as names
-from leadsman.telemetry.line import named_error
+from leadsman.telemetry.log_line import kafka_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
 class Severity(StrEnum):
-    """The worst first."""
+    """The most severe first."""
 
     FATAL = "fatal"
-    """A program ended or cannot do its work at all."""
+    """A program ended, or cannot work at all."""
     LOST = "lost"
-    """A record, a commit or an answer is missing."""
+    """A record, a commit or a response is missing."""
     RETRIED = "retried"
-    """The program tries again by itself."""
+    """The program retries by itself."""
     NOISE = "noise"
-    """A line that tells of no harm by itself."""
+    """A line that shows no harm by itself."""
 
 
-PLACE = {severity: place for place, severity in enumerate(Severity)}
+SEVERITY_RANK = {severity: place for place, severity in enumerate(Severity)}
 
 TITLES: Mapping[str, str] = {
     names.CONNECTION_LOST: "Connection lost with a request in flight",
@@ -73,9 +73,9 @@ TITLES: Mapping[str, str] = {
     names.LISTEN_OVERFLOW: "Queue of new connections full",
     names.TABLE_OVERFLOW: "Neighbour table full",
 }
-"""What an error of each name is called where the line names no exception."""
+"""The title of an error by event name, where the line names no exception."""
 
-OF_EVENTS: Mapping[Severity, tuple[str, ...]] = {
+EVENTS_BY_SEVERITY: Mapping[Severity, tuple[str, ...]] = {
     Severity.FATAL: (
         names.AUTHENTICATION_FAILED,
         names.AUTHORIZATION_FAILED,
@@ -122,9 +122,9 @@ OF_EVENTS: Mapping[Severity, tuple[str, ...]] = {
         names.TABLE_OVERFLOW,
     ),
 }
-BY_EVENT = {name: severity for severity, group in OF_EVENTS.items() for name in group}
+SEVERITY_BY_EVENT = {name: severity for severity, group in EVENTS_BY_SEVERITY.items() for name in group}
 
-FATAL = (
+FATAL_ERRORS = (
     "AuthenticationException",
     "AuthorizationException",
     "AuthorizationFailedError",
@@ -141,7 +141,7 @@ FATAL = (
     "StreamsException",
     "UnsupportedVersionException",
 )
-RETRIED = (
+RETRIABLE_ERRORS = (
     "BrokerNotAvailableException",
     "ConcurrentTransactionsException",
     "CoordinatorLoadInProgressException",
@@ -169,9 +169,9 @@ RETRIED = (
     "_ALL_BROKERS_DOWN",
     "_TRANSPORT",
 )
-"""Ends of the names of exceptions, and librdkafka's codes. Kafka's own clients retry on those (RetriableException)."""
+"""Suffixes of exception names, and librdkafka's error codes. Kafka's clients retry on these (RetriableException)."""
 
-BY_LEVEL = {
+SEVERITY_BY_LEVEL = {
     "TRACE": Severity.NOISE,
     "DEBUG": Severity.NOISE,
     "INFO": Severity.NOISE,
@@ -189,29 +189,29 @@ REFUSED = re.compile(r"refused|ECONNREFUSED|\b(?:111|61)\b", re.IGNORECASE)
 
 
 def severity_of(name: str, labels: Mapping[str, str]) -> Severity:
-    """Return how bad an error is, by its event's name, or of an unknown one by its exception and its level."""
+    """Return the severity by the event's name; of an unknown error, by its exception and log level."""
     if name == names.CONSUMER_ENDED:
         return Severity.NOISE if labels.get("how") == "closed" else Severity.FATAL
     if (name == names.BOOTSTRAP_FAILED and labels.get("reason") == "disconnected") or (
         name == names.LOG_DIR_FAILED and "client_id" in labels
     ):
-        return Severity.RETRIED  # the client tries again, with another broker
+        return Severity.RETRIED  # the client retries with another broker
     if name != names.ERROR:
-        return BY_EVENT.get(name, Severity.NOISE)
+        return SEVERITY_BY_EVENT.get(name, Severity.NOISE)
     kind = labels.get("kind", "")
-    if kind.endswith(FATAL):
+    if kind.endswith(FATAL_ERRORS):
         return Severity.FATAL
-    if kind.endswith(RETRIED):
+    if kind.endswith(RETRIABLE_ERRORS):
         return Severity.RETRIED
-    return BY_LEVEL.get(labels.get("level", ""), Severity.LOST)
+    return SEVERITY_BY_LEVEL.get(labels.get("level", ""), Severity.LOST)
 
 
-def kind_of(name: str, labels: Mapping[str, str], text: str) -> str:
-    """Return what an error is called: by the exception that the line names, else in words."""
+def error_title(name: str, labels: Mapping[str, str], text: str) -> str:
+    """Return the exception that the line names, else the title of the event."""
     if name == names.ERROR:
         return labels.get("kind") or "error"
     if name == names.BOOTSTRAP_FAILED and labels.get("reason") == "disconnected":
         return "Bootstrap server disconnected"
     if name == names.CONNECTION_REFUSED and not REFUSED.search(text):
-        return TITLES[names.CONNECTION_FAILED]  # Java's words are the same where it timed out
-    return named_error(text) or TITLES.get(name, name)
+        return TITLES[names.CONNECTION_FAILED]  # Java logs the same line where the attempt timed out
+    return kafka_error(text) or TITLES.get(name, name)

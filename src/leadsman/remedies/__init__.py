@@ -1,1 +1,1 @@
-"""Changes to a running system: shown first, then asked, then done, then verified."""
+"""Changes to a running system: planned, shown, confirmed, carried out and verified."""

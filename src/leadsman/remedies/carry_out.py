@@ -1,4 +1,4 @@
-"""Carries out a plan: the steps, the watching, the taking back. Says what it does; asks nothing."""
+"""Carries out a plan: runs its steps, watches their effect, undoes them where needed. Asks nothing."""
 
 from __future__ import annotations
 
@@ -11,66 +11,68 @@ from leadsman.waiting import rounds
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from leadsman.remedies.remedy import Look, Plan, Step
+    from leadsman.remedies.remedy import RemedyPlan, RemedyStatus, Step
 
-    Say = Callable[[str], None]
+    Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """How things stood before the first step and after the last look, and which steps were taken back."""
+class RemedyOutcome:
+    """The status before and after, the steps that were undone, and the commands to undo those that were not."""
 
-    before: Look
-    after: Look
-    taken_back: tuple[str, ...]
-    not_taken_back: tuple[str, ...]
+    before: RemedyStatus
+    after: RemedyStatus
+    undone: tuple[str, ...]
+    not_undone: tuple[str, ...]
 
 
-def carry_out(plan: Plan, say: Say) -> Outcome:
-    """Do the steps, watch until it is cured or the time is over, take back what was only for the time being.
+def carry_out(plan: RemedyPlan, progress: Progress) -> RemedyOutcome:
+    """Run the steps, watch until the system is cured or the time is over, and undo the temporary steps.
 
-    Where a step fails, or Ctrl-C strikes before the effect is seen, all that can be taken back is taken back, the
-    last first, and the error goes on.
+    Where a step fails, or Ctrl-C comes before the effect is seen, all steps that can be undone are undone, the last
+    first, and the error is raised again.
     """
-    before = plan.look()
+    before = plan.check()
     undone: list[str] = []
-    stuck: list[str] = []
+    not_undone: list[str] = []
 
-    def take_back(step: Step) -> None:
-        error = _taken_back(step)
-        (stuck.append(step.undo_command) if error else undone.append(step.says))
-        say(f"Could not take back: {error}. Do it by hand: {step.undo_command}" if error else f"Back: {step.says}")
+    def undo(step: Step) -> None:
+        error = _try_to_undo(step)
+        (not_undone.append(step.undo_command) if error else undone.append(step.description))
+        progress(
+            f"Not undone: {error}. Undo it by hand: {step.undo_command}" if error else f"Undone: {step.description}"
+        )
 
-    with ExitStack() as passing, ExitStack() as lasting:
+    with ExitStack() as temporary, ExitStack() as permanent:
         for step in plan.steps:
-            say(step.says)
+            progress(step.description)
             if step.undo is not None:  # noted first: a step that fails halfway may have changed something
-                (passing if step.passing else lasting).callback(take_back, step)
+                (temporary if step.is_temporary else permanent).callback(undo, step)
             step.do()
-        after = _watched(plan, say)
-        lasting.pop_all()
-    return Outcome(before, after, tuple(undone), tuple(stuck))
+        after = _watch(plan, progress)
+        permanent.pop_all()
+    return RemedyOutcome(before, after, tuple(undone), tuple(not_undone))
 
 
-def _watched(plan: Plan, say: Say) -> Look:
-    """Look until it is cured, and say each change."""
-    said = ""
-    look = plan.look()
-    for number in rounds(every=plan.every, lasts=plan.within):
-        look = plan.look() if number else look
-        if look.says != said:
-            said = look.says
-            say(said)
-        if look.cured:
+def _watch(plan: RemedyPlan, progress: Progress) -> RemedyStatus:
+    """Check the status until the system is cured, and report each change."""
+    reported = ""
+    status = plan.check()
+    for number in rounds(every=plan.every, lasts=plan.timeout):
+        status = plan.check() if number else status
+        if status.description != reported:
+            reported = status.description
+            progress(reported)
+        if status.is_cured:
             break
-    return look
+    return status
 
 
-def _taken_back(step: Step) -> str:
-    """Undo one step; return why it could not be. Nothing must keep the other steps from being taken back."""
+def _try_to_undo(step: Step) -> str:
+    """Undo one step; return the reason where that failed. A failure must not keep the other steps from being undone."""
     assert step.undo is not None
     try:
         step.undo()
-    except Exception as error:  # noqa: BLE001 - an edge: the person is told what to type instead
-        return f"{step.says}: {error}"
+    except Exception as error:  # noqa: BLE001 - the user gets the command to type instead
+        return f"{step.description}: {error}"
     return ""

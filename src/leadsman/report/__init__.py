@@ -1,1 +1,1 @@
-"""Findings out: console, JSON, page."""
+"""Findings for people and programs: console, page and JSON."""

@@ -1,1 +1,1 @@
-"""The files that a new failure mode starts from."""
+"""The templates of the files of a new failure mode."""

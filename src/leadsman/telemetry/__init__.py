@@ -1,1 +1,1 @@
-"""What clients, brokers, kernels and clouds say: one source a file, each declaring what it can report."""
+"""Telemetry of clients, brokers, hosts and clouds: formats of files, sources of lines, parsers of outputs."""

@@ -1,4 +1,4 @@
-"""Addresses and MACs as programs write them, in one form, so that those of different programs can be compared."""
+"""Addresses and MACs in one form, whichever way a program writes them, so that they can be compared."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 
 MAC = re.compile(r"[0-9a-f]{1,2}(?::[0-9a-f]{1,2}){5}")
-NOBODY = frozenset({"00:00:00:00:00:00", "ff:ff:ff:ff:ff:ff"})
-"""Not found yet, and everybody."""
+UNASSIGNED_MACS = frozenset({"00:00:00:00:00:00", "ff:ff:ff:ff:ff:ff"})
+"""Not resolved yet, and the broadcast address."""
 
-REMEMBERED = 200_000
-"""Texts whose plain form is remembered: more than the addresses of a large fleet."""
+CACHED_ADDRESSES = 200_000
+"""Texts whose parsed form is cached: more than the addresses of a large fleet."""
 
 
-@lru_cache(REMEMBERED)
+@lru_cache(CACHED_ADDRESSES)
 def address(text: str) -> str | None:
-    """Return an address without brackets, zone and the prefix of an IPv4 address in IPv6; None where it is none.
+    """Return an address without brackets, zone and the prefix of an IPv4 address in IPv6; None for other text.
 
     Servers on Java list IPv4 connections as `[::ffff:10.0.0.1]:9092`.
     """
@@ -31,17 +31,17 @@ def address(text: str) -> str | None:
     return str(mapped or parsed)
 
 
-def end(text: str) -> tuple[str, str] | None:
-    """Part `10.0.0.1:9092`, `[fe80::1]%eth0:80`, `*:*` or netstat's `:::80` into address and port."""
+def host_and_port(text: str) -> tuple[str, str] | None:
+    """Split `10.0.0.1:9092`, `[fe80::1]%eth0:80`, `*:*` or netstat's `:::80` into address and port."""
     host, colon, port = text.rpartition(":")
     plain = address(host) if colon else None
     return None if plain is None else (plain, port)
 
 
 def mac(text: str | None) -> str | None:
-    """Return a MAC in lower case with two digits a byte; None where it is none, or nobody's."""
+    """Return a MAC in lower case with two digits per byte; None for other text, and for a MAC of no interface."""
     lowered = (text or "").lower().replace("-", ":")
     if not MAC.fullmatch(lowered):
         return None
     plain = ":".join(part.zfill(2) for part in lowered.split(":"))
-    return None if plain in NOBODY else plain
+    return None if plain in UNASSIGNED_MACS else plain

@@ -1,4 +1,4 @@
-"""What a file format is to the reader: where a line's time stands, and who wrote it."""
+"""How a recognised file is read: where the time of a line stands, and who wrote it."""
 
 from __future__ import annotations
 
@@ -8,44 +8,21 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from leadsman.telemetry.batch import Batch
+    from leadsman.telemetry.record import Record
+    from leadsman.telemetry.record_batch import Batch
     from leadsman.telemetry.source import Source
 
 
 class TimeAt(Protocol):
-    """Finds the time of the line at block[start:end]. None: the line continues the one before it."""
+    """Reads the time of the line at block[start:end]. None: the line continues the one before it."""
 
     def __call__(self, block: bytes, start: int, end: int, /) -> int | None:
         """Return milliseconds since 1970 UTC. Called for single lines, not all: about 1 microsecond each."""
 
 
 def no_time(_block: bytes, _start: int, _end: int, /) -> int | None:
-    """Find no time, on whatever line: of a document, and of outputs that have none."""
+    """Return None for every line: for documents, and for outputs that have no times."""
     return None
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One log record out of a format that is not simply one line a record.
-
-    `text` is the decoded message, on which signatures are tried: lines parted by newlines, with the level before it
-    where the format keeps them apart. `quote` stands literally in the file on line `line` (1-based, decoded as UTF-8
-    with replacements); `at` is in milliseconds since 1970 UTC. `head` is set where the record continues an earlier one
-    of its subject (a stack frame, a line of a dump): it is the first line of that one, and `at` is None, because the
-    time is that one's.
-    """
-
-    line: int
-    at: int | None
-    subject: str | None
-    text: str
-    quote: str
-    head: str | None = None
-
-    @property
-    def first_line(self) -> str:
-        """What `Signature.read` wants to know: the first line of the whole record."""
-        return self.text.split("\n", 1)[0] if self.head is None else self.head
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +33,7 @@ class NotText:
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class RecognisedFormat:
     """How to read one file.
 
     Most files are lines, and the reader goes from signature hit to signature hit: it needs `time_at` only.
@@ -65,9 +42,9 @@ class Format:
     last) and yields every record: in file order where it streams, in order of time where the file is one document.
     Exports are often newest first, so times may run backwards. `zoned` is False when times carry no zone and the
     reader's default was assumed. `names` are all formats seen in the sample, for the report.
-    `batches` yields the same records in the same order many at once, and is read instead where it is set.
-    `output` is set instead where the file is the output of a program that has a reading; `recognise_part` where the
-    file is made of sections (`leadsman.sections`): it recognises each by its first block.
+    `batches` yields the same records in the same order, many at a time; where it is set, the reader uses it.
+    `output_source` is set instead where the file is the output of a program that has a parser; `recognise_section`
+    where the file is made of sections (`leadsman.sections`): it recognises each section by its first block.
     """
 
     names: tuple[str, ...]
@@ -75,5 +52,5 @@ class Format:
     zoned: bool
     records: Callable[[Iterable[bytes]], Iterator[Record]] | None = None
     batches: Callable[[Iterable[bytes]], Iterator[Batch]] | None = None
-    output: Source | None = None
-    recognise_part: Callable[[bytes], Format | NotText] | None = None
+    output_source: Source | None = None
+    recognise_section: Callable[[bytes], RecognisedFormat | NotText] | None = None

@@ -1,1 +1,1 @@
-"""An account-linking application whose Kafka clients survive: webhooks in, classified bank transactions out."""
+"""An account-linking application whose Kafka clients survive freezes: webhooks in, classified transactions out."""

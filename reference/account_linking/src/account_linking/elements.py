@@ -1,4 +1,4 @@
-"""Elements on their way between the workers: to a record and back."""
+"""Serializes elements as values of Kafka records, and parses them."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from account_linking.providers.model import Element
 
 
 def dump(element: Element) -> bytes:
-    """Return an element as a record's value."""
+    """Return an element as the value of a Kafka record."""
     return json.dumps(asdict(element), separators=(",", ":")).encode()
 
 
 def load(value: bytes) -> Element:
-    """Read one back; Poison if it is none."""
+    """Parse the value of a Kafka record; Poison if the value is no element."""
     try:
-        told = json.loads(value)
-        return Element(**{name: str(told[name]) for name in ("provider", "item", "link")})
+        fields = json.loads(value)
+        return Element(**{name: str(fields[name]) for name in ("provider", "item", "link")})
     except (ValueError, KeyError, TypeError) as error:
-        raise Poison(f"No element: {error!r}; it begins {value[:80]!r}.") from error
+        raise Poison(f"The record is no element: {error!r}; the value begins with {value[:80]!r}.") from error
 
 
 def key(element: Element) -> str:
-    """Return what keeps two fetches of one item in one partition, one after the other."""
+    """Return the record key: one item, one partition, so that its fetches run one after the other."""
     return f"{element.provider}|{element.item}"

@@ -1,21 +1,21 @@
 """Every error that the application raises on purpose.
 
-AccountLinkingError          what went wrong and what follows from it
-├── WebhookRefused           a webhook that is not what it says it is; carries the HTTP status
-├── TryLater                 may succeed when the event comes again: rate limits, outages, an item in use
-├── LoginRequired            only the account's holder can mend it; no retry
-└── Poison                   can never succeed: goes to the dead letters at once
+AccountLinkingError          the base class
+├── WebhookRefused           the webhook failed verification; carries the HTTP status
+├── TryLater                 a retry may succeed: rate limit, outage, or another worker holds the item's claim
+├── LoginRequired            the account's holder must log in again; not retried
+└── Poison                   a record that can never succeed; goes to the dead-letter topic at once
 """
 
 from __future__ import annotations
 
 
 class AccountLinkingError(Exception):
-    """The base. `str()` of it is a sentence for the person who reads the log."""
+    """The base class. `str()` of an error is a sentence for the log."""
 
 
 class WebhookRefused(AccountLinkingError):
-    """A webhook that is not what it says it is. The sender learns the status only; the reason is for our log."""
+    """The webhook failed verification. The sender gets the HTTP status only; the reason goes to the log."""
 
     def __init__(self, reason: str, *, status: int = 401) -> None:
         super().__init__(reason)
@@ -23,12 +23,12 @@ class WebhookRefused(AccountLinkingError):
 
 
 class TryLater(AccountLinkingError):
-    """May succeed when the event comes again."""
+    """The event may succeed on a retry."""
 
 
 class LoginRequired(AccountLinkingError):
-    """Only the account's holder can mend it."""
+    """The account's holder must log in again."""
 
 
 class Poison(AccountLinkingError):
-    """Can never succeed."""
+    """The record can never succeed, however often it is retried."""

@@ -1,7 +1,7 @@
-"""The Lambda function between the webhooks and the requesters: one record for each thing that is to be fetched.
+"""The Lambda function between webhooks and requesters: publishes one record for each element to fetch.
 
-One webhook of Yodlee names many users. Each becomes an invocation of its own, so that a slow one delays no other and a
-failed one is retried alone.
+One webhook of Yodlee names many users. Each user gets an invocation of its own, so that a slow fetch delays no other
+and a failed fetch is retried alone.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from account_linking import elements
 from account_linking.errors import Poison
-from account_linking.kafka_event import records
-from account_linking.names import DEAD, ELEMENTS
+from account_linking.kafka_event import parse_records
 from account_linking.providers import every_provider
-from account_linking.requester.handler import MARGIN, shared_publish
+from account_linking.requester.handler import RESPONSE_MARGIN, shared_publisher
 from account_linking.requester.worker import Outgoing
+from account_linking.topics import DEAD_LETTERS, ELEMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -28,32 +28,41 @@ LOG = logging.getLogger(__name__)
 
 def handler(event: Mapping[str, Any], context: Any) -> dict[str, int]:  # noqa: ANN401 - the platform's own object
     """Publish the elements of every webhook in the event."""
-    within = timedelta(milliseconds=context.get_remaining_time_in_millis()) - MARGIN
-    found = list(split(records(event)))
-    shared_publish()(found, within=within)
-    return {"elements": len(found)}
+    timeout = timedelta(milliseconds=context.get_remaining_time_in_millis()) - RESPONSE_MARGIN
+    outgoing = list(split_webhooks(parse_records(event)))
+    shared_publisher()(outgoing, timeout=timeout)
+    return {"elements": len(outgoing)}
 
 
-def split(webhooks: Iterable[Record]) -> Iterator[Outgoing]:
-    """Yield one record for each distinct element; what is no webhook is a dead letter, with the reason."""
-    wanted: dict[tuple[str, bytes], Outgoing] = {}
+def split_webhooks(webhooks: Iterable[Record]) -> Iterator[Outgoing]:
+    """Yield one record for each distinct element; a record that is no webhook becomes a dead letter with the reason."""
+    distinct: dict[tuple[str, bytes], Outgoing] = {}
     for webhook in webhooks:
         try:
             provider = every_provider()[webhook.headers.get("provider", "")]
-            found = provider.elements(webhook.value)
+            announced = provider.elements(webhook.value)
         except (Poison, KeyError) as error:
-            LOG.warning("a webhook at %s-%s-%s is dead: %r", webhook.topic, webhook.partition, webhook.offset, error)
-            yield _dead(webhook, error)
+            LOG.warning(
+                "the webhook at %s-%s-%s goes to the dead letters: %r",
+                webhook.topic,
+                webhook.partition,
+                webhook.offset,
+                error,
+            )
+            yield _dead_letter(webhook, error)
             continue
-        for element in found:
-            # Webhooks that ask for the same come in twos and threes: in one batch they are one fetch.
-            one = Outgoing(topic=ELEMENTS, key=elements.key(element), value=elements.dump(element))
-            wanted.setdefault((one.key, one.value), one)
-    yield from wanted.values()
+        for element in announced:
+            # Providers repeat a webhook two or three times: in one batch the repeats are one fetch.
+            outgoing = Outgoing(topic=ELEMENTS, key=elements.key(element), value=elements.dump(element))
+            distinct.setdefault((outgoing.key, outgoing.value), outgoing)
+    yield from distinct.values()
 
 
-def _dead(webhook: Record, error: Exception) -> Outgoing:
+def _dead_letter(webhook: Record, error: Exception) -> Outgoing:
     place = f"{webhook.topic}-{webhook.partition}-{webhook.offset}"
     return Outgoing(
-        topic=DEAD, key=place, value=webhook.value, headers=(("from", place.encode()), ("reason", repr(error).encode()))
+        topic=DEAD_LETTERS,
+        key=place,
+        value=webhook.value,
+        headers=(("from", place.encode()), ("reason", repr(error).encode())),
     )

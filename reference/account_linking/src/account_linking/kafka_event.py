@@ -1,4 +1,4 @@
-"""What AWS hands to a function that is mapped to a topic."""
+"""The event that AWS Lambda passes to a function that is mapped to a Kafka topic."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One record of an invocation."""
+    """One Kafka record of an invocation."""
 
     topic: str
     partition: int
@@ -23,8 +23,8 @@ class Record:
     headers: Mapping[str, str]
 
 
-def records(event: Mapping[str, Any]) -> list[Record]:
-    """Return the records of an invocation in their order; Poison if the event is of another kind."""
+def parse_records(event: Mapping[str, Any]) -> list[Record]:
+    """Return the records of an event in order; Poison if the event is no batch of Kafka records."""
     try:
         return [_record(each) for batch in event["records"].values() for each in batch]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -42,16 +42,16 @@ def _record(each: Mapping[str, Any]) -> Record:
     )
 
 
-def as_event(several: list[Record]) -> dict[str, Any]:
-    """Return the event that AWS would make of records; for tests and for the emulator."""
+def make_event(records: list[Record]) -> dict[str, Any]:
+    """Return the event that AWS would make of these records; for tests and the emulator."""
     batches: dict[str, list[dict[str, Any]]] = {}
-    for each in several:
-        told = {
+    for each in records:
+        fields = {
             "topic": each.topic,
             "partition": each.partition,
             "offset": each.offset,
             "value": base64.b64encode(each.value).decode(),
             "headers": [{name: list(value.encode())} for name, value in each.headers.items()],
         }
-        batches.setdefault(f"{each.topic}-{each.partition}", []).append(told)
+        batches.setdefault(f"{each.topic}-{each.partition}", []).append(fields)
     return {"eventSource": "SelfManagedKafka", "records": batches}

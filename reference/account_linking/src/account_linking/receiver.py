@@ -1,7 +1,7 @@
-"""Receives webhooks: verified on the raw bytes, stored in Kafka, and only then answered with 200.
+"""Receives webhooks: verifies the raw bytes, stores the webhook in Kafka, and only then answers with 200.
 
-`uvicorn --factory account_linking.receiver:app`. Statuses: 401 refused, 404 no such provider, 413 too large, 503 not
-stored; all but 401 and 404 make providers send it again.
+`uvicorn --factory account_linking.receiver:app`. HTTP statuses: 401 refused, 404 unknown provider, 413 too large,
+503 not stored. After 413 and 503 providers send the webhook again.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from account_linking.errors import WebhookRefused
-from account_linking.names import WEBHOOKS
 from account_linking.providers import every_provider
-from account_linking.providers.model import Incoming
-from account_linking.requester.publishing import way
-from leadsman.clients import ClientsError, kafka_producer_provider
+from account_linking.providers.model import IncomingWebhook
+from account_linking.requester.publishing import kafka_path
+from account_linking.topics import WEBHOOKS
+from leadsman_clients import ClientsError, kafka_producer_provider
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -32,53 +32,55 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from account_linking.providers.model import Settings, Verify
-    from leadsman.clients import KafkaProducers
+    from leadsman_clients import KafkaProducerProvider
 
 LOG = logging.getLogger(__name__)
 
-LARGEST_BYTES = 900_000
-"""Kafka takes a megabyte a record, headers and all."""
+MAX_BODY_BYTES = 900_000
+"""A broker accepts 1 MB a record with its headers by default (`message.max.bytes`)."""
 
-STORED = 200
-STORED_WITHIN = timedelta(seconds=5)
-"""Plaid gives up after 10 s."""
-
-
-REMEMBERED_SECONDS = 600.0
-"""How long a sending is known again. Plaid's tokens are refused for their age after half of it."""
+OK = 200
+STORE_TIMEOUT = timedelta(seconds=5)
+"""Plaid's own time-out for a webhook is 10 s."""
 
 
-class Seen:
-    """Sendings that were stored. One that could not be stored is not remembered, so that it may come again."""
+DELIVERY_MEMORY_SECONDS = 600.0
+"""How long a replayed webhook is recognised: twice the 300 s after which a token of Plaid's is too old anyway."""
+
+
+class DeliveredWebhooks:
+    """Tokens of webhooks that were stored. A webhook that was not stored is left out, so that a retry is accepted."""
 
     def __init__(self) -> None:
-        self._at: dict[str, float] = {}
+        self._stored_at: dict[str, float] = {}
 
-    def __contains__(self, sending: str) -> bool:
-        return bool(sending) and sending in self._at
+    def __contains__(self, delivery: str) -> bool:
+        return bool(delivery) and delivery in self._stored_at
 
-    def add(self, sending: str) -> None:
-        """Remember a sending, and forget the old ones."""
+    def add(self, delivery: str) -> None:
+        """Remember a delivery, and forget deliveries older than DELIVERY_MEMORY_SECONDS."""
         now = time.monotonic()
-        for old in [each for each, at in self._at.items() if now - at > REMEMBERED_SECONDS]:
-            del self._at[old]
-        self._at[sending] = now
+        for old in [each for each, at in self._stored_at.items() if now - at > DELIVERY_MEMORY_SECONDS]:
+            del self._stored_at[old]
+        self._stored_at[delivery] = now
 
 
 def app(settings: Settings | None = None) -> Starlette:
-    """Return the application. Settings are environment variables unless given."""
-    chosen: Settings = os.environ if settings is None else settings
+    """Return the ASGI application. The settings are the environment variables unless given."""
+    resolved_settings: Settings = os.environ if settings is None else settings
     producers = kafka_producer_provider(
-        {"bootstrap.servers": chosen["KAFKA_BOOTSTRAP"]}, path=way(chosen, "broker"), within=STORED_WITHIN
+        {"bootstrap.servers": resolved_settings["KAFKA_BOOTSTRAP"]},
+        path=kafka_path(resolved_settings, "broker"),
+        timeout=STORE_TIMEOUT,
     )
-    verify = {name: provider.verifier(chosen) for name, provider in every_provider().items()}
+    verify = {name: provider.verifier(resolved_settings) for name, provider in every_provider().items()}
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         yield
         await asyncio.to_thread(producers.close)
 
-    receive = partial(_receive, verify=verify, producers=producers, seen=Seen())
+    receive = partial(_receive, verify=verify, producers=producers, delivered=DeliveredWebhooks())
     routes = [
         Route("/webhooks/{provider}", receive, methods=["POST"]),
         Route("/webhooks/{provider}/{secret}", receive, methods=["POST"]),
@@ -87,39 +89,39 @@ def app(settings: Settings | None = None) -> Starlette:
 
 
 async def _receive(
-    request: Request, *, verify: Mapping[str, Verify], producers: KafkaProducers, seen: Seen
+    request: Request, *, verify: Mapping[str, Verify], producers: KafkaProducerProvider, delivered: DeliveredWebhooks
 ) -> JSONResponse:
     provider = request.path_params["provider"]
     if provider not in verify:
-        return _answer(404, "no such provider")
+        return _response(404, "unknown provider")
     body = await _body(request)
     if body is None:
-        return _answer(413, "too large")
+        return _response(413, "too large")
     try:
-        sending = await asyncio.to_thread(verify[provider], _incoming(request, body))
-        if sending in seen:
-            raise WebhookRefused("This very sending came before.")  # noqa: TRY301 - refused like any other
+        delivery = await asyncio.to_thread(verify[provider], _incoming_webhook(request, body))
+        if delivery in delivered:
+            raise WebhookRefused("This webhook was stored before: a replay.")  # noqa: TRY301 - refused like any other
     except WebhookRefused as refused:
         LOG.warning("refused a webhook of %s from %s: %s", provider, _source(request), refused)
-        return _answer(refused.status, "refused")
-    answer = await _stored(provider, body, producers)
-    if sending and answer.status_code == STORED:
-        seen.add(sending)
-    return answer
+        return _response(refused.status, "refused")
+    response = await _store(provider, body, producers)
+    if delivery and response.status_code == OK:
+        delivered.add(delivery)
+    return response
 
 
 async def _body(request: Request) -> bytes | None:
-    """Return the body, or None as soon as it is too large, whatever its length was said to be."""
-    found = bytearray()
+    """Return the body, or None as soon as it exceeds MAX_BODY_BYTES, whatever Content-Length says."""
+    body = bytearray()
     async for chunk in request.stream():
-        found += chunk
-        if len(found) > LARGEST_BYTES:
+        body += chunk
+        if len(body) > MAX_BODY_BYTES:
             return None
-    return bytes(found)
+    return bytes(body)
 
 
-def _incoming(request: Request, body: bytes) -> Incoming:
-    return Incoming(
+def _incoming_webhook(request: Request, body: bytes) -> IncomingWebhook:
+    return IncomingWebhook(
         headers=dict(request.headers),
         body=body,
         secret=request.path_params.get("secret", ""),
@@ -131,17 +133,17 @@ def _source(request: Request) -> str:
     return request.client.host if request.client else ""
 
 
-async def _stored(provider: str, body: bytes, producers: KafkaProducers) -> JSONResponse:
+async def _store(provider: str, body: bytes, producers: KafkaProducerProvider) -> JSONResponse:
     headers = (("provider", provider.encode()), ("received-at", str(time.time()).encode()))
     try:
         sent = await asyncio.to_thread(producers.send, WEBHOOKS, body, headers=headers)
-        await asyncio.wait_for(asyncio.wrap_future(sent), STORED_WITHIN.total_seconds())
+        await asyncio.wait_for(asyncio.wrap_future(sent), STORE_TIMEOUT.total_seconds())
     except (ClientsError, BufferError, TimeoutError) as error:
-        LOG.error("could not store a webhook of %s: %r", provider, error)  # noqa: TRY400 - its stack says nothing
-        return _answer(503, "not stored")
-    return _answer(STORED, "stored")
+        LOG.error("could not store a webhook of %s: %r", provider, error)  # noqa: TRY400 - the stack trace adds nothing
+        return _response(503, "not stored")
+    return _response(OK, "stored")
 
 
-def _answer(status: int, says: str) -> JSONResponse:
-    headers = {"Retry-After": "30"} if status == 503 else None  # noqa: PLR2004 - the only status that asks for it
-    return JSONResponse({"says": says}, status, headers)
+def _response(status: int, message: str) -> JSONResponse:
+    headers = {"Retry-After": "30"} if status == 503 else None  # noqa: PLR2004 - the only status with this header
+    return JSONResponse({"message": message}, status, headers)

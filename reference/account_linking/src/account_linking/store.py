@@ -1,12 +1,13 @@
-"""Items and their cursors, behind the few calls that DynamoDB would serve with conditional writes. Here: SQLite.
+"""Items and their cursors in SQLite, behind calls that DynamoDB would serve with conditional writes.
 
-A fetch claims its item before it asks the provider for anything, and moves the cursor only if nobody claimed the item
-after it. The claim's number orders all that is published: what was fetched later has the higher number.
+A worker claims an item before it calls the provider, and moves the cursor only if no other worker has claimed the item
+since. The claim's number orders all published records: a later fetch has the higher number.
 
-What is about to be published is kept here until the cursor has moved, so that a worker's death in between is followed
-by the same records and not by another fetch from the old cursor: a transaction that came, was published, and went
-before that fetch would be in neither of the two states that the provider compares, and would stay in the tables.
-DynamoDB holds 400 KB an item; there, larger updates belong to S3, and their key here.
+A fetch result is saved here before it is published, until the cursor has moved. If the worker dies in between, the next
+worker publishes the saved records and does not fetch again from the old cursor: a transaction that appeared, was
+published and was deleted before the second fetch would be in neither of the two states that the provider compares, and
+would stay in the tables for ever. DynamoDB allows 400 KB an item: with DynamoDB, put larger results into S3 and the
+object's key into the item.
 """
 
 from __future__ import annotations
@@ -17,20 +18,20 @@ from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from account_linking.providers.model import Link, Raw, Update
+from account_linking.providers.model import FetchResult, LinkedItem, RawRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 BUSY_SECONDS = 10
-"""How long a writer waits for another one. A write takes a millisecond."""
+"""How long a writer waits for another writer's lock. A write takes a millisecond."""
 
 TABLES = """
 create table if not exists link (
     provider text, item text, user text not null, token text not null,
-    cursor text not null default '', claim integer not null default 0, held_until real not null default 0,
-    synced_at real not null default 0, state text not null default 'good', begun text not null default '',
+    cursor text not null default '', claim integer not null default 0, claimed_until real not null default 0,
+    synced_at real not null default 0, state text not null default 'good', unfinished text not null default '',
     primary key (provider, item)
 ) without rowid
 """
@@ -40,34 +41,34 @@ create table if not exists link (
 class Claim:
     """The right to fetch one item. `number` grows with each claim of the item.
 
-    `begun` is what somebody fetched from this cursor and began to publish, before it died perhaps.
+    `unfinished` is the fetch result that an earlier worker saved for this cursor and did not finish publishing.
     """
 
-    link: Link
+    link: LinkedItem
     cursor: str
     number: int
-    begun: Update | None = None
+    unfinished: FetchResult | None = None
 
 
 class Store(Protocol):
-    """What the application asks of a store. Each call is one conditional write, or one read."""
+    """The calls that a store must serve. Each call is one conditional write, or one read."""
 
     def claim(self, provider: str, item: str, *, now: float, until: float) -> Claim | None:
-        """Claim an item until a time; None while somebody else holds it. KeyError if there is no such item."""
+        """Claim an item until a time; None while another worker's claim is valid. KeyError if the item is unknown."""
 
-    def begin(self, claim: Claim, update: Update) -> bool:
-        """Keep what is about to be published, if nobody claimed the item later; say whether that was so."""
+    def save_unfinished(self, claim: Claim, result: FetchResult) -> bool:
+        """Save a fetch result before publishing, unless the item was claimed later; return whether it was saved."""
 
     def advance(self, claim: Claim, cursor: str, *, now: float) -> bool:
-        """Move the cursor and let the item go, if nobody claimed it later; say whether that was so."""
+        """Move the cursor and release the item, unless it was claimed later; return whether the cursor moved."""
 
     def release(self, claim: Claim, *, state: str = "good") -> None:
-        """Let the item go with its cursor where it was, if nobody claimed it later."""
+        """Release the item without moving its cursor, unless it was claimed later."""
 
     def stale(self, *, before: float) -> list[Claim]:
-        """Return items in good state that were not synced since, with their cursors; nothing is claimed by that."""
+        """Return the items in good state that were last synced before a time, with their cursors. Claims no item."""
 
-    def add(self, links: Iterable[Link]) -> None:
+    def add(self, links: Iterable[LinkedItem]) -> None:
         """Add items, or change their user and token."""
 
 
@@ -86,7 +87,7 @@ class SqliteStore:
         with closing(sqlite3.connect(self.path, timeout=BUSY_SECONDS)) as connection, connection:
             yield connection
 
-    def add(self, links: Iterable[Link]) -> None:
+    def add(self, links: Iterable[LinkedItem]) -> None:
         """Add items, or change their user and token."""
         with self._connection() as connection:
             connection.executemany(
@@ -96,11 +97,12 @@ class SqliteStore:
             )
 
     def claim(self, provider: str, item: str, *, now: float, until: float) -> Claim | None:
-        """Claim an item until a time; None while somebody else holds it. KeyError if there is no such item."""
+        """Claim an item until a time; None while another worker's claim is valid. KeyError if the item is unknown."""
         with self._connection() as connection:
             row = connection.execute(
-                "update link set claim = claim + 1, held_until = ? where provider = ? and item = ? and held_until <= ?"
-                " returning user, token, cursor, claim, begun",
+                "update link set claim = claim + 1, claimed_until = ?"
+                " where provider = ? and item = ? and claimed_until <= ?"
+                " returning user, token, cursor, claim, unfinished",
                 (until, provider, item, now),
             ).fetchone()
             known = (
@@ -111,50 +113,54 @@ class SqliteStore:
             raise KeyError(item)
         if not row:
             return None
-        user, token, cursor, number, begun = row
-        link = Link(provider=provider, item=item, user=user, token=token)
-        return Claim(link=link, cursor=cursor, number=number, begun=_update(begun) if begun else None)
+        user, token, cursor, number, unfinished = row
+        link = LinkedItem(provider=provider, item=item, user=user, token=token)
+        return Claim(
+            link=link, cursor=cursor, number=number, unfinished=_parse_fetch_result(unfinished) if unfinished else None
+        )
 
-    def begin(self, claim: Claim, update: Update) -> bool:
-        """Keep what is about to be published, if nobody claimed the item later; say whether that was so."""
+    def save_unfinished(self, claim: Claim, result: FetchResult) -> bool:
+        """Save a fetch result before publishing, unless the item was claimed later; return whether it was saved."""
         with self._connection() as connection:
             done = connection.execute(
-                "update link set begun = ? where provider = ? and item = ? and claim = ?",
-                (json.dumps(asdict(update)), claim.link.provider, claim.link.item, claim.number),
+                "update link set unfinished = ? where provider = ? and item = ? and claim = ?",
+                (json.dumps(asdict(result)), claim.link.provider, claim.link.item, claim.number),
             )
             return done.rowcount == 1
 
     def advance(self, claim: Claim, cursor: str, *, now: float) -> bool:
-        """Move the cursor and let the item go, if nobody claimed it later; say whether that was so."""
+        """Move the cursor and release the item, unless it was claimed later; return whether the cursor moved."""
         with self._connection() as connection:
             done = connection.execute(
-                "update link set cursor = ?, begun = '', held_until = 0, synced_at = ?, state = 'good'"
+                "update link set cursor = ?, unfinished = '', claimed_until = 0, synced_at = ?, state = 'good'"
                 " where provider = ? and item = ? and claim = ?",
                 (cursor, now, claim.link.provider, claim.link.item, claim.number),
             )
             return done.rowcount == 1
 
     def release(self, claim: Claim, *, state: str = "good") -> None:
-        """Let the item go with its cursor where it was, if nobody claimed it later."""
+        """Release the item without moving its cursor, unless it was claimed later."""
         with self._connection() as connection:
             connection.execute(
-                "update link set held_until = 0, state = ? where provider = ? and item = ? and claim = ?",
+                "update link set claimed_until = 0, state = ? where provider = ? and item = ? and claim = ?",
                 (state, claim.link.provider, claim.link.item, claim.number),
             )
 
     def stale(self, *, before: float) -> list[Claim]:
-        """Return items in good state that were not synced since, with their cursors; nothing is claimed by that."""
+        """Return the items in good state that were last synced before a time, with their cursors. Claims no item."""
         with self._connection() as connection:
             rows = connection.execute(
                 "select provider, item, user, token, cursor, claim from link where synced_at < ? and state = 'good'",
                 (before,),
             ).fetchall()
         return [
-            Claim(link=Link(provider=row[0], item=row[1], user=row[2], token=row[3]), cursor=row[4], number=row[5])
+            Claim(
+                link=LinkedItem(provider=row[0], item=row[1], user=row[2], token=row[3]), cursor=row[4], number=row[5]
+            )
             for row in rows
         ]
 
 
-def _update(told: str) -> Update:
-    document = json.loads(told)
-    return Update(tuple(Raw(**record) for record in document["records"]), document["cursor"])
+def _parse_fetch_result(text: str) -> FetchResult:
+    document = json.loads(text)
+    return FetchResult(tuple(RawRecord(**record) for record in document["records"]), document["cursor"])

@@ -1,4 +1,4 @@
-"""The Lambda function that runs once an hour and asks for what no webhook announced. Webhooks get lost."""
+"""The hourly Lambda function that requests fetches for items without recent webhooks: webhooks get lost."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from account_linking import elements
-from account_linking.names import ELEMENTS
 from account_linking.providers import every_provider
-from account_linking.requester.handler import MARGIN, shared_publish
+from account_linking.requester.handler import RESPONSE_MARGIN, shared_publisher
 from account_linking.requester.worker import Outgoing
 from account_linking.store import SqliteStore
+from account_linking.topics import ELEMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,23 +22,25 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 
-QUIET = timedelta(hours=12)
-"""Most banks tell their news once or twice a day. An item that was silent for longer may have been forgotten."""
+STALE_AFTER = timedelta(hours=12)
+"""Most banks send webhooks once or twice a day. An item that was not synced for longer may have lost one."""
 
 
 def handler(_event: Mapping[str, Any], context: Any) -> dict[str, int]:  # noqa: ANN401 - the platform's own object
-    """Publish an element for everything that may have been missed."""
-    within = timedelta(milliseconds=context.get_remaining_time_in_millis()) - MARGIN
-    quiet = timedelta(seconds=float(os.environ.get("ACCOUNT_LINKING_QUIET_SECONDS", QUIET.total_seconds())))
-    found = list(missed(SqliteStore(os.environ["ACCOUNT_LINKING_STORE"]), now=time.time(), quiet=quiet))
-    shared_publish()(found, within=within)
-    LOG.info("asked for %s elements that no webhook announced", len(found))
-    return {"elements": len(found)}
+    """Publish the elements of every item that was not synced for ACCOUNT_LINKING_STALE_SECONDS."""
+    timeout = timedelta(milliseconds=context.get_remaining_time_in_millis()) - RESPONSE_MARGIN
+    stale_after = timedelta(seconds=float(os.environ.get("ACCOUNT_LINKING_STALE_SECONDS", STALE_AFTER.total_seconds())))
+    outgoing = list(
+        missed_elements(SqliteStore(os.environ["ACCOUNT_LINKING_STORE"]), now=time.time(), stale_after=stale_after)
+    )
+    shared_publisher()(outgoing, timeout=timeout)
+    LOG.info("requested %s elements of items without recent webhooks", len(outgoing))
+    return {"elements": len(outgoing)}
 
 
-def missed(store: Store, *, now: float, quiet: timedelta = QUIET) -> Iterator[Outgoing]:
-    """Yield what to fetch of each item that was not synced for so long."""
-    for claim in store.stale(before=now - quiet.total_seconds()):
+def missed_elements(store: Store, *, now: float, stale_after: timedelta = STALE_AFTER) -> Iterator[Outgoing]:
+    """Yield the elements to fetch of each item that was last synced longer than `stale_after` ago."""
+    for claim in store.stale(before=now - stale_after.total_seconds()):
         provider = every_provider()[claim.link.provider]
-        for element in provider.missed(claim.link, claim.cursor, datetime.fromtimestamp(now, UTC)):
+        for element in provider.missed_elements(claim.link, claim.cursor, datetime.fromtimestamp(now, UTC)):
             yield Outgoing(topic=ELEMENTS, key=elements.key(element), value=elements.dump(element))

@@ -1,1 +1,1 @@
-"""The checks of `leadsman check`, one file each, found on disk."""
+"""One file for each check of `leadsman check`, found on disk."""

@@ -1,4 +1,4 @@
-"""`leadsman check cloud`: what becomes of brokers while their hosts are maintained, before that happens."""
+"""`leadsman check cloud`: checks the maintenance policies of the brokers' instances."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from leadsman.catalogue import every_mode
-from leadsman.gate.cloud import instances
+from leadsman.gate.cloud import read_instances
 
 if TYPE_CHECKING:
-    from leadsman.gate.cloud import Objection
+    from leadsman.gate.cloud import PolicyAdvice
 
 EPILOG = """\b
 Examples:
@@ -21,29 +21,35 @@ Examples:
   leadsman check cloud plan.json
 
 \b
-Exit codes: 0 nothing to object to; 1 a policy should be another; 2 could not run, or no instance is called so.
+Exit codes: 0 all policies are right; 1 a policy should change; 2 could not run, or no instance matches.
 """
 
 
 @click.command("cloud", epilog=EPILOG)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--brokers", default="*", show_default=True, metavar="PATTERN", help="Names of the brokers' instances.")
+@click.option(
+    "--brokers",
+    default="*",
+    show_default=True,
+    metavar="PATTERN",
+    help="Pattern of the names of the brokers' instances.",
+)
 def command(file: Path, brokers: str) -> int:
-    """Hold the maintenance policies of the brokers' instances against what brokers survive.
+    """Check that the maintenance policies of the brokers' instances are policies that Kafka survives.
 
     FILE is the output of `gcloud compute instances list --format=json`, or of `terraform show -json` for a plan.
     """
-    chosen = instances(file, brokers)
+    matching = read_instances(file, brokers)
     parts = [(mode.name, mode.cloud) for mode in every_mode() if mode.cloud]
-    found = [(name, each) for name, part in parts for instance in chosen for each in part.check(instance)]
-    for mode, objection in found:
-        _say(mode, objection)
-    count = len({objection.instance.where for _, objection in found})
-    click.echo(f"{len(chosen)} instances looked at, {count} with a policy that should be another.")
-    return int(bool(found))
+    advice = [(name, each) for name, part in parts for instance in matching for each in part.check(instance)]
+    for mode, each in advice:
+        _show(mode, each)
+    count = len({each.instance.location for _, each in advice})
+    click.echo(f"{len(matching)} instances checked, {count} with a policy that should change.")
+    return int(bool(advice))
 
 
-def _say(mode: str, objection: Objection) -> None:
-    click.secho(objection.instance.where, bold=True)
-    click.echo(f"  {objection.policy} is {objection.found}, should be {objection.wanted}. {objection.why} ({mode})")
-    click.echo(f"  {objection.cure}")
+def _show(mode: str, advice: PolicyAdvice) -> None:
+    click.secho(advice.instance.location, bold=True)
+    click.echo(f"  {advice.policy} is {advice.current}, should be {advice.recommended}. {advice.why} ({mode})")
+    click.echo(f"  {advice.cure}")

@@ -1,1 +1,1 @@
-"""One file a collector, each with a COLLECTOR. They are found on disk and registered nowhere."""
+"""One file for each collector, each with a COLLECTOR. They are found on disk."""

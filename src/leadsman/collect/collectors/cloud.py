@@ -1,4 +1,4 @@
-"""What a cloud says of its hosts, from files: maintenance, failures, inventories, policies; copied with a note each."""
+"""Files that a cloud provider's tool wrote about hosts: maintenance, failures, inventories, policies."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from leadsman.collect.collector import Collector, CouldNotBeHad, Probe
-from leadsman.telemetry.source import source_of
+from leadsman.collect.collector import Collector, NotCollected, Probe
+from leadsman.telemetry.source import output_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-TOLD_BY_BYTES = 1 << 18
-"""A file's beginning, by which it is told: what the reader looks at too."""
+RECOGNISED_BY_BYTES = 1 << 18
+"""The first bytes of a file, by which its source is recognised, as when a capture is read."""
 
 
 @contextmanager
 def probes(*, files: tuple[Path, ...]) -> Iterator[Iterable[Probe]]:
-    """Yield one probe a file."""
+    """Yield one probe for each file."""
     yield (_probe(file) for file in files)
 
 
@@ -30,21 +30,21 @@ def _probe(file: Path) -> Probe:
     return Probe(
         file=f"cloud/{file.name.replace(' ', '_')}",
         source="cloud",
-        typed=f"cat {shlex.quote(str(file))}",
-        take=partial(_lines, file),
-        again=False,
+        shell_command=f"cat {shlex.quote(str(file))}",
+        read=partial(_lines, file),
+        in_series=False,
         note=_note(file),
     )
 
 
 def _note(file: Path) -> str:
-    """Say what the file is, so that nobody finds out later that it was the wrong one."""
+    """Return what the file is, so that a wrong file is noticed while it can still be replaced."""
     try:
         with file.open("rb") as opened:
-            known = source_of(opened.read(TOLD_BY_BYTES))
+            known = output_source(opened.read(RECOGNISED_BY_BYTES))
     except OSError:
-        return ""  # taking it will say why
-    return known.title if known else "not recognised: kept as it is"
+        return ""  # reading the file reports the reason
+    return known.title if known else "not recognised: copied as it is"
 
 
 def _lines(file: Path) -> Iterator[str]:
@@ -52,7 +52,7 @@ def _lines(file: Path) -> Iterator[str]:
         with file.open(encoding="utf-8", errors="surrogateescape") as opened:
             yield from _whole_lines(opened)
     except OSError as error:
-        raise CouldNotBeHad(f"{file}: {error.strerror or error}") from error
+        raise NotCollected(f"{file}: {error.strerror or error}") from error
 
 
 def _whole_lines(opened: IO[str]) -> Iterator[str]:
@@ -65,8 +65,8 @@ def _parameters() -> tuple[click.Parameter, ...]:
     return (click.Argument(["files"], nargs=-1, required=True, type=readable, metavar="FILE..."),)
 
 
-HELP = """Copy what a cloud said of the brokers' hosts into the capture, secrets masked. Nothing is asked of a cloud
-here; make the files with its own program:
+HELP = """Copy files about the brokers' hosts into the capture, secrets masked. leadsman does not call the cloud
+provider: write the files with the provider's own tool:
 
 \b
   gcloud logging read 'protoPayload.methodName:"compute.instances" AND logName:"system_event"' --format=json

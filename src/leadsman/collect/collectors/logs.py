@@ -1,4 +1,4 @@
-"""Log files of this host: copied with their secrets masked, the end of large ones."""
+"""Log files of this host, copied with secrets masked; of a large file only the end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 import click
 
-from leadsman.collect.collector import Collector, CouldNotBeHad, Probe
+from leadsman.collect.collector import Collector, NotCollected, Probe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -23,65 +23,65 @@ ZSTD = b"\x28\xb5"
 
 
 @contextmanager
-def probes(*, paths: tuple[Path, ...], most_mb: int) -> Iterator[Iterable[Probe]]:
-    """Yield one probe a path; what lies in a folder is looked up when it is taken."""
-    yield [_probe(path, most_mb) for path in paths]
+def probes(*, paths: tuple[Path, ...], max_mb: int) -> Iterator[Iterable[Probe]]:
+    """Yield one probe for each path; a folder is listed only when its probe runs."""
+    yield [_probe(path, max_mb) for path in paths]
 
 
-def _probe(path: Path, most_mb: int) -> Probe:
+def _probe(path: Path, max_mb: int) -> Probe:
     return Probe(
-        file=_named("$file"),
+        file=_file_in_capture("$file"),
         source="log",
-        typed=f'tail -c {most_mb}M "$file"',
-        each=partial(_each, path, most_mb),
+        shell_command=f'tail -c {max_mb}M "$file"',
+        expand=partial(_expand, path, max_mb),
         listing=("file", f"find {shlex.quote(str(path))} -type f"),
-        again=False,
+        in_series=False,
     )
 
 
-def _each(path: Path, most_mb: int) -> Iterator[Probe]:
+def _expand(path: Path, max_mb: int) -> Iterator[Probe]:
     if not path.exists():
-        raise CouldNotBeHad(f"There is no {path}")
+        raise NotCollected(f"{path} does not exist")
     for file in sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]:
-        cut = file.stat().st_size > most_mb * MEGABYTE
+        cut = file.stat().st_size > max_mb * MEGABYTE
         yield Probe(
-            file=_named(file.resolve().as_posix()),
+            file=_file_in_capture(file.resolve().as_posix()),
             source="log",
-            typed=f"tail -c {most_mb}M {shlex.quote(str(file))}",
-            take=partial(_lines, file, most_mb * MEGABYTE),
-            plain=True,
-            note=f"its last {most_mb} MiB" if cut else "",
+            shell_command=f"tail -c {max_mb}M {shlex.quote(str(file))}",
+            read=partial(_lines, file, max_mb * MEGABYTE),
+            has_own_times=True,
+            note=f"the last {max_mb} MiB of the file" if cut else "",
         )
 
 
-def _named(path: str) -> str:
-    """Return where a file lies in the capture: its whole path, so that no two are one."""
+def _file_in_capture(path: str) -> str:
+    """Return a file's place in the capture: its whole path, so that two files never share a place."""
     return "logs/" + path.lstrip("/").replace(" ", "_")
 
 
-def _lines(file: Path, most_bytes: int) -> Iterator[str]:
-    """Yield the file's last lines. A compressed file is read whole, up to so many bytes of what is inside."""
+def _lines(file: Path, max_bytes: int) -> Iterator[str]:
+    """Yield the file's last lines. Of a compressed file the first `max_bytes` decompressed bytes are read."""
     try:
         with file.open("rb") as raw:
             magic = raw.read(2)
             if magic == ZSTD:
-                raise CouldNotBeHad(f"{file} is compressed with zstd: decompress it first")
+                raise NotCollected(f"{file} is compressed with zstd: decompress it first")
             opener = OPENERS.get(magic)
             if opener is None:
-                yield from _tail(raw, most_bytes)
+                yield from _last_lines(raw, max_bytes)
                 return
         with opener(file, "rb") as inside:
-            yield from _head(cast("IO[bytes]", inside), most_bytes)
+            yield from _first_lines(cast("IO[bytes]", inside), max_bytes)
     except (OSError, EOFError) as error:
-        raise CouldNotBeHad(f"{file}: {getattr(error, 'strerror', None) or error}") from error
+        raise NotCollected(f"{file}: {getattr(error, 'strerror', None) or error}") from error
 
 
-def _tail(raw: IO[bytes], most_bytes: int) -> Iterator[str]:
+def _last_lines(raw: IO[bytes], max_bytes: int) -> Iterator[str]:
     size = raw.seek(0, 2)
-    raw.seek(max(0, size - most_bytes))
-    if size > most_bytes:
-        raw.readline()  # the rest of a line that was cut
-    left = size - raw.tell()  # a log grows while it is read: this much and no more
+    raw.seek(max(0, size - max_bytes))
+    if size > max_bytes:
+        raw.readline()  # the line that the offset cuts
+    left = size - raw.tell()  # a log grows while it is read: its size at the start is the limit
     for line in raw:
         left -= len(line)
         if left < 0:
@@ -89,11 +89,11 @@ def _tail(raw: IO[bytes], most_bytes: int) -> Iterator[str]:
         yield _text(line)
 
 
-def _head(inside: IO[bytes], most_bytes: int) -> Iterator[str]:
+def _first_lines(inside: IO[bytes], max_bytes: int) -> Iterator[str]:
     for line in inside:
-        most_bytes -= len(line)
-        if most_bytes < 0:
-            raise CouldNotBeHad("The rest is left out: the file is larger than --most-mb when decompressed")
+        max_bytes -= len(line)
+        if max_bytes < 0:
+            raise NotCollected("The file is cut: it is larger than --max-mb when decompressed")
         yield _text(line)
 
 
@@ -106,11 +106,11 @@ def _parameters() -> tuple[click.Parameter, ...]:
     return (
         click.Argument(["paths"], nargs=-1, required=True, type=readable, metavar="PATH..."),
         click.Option(
-            ["--most-mb"],
+            ["--max-mb"],
             type=click.IntRange(min=1),
             default=256,
             show_default=True,
-            help="Of a larger file, only its end, in MiB.",
+            help="Of a larger file, copy only so many MiB of its end.",
         ),
     )
 
@@ -119,7 +119,7 @@ COLLECTOR = Collector(
     title="Log files of this host, their secrets masked",
     help=(
         "Copy log files, or all files of folders, into the capture. Secrets are masked; compressed files (gzip, bzip2) "
-        "are decompressed for that. Give the logs of all workers, also of those that did not fail."
+        "are decompressed for that. Collect the logs of all workers, also of those without failures."
     ),
     parameters=_parameters(),
     probes=probes,

@@ -1,4 +1,4 @@
-"""Metrics: what an exporter exposes now, or what a Prometheus server has kept of them."""
+"""Metrics: one scrape of an exporter, or range queries to a Prometheus server."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from urllib.request import Request, urlopen
 
 import click
 
-from leadsman.collect.collector import Collector, CouldNotBeHad, Probe
-from leadsman.collect.span import Span
+from leadsman.collect.collector import Collector, NotCollected, Probe
+from leadsman.collect.durations import DurationParam
 from leadsman.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-ANSWER_WITHIN = timedelta(seconds=60)
-LARGEST_BYTES = 256 << 20
+REQUEST_TIMEOUT = timedelta(seconds=60)
+MAX_RESPONSE_BYTES = 256 << 20
 
 NAMES = (
     "kafka_server_replicamanager_(produceridcount|partitioncount|leadercount|offlinereplicacount).*",
@@ -36,29 +36,29 @@ NAMES = (
     "jvm_memory_(bytes_)?(used|max|committed)(_bytes)?",
     "jvm_gc_collection_seconds_(sum|count)",
 )
-STOLEN = (
+STEAL_TIME = (
     'label_replace(avg by (instance, mode) ({__name__=~"node_cpu(_seconds_total)?",mode="steal"}), '
     '"__name__", "node_cpu_seconds_total", "", "")'
 )
-"""One series a host, where each processor has eight of its own. An average would lose its name."""
+"""CPU steal as one series for each host; node_exporter has eight series for each processor. `avg` drops the name."""
 
-QUERIES = (*(f'{{__name__=~"{names}"}}' for names in NAMES), STOLEN)
-"""What a server is asked when nothing is said: brokers, controllers, idle shares and heaps, under the names that the
-JMX exporter gives with its usual lower-case rules; and the time that hosts' processors were kept from running."""
+QUERIES = (*(f'{{__name__=~"{names}"}}' for names in NAMES), STEAL_TIME)
+"""Queries without --query: brokers, controllers, idle percentages and heaps, under the names of the JMX exporter's
+usual lower-case rules; and the CPU steal of hosts."""
 
 
 @contextmanager
 def probes(
     *, url: str, query: tuple[str, ...], last: timedelta, step: timedelta, header: tuple[str, ...]
 ) -> Iterator[Iterable[Probe]]:
-    """Yield a scrape for a URL with a path, and range queries for a server or where they are given."""
+    """Yield one scrape for a URL with a path; range queries for a URL without a path, or with --query."""
     parts = urlsplit(url if "://" in url else f"http://{url}")
     if parts.scheme not in {"http", "https"} or not parts.netloc:
-        raise UsageError(f"{url} is no HTTP URL such as http://broker-1:7071/metrics or http://prometheus:9090")
+        raise UsageError(f"{url} is not an HTTP URL such as http://broker-1:7071/metrics or http://prometheus:9090")
     bare = urlunsplit(parts)
     if query or not parts.path.strip("/"):
         yield [
-            _range(bare, each, number, last=last, step=step, headers=header)
+            _range_query(bare, each, number, last=last, step=step, headers=header)
             for number, each in enumerate(query or QUERIES, 1)
         ]
     else:
@@ -67,35 +67,37 @@ def probes(
 
 def _scrape(url: str, headers: tuple[str, ...]) -> Probe:
     return Probe(
-        file=f"prometheus/{_named(url)}.txt",
+        file=f"prometheus/{_host_in_file_name(url)}.txt",
         source="metrics",
-        typed=f"curl -sS -f{_curl(headers)} {shlex.quote(url)}",
-        take=partial(_answer, url, headers),
+        shell_command=f"curl -sS -f{_curl(headers)} {shlex.quote(url)}",
+        read=partial(_response, url, headers),
         subject=urlsplit(url).netloc.rpartition("@")[2],
     )
 
 
-def _range(url: str, query: str, number: int, *, last: timedelta, step: timedelta, headers: tuple[str, ...]) -> Probe:
-    ask = url.rstrip("/") + "/api/v1/query_range"
+def _range_query(
+    url: str, query: str, number: int, *, last: timedelta, step: timedelta, headers: tuple[str, ...]
+) -> Probe:
+    endpoint = url.rstrip("/") + "/api/v1/query_range"
     seconds = round(last.total_seconds())
-    words = f"--data-urlencode {shlex.quote(f'query={query}')} -d step={step.total_seconds():g}"
+    parameters = f"--data-urlencode {shlex.quote(f'query={query}')} -d step={step.total_seconds():g}"
     times = f'-d "start=$(($(date +%s) - {seconds}))" -d "end=$(date +%s)"'
     return Probe(
-        file=f"prometheus/{_named(url)}-{number}.txt",
+        file=f"prometheus/{_host_in_file_name(url)}-{number}.txt",
         source="metrics",
-        typed=f"curl -sS -f{_curl(headers)} -G {shlex.quote(ask)} {words} {times}",
-        take=lambda: _answer(f"{ask}?{_asked(query, seconds, step)}", headers),
+        shell_command=f"curl -sS -f{_curl(headers)} -G {shlex.quote(endpoint)} {parameters} {times}",
+        read=lambda: _response(f"{endpoint}?{_query_string(query, seconds, step)}", headers),
         subject=urlsplit(url).netloc.rpartition("@")[2],
-        again=False,
+        in_series=False,
     )
 
 
-def _asked(query: str, seconds: int, step: timedelta) -> str:
+def _query_string(query: str, seconds: int, step: timedelta) -> str:
     now = int(time.time())
     return urlencode({"query": query, "start": now - seconds, "end": now, "step": f"{step.total_seconds():g}"})
 
 
-def _named(url: str) -> str:
+def _host_in_file_name(url: str) -> str:
     return urlsplit(url).netloc.rpartition("@")[2].replace(":", "_")
 
 
@@ -103,33 +105,37 @@ def _curl(headers: tuple[str, ...]) -> str:
     return "".join(f" -H {shlex.quote(each)}" for each in headers)
 
 
-def _answer(url: str, headers: tuple[str, ...]) -> Iterator[str]:
-    """Yield an answer line by line; what a server says of an error is the reason."""
+def _response(url: str, headers: tuple[str, ...]) -> Iterator[str]:
+    """Yield a response line by line. NotCollected holds the server's error message."""
     try:
-        with urlopen(_request(url, headers), timeout=ANSWER_WITHIN.total_seconds()) as answer:  # noqa: S310 - HTTP only, see probes
-            left = LARGEST_BYTES
-            for line in answer:
+        with urlopen(_request(url, headers), timeout=REQUEST_TIMEOUT.total_seconds()) as response:  # noqa: S310 - HTTP only, see probes
+            left = MAX_RESPONSE_BYTES
+            for line in response:
                 left -= len(line)
                 if left < 0:
-                    raise CouldNotBeHad(f"The answer is larger than {LARGEST_BYTES >> 20} MiB: ask for less")
+                    raise NotCollected(
+                        f"The response exceeds {MAX_RESPONSE_BYTES >> 20} MiB: query fewer metrics, or a shorter time"
+                    )
                 yield line.decode("utf-8", "replace")
     except HTTPError as error:
-        said = " ".join(error.read(400).decode("utf-8", "replace").split())
-        raise CouldNotBeHad(f"HTTP {error.code} {error.reason}: {said}") from error
+        message = " ".join(error.read(400).decode("utf-8", "replace").split())
+        raise NotCollected(f"HTTP {error.code} {error.reason}: {message}") from error
     except (URLError, OSError, HTTPException) as error:
-        raise CouldNotBeHad(f"{_named(url)} does not answer: {getattr(error, 'reason', None) or error}") from error
+        raise NotCollected(
+            f"{_host_in_file_name(url)} does not respond: {getattr(error, 'reason', None) or error}"
+        ) from error
 
 
 def _request(url: str, headers: tuple[str, ...]) -> Request:
     parts = urlsplit(url)
     user, _, host = parts.netloc.rpartition("@")
-    told = dict(_header(each) for each in headers)
+    fields = dict(_parse_header(each) for each in headers)
     if user:
-        told["Authorization"] = "Basic " + base64.b64encode(unquote(user).encode()).decode()
-    return Request(urlunsplit(parts._replace(netloc=host)), headers=told)  # noqa: S310 - the same
+        fields["Authorization"] = "Basic " + base64.b64encode(unquote(user).encode()).decode()
+    return Request(urlunsplit(parts._replace(netloc=host)), headers=fields)  # noqa: S310 - the same
 
 
-def _header(text: str) -> tuple[str, str]:
+def _parse_header(text: str) -> tuple[str, str]:
     name, colon, value = text.partition(":")
     if not colon:
         raise UsageError(f"--header takes NAME: VALUE, not {name!r}.")
@@ -137,18 +143,27 @@ def _header(text: str) -> tuple[str, str]:
 
 
 COLLECTOR = Collector(
-    title="Metrics: a scrape of an exporter, or what a Prometheus server has kept",
+    title="Metrics: a scrape of an exporter, or range queries to a Prometheus server",
     help=(
-        "Scrape an exporter (a URL with a path, such as http://broker-1:7071/metrics), or ask a Prometheus server (a "
-        "URL without) for the last hour of the metrics that matter, or for your own queries."
+        "Scrape an exporter (a URL with a path, such as http://broker-1:7071/metrics), or query a Prometheus server (a "
+        "URL without a path) for the last hour of Kafka's main metrics, or for your own queries."
     ),
     parameters=(
         click.Argument(["url"]),
-        click.Option(["--query"], multiple=True, metavar="PROMQL", help="Ask for this instead; may be repeated."),
-        click.Option(["--last"], type=Span(), default="1h", show_default=True, help="How far back to ask a server."),
-        click.Option(["--step"], type=Span(), default="30s", show_default=True, help="How fine."),
+        click.Option(["--query"], multiple=True, metavar="PROMQL", help="Run this query instead; may be repeated."),
         click.Option(
-            ["--header"], multiple=True, metavar="NAME: VALUE", help="Such as an Authorization; may be repeated."
+            ["--last"],
+            type=DurationParam(),
+            default="1h",
+            show_default=True,
+            help="Time range of a query, back from now.",
+        ),
+        click.Option(["--step"], type=DurationParam(), default="30s", show_default=True, help="Resolution of a query."),
+        click.Option(
+            ["--header"],
+            multiple=True,
+            metavar="NAME: VALUE",
+            help="HTTP header, such as Authorization; may be repeated.",
         ),
     ),
     probes=probes,

@@ -1,1 +1,1 @@
-"""Asks a Kafka cluster through its admin API, and writes the answers as Kafka's own tools print them."""
+"""Requests a Kafka cluster's state through its admin API, and writes it as Kafka's own tools print it."""

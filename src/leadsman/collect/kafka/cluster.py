@@ -5,56 +5,52 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from leadsman.collect.collector import CouldNotBeHad
-from leadsman.collect.kafka.connection import batches
+from leadsman.collect.collector import NotCollected
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from leadsman.collect.kafka.connection import Cluster
 
-BROKERS_AT_ONCE = 10
-"""Brokers whose configuration is asked for together; each answer has 300 settings."""
 
-
-def brokers(cluster: Cluster) -> Iterator[str]:
-    """Yield a line a broker, like kafka-broker-api-versions, with its version and who is the controller (ZooKeeper)."""
-    described = cluster.described()
-    quorum = _has_quorum(cluster)
+def broker_lines(cluster: Cluster) -> Iterator[str]:
+    """Yield a line for each broker, like kafka-broker-api-versions, with its version and the controller (ZooKeeper)."""
+    described = cluster.describe()
+    quorum_lines = _has_quorum(cluster)
     for broker in sorted(described["brokers"], key=lambda each: int(each["broker_id"])):
         node = broker["broker_id"]
         fields = [f"id: {node}", f"rack: {broker['rack'] or 'null'}"]
         if broker.get("is_fenced") is not None:
             fields.append(f"isFenced: {str(broker['is_fenced']).lower()}")
-        if not quorum:  # with a quorum, this names any broker
+        if not quorum_lines:  # with a quorum, this names any broker
             fields.append(f"controller: {str(node == described['controller_id']).lower()}")
-        fields += _version(cluster, node)
+        fields += _broker_version(cluster, node)
         yield f"{broker['host']}:{broker['port']} ({' '.join(fields)}) -> (\n)\n"
 
 
 def _has_quorum(cluster: Cluster) -> bool:
     try:
-        cluster.ask(lambda admin: admin.describe_metadata_quorum())
-    except CouldNotBeHad as error:
-        return "Authorization" in str(error)  # it is there, and not for us
+        cluster.request(lambda admin: admin.describe_metadata_quorum())
+    except NotCollected as error:
+        return "Authorization" in str(error)  # the quorum exists, but the client may not see it
     return True
 
 
-def _version(cluster: Cluster, node: int) -> list[str]:
-    """Return the broker's version as its API tells it: to the minor release, which is what differs."""
+def _broker_version(cluster: Cluster, node: int) -> list[str]:
+    """Return the broker's version as its API reports it: major and minor release."""
     try:
-        version = cluster.ask(lambda admin: admin.get_broker_version_data(node).broker_version)
-    except CouldNotBeHad:
+        version = cluster.request(lambda admin: admin.get_broker_version_data(node).broker_version)
+    except NotCollected:
         return []
     return [f"version: {'.'.join(map(str, version))}"]
 
 
-def quorum(cluster: Cluster) -> Iterator[str]:
-    """Yield what kafka-metadata-quorum says of the controllers, and the cluster's id."""
-    described = cluster.described()
+def quorum_lines(cluster: Cluster) -> Iterator[str]:
+    """Yield the lines of kafka-metadata-quorum, with the cluster's id."""
+    described = cluster.describe()
     yield f"ClusterId:              {described['cluster_id']}\n"
-    told = cluster.ask(lambda admin: admin.describe_metadata_quorum())
-    partition = told["topics"][0]["partitions"][0]
+    description = cluster.request(lambda admin: admin.describe_metadata_quorum())
+    partition = description["topics"][0]["partitions"][0]
     yield f"LeaderId:               {partition['leader_id']}\n"
     yield f"LeaderEpoch:            {partition['leader_epoch']}\n"
     yield f"HighWatermark:          {partition['high_watermark']}\n"
@@ -63,52 +59,61 @@ def quorum(cluster: Cluster) -> Iterator[str]:
         yield f"{'CurrentVoters:' if kind == 'current_voters' else 'CurrentObservers:':<24}{ids}\n"
 
 
-def broker_configs(cluster: Cluster) -> Iterator[str]:
-    """Yield every broker's settings with where they come from, like kafka-configs --describe --all."""
-    from kafka.admin import ConfigResource  # noqa: PLC0415 - loaded only where it is used
+def broker_config_lines(cluster: Cluster) -> Iterator[str]:
+    """Yield every broker's settings with their sources, like kafka-configs --describe --all."""
+    from kafka.admin import ConfigResource  # loaded only where it is used
 
-    nodes = cluster.brokers()
-    for some in batches(nodes, BROKERS_AT_ONCE):
-        wanted = [ConfigResource("broker", str(node)) for node in some]
-        found = cluster.ask(_all_settings, wanted)
-        for node in some:
-            yield f"All configs for broker {node} are:\n"
-            yield from map(config_line, sorted(found["broker"].get(str(node), {}).items()))
+    def describe(admin: Any, node: int) -> Any:  # noqa: ANN401 - the library has no types
+        return _describe_configs(admin, [ConfigResource("broker", str(node))])
 
-
-def _all_settings(admin: Any, wanted: list[object]) -> Any:  # noqa: ANN401 - the library has no types
-    return admin.describe_configs(wanted, include_synonyms=True, config_filter="all")
+    for node, response in cluster.request_each_broker(describe):
+        yield f"All configs for broker {node} are:\n"
+        yield from map(config_line, sorted(response["broker"].get(str(node), {}).items()))
 
 
-def config_line(named: tuple[str, dict[str, Any]]) -> str:
+def _describe_configs(admin: Any, resources: list[object]) -> Any:  # noqa: ANN401 - the library has no types
+    return admin.describe_configs(resources, include_synonyms=True, config_filter="all")
+
+
+def config_line(setting: tuple[str, dict[str, Any]]) -> str:
     """Return one setting as kafka-configs prints it. The broker itself sends no value of a secret."""
-    key, told = named
-    secret = told["is_sensitive"]
+    key, description = setting
+    secret = description["is_sensitive"]
     synonyms = ", ".join(
-        f"{each['source']}:{each['name']}={_plain(None if secret else each['value'])}"
-        for each in told.get("synonyms") or ()
+        f"{each['source']}:{each['name']}={_one_line(None if secret else each['value'])}"
+        for each in description.get("synonyms") or ()
     )
-    value = _plain(None if secret else told["value"])
+    value = _one_line(None if secret else description["value"])
     return f"  {key}={value} sensitive={str(secret).lower()} synonyms={{{synonyms}}}\n"
 
 
-def _plain(value: str | None) -> str:
+def _one_line(value: str | None) -> str:
     return "null" if value is None else " ".join(value.split("\n"))
 
 
-def log_dirs(cluster: Cluster) -> Iterator[str]:
-    """Yield the sizes of all partitions on all brokers' disks, like kafka-log-dirs: one line of JSON a broker."""
-    nodes = cluster.brokers()
+def log_dir_lines(cluster: Cluster) -> Iterator[str]:
+    """Yield the sizes of all partitions on all brokers' disks as one line of JSON, like kafka-log-dirs."""
     yield "Querying brokers for log directories information\n"
-    told = []
-    for node in nodes:
-        (answer,) = cluster.ask(lambda admin, node: admin.describe_log_dirs(brokers=[node]), node)
-        told.append({"broker": node, "logDirs": [_folder(each) for each in answer["log_dirs"]]})
-    yield f"Received log directory information from brokers {','.join(map(str, nodes))}\n"
-    yield json.dumps({"brokers": told, "version": 1}, separators=(",", ":")) + "\n"
+    brokers: list[dict[str, Any]] = []
+    silent: NotCollected | None = None
+    try:
+        for node, (response,) in cluster.request_each_broker(_describe_log_dirs):
+            brokers.append({"broker": node, "logDirs": [_log_dir(each) for each in response["log_dirs"]]})
+    except NotCollected as error:
+        silent = error
+    if brokers:
+        answered = ",".join(str(each["broker"]) for each in brokers)
+        yield f"Received log directory information from brokers {answered}\n"
+        yield json.dumps({"brokers": brokers, "version": 1}, separators=(",", ":")) + "\n"
+    if silent:
+        raise silent
 
 
-def _folder(told: dict[str, Any]) -> dict[str, Any]:
+def _describe_log_dirs(admin: Any, node: int) -> Any:  # noqa: ANN401 - the library has no types
+    return admin.describe_log_dirs(brokers=[node])
+
+
+def _log_dir(description: dict[str, Any]) -> dict[str, Any]:
     partitions = [
         {
             "partition": f"{topic['name']}-{each['partition_index']}",
@@ -116,8 +121,8 @@ def _folder(told: dict[str, Any]) -> dict[str, Any]:
             "offsetLag": each["offset_lag"],
             "isFuture": each["is_future_key"],
         }
-        for topic in told["topics"]
+        for topic in description["topics"]
         for each in topic["partitions"]
     ]
-    error = f"error {told['error_code']}" if told["error_code"] else None
-    return {"partitions": partitions, "error": error, "logDir": told["log_dir"]}
+    error = f"error {description['error_code']}" if description["error_code"] else None
+    return {"partitions": partitions, "error": error, "logDir": description["log_dir"]}

@@ -1,4 +1,4 @@
-"""One admin connection to a cluster, made when it is first needed, and questions in bounded batches."""
+"""One admin connection to a cluster, opened by the first request, and batches of bounded size."""
 
 from __future__ import annotations
 
@@ -6,92 +6,124 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from leadsman.collect.collector import CouldNotBeHad
+from leadsman.collect.collector import NotCollected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
 T = TypeVar("T")
 
-CONNECT_WITHIN_MS = 15_000
-ANSWER_WITHIN_MS = 30_000
-TRIED_AGAIN_SECONDS = 10.0
-"""After a failure to connect the next questions of the same round are not asked: each would wait in vain."""
+CONNECT_TIMEOUT_MS = 15_000
+REQUEST_TIMEOUT_MS = 30_000
+RECONNECT_PAUSE_SECONDS = 10.0
+"""After a failure to connect, the next requests of the same round fail at once instead of waiting for a timeout."""
 
-LARGEST_ANSWER_BYTES = 512 << 20
-"""Answers about partitions with millions of producer ids are large; the client's default is 100 MB."""
+SILENT_PAUSE_SECONDS = 60.0
+"""A broker that did not answer is left out for so long: a round of requests takes less."""
+
+MAX_RESPONSE_BYTES = 512 << 20
+"""Responses for partitions with millions of producer ids are large; the client's default limit is 100 MB."""
 
 
 class Cluster:
-    """The admin API of one cluster. Every failure of it is a CouldNotBeHad.
+    """The admin API of one cluster. Every failure is raised as NotCollected.
 
-    `settings` are looked up when a connection is made: reading key stores takes other programs.
+    `settings` is called when the connection is opened: reading key stores needs other programs.
     """
 
     def __init__(self, settings: Callable[[], Mapping[str, object]]) -> None:
         self._settings = settings
         self._admin: Any = None
         self._failed: tuple[float, str] | None = None
+        self._silent_brokers: dict[int, tuple[float, str]] = {}
 
-    def ask(self, question: Callable[..., T], *words: object) -> T:
-        """Return what the question, a function of the admin client and of these words, returns."""
-        from kafka.errors import KafkaError  # noqa: PLC0415 - loaded only where it is used
+    def request(self, call: Callable[..., T], *arguments: object) -> T:
+        """Return the result of `call`, a function of the admin client and of these arguments."""
+        from kafka.errors import KafkaError  # loaded only where it is used
 
         try:
-            return question(self._connected(), *words)
+            return call(self._open_connection(), *arguments)
         except (KafkaError, OSError, ValueError, LookupError, TimeoutError) as error:
-            raise CouldNotBeHad(_said(error)) from error
+            raise NotCollected(_error_text(error)) from error
 
-    def described(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         """Return the cluster's `brokers` (broker_id, host, port, rack), `controller_id` and `cluster_id`."""
-        return self.ask(_described)
+        return self.request(_describe_cluster)
 
     def brokers(self) -> list[int]:
         """Return the ids of all brokers."""
-        return sorted(int(each["broker_id"]) for each in self.described()["brokers"])
+        return sorted(int(each["broker_id"]) for each in self.describe()["brokers"])
 
-    def _connected(self) -> Any:  # noqa: ANN401 - the library has no types
-        from kafka.admin import KafkaAdminClient  # noqa: PLC0415
+    def request_each_broker(self, call: Callable[[Any, int], T]) -> Iterator[tuple[int, T]]:
+        """Yield each broker that answers with the result of `call`, a function of the admin client and the broker's id.
+
+        Raises NotCollected at the end, where brokers did not answer: what the others answered is complete. A broker
+        that did not answer is not asked again in the same round, since each request would wait for its timeout.
+        """
+        silent: dict[int, str] = {}
+        nodes = self.brokers()
+        for node in nodes:
+            try:
+                yield node, self._request_broker(call, node)
+            except NotCollected as error:
+                silent[node] = str(error)
+        if silent:
+            named = "; ".join(f"broker {node}: {why}" for node, why in silent.items())
+            raise NotCollected(f"{len(silent)} of {len(nodes)} brokers did not answer. {named}")
+
+    def _request_broker(self, call: Callable[[Any, int], T], node: int) -> T:
+        failed_at, why = self._silent_brokers.get(node, (-SILENT_PAUSE_SECONDS, ""))
+        if time.monotonic() - failed_at < SILENT_PAUSE_SECONDS:
+            raise NotCollected(why)
+        try:
+            return self.request(call, node)
+        except NotCollected as error:
+            self._silent_brokers[node] = (time.monotonic(), str(error))
+            raise
+
+    def _open_connection(self) -> Any:  # noqa: ANN401 - the library has no types
+        from kafka.admin import KafkaAdminClient
 
         if self._admin is None:
-            if self._failed and time.monotonic() - self._failed[0] < TRIED_AGAIN_SECONDS:
-                raise CouldNotBeHad(self._failed[1])
-            known = {
+            if self._failed and time.monotonic() - self._failed[0] < RECONNECT_PAUSE_SECONDS:
+                raise NotCollected(self._failed[1])
+            defaults = {
                 "client_id": "leadsman",
-                "bootstrap_timeout_ms": CONNECT_WITHIN_MS,
-                "request_timeout_ms": ANSWER_WITHIN_MS,
-                "receive_message_max_bytes": LARGEST_ANSWER_BYTES,
+                "bootstrap_timeout_ms": CONNECT_TIMEOUT_MS,
+                "request_timeout_ms": REQUEST_TIMEOUT_MS,
+                "receive_message_max_bytes": MAX_RESPONSE_BYTES,
             }
-            settings = known | dict(self._settings())
+            settings = defaults | dict(self._settings())
             try:
                 self._admin = KafkaAdminClient(**settings)
             except Exception as error:
-                why = f"No connection to {settings['bootstrap_servers']}: {_said(error)}"
+                why = f"No connection to {settings['bootstrap_servers']}: {_error_text(error)}"
                 self._failed = (time.monotonic(), why)
-                raise CouldNotBeHad(why) from error
+                raise NotCollected(why) from error
         return self._admin
 
     def close(self) -> None:
         """Close the connection, if there is one."""
         if self._admin is not None:
-            with suppress(Exception):  # what is wrong with it now is of no interest to anybody
+            with suppress(Exception):  # the connection is not used any more: its errors do not matter
                 self._admin.close()
             self._admin = None
 
 
-def _described(admin: Any) -> dict[str, Any]:  # noqa: ANN401 - the library has no types
-    """Ask for the cluster. kafka-python 3.0 trips over brokers 2.8 to 3.6, whose answer has no type of endpoint.
+def _describe_cluster(admin: Any) -> dict[str, Any]:  # noqa: ANN401 - the library has no types
+    """Request the cluster's description.
 
-    Those are asked in the way in which it asks older ones.
+    kafka-python 3.0 fails on brokers 2.8 to 3.6, whose response has no type of endpoint. The request for older
+    brokers works there.
     """
     try:
         return dict(admin.describe_cluster())
     except KeyError:
-        told = admin._manager.run(admin._get_cluster_metadata, [])  # noqa: SLF001 - see above: there is no other way
-        return {**told, "brokers": [{**each, "broker_id": each["node_id"]} for each in told["brokers"]]}
+        metadata = admin._manager.run(admin._get_cluster_metadata, [])  # noqa: SLF001 - no public method does this
+        return {**metadata, "brokers": [{**each, "broker_id": each["node_id"]} for each in metadata["brokers"]]}
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 

@@ -1,11 +1,11 @@
-"""Consumer groups: their states, and how far behind they are, as kafka-consumer-groups prints it."""
+"""Consumer groups: their states and their lag, as kafka-consumer-groups prints them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leadsman.collect.collector import CouldNotBeHad
+from leadsman.collect.collector import NotCollected
 from leadsman.collect.kafka.connection import batches
 
 if TYPE_CHECKING:
@@ -13,13 +13,23 @@ if TYPE_CHECKING:
 
     from leadsman.collect.kafka.connection import Cluster
 
-GROUPS_AT_ONCE = 50
-PARTITIONS_AT_ONCE = 1000
+GROUPS_PER_REQUEST = 50
+PARTITIONS_PER_REQUEST = 1000
 
-LAG = ("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "CONSUMER-ID", "HOST", "CLIENT-ID")
-STATE = ("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS")
+LAG_HEADING = (
+    "GROUP",
+    "TOPIC",
+    "PARTITION",
+    "CURRENT-OFFSET",
+    "LOG-END-OFFSET",
+    "LAG",
+    "CONSUMER-ID",
+    "HOST",
+    "CLIENT-ID",
+)
+STATE_HEADING = ("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS")
 WIDTH = 15
-"""Characters that Kafka's tool gives a column at least."""
+"""Smallest width of a column in the output of Kafka's tool, in characters."""
 
 EMPTY = "Empty"
 
@@ -28,7 +38,7 @@ Partition = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group as its coordinator lists it, and its members where they can be had."""
+    """A group as its coordinator lists it, with its members where the group could be described."""
 
     name: str
     state: str
@@ -38,53 +48,54 @@ class Group:
     members: Sequence[dict[str, Any]] | None
 
 
-def groups(cluster: Cluster) -> list[Group]:
-    """Return all groups, coordinator by coordinator."""
-    brokers = cluster.described()["brokers"]
-    found: list[Group] = []
-    for broker in sorted(brokers, key=lambda each: int(each["broker_id"])):
-        node, address = int(broker["broker_id"]), f"{broker['host']}:{broker['port']}"
-        listed = cluster.ask(lambda admin, node: admin.list_groups(broker_ids=[node]), node)
-        for some in batches(sorted(listed, key=lambda each: str(each["group_id"])), GROUPS_AT_ONCE):
-            members = _described(cluster, [str(each["group_id"]) for each in some], node)
-            found += [_group(each, members.get(str(each["group_id"])), node, address) for each in some]
-    return found
+def list_groups(cluster: Cluster) -> Iterator[Group]:
+    """Yield all groups, coordinator by coordinator. NotCollected at the end, where a broker did not answer."""
+    addresses = {int(each["broker_id"]): f"{each['host']}:{each['port']}" for each in cluster.describe()["brokers"]}
+    for node, listed in cluster.request_each_broker(_list_groups):
+        for some in batches(sorted(listed, key=lambda each: str(each["group_id"])), GROUPS_PER_REQUEST):
+            members = _describe_groups(cluster, [str(each["group_id"]) for each in some], node)
+            for each in some:
+                yield _group(each, members.get(str(each["group_id"])), node, addresses.get(node, ""))
 
 
-def _described(cluster: Cluster, names: list[str], node: int) -> dict[str, dict[str, Any]]:
-    """Return what is known of these groups; one that cannot be described spoils the answer for all."""
+def _list_groups(admin: Any, node: int) -> list[dict[str, Any]]:  # noqa: ANN401 - the library has no types
+    return list(admin.list_groups(broker_ids=[node]))
+
+
+def _describe_groups(cluster: Cluster, names: list[str], node: int) -> dict[str, dict[str, Any]]:
+    """Return the descriptions of these groups. One group that cannot be described fails the request for all."""
     try:
-        found: dict[str, dict[str, Any]] = cluster.ask(lambda admin: admin.describe_groups(names, node))
-    except CouldNotBeHad:
+        response: dict[str, dict[str, Any]] = cluster.request(lambda admin: admin.describe_groups(names, node))
+    except NotCollected:
         if len(names) == 1:
             return {}
         half = len(names) // 2
-        return _described(cluster, names[:half], node) | _described(cluster, names[half:], node)
-    return found
+        return _describe_groups(cluster, names[:half], node) | _describe_groups(cluster, names[half:], node)
+    return response
 
 
-def _group(listed: dict[str, Any], told: dict[str, Any] | None, node: int, address: str) -> Group:
-    known = told if told and told.get("group_state") != "Dead" else None
+def _group(listed: dict[str, Any], description: dict[str, Any] | None, node: int, address: str) -> Group:
+    known = description if description and description.get("group_state") != "Dead" else None
     state = listed.get("group_state") or (known or {}).get("group_state") or "-"
     assignor = (known or {}).get("protocol_data") or "-"
     return Group(str(listed["group_id"]), str(state), node, address, str(assignor), known["members"] if known else None)
 
 
-def states(cluster: Cluster) -> Iterator[str]:
-    """Yield a table a group, like kafka-consumer-groups --describe --all-groups --state."""
-    for group in groups(cluster):
-        yield from _inactive(group)
+def state_tables(cluster: Cluster) -> Iterator[str]:
+    """Yield one table for each group, like kafka-consumer-groups --describe --all-groups --state."""
+    for group in list_groups(cluster):
+        yield from _inactive_line(group)
         members = "-" if group.members is None else str(len(group.members))
         row = (group.name, f"{group.address} ({group.coordinator})", group.assignor, group.state, members)
-        yield from _table(STATE, [row])
+        yield from _table(STATE_HEADING, [row])
 
 
-def lags(cluster: Cluster) -> Iterator[str]:
-    """Yield a table a group with its lag by partition, like kafka-consumer-groups --describe --all-groups."""
-    for group in groups(cluster):
-        committed = committed_by(cluster, group)
-        ends = _ends(cluster, sorted(committed))
-        yield from _inactive(group)
+def lag_tables(cluster: Cluster) -> Iterator[str]:
+    """Yield one table for each group with its lag by partition, like kafka-consumer-groups --describe --all-groups."""
+    for group in list_groups(cluster):
+        committed = committed_offsets(cluster, group)
+        ends = _end_offsets(cluster, sorted(committed))
+        yield from _inactive_line(group)
         owners = dict(_owners(group))
         rows = [
             _lag_row(
@@ -97,42 +108,42 @@ def lags(cluster: Cluster) -> Iterator[str]:
             for each in sorted(committed)
         ]
         if rows:
-            yield from _table(LAG, rows)
+            yield from _table(LAG_HEADING, rows)
 
 
-def committed_by(cluster: Cluster, group: Group) -> dict[Any, Any]:
-    """Return what a group has committed, by partition."""
-    found: dict[Any, Any] = cluster.ask(lambda admin, name: admin.list_group_offsets({name: None}), group.name)
-    return dict(found[group.name])
+def committed_offsets(cluster: Cluster, group: Group) -> dict[Any, Any]:
+    """Return the committed offsets of a group, by partition."""
+    response: dict[Any, Any] = cluster.request(lambda admin, name: admin.list_group_offsets({name: None}), group.name)
+    return dict(response[group.name])
 
 
-def _ends(cluster: Cluster, partitions: list[Any]) -> dict[Any, int]:
-    """Return the end offsets that can be had: a partition without leader has none."""
-    found: dict[Any, int] = {}
-    for some in batches(partitions, PARTITIONS_AT_ONCE):
-        found |= _ends_of(cluster, list(some))
-    return found
+def _end_offsets(cluster: Cluster, partitions: list[Any]) -> dict[Any, int]:
+    """Return the end offsets. A partition without a leader has none."""
+    offsets: dict[Any, int] = {}
+    for some in batches(partitions, PARTITIONS_PER_REQUEST):
+        offsets |= _request_end_offsets(cluster, list(some))
+    return offsets
 
 
-def _ends_of(cluster: Cluster, some: list[Any]) -> dict[Any, int]:
+def _request_end_offsets(cluster: Cluster, some: list[Any]) -> dict[Any, int]:
     try:
-        found = cluster.ask(lambda admin: admin.list_partition_offsets(dict.fromkeys(some, -1), timeout_ms=5000))
-    except CouldNotBeHad:
+        response = cluster.request(lambda admin: admin.list_partition_offsets(dict.fromkeys(some, -1), timeout_ms=5000))
+    except NotCollected:
         if len(some) == 1:
             return {}
         half = len(some) // 2
-        return _ends_of(cluster, some[:half]) | _ends_of(cluster, some[half:])
-    return {each: int(told.offset) for each, told in found.items()}
+        return _request_end_offsets(cluster, some[:half]) | _request_end_offsets(cluster, some[half:])
+    return {each: int(offset.offset) for each, offset in response.items()}
 
 
 def _owners(group: Group) -> Iterator[tuple[Partition, tuple[str, str, str]]]:
     for member in group.members or ():
-        who = (str(member["member_id"]), str(member["client_host"]), str(member["client_id"]))
-        for topic, partition in _assigned(member):
-            yield (topic, partition), who
+        owner = (str(member["member_id"]), str(member["client_host"]), str(member["client_id"]))
+        for topic, partition in _assigned_partitions(member):
+            yield (topic, partition), owner
 
 
-def _assigned(member: dict[str, Any]) -> Iterator[Partition]:
+def _assigned_partitions(member: dict[str, Any]) -> Iterator[Partition]:
     assignment = member.get("member_assignment")
     parts = assignment.get("assigned_partitions", ()) if isinstance(assignment, dict) else ()
     for each in parts:
@@ -148,7 +159,7 @@ def _lag_row(
     return (group, partition[0], str(partition[1]), *offsets, *owner)
 
 
-def _inactive(group: Group) -> Iterator[str]:
+def _inactive_line(group: Group) -> Iterator[str]:
     if group.state == EMPTY:
         yield f"\nConsumer group '{group.name}' has no active members.\n"
 

@@ -1,1 +1,1 @@
-"""What frees brokers of producer ids, measured on a real broker of each era, as a table."""
+"""Measures on a real broker of each era what frees producer ids, as a table."""

@@ -1,43 +1,43 @@
-"""Has a broker hold ids, tries a way to free them, and counts on its heap before and after."""
+"""Makes a broker hold ids, tries a method to free them, and counts the ids on its heap before and after."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from leadsman.lab.cluster import Cluster, Plan
-from leadsman.lab.freeing.ways import count, every_way, settled
-from leadsman.lab.wire import leak
+from leadsman.lab.brokers.cluster import Cluster, ClusterPlan
+from leadsman.lab.brokers.wire_protocol import leak
+from leadsman.lab.freeing.methods import count_after, count_ids, every_method
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from leadsman.lab.freeing.ways import Way
+    from leadsman.lab.freeing.methods import FreeingMethod
 
 IDS = 1_000
 
 BROKER = {"file.delete.delay.ms": "1000", "log.retention.check.interval.ms": "1000", "log.roll.ms": "1000"}
-"""Kept short, so that a broker is not watched for minutes: it holds what it deleted for so long, and its producers."""
+"""Short, so that no measurement takes minutes: a broker keeps deleted segments and their producers for so long."""
 
-CHECKED_OFTEN = {"producer.id.expiration.check.interval.ms": "500"}
-"""Brokers look for expired ids every ten minutes; those that can be told otherwise are. Unknown to older ones."""
+FREQUENT_EXPIRY_CHECK = {"producer.id.expiration.check.interval.ms": "500"}
+"""Brokers check for expired ids every ten minutes; this shortens the interval where the version has the setting."""
 
 
-def of_version(version: str, say: Callable[[str], None]) -> dict[str, object]:
-    """Try every way on a broker of one version. Each finds the ids there, made anew where the last one freed them."""
-    plan = Plan(kafka=version, settings=BROKER | CHECKED_OFTEN)
-    ways: dict[str, dict[str, object]] = {}
+def measure_version(version: str, report: Callable[[str], None]) -> dict[str, object]:
+    """Try every method on a broker of one version. Ids that one method freed are created again for the next."""
+    plan = ClusterPlan(kafka=version, settings=BROKER | FREQUENT_EXPIRY_CHECK)
+    by_method: dict[str, dict[str, object]] = {}
     with Cluster(plan) as cluster:
-        for way in every_way():
-            ways[way.name] = _tried(cluster, way)
-            say(f"{version}: {way.says}: {ways[way.name]['before']} to {ways[way.name]['after']}")
-    return {"measured": datetime.now(UTC).date().isoformat(), "ways": ways}
+        for method in every_method():
+            counted = by_method[method.name] = _try_method(cluster, method)
+            report(f"{version}: {method.description}: {counted['before']} to {counted['after']}")
+    return {"measured": datetime.now(UTC).date().isoformat(), "ways": by_method}
 
 
-def _tried(cluster: Cluster, way: Way) -> dict[str, object]:
-    if (there := count(cluster)) < IDS:
-        cluster.create_topic(way.topic)
-        leak(cluster.bootstrap, way.topic, ids=IDS - there)
-    before = count(cluster)
-    did = way.do(cluster)
-    return {"before": before, "after": settled(cluster, before, within=way.within), "by": did}
+def _try_method(cluster: Cluster, method: FreeingMethod) -> dict[str, object]:
+    if (present := count_ids(cluster)) < IDS:
+        cluster.create_topic(method.topic)
+        leak(cluster.bootstrap, method.topic, ids=IDS - present)
+    before = count_ids(cluster)
+    remark = method.do(cluster)
+    return {"before": before, "after": count_after(cluster, before, timeout=method.timeout), "by": remark}

@@ -1,36 +1,36 @@
-"""What was measured as a table, one column a version, and its place on the page."""
+"""The measured figures as a table, one column a version, and its place on the page."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from leadsman.lab.freeing.ways import every_way
+from leadsman.lab.freeing.methods import every_method
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 BEGIN = "<!-- written by python -m leadsman.lab.freeing; do not edit -->"
 END = "<!-- until here -->"
-"""Where the table stands on a page."""
+"""The marks around the table on the page."""
 
 
-def text(measured: Mapping[str, Any]) -> str:
-    """Return the table. What frees is in bold: fewer than a tenth are left."""
+def render(measured: Mapping[str, Any]) -> str:
+    """Return the table. Methods that free ids are in bold: fewer than a tenth are left."""
     return "\n".join(_rows(measured))
 
 
 def _rows(measured: Mapping[str, Any]) -> Iterator[str]:
     yield f"| what is done | {' | '.join(measured)} |"
     yield "|---" * (len(measured) + 1) + "|"
-    for way in every_way():
-        cells = [_cell(of_version["ways"].get(way.name)) for of_version in measured.values()]
-        yield f"| {way.says} | {' | '.join(cells)} |"
+    for method in every_method():
+        cells = [_cell(measured_version["ways"].get(method.name)) for measured_version in measured.values()]
+        yield f"| {method.description} | {' | '.join(cells)} |"
 
 
-def _cell(tried: Mapping[str, Any] | None) -> str:
-    if tried is None:
+def _cell(figures: Mapping[str, Any] | None) -> str:
+    if figures is None:
         return "not measured"
-    before, after = tried["before"], tried["after"]
-    said = f"{before:,} to {after:,}"
-    by = f" ({tried['by']})" if tried["by"] else ""
-    return f"**{said}**{by}" if after < before / 10 else f"{said}{by}"
+    before, after = figures["before"], figures["after"]
+    cell = f"{before:,} to {after:,}"
+    by = f" ({figures['by']})" if figures["by"] else ""
+    return f"**{cell}**{by}" if after < before / 10 else f"{cell}{by}"

@@ -1,8 +1,8 @@
-"""Plays all four founding incidents on one real cluster at once.
+"""Runs all four founding incidents on one real cluster at once.
 
-`python -m leadsman.lab.incidents.four_at_once FOLDER` records it. Three brokers and everybody else live in network
-namespaces. An idle worker loses records to broker 2, and a busy one beside it none; another makes a producer for each
-record; an instance gets the address of a dead one, which broker 1 still knows by the old MAC; and meanwhile broker 3,
+`python -m leadsman.lab.incidents.four_at_once FOLDER` records it. Three brokers and all clients run in network
+namespaces. An idle worker loses records to broker 2, and a busy one beside it none; another creates a producer for each
+record; an instance gets the address of a dead one, for which broker 1 still has the old MAC; and meanwhile broker 3,
 which coordinates the consumer groups, is killed. Every fault is one of a mode's own experiment; here they overlap, and
 each has its own subjects.
 """
@@ -20,25 +20,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leadsman.errors import LabError
-from leadsman.interrupt import undisturbed
-from leadsman.lab import clients, faults, hosts, kernel
-from leadsman.lab.cluster import Cluster, Plan
-from leadsman.lab.experiment import Stage
-from leadsman.lab.fabric import DEVICE, Denied, Fabric, Ways
-from leadsman.lab.groups import leaders, place
-from leadsman.lab.ledger import judge
-from leadsman.lab.record import Recorder
-from leadsman.lab.services import Home, Service
-from leadsman.lab.services import harm as harm_of
-from leadsman.lab.trim import trim
-from leadsman.lab.watch import Watch
+from leadsman.interrupt import defer_interrupts
+from leadsman.lab import faults
+from leadsman.lab.brokers.cluster import Cluster, ClusterPlan
+from leadsman.lab.brokers.consumer_groups import partition_leaders, place_groups
+from leadsman.lab.network import hosts, neighbour_table
+from leadsman.lab.network.fabric import DEVICE, DenyRule, Fabric, NetworkBehaviour
+from leadsman.lab.oracles.ledger import build_ledger
+from leadsman.lab.run.broker_monitor import BrokerMonitor
+from leadsman.lab.run.recorder import Recorder
+from leadsman.lab.run.run_context import FAULT_INJECTED, RECOVERED, RunContext
+from leadsman.lab.run.trim import trim
+from leadsman.lab.workload import clients
+from leadsman.lab.workload.services import Service, ServiceHost, service_harm
+from leadsman.lab.workload.worker import Worker
 from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from leadsman.lab.clients import Worker
-    from leadsman.lab.services import Running
+    from leadsman.lab.workload.services import RunningService
 
 BROKERS = {
     1: ("10.20.4.11", "02:5a:10:00:00:01"),
@@ -60,10 +61,10 @@ KAFKA, BALANCED = 9092, 9095
 
 LIMIT_SECONDS = 5.0
 LONG_SECONDS = LIMIT_SECONDS + 2.9
-"""A broker looks for idle connections every now and then, and closes one at a time."""
+"""A broker checks for idle connections from time to time, and closes one at a time."""
 
-IMPATIENT = {2: {"connections.max.idle.ms": str(int(LIMIT_SECONDS * 1000))}}
-"""Only where the idle worker sends: a close sent after the dead instance would have broker 1 find out by itself."""
+SHORT_IDLE_LIMIT = {2: {"connections.max.idle.ms": str(int(LIMIT_SECONDS * 1000))}}
+"""Only on the idle worker's broker: an idle close sent to the dead instance would make broker 1 correct its entry."""
 
 BROKER = {
     "broker.session.timeout.ms": "20000",
@@ -86,11 +87,11 @@ TOPICS: Mapping[str, tuple[tuple[int, ...], ...]] = {
 """The brokers of each partition, its leader first. The one that is killed leads nothing that the workers need."""
 
 SERVICES = tuple(
-    Service(name=name, kind=kind, settings={"default.api.timeout.ms": patience, "request.timeout.ms": "4000"})
-    for name, kind, patience in (("orders-stream", "streams", "5000"), ("billing", "consumer", "5000"))
+    Service(name=name, kind=kind, settings={"default.api.timeout.ms": commit_timeout, "request.timeout.ms": "4000"})
+    for name, kind, commit_timeout in (("orders-stream", "streams", "5000"), ("billing", "consumer", "5000"))
 )
-AT_ONCE = {"acks": "all", "retries": "0", "enable.idempotence": "false", "linger.ms": "0"}
-SUFFERS = {
+NO_RETRIES = {"acks": "all", "retries": "0", "enable.idempotence": "false", "linger.ms": "0"}
+STALE_NEIGHBOUR_SETTINGS = {
     "acks": "all",
     "delivery.timeout.ms": "12000",
     "request.timeout.ms": "6000",
@@ -102,248 +103,258 @@ QUICK_NEIGHBOURS = {"base_reachable_time_ms": "4000", "gc_stale_time": "5", "del
 NEIGHBOURS = 120
 """Thirteen hosts, most of which talk to all brokers: the kernel would begin to forget."""
 
-EVERY = 0.3
-"""Seconds between the records of who is busy or leaks."""
+SEND_EVERY = 0.3
+"""Seconds between the records of the busy and of the leaking worker."""
 
 AFTER_SECONDS = 10.0
-SETTLED_WITHIN = timedelta(seconds=120)
+RECOVERED_TIMEOUT = timedelta(seconds=120)
 INVENTORY = "aws ec2 describe-network-interfaces"
 
 
 def run(out: Path) -> dict[str, Mapping[str, int]]:
-    """Play it, write the capture to `out`, trimmed, and return the harm by incident, as the ledger has it."""
+    """Run it, write the trimmed capture to `out`, and return the harm by incident, as the ledger counts it."""
     with ExitStack() as stack:
-        fabric = stack.enter_context(Fabric(ways=Ways(unicast="silent", balanced=(BALANCED,))))
-        stack.enter_context(kernel.remembering(fabric, room=NEIGHBOURS))
-        for name, where in HOSTS.items():
-            fabric.launch(name, *where)
-        _say("Starting 3 brokers and a controller")
+        fabric = stack.enter_context(Fabric(behaviour=NetworkBehaviour(unicast="silent", balanced=(BALANCED,))))
+        stack.enter_context(neighbour_table.gc_disabled(fabric, room=NEIGHBOURS))
+        for name, addresses in HOSTS.items():
+            fabric.launch(name, *addresses)
+        _report("Starting 3 brokers and a controller")
         cluster = stack.enter_context(_cluster(fabric))
-        stage = _stage(Recorder(out, working_folder=cluster.folder), fabric, cluster, stack)
-        stage.look()
-        stage.warm_up()
-        alongside = {"busy-1": partial(_steadily, stage=stage), "leak-1": partial(_steadily, stage=stage)}
-        stage.together({}, alongside=alongside, meanwhile=partial(_play, stage, stack))
-        stage.dismiss()
-        _record(stage)
-        harm = _harm(stage)
+        context = _context(Recorder(out, working_folder=cluster.folder), fabric, cluster, stack)
+        context.record_topics()
+        context.warm_up()
+        background = {"busy-1": partial(_steadily, context=context), "leak-1": partial(_steadily, context=context)}
+        context.run_scripts({}, background=background, foreground=partial(_run_incidents, context, stack))
+        context.stop_programs()
+        _record(context)
+        harm = _harm(context)
     trim(out)
     return harm
 
 
 @contextmanager
 def _cluster(fabric: Fabric) -> Iterator[Cluster]:
-    places = {node: fabric.launch(f"broker-{node}", *where).place for node, where in BROKERS.items()}
+    namespaces = {node: fabric.launch(f"broker-{node}", *at).namespace for node, at in BROKERS.items()}
     settings = [f"net.ipv4.neigh.{DEVICE}.{key}={value}" for key, value in QUICK_NEIGHBOURS.items()]
-    fabric.run(places[1].way, ["sysctl", "-qw", *settings])
-    plan = Plan(places=places, tools=fabric.instances["tools"].place, brokers=3, settings=BROKER, per_broker=IMPATIENT)
+    fabric.run(namespaces[1].netns_entry, ["sysctl", "-qw", *settings])
+    plan = ClusterPlan(
+        namespaces=namespaces,
+        tools_namespace=fabric.instances["tools"].namespace,
+        brokers=3,
+        settings=BROKER,
+        settings_by_broker=SHORT_IDLE_LIMIT,
+    )
     with Cluster(plan) as cluster:
         for topic, assigned in TOPICS.items():
-            cluster.create_topic(topic, assigned=assigned)
+            cluster.create_topic(topic, replica_assignment=assigned)
         yield cluster
 
 
-def _stage(recorder: Recorder, fabric: Fabric, cluster: Cluster, stack: ExitStack) -> Stage:
+def _context(recorder: Recorder, fabric: Fabric, cluster: Cluster, stack: ExitStack) -> RunContext:
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="leadsman-workers-")))
     workers: dict[str, Worker] = {}
 
-    def hire(name: str, more: Mapping[str, str]) -> Worker:
-        client, topic, own = CREW[name]
-        settings, _ = client.translate({"bootstrap.servers": cluster.bootstrap, **own, **more})
-        with undisturbed():
+    def spawn(name: str, extra: Mapping[str, str]) -> Worker:
+        client, topic, own = WORKERS[name]
+        settings, _ = client.translate({"bootstrap.servers": cluster.bootstrap, **own, **extra})
+        with defer_interrupts():
             workers[name] = stack.enter_context(
-                clients.Worker.start(
+                Worker.start(
                     name,
                     client,
                     topic=topic,
                     settings=settings,
                     folder=folder,
-                    place=fabric.instances[name].place,
-                    hold="record" if name == "leak-1" else "1",
+                    namespace=fabric.instances[name].namespace,
+                    producers="record" if name == "leak-1" else "1",
                 )
             )
         return workers[name]
 
-    stage = Stage(
+    context = RunContext(
         cluster=cluster,
         forwarder=None,
         workers=workers,
-        progress=_say,
-        hire=hire,
+        folder=folder,
+        progress=_report,
+        spawn=spawn,
         recorder=recorder,
-        watch=Watch(cluster, topic="clicks", recorder=recorder),
+        monitor=BrokerMonitor(cluster, topic="clicks", recorder=recorder),
         fabric=fabric,
     )
-    _serve(stage, stack, folder)
+    _start_services(context, stack, folder)
     for name in ("worker-2", "idle-1", "busy-1", "leak-1"):
-        hire(name, {"bootstrap.servers": f"{BROKERS[2][0]}:{KAFKA}"} if name == "idle-1" else {})
-    return stage
+        spawn(name, {"bootstrap.servers": f"{BROKERS[2][0]}:{KAFKA}"} if name == "idle-1" else {})
+    return context
 
 
-CREW = {
-    **dict.fromkeys((FIRST, "worker-2", SECOND), (clients.client("java"), "orders", SUFFERS)),
-    "idle-1": (clients.client("java@2.7.2"), "payments", AT_ONCE),
-    "busy-1": (clients.client("confluent-kafka"), "payments", AT_ONCE),
+WORKERS = {
+    **dict.fromkeys((FIRST, "worker-2", SECOND), (clients.client("java"), "orders", STALE_NEIGHBOUR_SETTINGS)),
+    "idle-1": (clients.client("java@2.7.2"), "payments", NO_RETRIES),
+    "busy-1": (clients.client("confluent-kafka"), "payments", NO_RETRIES),
     "leak-1": (clients.client("confluent-kafka"), "clicks", {"enable.idempotence": "true"}),
 }
 """Client, topic and settings of each worker."""
 
 
-def _serve(stage: Stage, stack: ExitStack, folder: Path) -> None:
+def _start_services(context: RunContext, stack: ExitStack, folder: Path) -> None:
     """Start the services and their source, with groups that broker 3 coordinates."""
-    assert stage.fabric is not None
-    where = stage.fabric.instances["services"].place
-    home = Home(bootstrap=stage.cluster.bootstrap, topic="invoices", folder=folder, place=where)
-    stage.placed = place(stage.cluster, [each.name for each in SERVICES], spared=(1, 2))
-    with undisturbed():
-        stage.source = stack.enter_context(home.source({"enable.idempotence": "true"}))
-    running: dict[str, Running] = {}
-    for wanted in SERVICES:
-        with undisturbed():
-            for each in home.start((wanted,), version="4.3.1", groups=stage.placed.groups):
+    assert context.fabric is not None
+    namespace = context.fabric.instances["services"].namespace
+    host = ServiceHost(bootstrap=context.cluster.bootstrap, topic="invoices", folder=folder, namespace=namespace)
+    context.group_placement = place_groups(context.cluster, [each.name for each in SERVICES], excluded=(1, 2))
+    with defer_interrupts():
+        context.source = stack.enter_context(host.start_source({"enable.idempotence": "true"}))
+    running: dict[str, RunningService] = {}
+    for service in SERVICES:
+        with defer_interrupts():
+            for each in host.start((service,), version="4.3.1", groups=context.group_placement.groups):
                 running[each.name] = stack.enter_context(each)
-    stage.services = running
+    context.services = running
 
 
-def _steadily(worker: Worker, *, stage: Stage) -> None:
-    while stage.going:
-        stage.quiet(EVERY)
+def _steadily(worker: Worker, *, context: RunContext) -> None:
+    while context.is_running:
+        context.wait(SEND_EVERY)
         worker.deliver()
 
 
-def _play(stage: Stage, stack: ExitStack) -> None:
-    _count(stage)
-    stack.enter_context(hosts.service(_fabric(stage), "broker-1", "serve", str(BALANCED)))
-    _first_life(stage)
-    for seconds in (0.8, LONG_SECONDS, 1.5, LONG_SECONDS):  # and meanwhile the dead instance's address rests
-        _idle(stage, seconds)
-    _count(stage)
-    second = _second_life(stage, stack)
-    _kill(stage)
-    _suffer(stage, second)
-    _until_settled(stage)
+def _run_incidents(context: RunContext, stack: ExitStack) -> None:
+    _count_producer_ids(context)
+    stack.enter_context(hosts.run_tcp_peer(_fabric(context), "broker-1", "serve", str(BALANCED)))
+    _run_first_owner(context)
+    for seconds in (0.8, LONG_SECONDS, 1.5, LONG_SECONDS):  # meanwhile the dead instance's address is unused
+        _idle(context, seconds)
+    _count_producer_ids(context)
+    second_owner = _start_second_owner(context, stack)
+    _kill_coordinator(context)
+    _deliver_from_second_owner(context, second_owner)
+    _wait_until_recovered(context)
     for seconds in (1.0, LONG_SECONDS):
-        _idle(stage, seconds)
-    stage.quiet(AFTER_SECONDS)
-    _count(stage)
+        _idle(context, seconds)
+    context.wait(AFTER_SECONDS)
+    _count_producer_ids(context)
 
 
-def _fabric(stage: Stage) -> Fabric:
-    assert stage.fabric is not None
-    return stage.fabric
+def _fabric(context: RunContext) -> Fabric:
+    assert context.fabric is not None
+    return context.fabric
 
 
-def _count(stage: Stage) -> None:
-    """Count producer ids, as whoever looks after the cluster would: with a broker gone too."""
+def _count_producer_ids(context: RunContext) -> None:
+    """Count producer ids, as an operator would: also while a broker is down."""
     alive = ",".join(f"{BROKERS[number][0]}:{KAFKA}" for number in (1, 2))
-    hosts.collected(stage, "tools", "kafka", "--bootstrap", alive, "--topic", "clicks")
+    hosts.record_collect(context, "tools", "kafka", "--bootstrap", alive, "--topic", "clicks")
 
 
-def _idle(stage: Stage, seconds: float) -> None:
-    """Leave the idle worker alone for so long. News of what the broker closes meanwhile do not reach it."""
-    fabric, worker = _fabric(stage), stage.workers["idle-1"]
-    lost = Denied(source=BROKERS[2][0], target=HOSTS["idle-1"][0])
-    ways = replace(fabric.ways, denied=(lost,)) if seconds > LIMIT_SECONDS else fabric.ways
-    with faults.network(fabric, ways):
-        stage.quiet(seconds)
-    told = worker.deliver()
-    ended = "delivered" if told.acknowledged else f"failed: {told.result}"
-    stage.progress(f"idle-1 was quiet for {seconds:g} s, then its record was {ended}")
+def _idle(context: RunContext, seconds: float) -> None:
+    """Leave the idle worker without records for so long. A FIN that the broker sends meanwhile does not reach it."""
+    fabric, worker = _fabric(context), context.workers["idle-1"]
+    lost = DenyRule(source=BROKERS[2][0], target=HOSTS["idle-1"][0])
+    behaviour = replace(fabric.behaviour, denied=(lost,)) if seconds > LIMIT_SECONDS else fabric.behaviour
+    with faults.network(fabric, behaviour):
+        context.wait(seconds)
+    report = worker.deliver()
+    result = "delivered" if report.acknowledged else f"failed: {report.result}"
+    context.progress(f"idle-1 was idle for {seconds:g} s, then its record was {result}")
 
 
-def _first_life(stage: Stage) -> None:
-    """Let the first owner of the address talk to broker 1 alone, and die without a word."""
-    fabric = _fabric(stage)
+def _run_first_owner(context: RunContext) -> None:
+    """Let the first owner of the address connect to broker 1 alone, and die without closing its connections."""
+    fabric = _fabric(context)
     fabric.launch(FIRST, REUSED, FIRST_MAC)
-    others = tuple(Denied(source=REUSED, target=BROKERS[number][0]) for number in (2, 3))
-    with faults.network(fabric, replace(fabric.ways, denied=others)):
-        worker = stage.hire(FIRST, {"bootstrap.servers": f"{BROKERS[1][0]}:{KAFKA}"})
+    others = tuple(DenyRule(source=REUSED, target=BROKERS[number][0]) for number in (2, 3))
+    with faults.network(fabric, replace(fabric.behaviour, denied=others)):
+        worker = context.spawn(FIRST, {"bootstrap.servers": f"{BROKERS[1][0]}:{KAFKA}"})
         worker.send()
-        worker.answer(first=True)
+        worker.await_report(is_warm_up=True)
         before = "cloud/network-interfaces-before.json"
-        stage.recorder.text(before, hosts.inventory(fabric), source="inventory", command=INVENTORY)
-        stage.progress(f"{FIRST} has delivered a record; now its host dies")
+        context.recorder.text(before, hosts.inventory(fabric), source="inventory", command=INVENTORY)
+        context.progress(f"{FIRST} has delivered a record; now its host dies")
         fabric.terminate(FIRST, [worker.program])
 
 
-def _second_life(stage: Stage, stack: ExitStack) -> Worker:
+def _start_second_owner(context: RunContext, stack: ExitStack) -> Worker:
     """Give the address to another instance, whose flow through a load balancer works."""
-    fabric = _fabric(stage)
+    fabric = _fabric(context)
     fabric.launch(SECOND, REUSED, SECOND_MAC)
-    stack.enter_context(hosts.service(fabric, SECOND, "keep", BROKERS[1][0], str(BALANCED)))
-    return stage.hire(SECOND, {})
+    stack.enter_context(hosts.run_tcp_peer(fabric, SECOND, "keep", BROKERS[1][0], str(BALANCED)))
+    return context.spawn(SECOND, {})
 
 
-def _kill(stage: Stage) -> None:
-    assert stage.placed is not None
-    stage.progress(f"Killing broker {stage.placed.broker.id}, which coordinates every group")
-    stage.placed.broker.kill()
-    stage.mark("struck")
+def _kill_coordinator(context: RunContext) -> None:
+    assert context.group_placement is not None
+    context.progress(f"Killing broker {context.group_placement.coordinator.id}, which coordinates every group")
+    context.group_placement.coordinator.kill()
+    context.mark(FAULT_INJECTED)
 
 
-def _suffer(stage: Stage, second: Worker) -> None:
-    """Let the new owner of the address send a record, and look at the hosts meanwhile."""
-    looked_at = ("broker-1", "broker-2", "worker-2", SECOND)
-    with hosts.watched(stage, "broker-1", SECOND, ports=(KAFKA,)):
+def _deliver_from_second_owner(context: RunContext, second: Worker) -> None:
+    """Let the new owner of the address send a record, and record the hosts meanwhile."""
+    host_names = ("broker-1", "broker-2", "worker-2", SECOND)
+    with hosts.recording_handshakes(context, "broker-1", SECOND, ports=(KAFKA,)):
         second.send()
-        stage.quiet(3.0)
-        hosts.snapshot(stage, *looked_at)
-        stage.workers["worker-2"].deliver()
-        hosts.snapshot(stage, *looked_at)
-        told = second.answer(first=True)
-    stage.progress(f"The first record of {SECOND}: {told.result}")
-    interfaces = hosts.inventory(_fabric(stage))
-    stage.recorder.text("cloud/network-interfaces.json", interfaces, source="inventory", command=INVENTORY)
+        context.wait(3.0)
+        hosts.record_hosts(context, *host_names)
+        context.workers["worker-2"].deliver()
+        hosts.record_hosts(context, *host_names)
+        report = second.await_report(is_warm_up=True)
+    context.progress(f"The first record of {SECOND}: {report.result}")
+    interfaces = hosts.inventory(_fabric(context))
+    context.recorder.text("cloud/network-interfaces.json", interfaces, source="inventory", command=INVENTORY)
 
 
-def _until_settled(stage: Stage) -> None:
-    assert stage.placed is not None
-    gone = {stage.placed.broker.id, -1}
+def _wait_until_recovered(context: RunContext) -> None:
+    assert context.group_placement is not None
+    not_leading = {context.group_placement.coordinator.id, -1}
     wait_for(
-        lambda: (led := leaders(stage.cluster, "invoices")) and not gone & set(led.values()),
-        within=SETTLED_WITHIN,
+        lambda: (
+            (by_partition := partition_leaders(context.cluster, "invoices"))
+            and not not_leading & set(by_partition.values())
+        ),
+        timeout=RECOVERED_TIMEOUT,
         what="other brokers to lead every partition",
         error=LabError,
     )
-    stage.mark("settled")
-    stage.look()
+    context.mark(RECOVERED)
+    context.record_topics()
 
 
-def _record(stage: Stage) -> None:
-    recorder = stage.recorder
-    recorder.services(tuple(stage.services.values()))
-    for worker in stage.workers.values():
-        recorder.workers((worker,), CREW[worker.name][0])
-    recorder.brokers(stage.cluster.nodes)
-    for _, program in stage.looks:
+def _record(context: RunContext) -> None:
+    recorder = context.recorder
+    recorder.services(tuple(context.services.values()))
+    for worker in context.workers.values():
+        recorder.workers((worker,), WORKERS[worker.name][0])
+    recorder.brokers(context.cluster.nodes)
+    for _, program in context.topic_descriptions:
         program.kill()
     recorder.finish(
         ran="python -m leadsman.lab.incidents.four_at_once",
-        versions={"kafka": stage.cluster.plan.kafka},
+        versions={"kafka": context.cluster.plan.kafka},
         stands_for=STANDS_FOR,
         settings={},
         notes=[],
     )
 
 
-def _harm(stage: Stage) -> dict[str, Mapping[str, int]]:
-    """Return what each incident did, by who suffered it: from acknowledgements and topics, and from no log."""
-    assert stage.source is not None
-    suffered: dict[str, Mapping[str, int]] = {}
-    for name, worker in stage.workers.items():
-        ledger = judge(worker.told, stage.cluster.read_topic(CREW[name][1]))
-        suffered[name] = {**ledger.harm, "sent": ledger.sent}
-    of_services = harm_of(stage.source, tuple(stage.services.values()))
-    return {**suffered, "services": {kind.value: count for kind, count in of_services.items()}}
+def _harm(context: RunContext) -> dict[str, Mapping[str, int]]:
+    """Return the harm by worker, and that of the services: from acknowledgements and topics, and from no log."""
+    assert context.source is not None
+    harm: dict[str, Mapping[str, int]] = {}
+    for name, worker in context.workers.items():
+        ledger = build_ledger(worker.delivery_reports, context.cluster.read_topic(WORKERS[name][1]))
+        harm[name] = {**ledger.harm, "sent": ledger.sent}
+    services = service_harm(context.source, tuple(context.services.values()))
+    return {**harm, "services": {kind.value: count for kind, count in services.items()}}
 
 
-def _say(says: str) -> None:
-    sys.stdout.write(f"{says}\n")
+def _report(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
 
 def main(folder: str) -> None:
-    """Record it anew, and write what the ledger said beside it."""
+    """Record it anew, and write the harm by the ledger beside it."""
     out = Path(folder)
     harm = run(out)
     out.with_name(f"{out.name}.harm.json").write_text(json.dumps(harm, indent=2) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The faults that clients are put through, each with what it needs of the world."""
+"""The faults that clients go through, each with its environment."""
 
 from __future__ import annotations
 
@@ -9,104 +9,127 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from leadsman.lab import faults
-from leadsman.lab.cluster import Cluster, Plan
-from leadsman.lab.network import Path
-from leadsman.lab.survival import hung
-from leadsman.lab.survival.rows import produced
-from leadsman.lab.survival.stage import LIMIT_SECONDS, USER, WORKERS, Stage, World, quiet
+from leadsman.lab.brokers.cluster import Cluster, ClusterPlan
+from leadsman.lab.network.forwarder import Forwarder, PathBehaviour
+from leadsman.lab.survival import hung_coordinator
+from leadsman.lab.survival.environment import LIMIT_SECONDS, USER, WORKERS, FaultEnvironment, pause, run_everywhere
+from leadsman.lab.survival.results import run_producers
 from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
     import pathlib
     from collections.abc import Callable
 
-    from leadsman.lab.clients import Worker
-    from leadsman.lab.survival.rows import Row
+    from leadsman.lab.run.run_context import RunContext
+    from leadsman.lab.survival.results import WorkerResult
+    from leadsman.lab.workload.worker import Worker
 
 ROUNDS = 3
-"""How often each worker goes through a fault of its own. A stall of a minute in each is six minutes with three."""
+"""How often each worker goes through a fault. Where each delivery stalls for a minute, three rounds take minutes."""
 
-QUIET_SECONDS = LIMIT_SECONDS * 1.5
-"""Surely longer than the limit: a broker looks at its connections when it wakes, up to a second late."""
+IDLE_SECONDS = LIMIT_SECONDS * 1.5
+"""Longer than the limit in any case: a broker checks its connections up to a second late."""
 
 DOWN_SECONDS = 3.0
 LEADERLESS_SECONDS = 30.0
 
-FORK_WITHIN = timedelta(seconds=180)
-"""A child that hangs is ended after 90 s."""
+FORK_TIMEOUT = timedelta(seconds=180)
+"""A child that hangs is killed after 90 s."""
 
-NEW_PASSWORD = "rotated"  # noqa: S105 (a lab's)
-OLD_PASSWORD = "original"  # noqa: S105 (the same)
+NEW_PASSWORD = "rotated"  # noqa: S105 - a lab's
+OLD_PASSWORD = "original"  # noqa: S105 - the same
 
-ONE_BROKER = Plan(settings={"connections.max.idle.ms": str(int(LIMIT_SECONDS * 1000))})
+ONE_BROKER = ClusterPlan(settings={"connections.max.idle.ms": str(int(LIMIT_SECONDS * 1000))})
 
 
-QUICK = Plan(settings={"broker.session.timeout.ms": "2000", "broker.heartbeat.interval.ms": "500"})
-"""A controller that notices a dead broker in two seconds."""
+FAST_FENCING = ClusterPlan(settings={"broker.session.timeout.ms": "2000", "broker.heartbeat.interval.ms": "500"})
+"""A controller that fences a dead broker after two seconds."""
 
-APART_SECONDS = 0.4
-"""Longer than a replacement takes, and six of them shorter than a quiet time."""
+STAGGER_SECONDS = 0.4
+"""Longer than a replacement takes, and six of them shorter than the idle time."""
 
 FROZEN_ONCE = 1.2
-"""Limits that "once" takes: a broker looks at its connections up to a second late."""
+"""Idle limits in the fault "freeze_1x": a broker checks its connections up to a second late."""
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
-    """What happens to producers, and in which world."""
+class ProducerFault:
+    """A fault of producers, and its environment."""
 
     name: str
-    says: str
-    world: World
-    play: Callable[[Stage], None]
+    description: str
+    environment: FaultEnvironment
+    inject: Callable[[RunContext], None]
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> ClusterPlan:
         """Its brokers."""
-        return self.world.plan
+        return self.environment.plan
 
-    def rows(self) -> tuple[Row, ...]:
-        """Play it with six producers."""
-        return produced(self.name, self.world, self.play)
+    def rows(self) -> tuple[WorkerResult, ...]:
+        """Run it with six producers."""
+        return run_producers(self.name, self.environment, self.inject)
 
 
 @dataclass(frozen=True, slots=True)
-class Consumed:
-    """What happens to consumers."""
+class ConsumerFault:
+    """A fault of consumers."""
 
     name: str
-    says: str
-    plan: Plan
-    play: Callable[[str], tuple[Row, ...]]
+    description: str
+    plan: ClusterPlan
+    run: Callable[[str], tuple[WorkerResult, ...]]
 
-    def rows(self) -> tuple[Row, ...]:
-        """Play it with two consumers."""
-        return self.play(self.name)
+    def rows(self) -> tuple[WorkerResult, ...]:
+        """Run it with two consumers."""
+        return self.run(self.name)
 
 
-def every_fault() -> tuple[Fault | Consumed, ...]:
+def every_fault() -> tuple[ProducerFault | ConsumerFault, ...]:
     """Return all of them, in the order of the table."""
-    world = World(plan=ONE_BROKER)
-    frozen = replace(world, freezes=True)
-    leaderless = World(plan=replace(QUICK, brokers=2), assigned=((2,),), direct=True)
-    secured = World(plan=_secured(), security=True, prepare=_prepare_password)
+    one_broker = FaultEnvironment(plan=ONE_BROKER)
+    frozen = replace(one_broker, freezes=True)
+    leaderless = FaultEnvironment(plan=replace(FAST_FENCING, brokers=2), replica_assignment=((2,),), direct=True)
+    secured = FaultEnvironment(plan=_secured(), security=True, prepare=_prepare_password)
     return (
-        Fault("idle_close", "the broker closes the idle connection, and says so", world, partial(_idle, Path.OPEN)),
-        Fault("reset", "the path forgot it, and answers with RST", world, partial(_idle, Path.HALF_OPEN)),
-        Fault("silence", "the path forgot it, and answers nothing", world, partial(_idle, Path.SILENT)),
-        Fault("freeze_1x", "frozen for the idle limit, then silence", frozen, partial(_freeze, FROZEN_ONCE)),
-        Fault("freeze_3x", "frozen for three times the limit, then silence", frozen, partial(_freeze, 3.0)),
-        Fault("killed", "the broker is killed, and back", world, _killed),
-        Fault("leaderless", f"the partition has no leader for {LEADERLESS_SECONDS:g} s", leaderless, _leaderless),
-        Consumed("coordinator", f"the group's coordinator hangs for {hung.HUNG_SECONDS:g} s", hung.PLAN, hung.rows),
-        Fault("fork", "the process forks; parent and child go on", replace(world, forks=True), _fork),
-        Fault("credentials", "the password is rotated, and connections end", secured, _rotate),
+        ProducerFault(
+            "idle_close",
+            "the broker closes the idle connection with a FIN",
+            one_broker,
+            partial(_idle, PathBehaviour.OPEN),
+        ),
+        ProducerFault(
+            "reset",
+            "the path dropped the idle connection and answers with RST",
+            one_broker,
+            partial(_idle, PathBehaviour.HALF_OPEN),
+        ),
+        ProducerFault(
+            "silence",
+            "the path dropped the idle connection and answers nothing",
+            one_broker,
+            partial(_idle, PathBehaviour.SILENT),
+        ),
+        ProducerFault("freeze_1x", "frozen for the idle limit, then silence", frozen, partial(_freeze, FROZEN_ONCE)),
+        ProducerFault("freeze_3x", "frozen for three times the limit, then silence", frozen, partial(_freeze, 3.0)),
+        ProducerFault("killed", "the broker is killed and restarted", one_broker, _killed),
+        ProducerFault(
+            "leaderless", f"the partition has no leader for {LEADERLESS_SECONDS:g} s", leaderless, _leaderless
+        ),
+        ConsumerFault(
+            "coordinator",
+            f"the group's coordinator hangs for {hung_coordinator.HUNG_SECONDS:g} s",
+            hung_coordinator.PLAN,
+            hung_coordinator.run_consumers,
+        ),
+        ProducerFault("fork", "the process forks; parent and child go on", replace(one_broker, forks=True), _fork),
+        ProducerFault("credentials", "the password is rotated, and connections end", secured, _rotate),
     )
 
 
-def _secured() -> Plan:
+def _secured() -> ClusterPlan:
     protocols = "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,PROXY:SASL_PLAINTEXT"
-    return Plan(
+    return ClusterPlan(
         settings={
             **ONE_BROKER.settings,
             "listener.security.protocol.map": protocols,
@@ -118,82 +141,87 @@ def _secured() -> Plan:
     )
 
 
-def apart(worker: Worker) -> float:
-    """Return how much later than the first a worker begins: six that wake at once would measure their crowd."""
-    return WORKERS.index(worker.name) * APART_SECONDS
+def start_delay(worker: Worker) -> float:
+    """Return how much later than the first a worker begins: six that wake at once would slow each other down."""
+    return WORKERS.index(worker.name) * STAGGER_SECONDS
 
 
-def _idle(kind: Path, stage: Stage) -> None:
-    """Let each worker be quiet for longer than its connection lives, then deliver."""
+def _forwarder(context: RunContext) -> Forwarder:
+    assert context.forwarder is not None
+    return context.forwarder
+
+
+def _idle(behaviour: PathBehaviour, context: RunContext) -> None:
+    """Keep each worker idle for longer than its connection lives, then deliver."""
 
     def script(worker: Worker) -> None:
-        quiet(apart(worker))
+        pause(start_delay(worker))
         for _round in range(ROUNDS):
-            quiet(QUIET_SECONDS)
+            pause(IDLE_SECONDS)
             worker.deliver()
 
-    with faults.path(stage.forwarder, kind):
-        stage.together(script)
+    with faults.path(_forwarder(context), behaviour):
+        run_everywhere(context, script)
 
 
-def _freeze(limits: float, stage: Stage) -> None:
-    """Freeze each worker while its connection is forgotten, thaw it, deliver at once."""
+def _freeze(limits: float, context: RunContext) -> None:
+    """Freeze each worker while the path drops its connection, thaw it, deliver at once."""
 
     def script(worker: Worker) -> None:
-        quiet(apart(worker))
+        pause(start_delay(worker))
         for _round in range(ROUNDS):
             with faults.frozen(worker.program):
-                quiet(limits * LIMIT_SECONDS)
+                pause(limits * LIMIT_SECONDS)
             worker.deliver()
 
-    with faults.path(stage.forwarder, Path.SILENT):
-        stage.together(script)
+    with faults.path(_forwarder(context), PathBehaviour.SILENT):
+        run_everywhere(context, script)
 
 
-def _killed(stage: Stage) -> None:
-    """Kill the broker under a record of each worker; start it again; deliver once more."""
-    broker = stage.cluster.brokers[0]
+def _killed(context: RunContext) -> None:
+    """Kill the broker while each worker sends a record; start it again; deliver once more."""
+    broker = context.cluster.brokers[0]
     with faults.down(broker, by=signal.SIGKILL):
-        for worker in stage.workers.values():
+        for worker in context.workers.values():
             worker.send()
-        quiet(DOWN_SECONDS)
-    _hear_and_go_on(stage)
+        pause(DOWN_SECONDS)
+    _await_and_deliver(context)
 
 
-def _leaderless(stage: Stage) -> None:
-    """Take away the one broker that has the partition; the other goes on serving."""
-    leader = stage.cluster.brokers[1]
+def _leaderless(context: RunContext) -> None:
+    """Kill the only broker that has the partition; the other goes on serving."""
+    leader = context.cluster.brokers[1]
     with faults.down(leader, by=signal.SIGKILL):
-        for worker in stage.workers.values():
+        for worker in context.workers.values():
             worker.send()
-        quiet(LEADERLESS_SECONDS)
-    _hear_and_go_on(stage)
+        pause(LEADERLESS_SECONDS)
+    _await_and_deliver(context)
 
 
-def _hear_and_go_on(stage: Stage) -> None:
+def _await_and_deliver(context: RunContext) -> None:
     def script(worker: Worker) -> None:
-        worker.answer()
+        worker.await_report()
         worker.deliver()
 
-    stage.together(script)
+    run_everywhere(context, script)
 
 
-def _fork(stage: Stage) -> None:
-    """Hear of the four events that each program handles by itself."""
+def _fork(context: RunContext) -> None:
+    """Wait for the four events that each program handles by itself."""
 
     def script(worker: Worker) -> None:
         for event in range(4):
             worker.send()
-            worker.answer(first=event == 0, within=FORK_WITHIN)
+            worker.await_report(is_warm_up=event == 0, timeout=FORK_TIMEOUT)
 
-    stage.together(script)
+    run_everywhere(context, script)
 
 
-def _rotate(stage: Stage) -> None:
+def _rotate(context: RunContext) -> None:
     """Change the password; the old connections end; two records each."""
-    _set_password(stage.cluster, NEW_PASSWORD)
-    (stage.folder / "password").write_text(NEW_PASSWORD, encoding="utf-8")
-    _idle(Path.OPEN, stage)
+    _set_password(context.cluster, NEW_PASSWORD)
+    (context.folder / "password").write_text(NEW_PASSWORD, encoding="utf-8")
+    _idle(PathBehaviour.OPEN, context)
 
 
 def _prepare_password(cluster: Cluster, folder: pathlib.Path) -> None:
@@ -202,15 +230,15 @@ def _prepare_password(cluster: Cluster, folder: pathlib.Path) -> None:
 
 
 def _set_password(cluster: Cluster, password: str) -> None:
-    from confluent_kafka import admin  # noqa: PLC0415 (the lab's extra)
+    from confluent_kafka import admin
 
-    asking: Any = admin  # its types do not name what it holds
-    client = asking.AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
-    scram = asking.ScramCredentialInfo(asking.ScramMechanism.SCRAM_SHA_256, 4096)
-    wanted = asking.UserScramCredentialUpsertion(USER, scram, password.encode())
-    client.alter_user_scram_credentials([wanted])[USER].result(timeout=30)
+    untyped: Any = admin  # its type stubs lack these names
+    client = untyped.AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
+    scram = untyped.ScramCredentialInfo(untyped.ScramMechanism.SCRAM_SHA_256, 4096)
+    upsertion = untyped.UserScramCredentialUpsertion(USER, scram, password.encode())
+    client.alter_user_scram_credentials([upsertion])[USER].result(timeout=30)
     wait_for(
         lambda: client.describe_user_scram_credentials([USER])[USER].result(timeout=30).scram_credential_infos,
-        within=timedelta(seconds=30),
-        what="the password to be known",
+        timeout=timedelta(seconds=30),
+        what="the new password",
     )

@@ -3,7 +3,7 @@
 python -m leadsman.lab.survival.reuse            three quarters of an hour
 python -m leadsman.lab.survival.reuse --only plain
 
-Each variant has a broker of its own, and the broker itself is asked how many producer ids it keeps in the end.
+Each kind of worker has a broker of its own; in the end the producer ids on that broker's heap are counted.
 """
 
 from __future__ import annotations
@@ -22,20 +22,19 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from leadsman.clients import Hop, kafka_producer_provider
 from leadsman.lab import faults
-from leadsman.lab.cluster import ADDRESS, Cluster, Plan
-from leadsman.lab.held import producer_ids
-from leadsman.lab.network import Forwarder
-from leadsman.lab.network import Path as Way
-from leadsman.lab.survival.table import between
+from leadsman.lab.brokers.cluster import ADDRESS, Cluster, ClusterPlan
+from leadsman.lab.network.forwarder import Forwarder, PathBehaviour
+from leadsman.lab.oracles.producer_ids import count_producer_ids
+from leadsman.lab.survival.table import replace_between
+from leadsman_clients import Hop, kafka_producer_provider
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 LIMIT_SECONDS = 3.0
 STANDS_FOR_SECONDS = 350.0
-"""What a NAT of AWS allows."""
+"""The idle limit of a NAT gateway of AWS."""
 
 WORKERS = 40
 INVOCATIONS = 10_000
@@ -47,41 +46,41 @@ DOCS = Path("docs")
 MARKS = ("<!-- written by python -m leadsman.lab.survival.reuse; do not edit -->", "<!-- until here, of the reuse -->")
 
 
-class Send(Protocol):
-    """What a worker does in an invocation; raises what goes wrong."""
+class SendRecord(Protocol):
+    """What a worker does in an invocation; it raises the client's errors."""
 
     def __call__(self, value: str) -> object:
         """Store one record."""
 
 
 @dataclass(frozen=True, slots=True)
-class Variant:
+class WorkerKind:
     """One kind of worker."""
 
     name: str
-    says: str
+    description: str
     wrapped: bool
     idempotent: bool
 
-    def worker(self, bootstrap: str) -> Send:
-        """Return a new worker's way to store a record."""
+    def worker(self, bootstrap: str) -> SendRecord:
+        """Return the function with which a new worker stores a record."""
         config = {"bootstrap.servers": bootstrap, "enable.idempotence": self.idempotent, "log_level": 0}
-        return _wrapped(config) if self.wrapped else _plain(config)
+        return _wrapped_sender(config) if self.wrapped else _plain_sender(config)
 
 
-VARIANTS = (
-    Variant("plain", "plain, idempotent", wrapped=False, idempotent=True),
-    Variant("wrapped", "wrapped, idempotent", wrapped=True, idempotent=True),
-    Variant("wrapped_light", "wrapped, `enable.idempotence` off", wrapped=True, idempotent=False),
+WORKER_KINDS = (
+    WorkerKind("plain", "plain, idempotent", wrapped=False, idempotent=True),
+    WorkerKind("wrapped", "wrapped, idempotent", wrapped=True, idempotent=True),
+    WorkerKind("wrapped_light", "wrapped, `enable.idempotence` off", wrapped=True, idempotent=False),
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Day:
-    """What came of one variant's day."""
+class DayResult:
+    """The figures of one worker kind's day."""
 
     variant: str
-    says: str
+    description: str
     day: str
     invocations: int
     errors: int
@@ -91,89 +90,89 @@ class Day:
     producer_ids: int
 
 
-def _plain(config: dict[str, Any]) -> Send:
+def _plain_sender(config: dict[str, Any]) -> SendRecord:
     """One producer for the life of the worker; a record may take as long as the invocation."""
-    from confluent_kafka import Producer  # noqa: PLC0415 (the lab's extra)
+    from confluent_kafka import Producer
 
     producer: Any = Producer({**config, "message.timeout.ms": int(DEADLINE.total_seconds() * 900)})
 
     def send(value: str) -> None:
-        told: list[Any] = []
-        producer.produce(TOPIC, value.encode(), on_delivery=lambda error, _: told.append(error))
+        errors: list[Any] = []
+        producer.produce(TOPIC, value.encode(), on_delivery=lambda error, _: errors.append(error))
         producer.flush(DEADLINE.total_seconds())
-        if told != [None]:
-            raise TimeoutError(str(told))
+        if errors != [None]:
+            raise TimeoutError(str(errors))
 
     return send
 
 
-def _wrapped(config: dict[str, Any]) -> Send:
+def _wrapped_sender(config: dict[str, Any]) -> SendRecord:
     hop = Hop("path", timedelta(seconds=LIMIT_SECONDS), freezes=True)
-    producers = kafka_producer_provider(config, path=hop, within=DEADLINE)
-    return lambda value: producers.deliver(TOPIC, value, within=DEADLINE)
+    producers = kafka_producer_provider(config, path=hop, timeout=DEADLINE)
+    return lambda value: producers.deliver(TOPIC, value, timeout=DEADLINE)
 
 
-def play(variant: Variant, invocations: int) -> Day:
-    """Have all workers live through their day."""
+def run_day(kind: WorkerKind, invocations: int) -> DayResult:
+    """Run all workers through their day."""
     limit = timedelta(seconds=LIMIT_SECONDS)
-    with Forwarder(forgets_after=limit) as forwarder, Cluster(Plan(through={1: forwarder.port})) as cluster:
+    with Forwarder(idle_timeout=limit) as forwarder, Cluster(ClusterPlan(proxy_ports={1: forwarder.port})) as cluster:
         forwarder.target = (ADDRESS, cluster.brokers[0].ports["PROXY"])
         cluster.create_topic(TOPIC)
         bootstrap = f"{ADDRESS}:{forwarder.port}"
-        with faults.path(forwarder, Way.SILENT), ThreadPoolExecutor(WORKERS) as pool:
+        with faults.path(forwarder, PathBehaviour.SILENT), ThreadPoolExecutor(WORKERS) as pool:
             each = invocations // WORKERS
-            lives = [pool.submit(_live, variant.worker(bootstrap), f"{n}", each) for n in range(WORKERS)]
-            told = [outcome for life in lives for outcome in life.result()]
-        return _day(variant, told, Counter(cluster.read_topic(TOPIC)), producer_ids(cluster.brokers[0]))
+            futures = [pool.submit(_run_worker, kind.worker(bootstrap), f"{n}", each) for n in range(WORKERS)]
+            invoked = [invocation for future in futures for invocation in future.result()]
+        return _day(kind, invoked, Counter(cluster.read_topic(TOPIC)), count_producer_ids(cluster.brokers[0]))
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """Of one invocation."""
+class InvocationResult:
+    """The outcome of one invocation."""
 
     value: str
     stored: bool
     seconds: float
 
 
-def _live(send: Send, name: str, invocations: int) -> list[Outcome]:
-    gaps = random.Random(name)  # noqa: S311 (a repeatable day, no secret)
-    told = []
+def _run_worker(send: SendRecord, name: str, invocations: int) -> list[InvocationResult]:
+    gaps = random.Random(name)  # noqa: S311 - a repeatable day, no secret
+    invoked = []
     for number in range(invocations):
         threading.Event().wait(gaps.uniform(0.5, 1.5) * LIMIT_SECONDS)
-        told.append(_invoke(send, f"{name}:{number}"))
-    return told
+        invoked.append(_invoke(send, f"{name}:{number}"))
+    return invoked
 
 
-def _invoke(send: Send, value: str) -> Outcome:
+def _invoke(send: SendRecord, value: str) -> InvocationResult:
     began = time.monotonic()
     try:
         send(value)
-    except Exception:  # noqa: BLE001 (whatever a client throws is the outcome)
-        return Outcome(value, stored=False, seconds=time.monotonic() - began)
-    return Outcome(value, stored=True, seconds=time.monotonic() - began)
+    except Exception:  # noqa: BLE001 - any error of a client is the outcome
+        return InvocationResult(value, stored=False, seconds=time.monotonic() - began)
+    return InvocationResult(value, stored=True, seconds=time.monotonic() - began)
 
 
-def _day(variant: Variant, told: Sequence[Outcome], stored: Counter[str], ids: int) -> Day:
-    return Day(
-        variant=variant.name,
-        says=variant.says,
+def _day(kind: WorkerKind, invoked: Sequence[InvocationResult], stored: Counter[str], ids: int) -> DayResult:
+    return DayResult(
+        variant=kind.name,
+        description=kind.description,
         day=f"{datetime.now(UTC):%Y-%m-%d}",
-        invocations=len(told),
-        errors=sum(not outcome.stored for outcome in told),
-        lost_acknowledged=sum(outcome.stored and not stored[outcome.value] for outcome in told),
+        invocations=len(invoked),
+        errors=sum(not each.stored for each in invoked),
+        lost_acknowledged=sum(each.stored and not stored[each.value] for each in invoked),
         duplicated=sum(count > 1 for count in stored.values()),
-        worst_seconds=max(outcome.seconds for outcome in told),
+        worst_seconds=max(each.seconds for each in invoked),
         producer_ids=ids,
     )
 
 
-def text(days: Sequence[Day]) -> str:
+def text(days: Sequence[DayResult]) -> str:
     """Return the table."""
     return "\n".join(_lines(days))
 
 
-def _lines(days: Sequence[Day]) -> Iterator[str]:
+def _lines(days: Sequence[DayResult]) -> Iterator[str]:
     dates = " and ".join(sorted({day.day for day in days}))
     yield (
         f"{WORKERS} workers of confluent-kafka, each reused after random gaps of 0.5 to 1.5 idle limits, on a path "
@@ -184,37 +183,48 @@ def _lines(days: Sequence[Day]) -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|"
     for day in days:
         yield (
-            f"| {day.says} | {day.invocations:,} | {day.errors:,} | {day.lost_acknowledged} | {day.duplicated} "
+            f"| {day.description} | {day.invocations:,} | {day.errors:,} | {day.lost_acknowledged} | {day.duplicated} "
             f"| {day.worst_seconds:.2f} s | {day.producer_ids:,} |"
         )
 
 
-def load(path: Path) -> list[Day]:
-    """Return what was measured so far."""
-    return [Day(**day) for day in json.loads(path.read_text(encoding="utf-8"))] if path.exists() else []
+def _to_json(day: DayResult) -> dict[str, Any]:
+    """Return the file's form, in which the description is called `says`."""
+    return {("says" if key == "description" else key): value for key, value in asdict(day).items()}
 
 
-def save(day: Day, path: Path) -> None:
-    """Keep it, in place of what the file says of that variant so far."""
-    kept = {each.variant: each for each in (*load(path), day)}
-    ordered = [asdict(kept[variant.name]) for variant in VARIANTS if variant.name in kept]
+def _from_json(saved: Mapping[str, Any]) -> DayResult:
+    return DayResult(**{("description" if key == "says" else key): value for key, value in saved.items()})
+
+
+def load(path: Path) -> list[DayResult]:
+    """Return the saved figures."""
+    return [_from_json(day) for day in json.loads(path.read_text(encoding="utf-8"))] if path.exists() else []
+
+
+def save(day: DayResult, path: Path) -> None:
+    """Save it, in place of that kind's earlier figures."""
+    by_kind = {each.variant: each for each in (*load(path), day)}
+    ordered = [_to_json(by_kind[kind.name]) for kind in WORKER_KINDS if kind.name in by_kind]
     path.write_text(json.dumps(ordered, indent=1) + "\n", encoding="utf-8")
 
 
 def main() -> None:
-    """Play the variants one after the other, and write the table."""
-    names = [variant.name for variant in VARIANTS]
+    """Run the worker kinds one after the other, and write the table."""
+    names = [kind.name for kind in WORKER_KINDS]
     parser = argparse.ArgumentParser(prog="python -m leadsman.lab.survival.reuse", description="A day of reuse.")
     parser.add_argument("--only", nargs="*", choices=names, default=names, metavar="VARIANT", help=", ".join(names))
     parser.add_argument("--invocations", type=int, default=INVOCATIONS)
     parser.add_argument("--results", type=Path, default=DOCS / "reuse.json", help="where figures are kept")
     parser.add_argument("--page", type=Path, default=DOCS / "clients.md", help="where the table stands")
-    asked = parser.parse_args()
-    for variant in VARIANTS:
-        if variant.name in asked.only:
-            save(play(variant, asked.invocations), asked.results)
-    days = load(asked.results)
-    asked.page.write_text(between(asked.page.read_text(encoding="utf-8"), MARKS, text(days)), encoding="utf-8")
+    arguments = parser.parse_args()
+    for kind in WORKER_KINDS:
+        if kind.name in arguments.only:
+            save(run_day(kind, arguments.invocations), arguments.results)
+    days = load(arguments.results)
+    arguments.page.write_text(
+        replace_between(arguments.page.read_text(encoding="utf-8"), MARKS, text(days)), encoding="utf-8"
+    )
     sys.exit(any(day.errors or day.lost_acknowledged for day in days if day.variant != "plain"))
 
 

@@ -1,1 +1,1 @@
-"""Plays a mode's experiment over a grid of client settings. Knows no mode."""
+"""Runs a mode's experiment over a grid of client settings. Knows no mode."""

@@ -1,4 +1,4 @@
-"""How long the rest of a sweep will take, by what was played so far."""
+"""The remaining time of a sweep, by its last runs."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 RECENT = 5
-"""Runs that are looked at: a machine that became slower stays so for a while."""
+"""Runs that count: a machine that became slower stays slow for a while."""
 
 
-def remaining(lasted: Sequence[float], left: int) -> float | None:
-    """Return seconds until `left` runs are done, by the last that were; None before the first."""
-    recent = lasted[-RECENT:]
+def remaining_seconds(run_seconds: Sequence[float], left: int) -> float | None:
+    """Return the seconds of `left` further runs, by the mean of the last; None before the first."""
+    recent = run_seconds[-RECENT:]
     return left * sum(recent) / len(recent) if recent else None

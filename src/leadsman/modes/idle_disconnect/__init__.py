@@ -1,7 +1,7 @@
-"""A client that sends on a connection which its path has dropped for idleness."""
+"""Idle disconnect: a client sends on a connection that the network path dropped because it was idle."""
 
-from leadsman.defaults import seconds
-from leadsman.model import Benign, Cure, FailureMode, Harm, Link, Rival
+from leadsman.kafka_defaults import seconds
+from leadsman.model import Alternative, BenignLine, Cure, FailureMode, Harm, Link
 from leadsman.vocabulary import (
     BOOTSTRAP_FAILED,
     CONNECTION_CLOSED,
@@ -16,232 +16,271 @@ from leadsman.vocabulary import (
 from leadsman.words import duration
 
 MODE = FailureMode(
-    title="Sends on a connection that was dropped while the worker was idle",
+    title="Idle connection dropped: first send after a pause failed",
+    what_happens=(
+        "A client sends on a connection that a hop of its path dropped while the client was idle. The record is "
+        "lost, is late, or waits for a time-out."
+    ),
     harm=(Harm.LOST, Harm.DELAYED, Harm.STALLED),
     summary=(
-        "{after_gap:count} of {failures:count failure failures} follow a quiet gap of at least {limit_high:at_least}.",
+        (
+            "{after_gap:count} of {failures:count failure follows|failures follow} an idle gap of at least "
+            "{limit_high:at_least}."
+        ),
         (
             (
-                "None of {shorter:count shorter gap|shorter gaps} (up to {limit_low:duration}) was followed by one: "
+                "{unharmed_below:count shorter gap|shorter gaps} (up to {limit_low:duration}) ended without a failure: "
                 "the idle limit lies between {limit_low:at_least} and {limit_high:at_most}."
             ),
-            "No shorter gap is on record, so the limit lies at or below {limit_high:at_most}.",
+            "The capture shows no shorter gap, so the idle limit is at most {limit_high:at_most}.",
         ),
-        "Each fleet of workers has a limit of its own: {fleets}.",
-        "The broker is configured to drop connections after {broker_limit:duration} (connections.max.idle.ms).",
-        "That fits {hop}.",
-        "The runtime was frozen in {frozen:count of the gaps|of the gaps}: the client could not see the close.",
-    ),
-    unsettled=(
-        "{failures:count request was|requests were} lost under way on {suffering:count worker|workers}.",
+        "Each fleet of workers has its own idle limit: {fleets}.",
+        "The broker closes idle connections after {broker_limit:duration} (connections.max.idle.ms).",
+        "The limit fits {hop}.",
         (
-            "{at_once:count of them has|of them have} one instant in common, such as a restart, a deployment or a "
-            "frozen broker: that explains them as well as an idle limit does.",
-            (
-                "{unseen_harm:count of them follows|of them follow} a gap longer than some idle limit, but no line "
-                "shows what became of the records."
-            ),
-            (
-                "{disordered:count of them is|of them are} in files whose lines are in no order of time: gaps "
-                "that were measured there prove little."
-            ),
-            (
-                "{after_gap:count of them follows|of them follow} a quiet gap, but {spared:count gap|gaps} of that "
-                "length and more went unharmed. An idle limit would have ended those connections too, unless the log "
-                "lacks lines."
-            ),
-            (
-                "{after_gap:count of them follows|of them follow} a quiet gap, {too_few} of them a gap that is longer "
-                "than most: fewer than three prove no limit."
-            ),
-            (
-                "{uncontrasted:count of them follows|of them follow} a quiet gap, but no line shows uses of these "
-                "workers that went well: a log of failures alone cannot tell an idle worker from a silent one."
-            ),
-            (
-                "{after_gap:count of them follows|of them follow} a quiet gap. That can be a coincidence "
-                "(probability {doubt}, Fisher's exact test)."
-            ),
-            (
-                "{after_gap:count of them follows|of them follow} a quiet gap of {too_short:at_least} or more. No "
-                "known hop has so short an idle limit, and the uses after shorter gaps are too few to prove one."
-            ),
-            "The capture does not show whether the workers were idle before.",
+            "The runtime was frozen during {frozen:count of the gaps|of the gaps}, so the client could not see the "
+            "close."
         ),
     ),
-    absent="No failure follows a quiet gap.",
-    blind="No log of a client or of an application is in this capture: a lost request could not have been seen.",
+    unknown=(
+        "{failures:count request was|requests were} lost in flight on {affected_workers:count worker|workers}.",
+        (
+            "{common_cause:count of them has|of them have} a common cause at one instant, such as a restart, a "
+            "deployment or a frozen broker. That explains them as well as an idle limit does.",
+            (
+                "{harm_not_logged:count of them follows|of them follow} a gap longer than an idle limit, but no line "
+                "shows whether the records were lost."
+            ),
+            (
+                "{unordered:count of them is|of them are} in files whose lines are not in order of time: gaps that "
+                "are measured in such files prove little."
+            ),
+            (
+                "{after_gap:count of them follows|of them follow} an idle gap, but {too_many_unharmed:count gap|gaps} "
+                "of the same length or longer ended without a failure. An idle limit would have closed those "
+                "connections too, unless the log lacks lines."
+            ),
+            (
+                "{after_gap:count of them follows|of them follow} an idle gap, but only {too_few:count} of them a gap "
+                "that is longer than most. Fewer than three failures prove no idle limit."
+            ),
+            (
+                "{without_unharmed_uses:count of them follows|of them follow} an idle gap, but the logs of these "
+                "workers show no successful use. A log of failures alone does not show whether the worker was idle or "
+                "only logged nothing."
+            ),
+            (
+                "{after_gap:count of them follows|of them follow} an idle gap. This can be a coincidence "
+                "(probability {insignificant_probability}, Fisher's exact test)."
+            ),
+            (
+                "{after_gap:count of them follows|of them follow} an idle gap of {limit_below_hops:at_least} or more. "
+                "No known hop has so short an idle limit, and the capture shows too few uses after shorter gaps to "
+                "prove one."
+            ),
+            "The capture does not show whether the workers were idle before the failures.",
+        ),
+    ),
+    absent="No failure follows an idle gap.",
+    no_source="The capture holds no log of a client or an application, so a lost request would not be visible.",
     next="leadsman reproduce idle_disconnect",
     chain=(
         Link(
-            id="quiet",
-            claim="The worker was quiet for longer than the shortest idle limit of its path.",
+            id="idle",
+            claim="The worker was idle for longer than the shortest idle limit of its network path.",
             observed=(
                 "{after_gap:count} of {failures:count failure|failures} came right after a gap of at least "
                 "{limit_high:at_least} in the worker's own log.",
-                "{shorter:count shorter gap|shorter gaps} of up to {limit_low:duration} went unharmed.",
                 (
-                    "{shorter_failed:count failure|failures} came otherwise, after a shorter gap or while the worker "
+                    "{unharmed_below:count shorter gap|shorter gaps} of up to {limit_low:duration} ended without a "
+                    "failure."
+                ),
+                (
+                    "{failed_below:count other failure|other failures} came after a shorter gap or while the worker "
                     "was busy.",
                 ),
-                "{longer_unharmed:count gap|gaps} above the limit went unharmed as well.",
-                "The probability of this by coincidence is below 1 in {odds:count} (Fisher's exact test).",
+                "{unharmed_above:count gap|gaps} above the limit ended without a failure too.",
+                "The probability of a coincidence is below 1 in {odds:count} (Fisher's exact test).",
                 (
                     (
-                        "{never_quiet:count worker that was|workers that were} never quiet for so long (at most "
-                        "{never_quiet_longest:duration}) did not suffer."
+                        "{never_idle:count worker that was|workers that were} never idle for so long (at most "
+                        "{never_idle_longest:duration}) had no failure."
                     ),
-                    "{never_quiet:count worker that was|workers that were} never quiet did not suffer.",
+                    "{never_idle:count worker that was|workers that were} never idle had no failure.",
                 ),
             ),
-            contradicted=("{while_busy:count failure|failures} came while the worker was writing: it was not idle.",),
-            not_visible=(
-                "Idleness is proven where failures follow long gaps and the uses after shorter gaps went well. Needed "
-                "are the logs of all workers over several failures, at the level that shows uses which went well "
-                "(INFO, or START and END of each invocation), from at least 15 minutes before each failure on.",
+            contradicted=(
+                "{while_busy:count failure|failures} came while the worker was writing: the worker was not idle.",
             ),
-            settled_by="leadsman collect logs WORKER_LOG_WITH_ITS_ROTATED_FILES",
+            not_visible=(
+                "Idleness is proven where failures follow long gaps and uses after shorter gaps succeed. Collect the "
+                "logs of all workers over several failures, from at least 15 minutes before each failure, at a level "
+                "that shows successful uses (INFO, or START and END of each invocation).",
+            ),
+            collect_command="leadsman collect logs WORKER_LOG_WITH_ITS_ROTATED_FILES",
         ),
         Link(
             id="severed",
-            claim="Its connection was closed or cut meanwhile, and the client wrote before it knew.",
+            claim="The path closed the idle connection, and the client wrote before it saw the close.",
             observed=(
-                "The request was in flight when the connection proved to be gone.",
-                "{reset:count request was|requests were} answered with a reset: the path forgot the "
-                "connection, and said so.",
-                "{stalled:count request|requests} stalled until a timeout: the path dropped the connection in silence.",
-                "{frozen:count request was|requests were} the first after the runtime was frozen (Lambda).",
+                "The request was in flight when the connection broke.",
+                (
+                    "{reset:count request was|requests were} answered with a TCP reset: the path had forgotten the "
+                    "connection."
+                ),
+                (
+                    "{stalled:count request|requests} stalled until a time-out: the path dropped the connection "
+                    "without a reset."
+                ),
+                "{frozen:count request was|requests were} the first after the runtime was frozen (AWS Lambda).",
             ),
-            contradicted=("The broker was unreachable or restarting at that moment.",),
+            contradicted=("The broker was unreachable or restarting at that time.",),
             not_visible=(
-                "No line tells what became of the connection. Log the client at INFO through one failure (Java: "
+                "No line shows how the connection ended. Log the client at INFO during one failure (Java: "
                 "org.apache.kafka.clients; librdkafka: log.connection.close=true).",
             ),
-            settled_by="leadsman collect logs CLIENT_LOG_AT_INFO",
+            collect_command="leadsman collect logs CLIENT_LOG_AT_INFO",
         ),
         Link(
             id="failed",
-            claim="The next use failed, stalled, or was late.",
+            claim="The next use of the connection failed, stalled or was late.",
             observed=(
-                "{suffering:count worker was|workers were} affected.",
+                "{affected_workers:count worker was|workers were} affected.",
                 "{lost:count record was|records were} reported as failed to the application.",
                 "{killed:count invocation was|invocations were} killed by a time limit before the client gave up.",
                 "{retried:count request was|requests were} retried by the client: delayed, not lost.",
             ),
             contradicted=("No use failed.",),
             not_visible=(
-                "A connection was lost under way, and no line shows what became of the record: sent again within "
-                "milliseconds, late, or lost. Log each delivery's result in the application.",
+                "A connection was lost with a request in flight, but no line shows whether the record was retried "
+                "within milliseconds, delivered late, or lost. Log the result of each delivery in the application.",
             ),
-            settled_by="leadsman collect logs LOGS_OF_ALL_WORKERS",
+            collect_command="leadsman collect logs LOGS_OF_ALL_WORKERS",
         ),
     ),
-    rivals=(
-        Rival(
+    alternatives=(
+        Alternative(
             id="broker_restart",
             cause="A broker restarted, shut down or was fenced",
+            distinguished_by=(
+                "many clients fail within the same minute, connections are refused, and the broker's log shows the "
+                "start and stop; no idle gap comes before"
+            ),
             ruled_out=(
                 (
-                    "No failure's gap holds a start, stop or fencing of a broker ({broker_lines:count line|lines} of "
-                    "broker logs read).",
-                    "A restart strikes all idle clients at one instant; no instant is common to these gaps.",
+                    "No failure's gap contains a start, a stop or a fencing of a broker ({broker_lines:count "
+                    "line|lines} of broker logs were read).",
+                    "A restart affects all idle clients at one instant; these gaps have no instant in common.",
                 ),
             ),
-            stands=(
-                "{restarted:count failure|failures} can come from a broker's start, stop or fencing, and "
-                "count neither for nor against an idle limit."
+            observed=(
+                "{restarted:count failure|failures} can be caused by a broker's start, stop or fencing. They count "
+                "neither for nor against an idle limit."
             ),
-            not_visible="Cannot be ruled out: no broker log is in the capture, and the failures are too few.",
+            not_visible="Cannot be ruled out: the capture holds no broker log, and there are too few failures.",
         ),
-        Rival(
+        Alternative(
             id="one_instant",
-            cause="One event struck all clients at once: a deployment, a failover, a frozen broker, the network",
-            ruled_out="No instant is common to the gaps of half of the failures.",
-            stands="{at_once:count failure|failures} can come from one instant, which their gaps have in common.",
-            not_visible="Cannot be ruled out: the failures are too few to say.",
+            cause="One event affected all clients at once: a deployment, a failover, a frozen broker, the network",
+            distinguished_by="the failures of several clients share one instant",
+            ruled_out="No single moment lies in the idle gaps of half of the failures.",
+            observed=(
+                "{common_cause:count failure|failures} can be caused by one event: their gaps have one instant in "
+                "common."
+            ),
+            not_visible="Cannot be ruled out: there are too few failures.",
         ),
-        Rival(
+        Alternative(
             id="coincidence",
             cause="Requests fail at any time, and some follow a gap by coincidence",
-            ruled_out="By coincidence this happens at most once in {odds:count} captures like this one.",
-            stands="After long gaps no more requests failed than otherwise.",
+            distinguished_by="sends after short gaps fail as often as sends after long gaps",
+            ruled_out="By coincidence this happens in at most one of {odds:count} captures like this one.",
+            observed="After long gaps no more requests failed than at other times.",
             not_visible=(
                 (
-                    "Cannot be ruled out: {spared:count gap|gaps} of that length and more went unharmed.",
-                    "Cannot be ruled out: {too_few:count failure after a long gap is|failures after long gaps are} too "
-                    "few.",
-                    "Cannot be ruled out: no use that went well is on record of the workers that failed.",
+                    "Cannot be ruled out: {too_many_unharmed:count gap|gaps} of that length or longer ended without a "
+                    "failure.",
+                    "Cannot be ruled out: only {too_few:count failure follows|failures follow} a long gap.",
+                    "Cannot be ruled out: the logs of the failed workers show no successful use.",
                 ),
             ),
         ),
-        Rival(
+        Alternative(
             id="unreachable",
-            cause="A network fault kept brokers out of reach",
-            ruled_out="The client's own log has no refused or timed-out connection attempt.",
-            stands="{refused:count connection attempt|connection attempts} failed near the failures.",
+            cause="A network fault made brokers unreachable",
+            distinguished_by="reconnecting does not work at once",
+            ruled_out="The client's own log shows no refused and no timed-out connection attempt.",
+            observed="{connect_failed:count connection attempt|connection attempts} failed near the failures.",
             not_visible=(
                 (
-                    "Cannot be ruled out: {refused_ever:count connection attempt|connection attempts} failed "
+                    "Cannot be ruled out: {connect_failed_ever:count connection attempt|connection attempts} failed "
                     "at other times.",
-                    "Cannot be ruled out: no line of the Kafka client itself is in the capture.",
+                    "Cannot be ruled out: the capture holds no line of the Kafka client itself.",
                 ),
             ),
         ),
-        Rival(
+        Alternative(
             id="authentication",
             cause="The broker rejected the client's credentials",
-            ruled_out="The client's own log has no failed authentication.",
-            stands="{denied:count authentication|authentications} failed near the failures.",
+            distinguished_by="an authentication failure is logged near the failure",
+            ruled_out="The client's own log shows no failed authentication.",
+            observed="{auth_failed:count authentication|authentications} failed near the failures.",
             not_visible=(
                 (
-                    "Cannot be ruled out: {denied_ever:count authentication|authentications} failed at other times.",
-                    "Cannot be ruled out: no line of the Kafka client itself is in the capture.",
+                    "Cannot be ruled out: {auth_failed_ever:count authentication|authentications} failed at other "
+                    "times.",
+                    "Cannot be ruled out: the capture holds no line of the Kafka client itself.",
                 ),
             ),
         ),
-        Rival(
+        Alternative(
             id="busy",
-            cause="A request that was lost or timed out while the worker was busy",
-            ruled_out="Every failure whose history is visible follows a quiet gap.",
-            stands="{while_busy:count failure|failures} came while the worker was busy.",
-            not_visible="Cannot be ruled out: no failure's history is visible.",
+            cause="A request was lost or timed out while the worker was busy",
+            distinguished_by="no idle gap comes before the failure",
+            ruled_out="Every failure for which the log goes back far enough follows an idle gap.",
+            observed="{while_busy:count failure|failures} came while the worker was busy.",
+            not_visible="Cannot be ruled out: no log goes back far enough before a failure.",
         ),
     ),
     cure=(
         Cure(
-            title="Let the client close first",
-            why="An idle limit in the client below every hop of the path: it reconnects before it writes.",
+            title="Let the client close idle connections first",
+            why=(
+                "Set an idle limit in the client that is below the limit of every hop. The client then reconnects "
+                "before it writes."
+            ),
             settings=(
                 "# 45 % of the shortest hop: Azure 240 s, AWS 350 s, "
                 f"broker {seconds('broker', 'connections.max.idle.ms'):g} s\nconnections.max.idle.ms=108000"
             ),
-            measured=(
-                "# 45 % of the measured limit\nconnections_max_idle_ms={python_idle_ms}",
-                "# 45 % of the measured limit\nconnections.max.idle.ms={dotted_idle_ms}",
+            measured_settings=(
+                "# 45 % of the idle limit\nconnections_max_idle_ms={python_idle_ms}",
+                "# 45 % of the idle limit\nconnections.max.idle.ms={dotted_idle_ms}",
             ),
         ),
         Cure(
-            title="Replace a producer that could be dead",
+            title="Replace a producer whose connection may be dropped",
             why=(
-                "Where workers are frozen between uses, a client's idle check can come too late. Keep one producer, "
-                "and make a new one before a use that comes later than the limit after the last; never one per record, "
-                "which leaks producer ids."
+                "Where workers are frozen between uses, a client's idle check can come too late. Keep one producer. "
+                "Before you use a producer that was idle for longer than the limit, replace it. Never create one "
+                "for each record: that leaks producer ids."
             ),
         ),
         Cure(
             title="Let the client retry",
-            why="A lost request is then a delay of 0.1 to 1 s and not a lost record.",
+            why="With retries a lost request is a delay of 0.1 to 1 s and not a lost record.",
             settings=(
-                "retries=2147483647\nacks=all\n# on a serverless worker: less than an invocation may take\n"
-                "delivery.timeout.ms=120000\n# kafka-python\ndelivery_timeout_ms=120000"
+                "# Java, librdkafka; on a serverless worker the delivery timeout is less than an invocation may take\n"
+                "retries=2147483647\nacks=all\ndelivery.timeout.ms=120000\n# kafka-python\ndelivery_timeout_ms=120000\n"
+                "# aiokafka has neither setting: it retries for request_timeout_ms\nrequest_timeout_ms=40000"
             ),
         ),
         Cure(
-            title="Bound the stall",
+            title="Limit the stall",
             why=(
-                "Where the path drops in silence, the client waits for its timeout: "
-                f"{duration(seconds('producer', 'request.timeout.ms'))} in Java, "
-                f"{duration(seconds('librdkafka', 'socket.timeout.ms'))} in librdkafka."
+                "Where the path drops packets without a reset, the client waits for its request time-out: "
+                f"{duration(seconds('producer', 'request.timeout.ms'))} in Java (request.timeout.ms), "
+                f"{duration(seconds('librdkafka', 'socket.timeout.ms'))} in librdkafka (socket.timeout.ms)."
             ),
             settings=(
                 "# Java\nrequest.timeout.ms=10000\n# librdkafka\nsocket.timeout.ms=10000\n"
@@ -249,35 +288,33 @@ MODE = FailureMode(
             ),
         ),
     ),
-    headline=(
-        "Idle disconnect: {after_gap:count} of {failures:count} failures follow gaps of {proven_limit:at_least} "
-        "or more",
-    ),
+    headline=("Idle disconnect after {proven_limit:at_least}: {after_gap:count} of {failures:count} failures",),
     impact=(
         "{lost:count record was|records were} reported as failed.",
-        "{retried:count record was|records were} sent again, late.",
+        "{retried:count record was|records were} retried and delivered late.",
         (
-            "{stalled:count request|requests} waited up to {waited:at_most} for a timeout.",
-            "{stalled:count request|requests} waited for a timeout.",
+            "{stalled:count request|requests} waited up to {longest_wait:at_most} for a time-out.",
+            "{stalled:count request|requests} waited for a time-out.",
         ),
-        "{killed:count invocation was|invocations were} killed meanwhile by a time limit: their records are lost.",
+        "{killed:count invocation was|invocations were} killed by a time limit: their records are lost.",
         "Services: {services}.",
-        "It goes on, about once in {interval:duration}, until a client closes idle connections first.",
+        "In this capture a failure came every {interval:duration} on average. The failures end when every client "
+        "closes its idle connections before the path does.",
     ),
     do_now=(
         (
             "Set connections_max_idle_ms={python_idle_ms} in the producers of {services}, and deploy them: 45 % of the "
-            "measured idle limit.",
+            "idle limit.",
             "Set connections.max.idle.ms={dotted_idle_ms} in the producers of {services}, and deploy them: 45 % of the "
-            "measured idle limit.",
+            "idle limit.",
         ),
         "The runtime was frozen before {frozen:count of the failures|of the failures}, where a client's idle check can "
-        "come too late: also make a new producer before a use that comes later than that (cure 2).",
-        "Records were lost: send the {lost:count failed record|failed records} again, and let the client retry (cure "
-        "3).",
-        "Records of {killed:count killed invocation|killed invocations} were lost: send them again, and bound the "
-        "stall (cure 4) below the time that an invocation may take.",
-        "Leave the brokers running: a restart ends every client's connections, and the idle limit stays.",
+        "come too late. Also create a new producer before a use that comes later than the limit (cure 2).",
+        "Records were lost: send the {lost:count failed record|failed records} again, and enable retries (cure 3).",
+        "Records of {killed:count killed invocation|killed invocations} were lost: send them again, and limit the "
+        "stall (cure 4) to less than an invocation may take.",
+        "Do not restart the brokers: a restart closes the connections of all clients and does not change the idle "
+        "limit.",
     ),
     explains=(
         BOOTSTRAP_FAILED,
@@ -290,29 +327,19 @@ MODE = FailureMode(
         RECORD_EXPIRED,
     ),
     benign=(
-        Benign(
+        BenignLine(
             CONNECTION_CLOSED,
-            "A connection ended while nothing was under way on it; the client opens another. Harmless by itself.",
+            "A connection closed while no request was in flight; the client opens another one.",
         ),
     ),
     symptom="severed",
-    symptom_sources=(
-        "java_client",
-        "librdkafka",
-        "kafka_python",
-        "aiokafka",
-        "sarama",
-        "kafkajs",
-        "franz_go",
-        "serverless",
-        "application",
-    ),  # fmt: skip - a list of names
-    signs=(CONNECTION_LOST, CONNECTION_RESET, REQUEST_TIMED_OUT, PRODUCE_RETRIED, RECORD_FAILED),
+    symptom_events=(CONNECTION_LOST, CONNECTION_RESET, REQUEST_TIMED_OUT, RECORD_FAILED, INVOCATION_TIMED_OUT),
+    trigger_events=(CONNECTION_LOST, CONNECTION_RESET, REQUEST_TIMED_OUT, PRODUCE_RETRIED, RECORD_FAILED),
     story=(
-        "A worker on a serverless platform sent records to Kafka; about once a day one of them was lost.",
-        "The error said that the server had disconnected before a response was received. Every broker was green.",
-        "Busy services with the same client and the same brokers never saw it.",
-        "The platform reused the worker after more than ten quiet minutes; the broker had closed the connection.",
-        "A provider that replaces a producer idle for too long ended it.",
+        "A worker on a serverless platform sent records to Kafka; about once a day one record was lost.",
+        "The error was that the server had disconnected before a response was received. All brokers were healthy.",
+        "Busy services with the same client and the same brokers never had the error.",
+        "The platform reused the worker after more than ten idle minutes; the broker had closed the connection.",
+        "A provider that replaces a producer after too long an idle time ended the failures.",
     ),
 )

@@ -1,4 +1,4 @@
-"""Suffers `idle_disconnect`: a serverless worker that is reused after a long quiet time, and gives a record one try."""
+"""A program with `idle_disconnect`: a serverless worker that is reused after a long idle time and never retries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SETTINGS = {
     "retries": "0",
     "enable.idempotence": "false",
 }
-"""No idle limit of its own: the client keeps a connection that the broker, or a hop before it, has long dropped."""
+"""Without its own idle limit the client keeps a connection that the broker, or a hop before it, dropped long ago."""
 
 
 @cache

@@ -1,32 +1,34 @@
-"""How an idle disconnect shows in the telemetry.
+"""Detects idle disconnects in the telemetry.
 
-A failure is an episode of lines that say a request was lost under way. For each one the quiet gap before it is looked
-up in the stream of the subject that failed; over all of a capture's gaps, failed and unharmed, the limit is inferred.
+A failure is an episode of log lines that report a request lost in flight. For each failure the steps look up the idle
+gap before it in the log of the same subject. From all gaps of a capture, failed and unharmed, they infer the limit.
 
-Steps are many and statements few: on a small capture, planning costs more than computing.
+There are many steps and few statements: on a small capture, planning costs more than computing.
 """
 
 from __future__ import annotations
 
+from itertools import starmap
 from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as names
-from leadsman.modes.idle_disconnect import coincidence, instants
-from leadsman.modes.idle_disconnect.coincidence import ALARM, QUIET, Demands
-from leadsman.modes.idle_disconnect.failures import CAPTURES, OF_BROKER, failures_of
-from leadsman.modes.idle_disconnect.limits import ATTRIBUTED, HOPS, pooled
+from leadsman.modes.idle_disconnect import common_cause, significance
+from leadsman.modes.idle_disconnect.failures import CAPTURE_SETTINGS, HAS_BROKER_LINES, lost_request_steps
+from leadsman.modes.idle_disconnect.limits import FAILURES_BY_LIMIT, HOPS, capture_figure_steps
+from leadsman.modes.idle_disconnect.significance import ALARM, IS_GAP, Thresholds
+from leadsman.modes.idle_disconnect.thresholds import MIN_FAILURES
 from leadsman.modes.idle_disconnect.workers import WORKERS
-from leadsman.pipeline.shapes import (
-    EVIDENCE,
+from leadsman.pipeline.detector_sql import (
+    NO_EVIDENCE,
     OBSERVATION,
     Detection,
-    first_lines,
-    map_of,
-    nullable,
-    quoted,
-    settle,
-    silent,
-    table,
+    LinkRow,
+    add_materialized,
+    empty_detection,
+    link_rows,
+    map_column,
+    run_steps,
+    sql_literals,
 )
 
 if TYPE_CHECKING:
@@ -44,226 +46,231 @@ def detect(
     nearby_seconds: float = 5.0,
     history_seconds: float = 10.0,
     burst_seconds: float = 15.0,
-    least_failures: int = 3,
-    most_chance: float = 0.01,
-    least_harmed: float = 0.3,
-    least_contrast: int = 20,
+    min_failures: int = MIN_FAILURES,
+    max_p_value: float = 0.01,
+    min_harmed_share: float = 0.3,
+    min_unharmed_uses: int = 20,
     shortest_hop_seconds: float = 200.0,
     instant_share: float = 0.5,
     instant_subjects: int = 3,
 ) -> Detection:
     """Return the observations of every link, and the points of the page.
 
-    episode_seconds: lines of one subject that lie closer than this belong to one failure.
+    episode_seconds: lines of one subject that are closer together than this belong to one failure.
     reset_seconds: a failure follows a gap if the gap ended at most this long before (RST, or a close seen at once);
-        a shorter gap than this cannot be told from busy writing.
-    stall_seconds: how long a request can stall before it fails; the longest default is librdkafka's, 60 s.
-    nearby_seconds: a refused connection or failed login this near to a failure speaks for another cause.
-    history_seconds: a subject that wrote for this long before a failure, without a gap, was not quiet.
-    burst_seconds: two busy subjects that fail this near to a failure of a third were struck by what struck it.
-    least_failures: fewer failures after long gaps can be a coincidence whatever the figures say.
-    most_chance: failures follow long gaps by chance with at most this probability (Fisher's exact test, multiplied by
-        the number of lengths that were tried).
-    least_harmed: at least this share of the gaps above the limit must have ended in a failure; some clients lose every
-        second record (Java 4.3.1), because a failure leaves them without a connection to lose.
-    least_contrast: a limit below every known hop needs so many unharmed uses, a thousandth of `most_chance`, and no
+        a gap shorter than this cannot be distinguished from busy writing.
+    stall_seconds: how long a request can stall before it fails; the longest default is 60 s (librdkafka).
+    nearby_seconds: a refused connection or a failed login this close to a failure suggests another cause.
+    history_seconds: a subject that wrote for this long before a failure, without a gap, was not idle.
+    burst_seconds: where two busy subjects fail this close to a failure of a third, the three have a common cause.
+    min_failures: fewer failures after long gaps can be a coincidence, whatever the test says.
+    max_p_value: the highest probability with which failures may follow long gaps by coincidence (Fisher's exact test,
+        multiplied by the number of gap lengths that were tried).
+    min_harmed_share: at least this share of the gaps above the limit must have ended in a failure; some clients lose
+        only every second record (Java 4.3.1), because a failure leaves them without a connection to lose.
+    min_unharmed_uses: a limit below every known hop needs so many unharmed uses, a thousandth of `max_p_value`, and no
         configured limit that contradicts it.
-    shortest_hop_seconds: a little less than the shortest limit of a known hop (Azure, 240 s).
-    instant_share: an instant that so large a share of the failing gaps have in common explains them.
-    instant_subjects: so many subjects at least must have it in common.
+    shortest_hop_seconds: slightly less than the shortest limit of a known hop (Azure, 240 s).
+    instant_share: an instant that lies in at least this share of the failing gaps explains them.
+    instant_subjects: the gaps that share the instant must be of at least so many subjects.
     """
-    seconds = {"apart": episode_seconds, "reset": reset_seconds, "stall": stall_seconds, "near": nearby_seconds}
-    found = {"events": events}
-    settle(found, {"captures": CAPTURES})
-    settle(found, failures_of(**seconds, history=history_seconds))
-    if found["lost"].isEmpty():
-        return silent(*list(found.values())[1:])
-    settle(found, {"spans": SPANS, "ends": ENDS, "gaps": GAPS.format(stall=stall_seconds)})
-    settle(found, instants.steps(share=instant_share, subjects=instant_subjects, burst_seconds=burst_seconds))
-    settle(found, WORKERS)
-    demands = Demands(least_failures, most_chance, least_harmed, least_contrast, shortest_hop_seconds)
-    found["groups"] = coincidence.groups_of(table(found, coincidence.STEPS), demands)
-    settle(found, ATTRIBUTED)
-    return Detection(table(found, _links()), table(found, {"points": POINTS}), tuple(found.values())[1:])
+    seconds = {"episode": episode_seconds, "reset": reset_seconds, "stall": stall_seconds, "near": nearby_seconds}
+    frames = {"events": events}
+    add_materialized(frames, {"captures": CAPTURE_SETTINGS})
+    add_materialized(frames, lost_request_steps(**seconds, history=history_seconds))
+    if frames["lost_requests"].isEmpty():
+        return empty_detection(*list(frames.values())[1:])
+    gaps = {"activity": ACTIVITY, "failed_gaps": FAILED_GAPS, "gaps": GAPS.format(stall=stall_seconds)}
+    add_materialized(frames, gaps)
+    add_materialized(
+        frames, common_cause.steps(share=instant_share, subjects=instant_subjects, burst_seconds=burst_seconds)
+    )
+    add_materialized(frames, WORKERS)
+    thresholds = Thresholds(min_failures, max_p_value, min_harmed_share, min_unharmed_uses, shortest_hop_seconds)
+    frames["groups"] = significance.tested_groups(run_steps(frames, significance.STEPS), thresholds)
+    add_materialized(frames, FAILURES_BY_LIMIT)
+    return Detection(run_steps(frames, _links()), run_steps(frames, {"points": POINTS}), tuple(frames.values())[1:])
 
 
-SPANS = f"""
-    SELECT *, max({OF_BROKER}) OVER (PARTITION BY capture, subject) AS is_broker
+ACTIVITY = f"""
+    SELECT *, max({HAS_BROKER_LINES}) OVER (PARTITION BY capture, subject) AS is_broker
     FROM events
-    WHERE name IN ({quoted(names.SUBJECT_QUIET, names.SUBJECT_ACTIVE, names.FILE_READ)})
+    WHERE name IN ({sql_literals(names.SUBJECT_IDLE, names.SUBJECT_ACTIVE, names.FILE_READ)})
 """
 
-ENDS = """
+FAILED_GAPS = """
     SELECT DISTINCT capture, subject, at, ended FROM (
         SELECT capture, subject, inline(array(
             struct(gap.at AS at, 'failed' AS ended),
             struct(IF(timed_out AND gap.at < failed_at, failed_at, NULL) AS at, 'stalled' AS ended)
         ))
-        FROM lost
+        FROM lost_requests
     )
 """
 
 GAPS = f"""
     SELECT capture, subject, name, at, value AS length, ended, file,
-        to_timestamp(labels['since']) AS since,
-        to_timestamp(labels['until']) AS until,
+        try_to_timestamp(labels['since']) AS since,
+        try_to_timestamp(labels['until']) AS until,
         NOT coalesce(text RLIKE '{ALARM}', false)
             AND NOT coalesce(labels['before_text'] RLIKE '{ALARM}' AND value <= {{stall}}D, false) AS is_use
-    FROM spans LEFT JOIN ends USING (capture, subject, at)
+    FROM activity LEFT JOIN failed_gaps USING (capture, subject, at)
     WHERE NOT is_broker AND name <> '{names.FILE_READ}' AND coalesce(ended, '') <> 'stalled'
 """
-"""Every quiet gap and span of a subject that is no broker, and whether a failure followed the gap.
+"""Every idle gap and every span of a subject that is no broker, and whether a failure followed the gap.
 
-The silence of a request that stalls until its time-out is the failure itself, and no quiet gap. A gap that ends with a
-warning ends with no ordinary use, and what follows a warning within the time of a stall is the failure's own."""
+The silence of a request that stalls until its time-out is the failure itself, and no idle gap. A gap that ends with a
+warning does not end with an ordinary use. A gap that begins with a warning and is no longer than a stall belongs to the
+failure."""
 
-ALWAYS = (
+FIGURES_ALWAYS = (
     "failures",
     "after_gap",
     "while_busy",
-    "unseen",
-    "suffering",
+    "history_not_visible",
+    "affected_workers",
     "limit_high",
     "longest_gap",
     "subjects",
     "broker_limit",
     "client_limit",
-    "refused",
-    "denied",
+    "connect_failed",
+    "auth_failed",
     "restarted",
-    "long",
-    "chance",
+    "uses_above",
+    "probability",
     "odds",
-    "doubt",
+    "insignificant_probability",
     "too_few",
-    "uncontrasted",
-    "too_short",
-    "unseen_harm",
+    "without_unharmed_uses",
+    "limit_below_hops",
+    "harm_not_logged",
     "proven_limit",
 )  # fmt: skip - a list of names
-WHERE_ANY = (
-    "refused_ever",
-    "denied_ever",
+FIGURES_UNLESS_ZERO = (
+    "connect_failed_ever",
+    "auth_failed_ever",
     "broker_lines",
-    "apart",
-    "at_once",
+    "excluded",
+    "common_cause",
     "stalled",
-    "waited",
+    "longest_wait",
     "killed",
     "reset",
     "retried",
     "lost",
     "frozen",
     "limit_low",
-    "shorter",
-    "shorter_failed",
-    "longer_unharmed",
-    "spared",
-    "disordered",
-    "never_quiet",
-    "never_quiet_longest",
+    "unharmed_below",
+    "failed_below",
+    "unharmed_above",
+    "too_many_unharmed",
+    "unordered",
+    "never_idle",
+    "never_idle_longest",
     "closed",
     "cure_idle_ms",
     "interval",
     *(f"{name}_limit" for name in HOPS),
 )  # fmt: skip - a list of names
-"""Figures that are left out where they are 0, and the sentences about them with them."""
+"""Figures that are omitted where they are 0, together with the sentences about them."""
 
 
 def _links() -> Mapping[str, str]:
-    """Return the steps to the observations: of each link of each subject, of the capture's limit, of each rival."""
+    """Return the steps to the observations: each link of each subject, the capture's limit, each alternative."""
     return {
-        **pooled(),
-        "each": EACH,
-        "linked": _of_subjects(),
-        "held": _of_captures(),
-        "observations": f"SELECT {COLUMNS} FROM linked UNION ALL SELECT {COLUMNS} FROM held",
+        **capture_figure_steps(),
+        "per_subject": PER_SUBJECT,
+        "subject_links": _subject_links(),
+        "capture_links": _capture_links(),
+        "observations": f"SELECT {COLUMNS} FROM subject_links UNION ALL SELECT {COLUMNS} FROM capture_links",
     }
 
 
 COLUMNS = ", ".join(OBSERVATION)
 
 EDGES = """IF(gap IS NULL, NULL, array(
-            struct(gap.labels['before_file'] AS file, CAST(gap.labels['before_line'] AS BIGINT) AS line,
+            struct(gap.labels['before_file'] AS file, try_cast(gap.labels['before_line'] AS BIGINT) AS line,
                 gap_since AS at, gap.labels['before_text'] AS text),
             struct(gap.file, gap.line, gap.at, gap.text)
         ))"""
-"""The lines before and after a quiet gap."""
+"""The lines before and after an idle gap."""
 
-EACH = f"""
+PER_SUBJECT = f"""
     SELECT capture, subject,
-        CASE WHEN max(fits) THEN 'observed'
-            WHEN max(by_chance) OR max(any_fits) AND NOT max(quiet = 'not visible') THEN 'contradicted'
-            WHEN count_if(quiet <> 'contradicted' AND NOT other_cause) = 0 THEN 'contradicted'
-            ELSE 'not visible' END AS quiet,
-        IF(max(fits) OR NOT min(other_cause), 'observed', 'contradicted') AS severed,
+        CASE WHEN max(fits_limit) THEN 'observed'
+            WHEN max(is_coincidence) OR max(capture_fits_limit) AND NOT max(idle = 'not visible') THEN 'contradicted'
+            WHEN count_if(idle <> 'contradicted' AND NOT other_cause) = 0 THEN 'contradicted'
+            ELSE 'not visible' END AS idle,
+        IF(max(fits_limit) OR NOT min(other_cause), 'observed', 'contradicted') AS severed,
         IF(max(harmed), 'observed', 'not visible') AS failed,
         min_by(gap_since, failed_at) AS gap_since,
         min(failed_at) AS failed_at,
         max(failed_until) AS failed_until,
         count(*) AS failures,
-        min(quiet_seconds) AS shortest_gap,
+        min(idle_seconds) AS shortest_gap,
         max(client_id) AS client_id,
-        flatten(collect_list({EDGES})) AS quiet_lines,
+        flatten(collect_list({EDGES})) AS idle_lines,
         flatten(collect_list(severed_lines)) AS severed_lines,
         flatten(collect_list(harmed_lines)) AS harmed_lines
-    FROM attributed WHERE fits OR NOT any_fits_here
+    FROM attributed WHERE fits_limit OR NOT subject_fits_limit
     GROUP BY capture, subject
 """
-"""Quiet, severed, failed: what the failures of a subject say; of those that an idle limit explains, where any are."""
+"""The states of the links `idle`, `severed` and `failed` of each subject, from the failures that an idle limit explains
+where there are any, else from all its failures."""
 
 
-def _of_subjects() -> str:
-    figures = map_of(("failures", "shortest_gap"), "double")
+def _subject_links() -> str:
+    figures = map_column(("failures", "shortest_gap"), "double")
     links = (
-        ("'quiet'", "quiet", "gap_since", "failed_at", "quiet_lines"),
-        ("'severed'", "severed", "failed_at", "failed_until", "severed_lines"),
-        ("'failed'", "failed", "failed_at", "failed_until", "harmed_lines"),
+        LinkRow("idle", "idle", "gap_since", "failed_at", "idle_lines"),
+        LinkRow("severed", "severed", "failed_at", "failed_until", "severed_lines"),
+        LinkRow("failed", "failed", "failed_at", "failed_until", "harmed_lines"),
     )
-    rows = ", ".join(
-        f"struct({link} AS link, {nullable(state)} AS state, {since} AS since, {until} AS until, "
-        f"{first_lines(lines)} AS evidence)"
-        for link, state, since, until, lines in links
-    )
-    facts = map_of(("client_id",), "string")
-    return f"SELECT capture, subject, {figures} AS figures, {facts} AS facts, inline(array({rows})) FROM each"
+    facts = map_column(("client_id",), "string")
+    return f"SELECT capture, subject, {figures} AS figures, {facts} AS facts, {link_rows(links)} FROM per_subject"
 
 
-def _of_captures() -> str:
-    """Return the inferred limit, and each rival: `observed` where it stands, `contradicted` where it is ruled out."""
-    spread = "after_gap >= 3 AND at_once = 0 AND no_contrast IS NULL AND disordered = 0"
+def _capture_links() -> str:
+    """Return the inferred limit, and each alternative: `observed`, or `contradicted` where it is ruled out."""
+    spread = "after_gap >= 3 AND common_cause = 0 AND no_unharmed_uses IS NULL AND unordered = 0"
     states = {
-        "rival.broker_restart": _told("restarted > 0", f"broker_lines > 0 OR {spread}"),
-        "rival.one_instant": _told("at_once > 0", spread),
-        "rival.coincidence": _told("by_chance", "group_state = 'observed'"),
-        "rival.unreachable": _told("refused > 0", "by_clients > 0 AND refused_ever = 0"),
-        "rival.authentication": _told("denied > 0", "by_clients > 0 AND denied_ever = 0"),
-        "rival.busy": _told("while_busy > 0", "after_gap > 0 AND no_contrast IS NULL AND disordered = 0"),
+        "alternative.broker_restart": _alternative_state("restarted > 0", f"broker_lines > 0 OR {spread}"),
+        "alternative.one_instant": _alternative_state("common_cause > 0", spread),
+        "alternative.coincidence": _alternative_state("is_coincidence", "group_state = 'observed'"),
+        "alternative.unreachable": _alternative_state(
+            "connect_failed > 0", "from_client_logs > 0 AND connect_failed_ever = 0"
+        ),
+        "alternative.authentication": _alternative_state(
+            "auth_failed > 0", "from_client_logs > 0 AND auth_failed_ever = 0"
+        ),
+        "alternative.busy": _alternative_state(
+            "while_busy > 0", "after_gap > 0 AND no_unharmed_uses IS NULL AND unordered = 0"
+        ),
     }
-    rows = ", ".join(f"struct('{link}' AS link, {nullable(state)} AS state)" for link, state in states.items())
     return f"""
         SELECT capture, '*' AS subject, since, until,
-            {map_of(ALWAYS, "double", where_any=WHERE_ANY)} AS figures,
-            {map_of(("hop", "fleets", "python_idle_ms", "dotted_idle_ms"), "string")} AS facts,
-            CAST(array() AS array<{EVIDENCE}>) AS evidence,
-            inline(array({rows}))
-        FROM pooled
+            {map_column(FIGURES_ALWAYS, "double", where_any=FIGURES_UNLESS_ZERO)} AS figures,
+            {map_column(("hop", "fleets", "python_idle_ms", "dotted_idle_ms"), "string")} AS facts,
+            {NO_EVIDENCE} AS evidence,
+            {link_rows(starmap(LinkRow, states.items()))}
+        FROM capture_figures
     """
 
 
-def _told(stands: str, ruled_out: str) -> str:
-    """Return the state of a rival: it stands, what was read rules it out, or nothing was read that could (null)."""
-    return f"CASE WHEN {stands} THEN 'observed' WHEN {ruled_out} THEN 'contradicted' END"
+def _alternative_state(observed: str, ruled_out: str) -> str:
+    """Return the SQL for the state of an alternative; null where no data that was read decides it."""
+    return f"CASE WHEN {observed} THEN 'observed' WHEN {ruled_out} THEN 'contradicted' END"
 
 
 POINTS = f"""
     SELECT capture, subject,
-        CASE WHEN NOT {QUIET} THEN 'active' WHEN ended = 'failed' THEN 'failed' ELSE 'unharmed' END AS outcome,
-        IF({QUIET}, since, at) AS since,
-        IF({QUIET}, at, until) AS at,
-        IF({QUIET}, length, NULL) AS value
+        CASE WHEN NOT {IS_GAP} THEN 'active' WHEN ended = 'failed' THEN 'failed' ELSE 'unharmed' END AS outcome,
+        IF({IS_GAP}, since, at) AS since,
+        IF({IS_GAP}, at, until) AS at,
+        IF({IS_GAP}, length, NULL) AS value
     FROM gaps
     UNION ALL
     SELECT capture, subject, 'failed', NULL, failed_at, NULL FROM failures WHERE failed_at IS NOT NULL
 """
-"""What the page draws: each gap with its outcome, each subject's span, and each failure."""
+"""The page draws each gap with its outcome, the span of each subject, and each failure."""

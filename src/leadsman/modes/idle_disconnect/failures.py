@@ -1,11 +1,11 @@
-"""From events to failures: one row for each request that was lost under way, with the quiet gap before it."""
+"""From events to failures: one row for each request that was lost in flight, with the idle gap before it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as names
-from leadsman.pipeline.shapes import EARLIER, EVIDENCE_KEPT, quoted
+from leadsman.pipeline.detector_sql import EVIDENCE_KEPT, EVIDENCE_LINE, TIME_ORDER, sql_literals
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,28 +13,30 @@ if TYPE_CHECKING:
 SEVERED = (names.CONNECTION_LOST, names.CONNECTION_RESET, names.REQUEST_TIMED_OUT)
 FAILED = (names.RECORD_FAILED, names.RECORD_EXPIRED)
 UNREACHABLE = (names.CONNECTION_REFUSED, names.CONNECTION_SETUP_TIMED_OUT)
-BROKER_LIFE = (names.BROKER_STARTED, names.BROKER_STOPPING, names.BROKER_FENCED, names.SESSION_EXPIRED)
-BESIDE = (names.CONNECTION_CLOSED, names.ERROR, names.INVOCATION_TIMED_OUT)
-AT_ONCE = 1
-"""Seconds within which an application reports what its client told it."""
-AROUND = (names.SUBJECT_QUIET, names.SUBJECT_ACTIVE, names.AUTHENTICATION_FAILED, names.FILE_READ, *UNREACHABLE)
+BROKER_TRANSITIONS = (names.BROKER_STARTED, names.BROKER_STOPPING, names.BROKER_FENCED, names.SESSION_EXPIRED)
+OTHER_EVENTS = (names.CONNECTION_CLOSED, names.ERROR, names.INVOCATION_TIMED_OUT)
+REPORT_SECONDS = 1
+"""Seconds within which an application logs the error that its client returned."""
+CONTEXT_EVENTS = (names.SUBJECT_IDLE, names.SUBJECT_ACTIVE, names.AUTHENTICATION_FAILED, names.FILE_READ, *UNREACHABLE)
 
-OF_BROKER = f"coalesce(name = '{names.FILE_READ}' AND array_contains(split(labels['sources'], ','), 'broker'), false)"
-"""A broker's log: what it says as a client of other brokers is not what this mode is about."""
+HAS_BROKER_LINES = (
+    f"coalesce(name = '{names.FILE_READ}' AND array_contains(split(labels['sources'], ','), 'broker'), false)"
+)
+"""The log of a broker: its own client lines, towards other brokers, are not evidence for this mode."""
 
 NETWORK = "NETWORK_EXCEPTION|REQUEST_TIMED_OUT|RequestTimedOut|TRANSPORT|transport|[Dd]isconnect|ConnectionError"
-"""What a retry or a failed record must have failed with: one after NOT_LEADER is another story."""
+"""The errors with which a retry or a failed record counts. A retry after NOT_LEADER has another cause."""
 
-OF_CONSUMER = "coalesce(text LIKE '%[Consumer clientId=%', false)"
-"""A consumer asks all the time, also where its log is silent: its connections are never idle."""
+IS_CONSUMER_LINE = "coalesce(text LIKE '%[Consumer clientId=%', false)"
+"""A consumer polls all the time, also where its log is silent: its connections are never idle."""
 
-OF_PRODUCE = "upper(coalesce(labels['api'], 'PRODUCE')) = 'PRODUCE'"
-"""A request that is named and is no produce request (METADATA, FETCH, HEARTBEAT, ...) carries no record: the client
-sends it again, and nobody is harmed."""
+IS_PRODUCE_REQUEST = "upper(coalesce(labels['api'], 'PRODUCE')) = 'PRODUCE'"
+"""A line that names another request than PRODUCE (METADATA, FETCH, HEARTBEAT, ...) loses no record: the client sends
+that request again without harm."""
 
-LOST_UNDER_WAY = f"name IN ({quoted(*SEVERED)}) AND {OF_PRODUCE} AND NOT {OF_CONSUMER}"
+LOST_UNDER_WAY = f"name IN ({sql_literals(*SEVERED)}) AND {IS_PRODUCE_REQUEST} AND NOT {IS_CONSUMER_LINE}"
 
-GAVE_UP = (
+RETRIED_OR_FAILED = (
     f"name IN ('{names.PRODUCE_RETRIED}', '{names.RECORD_FAILED}') AND "
     f"coalesce(labels['error'], IF(name = '{names.PRODUCE_RETRIED}', 'NETWORK_EXCEPTION', '')) RLIKE '{NETWORK}'"
 )
@@ -43,106 +45,108 @@ CLOSED_AND_FAILED = (
     f"name = '{names.CONNECTION_CLOSED}' AND source IN ('kafka_python', 'aiokafka') "
     "AND coalesce(labels['reason'], '') <> 'idle' AND errors_after > 0"
 )
-"""These clients write the same line whether or not a request was in flight. An application that reports an error at
-once had one: of what, its line may not say, and so no record is known to be harmed."""
+"""kafka-python and aiokafka log the same line whether or not a request was in flight. Where the application logs an
+error within a second, a request was in flight. That line may not name the request, so no record is known to be
+harmed."""
 
-IS_SEVERED = f"(({LOST_UNDER_WAY}) OR ({GAVE_UP}) OR ({CLOSED_AND_FAILED}))"
+IS_SEVERED = f"(({LOST_UNDER_WAY}) OR ({RETRIED_OR_FAILED}) OR ({CLOSED_AND_FAILED}))"
 
 HARMED_A_RECORD = (
-    f"(name IN ({quoted(names.PRODUCE_RETRIED, *FAILED)}) OR labels['api'] IS NOT NULL OR labels['topic'] IS NOT NULL "
-    "OR text RLIKE '(?i)produce (?:request|response)|to produce|ProduceRequest' "
-    f"OR name = '{names.REQUEST_TIMED_OUT}' AND of_others = 0)"
+    f"(name IN ({sql_literals(names.PRODUCE_RETRIED, *FAILED)}) OR labels['api'] IS NOT NULL "
+    "OR labels['topic'] IS NOT NULL OR text RLIKE '(?i)produce (?:request|response)|to produce|ProduceRequest' "
+    f"OR name = '{names.REQUEST_TIMED_OUT}' AND other_requests = 0)"
 )
-"""The line names a record or a produce request: lost, failed, retried or late; or a request of unknown kind waited for
-its whole time-out, and no line near it names one that carries no record. A connection that was reset may have harmed
-nobody."""
+"""The line names a record or a produce request that was lost, failed, retried or late; or a request of unknown kind
+waited for its whole time-out, and no nearby line names a request that carries no record. A connection reset alone may
+be harmless."""
 
 FROZEN = "(?:REPORT|END) RequestId|platform[.](?:report|runtimeDone)"
 """The last line before a gap in which AWS Lambda froze the runtime."""
 
 IS_IDLE_LIMIT = f"name = '{names.SETTING}' AND labels['key'] = 'connections.max.idle.ms'"
 LIMIT = "try_cast(labels['value'] AS DOUBLE) / 1000"
-BY_BROKER = "coalesce(labels['owner'], '') = 'broker'"
+IS_BROKER_SETTING = "coalesce(labels['owner'], '') = 'broker'"
 
 EVERY_SECOND = "PARTITION BY capture, subject ORDER BY second"
-LINE = "struct(file, line, at, text)"
 TIMED_OUT = f"name = '{names.REQUEST_TIMED_OUT}'"
 LONGEST_FIRST = "(a, b) -> CASE WHEN a.value > b.value THEN -1 WHEN a.value < b.value THEN 1 ELSE 0 END"
 
 
-def failures_of(*, apart: float, reset: float, stall: float, near: float, history: float) -> Mapping[str, str]:
-    """Return the steps from `events` and `captures` to `lost`: one row a failure.
+def lost_request_steps(*, episode: float, reset: float, stall: float, near: float, history: float) -> Mapping[str, str]:
+    """Return the steps from `events` and `captures` to `lost_requests`: one row for each failure.
 
-    All distances are seconds, as `detect` explains them.
+    All distances are in seconds; `detect` explains them.
     """
     return {
-        **_harmed(stall=stall, near=near),
-        **_episodes(apart=apart),
-        **_placed(reset=reset, stall=stall),
-        "lost": _judged(history=history),
+        **_failure_lines(stall=stall, near=near),
+        **_episodes(episode=episode),
+        **_failures_with_gap(reset=reset, stall=stall),
+        "lost_requests": _lost_requests(history=history),
     }
 
 
-def _harmed(*, stall: float, near: float) -> Mapping[str, str]:
-    """Return the lines that tell of harm, each with what else broke around it."""
+def _failure_lines(*, stall: float, near: float) -> Mapping[str, str]:
+    """Return the steps to the lines that report a failure, each with the other errors around it."""
     nearby = f"{EVERY_SECOND} RANGE BETWEEN {near}D PRECEDING AND {near}D FOLLOWING"
     ever = "PARTITION BY capture, subject"
     after = f"{EVERY_SECOND} RANGE BETWEEN CURRENT ROW AND {stall}D FOLLOWING"
-    at_once = f"{EVERY_SECOND} RANGE BETWEEN CURRENT ROW AND {AT_ONCE}D FOLLOWING"
+    shortly_after = f"{EVERY_SECOND} RANGE BETWEEN CURRENT ROW AND {REPORT_SECONDS}D FOLLOWING"
     return {
-        "shown": f"""
+        "relevant_events": f"""
             SELECT *, coalesce(CAST(at AS DOUBLE), 0D) AS second,
-                CASE WHEN name = '{names.SUBJECT_QUIET}' THEN struct(value, file, line, at, text, labels) END AS gap
+                CASE WHEN name = '{names.SUBJECT_IDLE}' THEN struct(value, file, line, at, text, labels) END AS gap
             FROM events
             WHERE subject IS NOT NULL
-                AND name IN ({quoted(*SEVERED, *FAILED, names.PRODUCE_RETRIED, *AROUND, *BESIDE)})
+                AND name IN ({sql_literals(*SEVERED, *FAILED, names.PRODUCE_RETRIED, *CONTEXT_EVENTS, *OTHER_EVENTS)})
         """,
-        "around": f"""
+        "events_in_context": f"""
             SELECT *,
-                count_if(name IN ({quoted(*UNREACHABLE)})) OVER ({nearby}) AS refused,
-                count_if(name = '{names.AUTHENTICATION_FAILED}') OVER ({nearby}) AS denied,
-                count_if(name IN ({quoted(*UNREACHABLE)})) OVER ({ever}) AS refused_ever,
-                count_if(name = '{names.AUTHENTICATION_FAILED}') OVER ({ever}) AS denied_ever,
-                count_if(name IN ({quoted(*SEVERED)}) AND NOT {OF_PRODUCE}) OVER ({nearby}) AS of_others,
-                count_if(name = '{names.ERROR}') OVER ({at_once}) AS errors_after,
+                count_if(name IN ({sql_literals(*UNREACHABLE)})) OVER ({nearby}) AS connect_failed,
+                count_if(name = '{names.AUTHENTICATION_FAILED}') OVER ({nearby}) AS auth_failed,
+                count_if(name IN ({sql_literals(*UNREACHABLE)})) OVER ({ever}) AS connect_failed_ever,
+                count_if(name = '{names.AUTHENTICATION_FAILED}') OVER ({ever}) AS auth_failed_ever,
+                count_if(name IN ({sql_literals(*SEVERED)})
+                    AND NOT {IS_PRODUCE_REQUEST}) OVER ({nearby}) AS other_requests,
+                count_if(name = '{names.ERROR}') OVER ({shortly_after}) AS errors_after,
                 max(name = '{names.INVOCATION_TIMED_OUT}') OVER ({after}) AS killed,
                 min(IF(name = '{names.SUBJECT_ACTIVE}', at, NULL)) OVER ({ever}) AS first_seen,
-                max({OF_BROKER}) OVER ({ever}) AS is_broker
-            FROM shown
+                max({HAS_BROKER_LINES}) OVER ({ever}) AS is_broker
+            FROM relevant_events
         """,
-        "harmed": f"""
-            SELECT *, {IS_SEVERED} AS severed FROM around
-            WHERE NOT is_broker AND ({IS_SEVERED} OR name IN ({quoted(*FAILED)}))
+        "failure_lines": f"""
+            SELECT *, {IS_SEVERED} AS severed FROM events_in_context
+            WHERE NOT is_broker AND ({IS_SEVERED} OR name IN ({sql_literals(*FAILED)}))
         """,
     }
 
 
-CAPTURES = f"""
+CAPTURE_SETTINGS = f"""
     SELECT capture,
-        min(CASE WHEN {IS_IDLE_LIMIT} AND {BY_BROKER} THEN {LIMIT} END) AS broker_limit,
-        min(CASE WHEN {IS_IDLE_LIMIT} AND NOT {BY_BROKER} AND {LIMIT} > 0 THEN {LIMIT} END) AS client_limit,
-        collect_set(CASE WHEN name IN ({quoted(*BROKER_LIFE)}) THEN at END) AS broker_life,
-        coalesce(sum(IF({OF_BROKER}, value, 0)), 0) AS broker_lines,
+        min(CASE WHEN {IS_IDLE_LIMIT} AND {IS_BROKER_SETTING} THEN {LIMIT} END) AS broker_limit,
+        min(CASE WHEN {IS_IDLE_LIMIT} AND NOT {IS_BROKER_SETTING} AND {LIMIT} > 0 THEN {LIMIT} END) AS client_limit,
+        collect_set(CASE WHEN name IN ({sql_literals(*BROKER_TRANSITIONS)}) THEN at END) AS broker_transitions,
+        coalesce(sum(IF({HAS_BROKER_LINES}, value, 0)), 0) AS broker_lines,
         count_if(name = '{names.CONNECTION_CLOSED}') AS closed
     FROM events GROUP BY capture
 """
-"""One row a capture: what was configured, and when brokers came and went."""
+"""One row for each capture: the configured idle limits, and when brokers started, stopped or were fenced."""
 
 
-def _episodes(*, apart: float) -> Mapping[str, str]:
-    """Return one row a failure: what its lines tell, and the first of them."""
+def _episodes(*, episode: float) -> Mapping[str, str]:
+    """Return the steps to one row for each failure, with the figures and the first lines of its episode."""
     a_line = "PARTITION BY capture, subject, episode, {0} ORDER BY at, line"
     return {
-        "spaced": f"""
-            SELECT *, second - lag(second) OVER ({EVERY_SECOND}, line) < {apart}D AS goes_on FROM harmed
+        "spaced_failure_lines": f"""
+            SELECT *, second - lag(second) OVER ({EVERY_SECOND}, line) < {episode}D AS same_episode FROM failure_lines
         """,
-        "numbered": f"""
-            SELECT *, count_if(NOT coalesce(goes_on, false)) OVER ({EVERY_SECOND}, line) AS episode FROM spaced
+        "numbered_failure_lines": f"""
+            SELECT *, count_if(NOT coalesce(same_episode, false)) OVER ({EVERY_SECOND}, line) AS episode
+            FROM spaced_failure_lines
         """,
         "ranked_lines": f"""
-            SELECT *, dense_rank() OVER ({a_line.format("severed")}) AS severed_place,
-                dense_rank() OVER ({a_line.format(HARMED_A_RECORD)}) AS harmed_place
-            FROM numbered
+            SELECT *, dense_rank() OVER ({a_line.format("severed")}) AS severed_rank,
+                dense_rank() OVER ({a_line.format(HARMED_A_RECORD)}) AS harmed_rank
+            FROM numbered_failure_lines
         """,
         "episodes": f"""
             SELECT capture, subject, episode,
@@ -150,72 +154,74 @@ def _episodes(*, apart: float) -> Mapping[str, str]:
                 max(at) AS failed_until,
                 min(first_seen) AS first_seen,
                 min(second) AS second,
-                max(IF({TIMED_OUT}, value, NULL)) AS in_flight,
-                collect_set(CASE WHEN severed AND severed_place <= {EVIDENCE_KEPT} THEN {LINE} END) AS severed_lines,
+                max(IF({TIMED_OUT}, value, NULL)) AS in_flight_seconds,
+                collect_set(CASE WHEN severed AND severed_rank <= {EVIDENCE_KEPT} THEN {EVIDENCE_LINE} END)
+                    AS severed_lines,
                 max({TIMED_OUT}) AS timed_out,
                 max(name = '{names.CONNECTION_RESET}') AS reset,
                 max(name = '{names.PRODUCE_RETRIED}') AS retried,
-                max(name IN ({quoted(*FAILED)})) AS lost,
+                max(name IN ({sql_literals(*FAILED)})) AS lost,
                 max({HARMED_A_RECORD}) AS harmed,
                 max(killed) AS killed,
-                collect_set(CASE WHEN {HARMED_A_RECORD} AND harmed_place <= {EVIDENCE_KEPT} THEN {LINE} END)
+                collect_set(CASE WHEN {HARMED_A_RECORD} AND harmed_rank <= {EVIDENCE_KEPT} THEN {EVIDENCE_LINE} END)
                     AS harmed_lines,
-                max(refused) AS refused,
-                max(denied) AS denied,
-                max(refused_ever) AS refused_ever,
-                max(denied_ever) AS denied_ever,
-                coalesce(max(source <> 'application'), false) AS by_client,
+                max(connect_failed) AS connect_failed,
+                max(auth_failed) AS auth_failed,
+                max(connect_failed_ever) AS connect_failed_ever,
+                max(auth_failed_ever) AS auth_failed_ever,
+                coalesce(max(source <> 'application'), false) AS from_client_log,
                 max(labels['client_id']) AS client_id
             FROM ranked_lines GROUP BY capture, subject, episode HAVING max(severed)
         """,
     }
 
 
-def _placed(*, reset: float, stall: float) -> Mapping[str, str]:
-    """Return the same rows with when each request was sent, and the quiet gap that ended then."""
+def _failures_with_gap(*, reset: float, stall: float) -> Mapping[str, str]:
+    """Return the steps that add when each request was sent, and the idle gap that ended at that time."""
     silence = f"get(filter(gaps, g -> abs(CAST(g.at AS DOUBLE) - second) < 0.002D AND g.value <= {stall}D), 0).value"
     before = f"g -> CAST(g.at AS DOUBLE) BETWEEN second - {stall + reset}D AND second + 0.001D"
     ended_then = f"g -> g.value > {reset}D AND CAST(g.at AS DOUBLE) BETWEEN sent - {reset}D AND sent + 0.1D"
     return {
-        "quiet_times": f"""
-            SELECT capture, subject, array_sort(collect_list(gap), {EARLIER}) AS every
-            FROM shown WHERE gap IS NOT NULL GROUP BY capture, subject
+        "idle_gaps": f"""
+            SELECT capture, subject, array_sort(collect_list(gap), {TIME_ORDER}) AS all_gaps
+            FROM relevant_events WHERE gap IS NOT NULL GROUP BY capture, subject
         """,
-        "preceded": f"""
-            SELECT episodes.*, filter(every, {before}) AS gaps
-            FROM episodes LEFT JOIN quiet_times
-                ON quiet_times.capture = episodes.capture AND quiet_times.subject = episodes.subject
+        "episodes_with_gaps": f"""
+            SELECT episodes.*, filter(all_gaps, {before}) AS gaps
+            FROM episodes LEFT JOIN idle_gaps
+                ON idle_gaps.capture = episodes.capture AND idle_gaps.subject = episodes.subject
         """,
-        "requests": f"""
-            SELECT *, second - IF(timed_out, coalesce(in_flight, {silence}, 0D), 0D) AS sent FROM preceded
+        "sent_requests": f"""
+            SELECT *, second - IF(timed_out, coalesce(in_flight_seconds, {silence}, 0D), 0D) AS sent
+            FROM episodes_with_gaps
         """,
-        "placed": f"""
+        "failures_with_gap": f"""
             SELECT *,
                 coalesce(
                     get(array_sort(filter(gaps, {ended_then}), {LONGEST_FIRST}), 0),
                     IF(timed_out, get(array_sort(filter(gaps, g -> g.value > {reset}D), {LONGEST_FIRST}), 0), NULL)
                 ) AS gap
-            FROM requests
+            FROM sent_requests
         """,
     }
 
 
-def _judged(*, history: float) -> str:
-    """Say of each failure whether it was quiet before, and whether something else broke as well."""
-    since = "to_timestamp(gap.labels['since'])"
+def _lost_requests(*, history: float) -> str:
+    """Return the step that adds the state of the link `idle` of each failure, and whether it had another cause."""
+    since = "try_to_timestamp(gap.labels['since'])"
     seen_before = "CAST(failed_at AS DOUBLE) - CAST(first_seen AS DOUBLE)"
     restarted = (
-        f"exists(broker_life, t -> t BETWEEN coalesce({since}, failed_at) AND failed_until + INTERVAL 5 SECONDS)"
+        f"exists(broker_transitions, t -> t BETWEEN coalesce({since}, failed_at) AND failed_until + INTERVAL 5 SECONDS)"
     )
     return f"""
-        SELECT placed.*,
+        SELECT failures_with_gap.*,
             {since} AS gap_since,
-            gap.value AS quiet_seconds,
+            gap.value AS idle_seconds,
             coalesce(gap.labels['before_text'] RLIKE '{FROZEN}', false) AS frozen,
             CASE WHEN gap IS NOT NULL THEN 'observed'
                 WHEN {seen_before} >= {history}D THEN 'contradicted'
-                ELSE 'not visible' END AS quiet,
+                ELSE 'not visible' END AS idle,
             {restarted} AS restarted,
-            refused > 0 OR denied > 0 OR {restarted} AS other_cause
-        FROM placed JOIN captures ON captures.capture = placed.capture
+            connect_failed > 0 OR auth_failed > 0 OR {restarted} AS other_cause
+        FROM failures_with_gap JOIN captures ON captures.capture = failures_with_gap.capture
     """

@@ -1,4 +1,4 @@
-"""The same worker, cured: its client closes an idle connection before anybody else does."""
+"""The cured worker: its client closes an idle connection before the broker or a hop of the path does."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ SETTINGS = {
     "enable.idempotence": "false",
     "connections.max.idle.ms": "270000",
 }
-"""45 % of the broker's default of 600 s: below half, because a client looks at its idle connections only now and then.
-Every hop counts: where one drops after 350 s or 240 s (AWS, Azure), take 45 % of that."""
+"""45 % of the broker's default of 600 s: below half, because a client checks its idle connections only now and then.
+Where a hop of the path drops connections earlier (`leadsman_clients.HOPS`), take 45 % of that."""
 
 
 @cache

@@ -1,38 +1,42 @@
-"""Which failures an idle limit explains, and what speaks for and against that limit, over all of a capture."""
+"""Which failures an idle limit explains, and the evidence of a whole capture for and against that limit."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leadsman.defaults import seconds
-from leadsman.modes.idle_disconnect.coincidence import EVERYBODY, QUIET
+from leadsman.kafka_defaults import seconds
+from leadsman.modes.idle_disconnect.significance import ALL_CLIENTS, IS_GAP
+from leadsman_clients.network_path import idle_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 BROKER_IDLE = seconds("broker", "connections.max.idle.ms")
 
+AZURE_SECONDS = idle_seconds("azure_lb")
+AWS_SECONDS = idle_seconds("aws_nat")
+
 HOPS = {
-    "azure_lb": (240, "Azure's load balancers (240 s)"),
-    "aws_nat_nlb": (350, "AWS NAT gateways, network load balancers and Nitro V6 (350 s)"),
+    "azure_lb": (AZURE_SECONDS, f"Azure's load balancers ({AZURE_SECONDS:g} s)"),
+    "aws_nat_nlb": (AWS_SECONDS, f"AWS NAT gateways, network load balancers and Nitro V6 ({AWS_SECONDS:g} s)"),
     "broker_default": (BROKER_IDLE, f"the broker's default (connections.max.idle.ms, {BROKER_IDLE:g} s)"),
 }
-"""Documented idle limits in seconds; sources in page.md. As figures they are called <name>_limit."""
+"""Documented idle limits in seconds. Their figures are called <name>_limit."""
 
 
 EVENT_SECONDS = 120
-"""Failures of several workers within this time, where as many gaps of that length are unharmed at other times, come
-from one event."""
+"""Failures of several workers within this time come from a single event, where at least as many gaps of that length are
+unharmed at other times."""
 
-KEPT = (
+FAILURE_COLUMNS = (
     "capture",
     "subject",
     "failed_at",
     "failed_until",
     "gap",
     "gap_since",
-    "quiet_seconds",
-    "in_flight",
+    "idle_seconds",
+    "in_flight_seconds",
     "timed_out",
     "reset",
     "retried",
@@ -42,175 +46,186 @@ KEPT = (
     "frozen",
     "severed_lines",
     "harmed_lines",
-    "refused",
-    "denied",
-    "refused_ever",
-    "denied_ever",
+    "connect_failed",
+    "auth_failed",
+    "connect_failed_ever",
+    "auth_failed_ever",
     "restarted",
-    "by_client",
+    "from_client_log",
     "client_id",
-    "at_once",
-    "apart",
+    "common_cause",
+    "excluded",
 )  # fmt: skip - a list of names
-"""What is read of a failure as it is."""
+"""Columns of `failures` that are taken over unchanged."""
 
-ATTRIBUTED = {
-    "struck": """
-        SELECT capture, min(quiet_seconds) AS shortest, count(*) AS struck,
+FAILURES_BY_LIMIT = {
+    "common_cause_failures": """
+        SELECT capture, min(idle_seconds) AS shortest, count(*) AS affected,
             CAST(max(failed_at) AS DOUBLE) - CAST(min(failed_at) AS DOUBLE) AS span
-        FROM failures WHERE at_once GROUP BY capture
+        FROM failures WHERE common_cause GROUP BY capture
     """,
-    "events_of_all": f"""
-        SELECT capture, min(span) <= {EVENT_SECONDS} AND count_if(is_use) >= min(struck) AS is_event
-        FROM struck JOIN gaps USING (capture) WHERE {QUIET} AND ended IS NULL AND length >= shortest GROUP BY capture
+    "single_events": f"""
+        SELECT capture, min(span) <= {EVENT_SECONDS} AND count_if(is_use) >= min(affected) AS is_single_event
+        FROM common_cause_failures JOIN gaps USING (capture)
+        WHERE {IS_GAP} AND ended IS NULL AND length >= shortest GROUP BY capture
     """,
-    "judged": f"""
-        SELECT {", ".join(f"failures.{name}" for name in KEPT)}, fleet, library,
-            coalesce(disordered, false) AS disordered,
-            IF(quiet = 'contradicted' AND disordered, 'not visible', quiet) AS quiet,
-            other_cause OR at_once AND coalesce(is_event, false) AS other_cause,
-            IF(own.state = 'observed' AND quiet_seconds >= own.limit, own.limit,
-                IF(every.state = 'observed' AND quiet_seconds >= every.limit, every.limit, NULL)) AS limit,
-            coalesce(own.state, every.state, 'not visible') AS own_state, every.state AS state_of_all
+    "evaluated": f"""
+        SELECT {", ".join(f"failures.{name}" for name in FAILURE_COLUMNS)}, fleet, library,
+            coalesce(unordered, false) AS unordered,
+            IF(idle = 'contradicted' AND unordered, 'not visible', idle) AS idle,
+            other_cause OR common_cause AND coalesce(is_single_event, false) AS other_cause,
+            IF(fleet_group.state = 'observed' AND idle_seconds >= fleet_group.limit, fleet_group.limit,
+                IF(all_clients.state = 'observed' AND idle_seconds >= all_clients.limit, all_clients.limit, NULL)
+            ) AS limit,
+            coalesce(fleet_group.state, all_clients.state, 'not visible') AS fleet_state,
+            all_clients.state AS all_clients_state
         FROM failures LEFT JOIN workers ON workers.capture = failures.capture AND workers.subject = failures.subject
-            LEFT JOIN events_of_all ON events_of_all.capture = failures.capture
-            LEFT JOIN groups own ON own.capture = failures.capture AND own.group = fleet
-            LEFT JOIN groups every ON every.capture = failures.capture AND every.group = '{EVERYBODY}'
+            LEFT JOIN single_events ON single_events.capture = failures.capture
+            LEFT JOIN groups fleet_group ON fleet_group.capture = failures.capture AND fleet_group.group = fleet
+            LEFT JOIN groups all_clients
+                ON all_clients.capture = failures.capture AND all_clients.group = '{ALL_CLIENTS}'
     """,
-    "fitting": """
-        SELECT *, quiet = 'observed' AND NOT apart AND limit IS NOT NULL AS fits,
-            NOT disordered AND 'contradicted' IN (own_state, state_of_all)
-                AND 'observed' NOT IN (own_state, coalesce(state_of_all, ''))
-                AS by_chance
-        FROM judged
+    "failures_with_fit": """
+        SELECT *, idle = 'observed' AND NOT excluded AND limit IS NOT NULL AS fits_limit,
+            NOT unordered AND 'contradicted' IN (fleet_state, all_clients_state)
+                AND 'observed' NOT IN (fleet_state, coalesce(all_clients_state, ''))
+                AS is_coincidence
+        FROM evaluated
     """,
     "attributed": """
-        SELECT *, max(fits) OVER (PARTITION BY capture, subject) AS any_fits_here,
-            max(fits) OVER (PARTITION BY capture) AS any_fits
-        FROM fitting
+        SELECT *, max(fits_limit) OVER (PARTITION BY capture, subject) AS subject_fits_limit,
+            max(fits_limit) OVER (PARTITION BY capture) AS capture_fits_limit
+        FROM failures_with_fit
     """,
 }
-"""Each failure with the limit of its fleet, or of all, that it follows; `by_chance` where the test says no. A worker
-whose lines carry no times is in no fleet. Times without an order can be sorted, but they prove no worker busy."""
+"""Each failure with the limit that it follows: that of its fleet, or that of all clients. `is_coincidence`: the exact
+test contradicts a limit. A worker whose lines carry no times is in no fleet. Lines without an order of time can be
+sorted, but they do not prove that a worker was busy."""
 
 
-def pooled() -> Mapping[str, str]:
-    """Return the steps to `pooled`: one row a capture, with everything that speaks for or against a limit."""
-    drawn = ", ".join(
-        f"IF(broker_limit IS NULL AND {_fits(limit)}, {limit}, NULL) AS {name}_limit"
+def capture_figure_steps() -> Mapping[str, str]:
+    """Return the steps to `capture_figures`: one row for each capture, with all evidence for and against a limit."""
+    hop_limits = ", ".join(
+        f"IF(broker_limit IS NULL AND {_fits_range(limit)}, {limit}, NULL) AS {name}_limit"
         for name, (limit, _) in HOPS.items()
     )
     return {
-        "main": MAIN,
-        "counted": COUNTED,
-        "limits": LIMITS,
-        "spared": SPARED,
-        "bounded": "SELECT * FROM counted LEFT JOIN main USING (capture) LEFT JOIN spared USING (capture)",
-        "measured": f"""
-            SELECT *, {_hops()} AS hop, {drawn}, IF(no_contrast IS NULL, NULL, after_gap) AS uncontrasted,
-                {WHOLE.format(CURE_MS)} AS cure_idle_ms
-            FROM bounded LEFT JOIN limits USING (capture) JOIN captures USING (capture)
+        "main_group": MAIN_GROUP,
+        "failure_counts": FAILURE_COUNTS,
+        "fleet_limits": FLEET_LIMITS,
+        "never_idle_subjects": NEVER_IDLE,
+        "counts_and_limit": """
+            SELECT * FROM failure_counts LEFT JOIN main_group USING (capture)
+                LEFT JOIN never_idle_subjects USING (capture)
         """,
-        "pooled": f"""
+        "measured_figures": f"""
+            SELECT *, {_hops()} AS hop, {hop_limits},
+                IF(no_unharmed_uses IS NULL, NULL, after_gap) AS without_unharmed_uses,
+                {ROUNDED_MS.format(CURE_MS)} AS cure_idle_ms
+            FROM counts_and_limit LEFT JOIN fleet_limits USING (capture) JOIN captures USING (capture)
+        """,
+        "capture_figures": f"""
             SELECT *, IF({PYTHON}, CAST(cure_idle_ms AS BIGINT), NULL) AS python_idle_ms,
                 IF({PYTHON}, NULL, CAST(cure_idle_ms AS BIGINT)) AS dotted_idle_ms
-            FROM measured
+            FROM measured_figures
         """,
     }
 
 
-MAIN = """
-    SELECT capture, inline(array(main)) FROM (
-        SELECT capture, max_by(struct(group, limit AS parted_at, long_failed, long, shorter, shorter_failed, limit_low,
-            long - long_failed AS longer_unharmed, chance, odds, state AS group_state,
-            IF(why = 'spared', long_there - long_failed, NULL) AS spared,
-            IF(why = 'few', long_failed, NULL) AS too_few,
-            IF(why = 'alone', long_failed, NULL) AS no_contrast,
-            IF(why = 'chance', chance, NULL) AS doubt,
-            IF(why = 'short', limit, NULL) AS too_short,
-            IF(state = 'observed', long_failed, NULL) AS unseen_harm),
-            struct(state = 'observed', -chance, long_failed, group)) AS main
+MAIN_GROUP = """
+    SELECT capture, inline(array(main_group)) FROM (
+        SELECT capture, max_by(struct(group, limit AS group_limit, failed_above, uses_above, unharmed_below,
+            failed_below, limit_low, uses_above - failed_above AS unharmed_above, probability, odds,
+                state AS group_state,
+            IF(why = 'unharmed_gaps', fleet_uses_above - failed_above, NULL) AS too_many_unharmed,
+            IF(why = 'too_few', failed_above, NULL) AS too_few,
+            IF(why = 'no_unharmed_uses', failed_above, NULL) AS no_unharmed_uses,
+            IF(why = 'coincidence', probability, NULL) AS insignificant_probability,
+            IF(why = 'below_known_hops', limit, NULL) AS limit_below_hops,
+            IF(state = 'observed', failed_above, NULL) AS harm_not_logged),
+            struct(state = 'observed', -probability, failed_above, group)) AS main_group
         FROM groups GROUP BY capture
     )
 """
-"""The group of each capture that says most: the one whose failures are least a coincidence."""
+"""The most significant group of each capture: the one whose failures are least likely a coincidence."""
 
-COUNTED = """
+FAILURE_COUNTS = """
     SELECT capture,
         count(*) AS failures,
-        count_if(IF(any_fits, fits, quiet = 'observed')) AS after_gap,
-        count_if(quiet = 'contradicted' AND NOT apart) AS while_busy,
-        count_if(quiet = 'not visible') AS unseen,
-        count_if(apart) AS apart,
-        count_if(at_once) AS at_once,
-        count_if(timed_out AND counts) AS stalled,
-        max(IF(timed_out AND counts, in_flight, NULL)) AS waited,
-        count_if(killed AND counts) AS killed,
-        count_if(reset AND counts) AS reset,
-        count_if(retried AND counts) AS retried,
-        count_if(lost AND counts) AS lost,
-        count_if(frozen AND counts) AS frozen,
-        sum(refused) AS refused,
-        sum(denied) AS denied,
-        max(refused_ever) AS refused_ever,
-        max(denied_ever) AS denied_ever,
+        count_if(IF(capture_fits_limit, fits_limit, idle = 'observed')) AS after_gap,
+        count_if(idle = 'contradicted' AND NOT excluded) AS while_busy,
+        count_if(idle = 'not visible') AS history_not_visible,
+        count_if(excluded) AS excluded,
+        count_if(common_cause) AS common_cause,
+        count_if(timed_out AND is_counted) AS stalled,
+        max(IF(timed_out AND is_counted, in_flight_seconds, NULL)) AS longest_wait,
+        count_if(killed AND is_counted) AS killed,
+        count_if(reset AND is_counted) AS reset,
+        count_if(retried AND is_counted) AS retried,
+        count_if(lost AND is_counted) AS lost,
+        count_if(frozen AND is_counted) AS frozen,
+        sum(connect_failed) AS connect_failed,
+        sum(auth_failed) AS auth_failed,
+        max(connect_failed_ever) AS connect_failed_ever,
+        max(auth_failed_ever) AS auth_failed_ever,
         count_if(restarted) AS restarted,
-        count_if(by_client) AS by_clients,
-        max(by_chance) AS by_chance,
-        count_if(disordered) AS disordered,
+        count_if(from_client_log) AS from_client_logs,
+        max(is_coincidence) AS is_coincidence,
+        count_if(unordered) AS unordered,
         IF(min(library) = max(library), max(library), NULL) AS library,
-        count(DISTINCT IF(counts, subject, NULL)) AS suffering,
-        min(IF(counts, quiet_seconds, NULL)) AS limit_high,
-        min(IF(fits, quiet_seconds, NULL)) AS proven_limit,
-        max(IF(counts, quiet_seconds, NULL)) AS longest_gap,
-        min(IF(counts, failed_at, NULL)) AS since,
-        max(IF(counts, failed_until, NULL)) AS until,
-        IF(count_if(counts) < 3, NULL, (CAST(max(IF(counts, failed_at, NULL)) AS DOUBLE)
-            - CAST(min(IF(counts, failed_at, NULL)) AS DOUBLE)) / (count_if(counts) - 1)) AS interval
-    FROM (SELECT *, fits OR NOT any_fits AS counts FROM attributed)
+        count(DISTINCT IF(is_counted, subject, NULL)) AS affected_workers,
+        min(IF(is_counted, idle_seconds, NULL)) AS limit_high,
+        min(IF(fits_limit, idle_seconds, NULL)) AS proven_limit,
+        max(IF(is_counted, idle_seconds, NULL)) AS longest_gap,
+        min(IF(is_counted, failed_at, NULL)) AS since,
+        max(IF(is_counted, failed_until, NULL)) AS until,
+        IF(count_if(is_counted) < 3, NULL, (CAST(max(IF(is_counted, failed_at, NULL)) AS DOUBLE)
+            - CAST(min(IF(is_counted, failed_at, NULL)) AS DOUBLE)) / nullif(count_if(is_counted) - 1, 0)) AS interval
+    FROM (SELECT *, fits_limit OR NOT capture_fits_limit AS is_counted FROM attributed)
     GROUP BY capture
 """
-"""All failures of each capture in figures; those of harm only of failures that an idle limit explains, if any are."""
+"""Counts over all failures of each capture. Figures of harm count only the failures that an idle limit explains, where
+there are any (`is_counted`)."""
 
-LIMITS = """
+FLEET_LIMITS = """
     SELECT capture, array_join(array_sort(collect_list(concat(fleet, ' ', round(limit, 1), ' s'))), ', ') AS fleets
     FROM (
-        SELECT capture, regexp_replace(fleet, '(/[^/]*#[^/]*)+$', '') AS fleet, min(quiet_seconds) AS limit
-        FROM attributed WHERE fits GROUP BY capture, fleet
+        SELECT capture, regexp_replace(fleet, '(/[^/]*#[^/]*)+$', '') AS fleet, min(idle_seconds) AS limit
+        FROM attributed WHERE fits_limit GROUP BY capture, fleet
     )
     GROUP BY capture HAVING max(limit) > 1.2D * min(limit) AND count(*) <= 5
 """
-"""Two fleets on different paths have two limits."""
+"""Two fleets on different network paths have two limits."""
 
-SPARED = f"""
-    SELECT capture, count(*) AS subjects, count_if(never_quiet) AS never_quiet,
-        max(IF(never_quiet, longest, NULL)) AS never_quiet_longest
+NEVER_IDLE = f"""
+    SELECT capture, count(*) AS subjects, count_if(never_idle) AS never_idle,
+        max(IF(never_idle, longest, NULL)) AS never_idle_longest
     FROM (
-        SELECT capture, subject, max(IF({QUIET}, length, NULL)) AS longest,
-            coalesce(max(IF({QUIET}, length, 0D)), 0D) < max(limit_high) AND NOT coalesce(max(ended = 'failed'), false)
-                AS never_quiet
-        FROM gaps JOIN counted USING (capture)
+        SELECT capture, subject, max(IF({IS_GAP}, length, NULL)) AS longest,
+            coalesce(max(IF({IS_GAP}, length, 0D)), 0D) < max(limit_high) AND NOT coalesce(max(ended = 'failed'), false)
+                AS never_idle
+        FROM gaps JOIN failure_counts USING (capture)
         GROUP BY capture, subject
     ) GROUP BY capture
 """
-"""Who was never so quiet, and did not fail."""
+"""Subjects that were never idle for so long, and did not fail."""
 
 CURE_MS = """IF(proven_limit IS NULL, NULL, 450D * CASE
     WHEN broker_limit BETWEEN coalesce(limit_low, 0D) AND 1.1D * limit_high THEN broker_limit
     WHEN limit_low >= 0.8D * limit_high THEN limit_low ELSE limit_high END)"""
-"""45 % of the limit as measured, in ms: below half, because a client looks at its idle connections now and then. What
-was not measured is no setting's value."""
+"""45 % of the measured limit, in ms: below half, because a client checks its idle connections only now and then. Null
+where no limit was measured."""
 
-WHOLE = "IF({0} >= 10000, floor({0} / 1000) * 1000, floor({0}))"
+ROUNDED_MS = "IF({0} >= 10000, floor({0} / 1000) * 1000, floor({0}))"
 PYTHON = "library IN ('kafka_python', 'aiokafka')"
 """Clients whose settings are keyword arguments."""
 
 
 def _hops() -> str:
-    """Return the known hops whose limit lies where the data put it; null where a setting names the limit anyway."""
-    fits = ", ".join(f'IF({_fits(limit)}, "{hop}", NULL)' for limit, hop in HOPS.values())
-    return f"IF(broker_limit IS NULL, nullif(concat_ws(' or ', {fits}), ''), NULL)"
+    """Return the SQL for the known hops whose limit fits the data; null where the broker's own setting was read."""
+    fits_limit = ", ".join(f'IF({_fits_range(limit)}, "{hop}", NULL)' for limit, hop in HOPS.values())
+    return f"IF(broker_limit IS NULL, nullif(concat_ws(' or ', {fits_limit}), ''), NULL)"
 
 
-def _fits(limit: float) -> str:
+def _fits_range(limit: float) -> str:
     return f"coalesce(limit_low, 0D) < {limit * 1.02}D AND limit_high >= {limit}"

@@ -1,31 +1,32 @@
-"""Who wrote, as which fleet, and whether any of that fleet is known to have a Kafka client."""
+"""The workers that wrote logs, the fleet of each, and whether the fleet is known to have a Kafka client."""
 
 from __future__ import annotations
 
 from leadsman import vocabulary as names
-from leadsman.modes.idle_disconnect.coincidence import FLEET
-from leadsman.pipeline.shapes import quoted
+from leadsman.modes.idle_disconnect.significance import FLEET
+from leadsman.pipeline.detector_sql import sql_literals
 
 CLIENTS = ("java_client", "librdkafka", "kafka_python", "aiokafka", "sarama", "kafkajs", "franz_go")
 
 WORKERS = {
-    "disorder": f"""
-        SELECT DISTINCT capture, file, true AS disordered FROM events
+    "unordered_files": f"""
+        SELECT DISTINCT capture, file, true AS unordered FROM events
         WHERE name = '{names.FILE_READ}' AND labels['order'] = 'none'
     """,
-    "named": f"""
-        SELECT capture, subject, {FLEET} AS fleet, coalesce(disordered, false) AS disordered
-        FROM gaps LEFT JOIN disorder USING (capture, file) WHERE name = '{names.SUBJECT_ACTIVE}'
+    "subject_fleets": f"""
+        SELECT capture, subject, {FLEET} AS fleet, coalesce(unordered, false) AS unordered
+        FROM gaps LEFT JOIN unordered_files USING (capture, file) WHERE name = '{names.SUBJECT_ACTIVE}'
     """,
-    "kafka": f"""
-        SELECT capture, subject, true AS speaks, max(IF(source IN ({quoted(*CLIENTS)}), source, NULL)) AS library
-        FROM events WHERE source IN ({quoted(*CLIENTS)}) OR name = '{names.CLIENT_STARTED}'
+    "kafka_clients": f"""
+        SELECT capture, subject, true AS has_client,
+            max(IF(source IN ({sql_literals(*CLIENTS)}), source, NULL)) AS library
+        FROM events WHERE source IN ({sql_literals(*CLIENTS)}) OR name = '{names.CLIENT_STARTED}'
         GROUP BY capture, subject
     """,
     "workers": """
-        SELECT capture, subject, fleet, disordered, library,
-            max(coalesce(speaks, false)) OVER (PARTITION BY capture, fleet) AS of_kafka
-        FROM named LEFT JOIN kafka USING (capture, subject)
+        SELECT capture, subject, fleet, unordered, library,
+            max(coalesce(has_client, false)) OVER (PARTITION BY capture, fleet) AS is_kafka_fleet
+        FROM subject_fleets LEFT JOIN kafka_clients USING (capture, subject)
     """,
 }
-"""Who wrote, as which fleet, and whether any of that fleet is known to have a Kafka client."""
+"""The steps from `gaps` and `events` to `workers`: one row for each subject that wrote lines."""

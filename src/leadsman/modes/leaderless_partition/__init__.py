@@ -1,7 +1,7 @@
-"""Partitions without a working leader for longer than an offset commit waits: consumers die, and stay dead."""
+"""Leaderless partitions: an offset commit times out during a failover, and its consumer crashes for good."""
 
-from leadsman.defaults import seconds
-from leadsman.model import Benign, Cure, FailureMode, Harm, Layer, Link, Panel, Rival
+from leadsman.kafka_defaults import seconds
+from leadsman.model import Alternative, BenignLine, Cure, FailureMode, Harm, Layer, Link, Panel
 from leadsman.vocabulary import (
     BOOTSTRAP_FAILED,
     BROKER_FENCED,
@@ -11,7 +11,6 @@ from leadsman.vocabulary import (
     CONNECTION_LOST,
     CONNECTION_REFUSED,
     CONNECTION_SETUP_TIMED_OUT,
-    CONSUMER,
     CONSUMER_ENDED,
     COORDINATOR_LOST,
     ISR_SHRUNK,
@@ -28,107 +27,119 @@ KRAFT_SESSION = seconds("broker", "broker.session.timeout.ms")
 ZOOKEEPER_SESSION = seconds("broker", "zookeeper.session.timeout.ms", "3.9")
 
 MODE = FailureMode(
-    title="Consumers died: offset commits timed out during a failover",
+    title="Consumers crashed: offset commit timed out during failover",
+    what_happens=(
+        "After a broker becomes unavailable, partitions keep their dead leader and coordinator for longer than an "
+        "offset commit waits. Consumers crash and stay dead when the cluster has recovered."
+    ),
     headline=(
         (
-            "Leaderless partitions: {proven_dead:count} of {consumers:count consumer|consumers} died on a commit",
-            "{timed_out:count consumer|consumers} timed out on a commit: no lost leader shown",
+            "{proven_dead:count} of {consumers:count consumer|consumers} crashed: offset commit timed out",
+            "{timed_out:count consumer|consumers}: offset commit timed out, no failover shown",
         ),
     ),
     impact=(
-        "{dead:count consumer is|consumers are} dead and stay dead: {services}.",
+        "{dead:count consumer has|consumers have} crashed and did not restart: {services}.",
         (
-            "{abandoned:count group has no member left and is|groups have no member left and are} {behind:count "
-            "record|records} behind in all, by the last listing ({listed_at:clock}).",
-            "{abandoned:count group has no member left and is|groups have no member left and are} {behind:count "
-            "record|records} behind in all.",
-            "Their groups consume less, or nothing, until somebody starts them again.",
+            "{groups_without_members:count group has no member left and lags|groups have no member left and lag} "
+            "{lag_records:count record|records} behind in all, by the last listing ({listed_at:clock}).",
+            "{groups_without_members:count group has no member left and lags|groups have no member left and lag} "
+            "{lag_records:count record|records} behind in all.",
+            "Their groups consume less, or nothing, until the consumers are restarted.",
         ),
     ),
     do_now=(
-        "Start the dead consumers again: {services}. They go on from their last committed offsets, so some records are "
-        "processed twice.",
+        "Restart the crashed consumers: {services}. They continue from their last committed offsets, so some records "
+        "are processed twice.",
         (
-            "Set {decided_by} above {outlasted:duration} in them before the next failover: clients had no working "
-            "leader for that long, and commits wait {patience:duration} to {patience_longest:duration}.",
-            "Set {decided_by} above {outlasted:duration} in them before the next failover: clients had no working "
-            "leader for that long, and their commits wait {patience:duration}.",
-            "Set {decided_by} well above {at_least:duration} in them before the next failover: clients had no working "
-            "leader for at least that long, and their commits wait {patience:duration}.",
-            "Find out for how long the leaders were away before you change {decided_by}: commits wait "
-            "{unended:duration}, and nothing that was read shows when a leader worked again.",
+            "Set {timeout_setting} above {failover_over_timeout:duration} in these consumers before the next failover: "
+            "the failover took that long, and commits time out after {commit_timeout:duration} to "
+            "{longest_commit_timeout:duration}.",
+            "Set {timeout_setting} above {failover_over_timeout:duration} in these consumers before the next failover: "
+            "the failover took that long, and commits time out after {commit_timeout:duration}.",
+            "Set {timeout_setting} well above {failover_at_least:duration} in these consumers before the next "
+            "failover: the failover took at least that long, and commits time out after {commit_timeout:duration}.",
+            "Set {timeout_setting} well above {expired_timeout:duration} in these consumers before the next failover: "
+            "commits with this timeout expired too, so a coordinator was unavailable for longer than the leaders.",
+            "Find out how long the failover took before you change {timeout_setting}: commits time out after "
+            "{unknown_failover_timeout:duration}, and the data do not show when a leader worked again.",
         ),
         (
-            "Leave broker {broker} as it is: the controller took it in again at {back_at:clock}, and it led partitions "
-            "again by {again_at:clock}.",
-            "Do not take broker {broker} away: the controller took it in again at {back_at:clock}. Check that it leads "
-            "its partitions (kafka-topics --describe).",
-            "Leave broker {broker} as it is: it led partitions again by {again_at:clock}.",
-            "Check whether broker {broker} is back (kafka-topics --describe --under-replicated-partitions): nothing "
-            "that was read shows it.",
+            "Leave broker {broker} as it is: the controller unfenced broker {broker} at {returned_at:clock}, and the "
+            "broker led partitions again by {leading_again_at:clock}.",
+            "Do not remove broker {broker}: the controller unfenced broker {broker} at {returned_at:clock}. Check that "
+            "the broker leads its partitions (kafka-topics --describe).",
+            "Leave broker {broker} as it is: the broker led partitions again by {leading_again_at:clock}.",
+            "Check whether broker {broker} is back (kafka-topics --describe --under-replicated-partitions): the data "
+            "do not show it.",
         ),
         (
-            "Have the host {migrated} terminated and restarted, not migrated live, at the next maintenance (see Cure).",
-            "Ask the cloud what it did to the host {own_host} ({action}, {maintained_at:clock}).",
-            "Find out why the heap of broker {broker} was full: it stood still for {paused:duration} in a garbage "
-            "collection ({pause_kind}).",
-            "Find out whether broker {broker} runs on the host {other_host}: the cloud reports its maintenance "
-            "({action}) at {maintained_at:clock}. If it does not, look at the broker's GC log, and at the system log "
-            "and the stolen time (%steal) of its host, from {unexplained_since:clock} on.",
-            "Find out why broker {broker} did not answer from {unexplained_since:clock} on: no cause was read. Look at "
-            "its GC log, the system log and the stolen time (%steal) of its host, and the cloud's maintenance events.",
+            "Let the cloud terminate and restart the host {migrated} at the next maintenance, not migrate it live (see "
+            "Cure).",
+            "Ask the cloud provider about the event {action} on the host {broker_host} at {maintenance_at:clock}.",
+            "Find out why the heap of broker {broker} was full: a garbage collection ({gc_kind}) stopped the broker "
+            "for {gc_pause:duration}.",
+            "Find out whether broker {broker} runs on the host {possible_host}: the cloud reports maintenance "
+            "({action}) of that host at {maintenance_at:clock}. If not, check the broker's GC log, and the system log "
+            "and the CPU steal (%steal) of its host, from {unexplained_since:clock} on.",
+            "Find out why broker {broker} did not answer from {unexplained_since:clock} on: the data show no cause. "
+            "Check its GC log, the system log and the CPU steal (%steal) of its host, and the cloud's maintenance "
+            "events.",
         ),
     ),
     harm=(Harm.STALLED, Harm.DELAYED, Harm.DIED),
     summary=(
-        "{dead:count} of {consumers:count consumer|consumers} ended when an offset commit timed out, and did not come "
-        "back.",
+        "{dead:count} of {consumers:count consumer|consumers} crashed when an offset commit timed out, and did not "
+        "restart.",
         "{streams_dead:count of them runs|of them run} Kafka Streams: {dead_threads:count thread is|threads are} dead.",
         (
-            "From the first failure of a client to the first working leader it took {settling:duration}.",
-            "Clients had no working leader for at least {at_least:duration}; nothing that was read shows its end.",
+            "The failover took {failover_seconds:duration}, from the first failed request of a client to the first "
+            "working leader.",
+            "The failover took at least {failover_at_least:duration}; the data do not show its end.",
         ),
         (
-            "An offset commit times out after {patience:duration} ({hasty:count consumer|consumers}) to "
-            "{patience_longest:duration} ({patient:count consumer|consumers}): {decided_by}.",
-            "An offset commit times out after {patience:duration} ({decided_by}).",
+            "Offset commits time out after {commit_timeout:duration} ({with_shortest_timeout:count "
+            "consumer|consumers}) to {longest_commit_timeout:duration} ({with_longer_timeout:count "
+            "consumer|consumers}): {timeout_setting}.",
+            "Offset commits time out after {commit_timeout:duration} ({timeout_setting}).",
         ),
         (
-            "{healed:count consumer|consumers} recovered without help, at most {healed_after:duration} after the first "
-            "failure of each."
+            "{recovered:count consumer|consumers} recovered without help, within {recovered_after:duration} of the "
+            "first failure."
         ),
         (
-            "{went_on:count other consumer|other consumers} lost broker {broker} too, and no later line shows another "
-            "failure."
+            "{continued:count other consumer|other consumers} lost broker {broker} too, and no later line shows "
+            "another failure."
         ),
-        "The clients that died are of version {dead_version}.",
+        "The crashed clients have version {dead_version}.",
         (
-            "The cloud reports maintenance of the broker's host {own_host} ({action}) at {maintained_at:clock}.",
-            "Broker {broker} stood still for {paused:duration} in a garbage collection ({pause_kind}).",
-            "A host's clock jumped by {jumped:duration} near the loss.",
-            "A hypervisor kept {stolen_from} from running near the loss.",
+            "The cloud reports maintenance ({action}) of the broker's host {broker_host} at {maintenance_at:clock}.",
+            "A garbage collection ({gc_kind}) stopped broker {broker} for {gc_pause:duration}.",
+            "A host's clock jumped by {clock_jump:duration} near the loss of the broker.",
+            "The host {steal_host} had high CPU steal near the loss of the broker.",
         ),
     ),
-    unsettled=(
+    unknown=(
         (
-            "{dead:count consumer|consumers} ended when an offset commit timed out.",
+            "{dead:count consumer|consumers} crashed when an offset commit timed out.",
             "Offset commits of {timed_out:count consumer|consumers} timed out.",
         ),
         (
-            "Nothing that was read shows that the cluster had lost a leader: what one client cannot reach may be its "
-            "own trouble. A controller's log of that time decides, or what a second consumer of the same broker wrote."
+            "The data do not show that the cluster had lost a leader: one client's failure may be a problem of that "
+            "client alone. The controller's log of that time decides, or the log of a second consumer of the same "
+            "broker."
         ),
     ),
     absent=(
-        "No consumer died of an offset commit that timed out while the cluster had lost a leader: no commit timed out, "
-        "or its consumer went on, or the cluster was well at that time."
+        "No consumer crashed because an offset commit timed out during a failover: no commit timed out, or the "
+        "consumer recovered, or the cluster was healthy at that time."
     ),
-    blind="No line of a Kafka consumer was read: its end could not have been seen.",
+    no_source="The capture holds no line of a Kafka consumer, so a crash would not be visible.",
     next="leadsman reproduce leaderless_partition",
     chain=(
         Link(
             id="leaderless",
-            claim="A broker was lost or frozen, and its partitions had no working leader and coordinator.",
+            claim="A broker failed or froze, and its partitions had no working leader and coordinator.",
             observed=(
                 (
                     "{affected:count consumer|consumers} could not use broker {broker}.",
@@ -139,128 +150,141 @@ MODE = FailureMode(
                     "first failure of a client; no shutdown had begun.",
                     "The controller fenced broker {broker} {fenced_after:duration} after the first failure of a "
                     "client; no shutdown had begun.",
-                    "The controller took {fenced:count broker|brokers} for dead that had not begun a shutdown.",
+                    "The controller fenced {fenced:count broker|brokers} without a shutdown before.",
                 ),
                 (
-                    "Broker {broker} led {led_by_lost:count partition|partitions}.",
-                    "The controller changed {moved:count partition|partitions} that the broker was in sync for: those "
-                    "that it led got other leaders.",
+                    "Broker {broker} led {partitions_led:count partition|partitions}.",
+                    "The controller changed {partitions_moved:count partition|partitions} whose ISR contained the "
+                    "broker. The partitions that the broker led got new leaders.",
                 ),
-                "A broker's session with ZooKeeper is {session:duration} long.",
-                "{lacked:count consumer|consumers} timed out while partitions had no leader at all.",
-                "{moved_away:count consumer was|consumers were} sent to another coordinator only seconds later.",
+                "The session time-out between broker and ZooKeeper is {session:duration}.",
+                "{saw_no_leader:count consumer|consumers} timed out while partitions had no leader at all.",
                 (
-                    "From the first failure of a client to the first working leader it took {settling:duration}.",
-                    "Clients had no working leader for at least {at_least:duration}.",
+                    "{given_new_coordinator:count consumer was|consumers were} sent to another coordinator only "
+                    "seconds later."
+                ),
+                (
+                    "The failover took {failover_seconds:duration}, from the first failed request of a client to the "
+                    "first working leader.",
+                    "The failover took at least {failover_at_least:duration}.",
                 ),
                 "A request waited {frozen:duration} on a connection that stayed open: the broker did not answer, and "
-                "nobody reset the connection.",
-                "Broker {broker} stood still for {paused:duration} in a garbage collection ({pause_kind}).",
-                "A host's clock jumped by {jumped:duration}: the host had been stopped.",
+                "no reset closed the connection.",
+                "A garbage collection ({gc_kind}) stopped broker {broker} for {gc_pause:duration}.",
+                "A host's clock jumped by {clock_jump:duration}: the host had been stopped.",
                 (
-                    "The cloud reports maintenance of the broker's host {own_host} ({action}) at "
-                    "{maintained_at:clock}.",
-                    "The cloud reports maintenance of the host {maintained_host} ({action}) at "
-                    "{maintained_at:clock}; nothing that was read ties this host to broker {broker}.",
+                    "The cloud reports maintenance ({action}) of the broker's host {broker_host} at "
+                    "{maintenance_at:clock}.",
+                    "The cloud reports maintenance ({action}) of the host {maintenance_host} at "
+                    "{maintenance_at:clock}; the data do not show whether broker {broker} runs on this host.",
                     "The cloud reports maintenance of a host ({action}) near that time.",
                 ),
-                "A hypervisor kept the processors of {stolen_from} from running for {stolen:duration} of "
-                "{stolen_of:duration}, far more than before.",
+                "The host {steal_host} had {steal_seconds:duration} of CPU steal in {steal_interval:duration}, much "
+                "more than before.",
             ),
             contradicted=(
-                "The cluster was well when the commit timed out.",
-                "{well:count other consumer|other consumers} used the same broker meanwhile.",
+                "The cluster was healthy when the commit timed out.",
+                "{unaffected:count other consumer|other consumers} used the same broker meanwhile.",
             ),
             not_visible=(
-                "One client's own log does not show whether the broker was lost or only this client's way to it. "
-                "Needed: the controller's log from before the time-out to after it, or what other consumers of the "
-                "same broker wrote."
+                "One client's own log does not show whether the broker failed or only this client's connection to "
+                "the broker. Collect the controller's log from before the time-out to after it, or the logs of other "
+                "consumers of the same broker."
             ),
-            settled_by="leadsman diagnose FOLDER_WITH_THE_LOGS_OF_THE_CONTROLLERS_AND_OF_OTHER_CONSUMERS",
+            collect_command="leadsman diagnose FOLDER_WITH_THE_LOGS_OF_THE_CONTROLLERS_AND_OF_OTHER_CONSUMERS",
         ),
         Link(
-            id="impatient",
+            id="commit_timed_out",
             claim="An offset commit timed out.",
             observed=(
                 (
-                    "Offset commits of {timed_out:count consumer|consumers} timed out: of {hasty:count} after "
-                    "{patience:duration}, of {patient:count} after up to {patience_longest:duration} ({decided_by}).",
-                    "Offset commits of {timed_out:count consumer|consumers} timed out after {patience:duration} "
-                    "({decided_by}).",
-                    "Offset commits of {timed_out:count consumer|consumers} timed out ({decided_by}).",
+                    "Offset commits of {timed_out:count consumer|consumers} timed out: of "
+                    "{with_shortest_timeout:count} after {commit_timeout:duration}, of {with_longer_timeout:count} "
+                    "after up to {longest_commit_timeout:duration} ({timeout_setting}).",
+                    "Offset commits of {timed_out:count consumer|consumers} timed out after {commit_timeout:duration} "
+                    "({timeout_setting}).",
+                    "Offset commits of {timed_out:count consumer|consumers} timed out ({timeout_setting}).",
                 ),
-                "A consumer whose commits time out after {healed_patience:duration} recovered.",
+                "A consumer whose commits time out after {recovered_timeout:duration} recovered.",
             ),
             contradicted=("No commit timed out.",),
             not_visible=("No log shows whether a commit timed out.",),
-            settled_by="leadsman diagnose FOLDER_WITH_THE_WHOLE_LOG_OF_THE_CONSUMER",
+            collect_command="leadsman diagnose FOLDER_WITH_THE_WHOLE_LOG_OF_THE_CONSUMER",
         ),
         Link(
             id="died",
-            claim="The time-out ended the consumer, and nothing started it again.",
+            claim="The time-out crashed the consumer, and the consumer was not restarted.",
             observed=(
-                "{dead:count consumer|consumers} ended.",
+                "{dead:count consumer|consumers} crashed.",
                 (
                     "{streams_dead:count of them runs|of them run} Kafka Streams: "
                     "{dead_threads:count thread is|threads are} dead."
                 ),
                 "{stuck:count consumer|consumers} neither ended nor found a coordinator again.",
-                "No later line shows a return to the group within 10 minutes.",
+                "No later line of the capture, for up to 10 minutes, shows that the consumer joined its group again.",
                 (
-                    "{abandoned:count group has no member left and is|groups have no member left and are} "
-                    "{behind:count record|records} behind in all."
+                    "{groups_without_members:count group has no member left and lags|groups have no member left and "
+                    "lag} {lag_records:count record|records} behind in all."
                 ),
             ),
-            contradicted=("The consumer went on, was started again, or ended of an exception of its own.",),
-            not_visible=("No line shows what became of the consumer after the time-out.",),
-            settled_by="leadsman diagnose FOLDER_WITH_THE_LOGS_OF_THE_CONSUMERS",
+            contradicted=("The consumer recovered, was restarted, or ended because of an exception of its own.",),
+            not_visible=("No line shows whether the consumer survived the time-out.",),
+            collect_command="leadsman diagnose FOLDER_WITH_THE_LOGS_OF_THE_CONSUMERS",
         ),
     ),
-    rivals=(
-        Rival(
+    alternatives=(
+        Alternative(
             id="rolling_restart",
             cause="Brokers were restarted in order",
-            ruled_out="The controller took a broker for dead that had not begun a shutdown.",
-            stands="The broker began a controlled shutdown before, and the controller took no other for dead.",
+            distinguished_by="leaders move in order, and no commit waits for long",
+            ruled_out="The controller fenced a broker that had not begun a shutdown.",
+            observed="The broker had begun a controlled shutdown, and the controller fenced no other broker.",
             not_visible=(
-                "Cannot be ruled out: no log shows a broker that was taken for dead or shut down. The controller's log "
-                "of that time decides."
+                "Cannot be ruled out: no log shows a broker that was fenced or shut down. The controller's log of that "
+                "time decides."
             ),
         ),
-        Rival(
-            id="own_exception",
-            cause="The commit timed out although the cluster was well",
-            ruled_out=("Commits of {timed_out:count consumer|consumers} timed out, and each while a leader was lost.",),
-            stands=(
-                "{without_loss:count consumer|consumers} timed out while the cluster was well: their own way to the "
-                "broker, or their own host.",
+        Alternative(
+            id="healthy_cluster",
+            cause="The commit timed out although the cluster was healthy",
+            distinguished_by="no broker was unavailable when the commit timed out",
+            ruled_out=(
+                "Commits of {timed_out:count consumer|consumers} timed out, all of them while a leader was missing.",
+            ),
+            observed=(
+                "Commits of {without_broker_loss:count consumer|consumers} timed out while the cluster was healthy: "
+                "check their connection to the broker and their own host.",
             ),
             not_visible=(
-                "Cannot be ruled out: of {unexplained:count consumer|consumers} nothing shows how the cluster was. The "
-                "controller's log of that time decides.",
+                "Cannot be ruled out: for {unexplained:count consumer|consumers} the data do not show the state of the "
+                "cluster. The controller's log of that time decides.",
             ),
         ),
-        Rival(
+        Alternative(
             id="rebalance_storm",
-            cause="The group was rebalancing without end",
-            ruled_out="No consumer that died had joined its group more than five times around the time-out.",
-            stands="{storm:count consumer|consumers} that died had joined the group more than five times.",
-            not_visible="Cannot be ruled out: no log shows when the consumers joined their groups (INFO).",
+            cause="The group was rebalancing continuously",
+            distinguished_by="the group does not settle for long",
+            ruled_out="No crashed consumer had joined its group more than five times around the time-out.",
+            observed=(
+                "{rebalance_storm:count crashed consumer|crashed consumers} had joined the group more than five times."
+            ),
+            not_visible="Cannot be ruled out: no log shows when the consumers joined their groups (level INFO).",
         ),
-        Rival(
+        Alternative(
             id="not_enough_replicas",
-            cause="Too few replicas were in sync to take a write",
+            cause="Too few in-sync replicas for a write",
+            distinguished_by="writes are refused although the partitions have leaders",
             ruled_out=(
                 (
-                    "Refused writes ({unreplicated:count}) follow the loss of {fenced:count broker|brokers}.",
-                    "{broker_logs:count log|logs} of brokers and controllers of that time were read; none shows a "
-                    "refused write.",
+                    "Refused writes ({refused_writes:count}) follow the loss of {fenced:count broker|brokers}.",
+                    "{broker_logs:count log|logs} of brokers and controllers cover that time and show no refused "
+                    "write.",
                 ),
             ),
-            stands=(
-                "{unreplicated:count line shows|lines show} writes refused because too few replicas were in sync, and "
-                "no broker was fenced: a commit is such a write. Compare min.insync.replicas with the number of "
-                "replicas.",
+            observed=(
+                "{refused_writes:count line shows|lines show} writes refused because of too few in-sync replicas, and "
+                "no broker was fenced. An offset commit is such a write. Compare min.insync.replicas with the number "
+                "of replicas.",
             ),
             not_visible="Cannot be ruled out: no broker's log of that time was read.",
             decisive=True,
@@ -270,8 +294,8 @@ MODE = FailureMode(
         Cure(
             title="Let offset commits wait longer than a failover takes",
             why=(
-                "Measure how long a failover takes first. retries and session.timeout.ms change "
-                "nothing: a commit is tried again until this time is over."
+                "Measure first how long a failover takes. retries and session.timeout.ms change nothing: the client "
+                "retries a commit until this time-out."
             ),
             settings="# consumers, and Streams before 2.8\ndefault.api.timeout.ms=300000\n"
             "# Streams since 2.8\ntask.timeout.ms=300000",
@@ -279,9 +303,9 @@ MODE = FailureMode(
         Cure(
             title="Supervise the threads",
             why=(
-                "A JVM outlives its dead threads. Replace them (since 2.8 a StreamsUncaughtExceptionHandler that "
-                "answers REPLACE_THREAD), or end the process so that its platform starts it again; and alert on the "
-                "state, not on the process."
+                "A JVM keeps running without its dead threads. Replace the threads (since 2.8 a "
+                "StreamsUncaughtExceptionHandler that returns REPLACE_THREAD), or end the process so that its platform "
+                "restarts it. Alert on the state of the threads, not on the process."
             ),
             settings=(
                 "// Streams since 2.8\nstreams.setUncaughtExceptionHandler(\n"
@@ -291,18 +315,19 @@ MODE = FailureMode(
         Cure(
             title="Terminate and restart brokers instead of migrating them live",
             why=(
-                "Where a live migration was the cause: a broker that is frozen keeps its connections and its session; "
-                "one that ends is noticed."
+                "Where a live migration was the cause: a frozen broker keeps its connections and its session, so the "
+                "controller fences it late. A broker that terminates moves its leaders first."
             ),
             settings="# Google Cloud\nonHostMaintenance: TERMINATE\nautomaticRestart: true",
         ),
         Cure(
-            title="Find out why the cluster noticed late",
+            title="Find out why the controller fenced the broker late",
             why=(
-                f"The controller waits for the broker's session: {duration(KRAFT_SESSION)} in KRaft, "
-                f"{duration(ZOOKEEPER_SESSION)} with ZooKeeper since 2.5, by default. Where it waited longer, a longer "
-                "session is set, or the broker still reached the controller and only its clients did not reach it. Set "
-                "longer sessions back:"
+                f"By default the controller waits for the broker's session: {duration(KRAFT_SESSION)} in KRaft "
+                f"(broker.session.timeout.ms), {duration(ZOOKEEPER_SESSION)} with ZooKeeper since 2.5 "
+                "(zookeeper.session.timeout.ms). If the controller waited longer, either a longer session is "
+                "configured, or the broker still reached the controller while its clients did not reach the broker. "
+                "Where a session timeout is longer than its default, set the default again:"
             ),
             settings=(
                 "# the defaults\n"
@@ -330,23 +355,23 @@ MODE = FailureMode(
         PRODUCE_RETRIED,
     ),
     benign=(
-        Benign(
+        BenignLine(
             CONNECTION_CLOSED,
-            "A connection ended while nothing was under way on it; the client opens another. Harmless by itself.",
+            "A connection closed with no request in flight; the client opens another one. Harmless by itself.",
         ),
     ),
-    symptom_sources=(CONSUMER,),
-    signs=(COMMIT_TIMED_OUT,),
+    symptom_events=(COMMIT_TIMED_OUT,),
+    trigger_events=(COMMIT_TIMED_OUT,),
     layer=Layer.CLUSTER,
-    symptom="impatient",
+    symptom="commit_timed_out",
     panels=(
         Panel(
             id="leaders",
             title="Partitions that each broker leads",
-            marks=("settling", "election", "preferred election", "new controller"),
+            marks=("failover", "election", "preferred election", "new controller"),
             wide=True,
         ),
-        Panel(id="imbalance", title="Imbalance: most partitions led by one broker, in averages"),
+        Panel(id="imbalance", title="Imbalance: most partitions led by one broker / average"),
     ),
     settings=(
         ("consumer", "default.api.timeout.ms"),
@@ -358,10 +383,10 @@ MODE = FailureMode(
         ("broker", "zookeeper.session.timeout.ms"),
     ),
     story=(
-        "A cloud moved the host of a broker to another machine while it ran; for minutes the broker answered nobody.",
-        "Its partitions had no working leader, though every tool went on naming one.",
+        "A cloud provider migrated the host of a broker live; for minutes the broker answered no request.",
+        "Its partitions had no working leader, although every tool still showed one.",
         "Most consumers recovered by themselves; the Streams threads of one application died and stayed dead.",
         "More retries and longer sessions changed nothing; a longer default.api.timeout.ms did.",
-        "Brokers are now terminated and restarted instead of migrated, and dead threads raise an alarm.",
+        "Brokers are now terminated and restarted instead of migrated, and dead threads raise an alert.",
     ),
 )

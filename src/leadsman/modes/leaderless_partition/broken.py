@@ -1,4 +1,4 @@
-"""Suffers `leaderless_partition`: a consumer that gives a commit the default's patience, and lets its failure out."""
+"""A program with `leaderless_partition`: a consumer with the default commit time-out that handles no failed commit."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ SETTINGS = {
     "enable.auto.commit": "false",
     "default.api.timeout.ms": "60000",
 }
-"""A minute: the default of every client since 2.0, and shorter than many a cluster takes to settle."""
+"""One minute: the default of every client since 2.0, and shorter than many failovers."""
 
 
 def serve(bootstrap: str, process: Callable[[bytes], None]) -> None:
-    """Process records for ever; the first commit that fails ends it, and nobody starts it again."""
+    """Process records until the first commit fails; nothing restarts the consumer."""
     consumer = KafkaConsumer(
         "orders",
         bootstrap_servers=bootstrap,

@@ -1,10 +1,10 @@
-"""Which policies of a broker's host invite it: a broker that is migrated live is frozen, and keeps its leaders."""
+"""Policies of a broker's host that lead to this failure: a live migration freezes a broker that leads partitions."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leadsman.gate.cloud import Objection
+from leadsman.gate.cloud import PolicyAdvice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -12,24 +12,24 @@ if TYPE_CHECKING:
     from leadsman.gate.cloud import Instance
 
 DEFAULT_MAINTENANCE = "MIGRATE"
-"""Google's, where nothing is said. Instances with accelerators and spot instances are always terminated."""
+"""Google's default. Instances with accelerators and spot instances are always terminated."""
 
 WHY_TERMINATE = (
-    "A live migration freezes the broker: its connections stay open, and the cluster takes it for leader and "
-    "coordinator meanwhile. A broker that ends in order hands its partitions over first."
+    "A live migration freezes the broker: its connections stay open, and the broker remains leader and coordinator "
+    "meanwhile. A broker that shuts down moves its leaders to other brokers first."
 )
-WHY_RESTART = "Nobody starts it again after the maintenance: its partitions stay without one of their replicas."
+WHY_RESTART = "After the maintenance the instance stays down, and its partitions lack a replica."
 SET = "gcloud compute instances set-scheduling"
 
 
-def check(instance: Instance) -> Iterator[Objection]:
-    """Object to live migration, and to an instance that does not come back."""
-    found = instance.on_host_maintenance or DEFAULT_MAINTENANCE
-    if found != "TERMINATE":
-        said = found if instance.on_host_maintenance else f"not set, so {found}"
+def check(instance: Instance) -> Iterator[PolicyAdvice]:
+    """Advise against live migration, and against an instance that does not restart."""
+    policy = instance.on_host_maintenance or DEFAULT_MAINTENANCE
+    if policy != "TERMINATE":
+        current = policy if instance.on_host_maintenance else f"not set, so {policy}"
         cure = f"{SET} {instance.name} --maintenance-policy=TERMINATE"
-        yield Objection(instance, "onHostMaintenance", said, "TERMINATE", WHY_TERMINATE, cure)
+        yield PolicyAdvice(instance, "onHostMaintenance", current, "TERMINATE", WHY_TERMINATE, cure)
     if instance.automatic_restart is False:
         cure = f"{SET} {instance.name} --restart-on-failure"
-        also = " It is preemptible, and such instances never are: take another kind." if instance.preemptible else ""
-        yield Objection(instance, "automaticRestart", "false", "true", WHY_RESTART + also, cure)
+        also = " Preemptible instances never restart: use another instance type." if instance.preemptible else ""
+        yield PolicyAdvice(instance, "automaticRestart", "false", "true", WHY_RESTART + also, cure)

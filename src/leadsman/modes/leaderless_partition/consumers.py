@@ -1,4 +1,4 @@
-"""From events to consumers: what each suffered in an incident, when its commit timed out, and whether it lives."""
+"""From events to consumers: the failures of each in an incident, when its commit timed out, and whether it died."""
 
 from __future__ import annotations
 
@@ -6,120 +6,123 @@ from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as names
 from leadsman.modes.leaderless_partition.incidents import TIMED_OUT, seconds
+from leadsman.pipeline.detector_sql import EVIDENCE_LINE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 JOINED = f"name = '{names.CONSUMER_JOINED}'"
-LINE = "struct(file, line, at, text)"
 WITHIN = "moment BETWEEN opens AND closes"
-FAILED = f"trouble AND {WITHIN}"
-GAVE_UP = f"{TIMED_OUT} AND {WITHIN}"
+FAILED = f"is_failure AND {WITHIN}"
+COMMIT_TIMED_OUT = f"{TIMED_OUT} AND {WITHIN}"
 ENDED = f"thread_ended AND {WITHIN}"
 ACTIVE = f"name = '{names.SUBJECT_ACTIVE}'"
 
-ONE_TROUBLE_SECONDS = 75
-"""Failures of one client that lie closer together are one trouble: a request waits 30 s by default, and the client
-then backs off and tries again. What lies further back is another matter."""
+ONE_EPISODE_SECONDS = 75
+"""Failures of one client that are closer together belong to one episode: a request waits for 30 s by default
+(`request.timeout.ms`), and the client then backs off and retries. Earlier failures have another cause."""
 
-GATHERED = f"""
+CONSUMER_EVENTS = f"""
     SELECT capture, incident, subject,
-        collect_list(IF({FAILED}, struct(at AS until, at - {seconds("waited")} AS since), NULL)) AS troubles,
-        max(IF({FAILED}, waited, NULL)) AS waited_longest,
+        collect_list(IF({FAILED}, struct(at AS until, at - {seconds("waited")} AS since), NULL)) AS failures,
+        max(IF({FAILED}, waited, NULL)) AS longest_wait,
         mode(IF({FAILED} AND broker >= 0, broker, NULL), true) AS lost_broker,
         collect_set(IF({FAILED} AND broker >= 0, broker, NULL)) AS brokers,
-        count_if({GAVE_UP}) AS time_outs,
-        min(IF({GAVE_UP}, moment, NULL)) AS timed_out_at,
-        max(IF({GAVE_UP}, moment, NULL)) AS timed_out_until,
-        max(IF({GAVE_UP}, value, NULL)) AS patience,
-        max(IF({GAVE_UP}, coalesce(labels['setting'], 'default.api.timeout.ms'), NULL)) AS decided_by,
-        collect_list(IF({ENDED}, struct(at, labels['thread'] AS thread, labels['how'] AS how, {LINE} AS line), NULL))
-            AS ends,
+        count_if({COMMIT_TIMED_OUT}) AS commit_timeout_count,
+        min(IF({COMMIT_TIMED_OUT}, moment, NULL)) AS timed_out_at,
+        max(IF({COMMIT_TIMED_OUT}, moment, NULL)) AS timed_out_until,
+        max(IF({COMMIT_TIMED_OUT}, value, NULL)) AS commit_timeout,
+        max(IF({COMMIT_TIMED_OUT}, coalesce(labels['setting'], 'default.api.timeout.ms'), NULL)) AS timeout_setting,
+        collect_list(IF({ENDED},
+            struct(at, labels['thread'] AS thread, labels['how'] AS how, {EVIDENCE_LINE} AS line), NULL)) AS ends,
         collect_list(IF({JOINED}, struct(at, labels['client_id'] AS client), NULL)) AS joins,
         collect_list(IF(name = '{names.CLIENT_STARTED}', at, NULL)) AS starts,
         collect_list(IF({JOINED} AND {WITHIN}, coalesce(labels['client_id'], ''), NULL)) AS joined_within,
-        collect_list(IF(own_error, struct(at, to_timestamp(labels['until']) AS until), NULL)) AS own_errors,
-        collect_list(IF(name = '{names.COORDINATOR_FOUND}', struct(at, broker), NULL)) AS found,
-        max_by(broker, at) FILTER (WHERE name = '{names.COORDINATOR_FOUND}' AND at < opens) AS home,
-        max(IF({ACTIVE}, to_timestamp(labels['until']), NULL)) AS last_seen,
+        collect_list(IF(own_error, struct(at, try_to_timestamp(labels['until']) AS until), NULL)) AS own_errors,
+        collect_list(IF(name = '{names.COORDINATOR_FOUND}', struct(at, broker), NULL)) AS coordinators,
+        max_by(broker, at) FILTER (WHERE name = '{names.COORDINATOR_FOUND}' AND at < opens) AS coordinator_before,
+        max(IF({ACTIVE}, try_to_timestamp(labels['until']), NULL)) AS last_seen,
         min(IF({ACTIVE}, at, NULL)) AS first_seen,
         max(labels['version']) AS version,
-        collect_list(IF({FAILED}, {LINE}, NULL)) AS trouble_lines,
-        collect_list(IF({GAVE_UP}, {LINE}, NULL)) AS timed_out_lines,
-        max(own_patience) AS own_patience
+        collect_list(IF({FAILED}, {EVIDENCE_LINE}, NULL)) AS failure_lines,
+        collect_list(IF({COMMIT_TIMED_OUT}, {EVIDENCE_LINE}, NULL)) AS timed_out_lines,
+        max(configured_timeout) AS configured_timeout
     FROM lines JOIN incidents USING (capture)
     WHERE moment <= closes + {seconds("{back}")}
     GROUP BY capture, incident, subject
     HAVING NOT max(is_broker)
-        AND (size(found) > 0 OR time_outs > 0 OR count_if({FAILED} AND of_coordinator) > 0)
+        AND (size(coordinators) > 0 OR commit_timeout_count > 0 OR count_if({FAILED} AND is_coordinator_request) > 0)
 """
-"""One row for each subject and incident that talks to a coordinator or failed to. `back`: see `detect`."""
+"""One row for each incident and each subject that used a coordinator or failed to. `back`: see `detect`."""
 
 REBALANCES = """
     coalesce(array_max(transform(
         array_distinct(joined_within), client -> size(filter(joined_within, other -> other = client))
     )), 0)
 """
-"""How often one member joined: a Streams application has a member a thread, and each joins in every rebalance."""
+"""How often one member joined: a Streams application has one member per thread, and each joins in every rebalance."""
 
-SINCE = f"""
+FAILING_SINCE = f"""
     aggregate(
-        sort_array(filter(troubles, t -> coalesce(t.since <= timed_out_until, true)), false), CAST(NULL AS TIMESTAMP),
+        sort_array(filter(failures, t -> coalesce(t.since <= timed_out_until, true)), false), CAST(NULL AS TIMESTAMP),
         (since, t) -> IF(
-            since IS NULL OR t.until >= since - {seconds(str(ONE_TROUBLE_SECONDS))},
+            since IS NULL OR t.until >= since - {seconds(str(ONE_EPISODE_SECONDS))},
             least(since, t.since), since
         )
     )
 """
-"""When the trouble began in which the commit timed out: the latest run of failures, back to its first one."""
+"""When the episode began in which the commit timed out: the first failure of the latest run of failures."""
 
-BACK = """
+REJOINED = """
     exists(joins, j -> j.at > greatest(e.at, timed_out_at) AND (
         j.client IS NULL OR e.thread IS NULL OR contains(j.client, e.thread)
         OR exists(starts, started -> started BETWEEN e.at - INTERVAL 1 SECOND AND j.at)
     ))
 """
-"""Whether a thread that ended joined the group again, or one that was started since did. One that lives on joins again
-too: the group rebalances when a member leaves."""
+"""Whether a thread that ended joined the group again, or a thread that was started later did. Joins of surviving
+threads do not count: the group rebalances when a member leaves."""
 
-OWN = "exists(own_errors, o -> coalesce(o.until, o.at) BETWEEN timed_out_until AND e.at + INTERVAL 2 SECONDS)"
+OWN_EXCEPTION = "exists(own_errors, o -> coalesce(o.until, o.at) BETWEEN timed_out_until AND e.at + INTERVAL 2 SECONDS)"
 
 
-def consumers_of(*, near: float, back: float, silent: float) -> Mapping[str, str]:
+def consumer_steps(*, near: float, back: float, silent: float) -> Mapping[str, str]:
     """Return the steps from `lines` and `incidents` to `consumers`. The seconds are those of `detect`."""
-    elsewhere = "transform(filter(found, f -> f.broker <> lost_broker AND f.at > trouble_at), f -> f.at)"
-    of_it = f"e.at BETWEEN timed_out_at - INTERVAL 1 SECOND AND timed_out_until + {seconds(str(near))}"
-    went_on = f"size(ends_of_it) = 0 AND array_max({elsewhere}) > timed_out_until"
-    rejoined = "size(ends_of_it) = 0 AND exists(joins, j -> j.at > timed_out_until)"
+    new_coordinators = (
+        "transform(filter(coordinators, f -> f.broker <> lost_broker AND f.at > failing_since), f -> f.at)"
+    )
+    near_timeout = f"e.at BETWEEN timed_out_at - INTERVAL 1 SECOND AND timed_out_until + {seconds(str(near))}"
+    continued = f"size(ends_after_timeout) = 0 AND array_max({new_coordinators}) > timed_out_until"
+    rejoined = "size(ends_after_timeout) = 0 AND exists(joins, j -> j.at > timed_out_until)"
     fell_silent = (
-        "size(ends_of_it) = 0 AND last_seen <= timed_out_until + INTERVAL 2 SECONDS "
+        "size(ends_after_timeout) = 0 AND last_seen <= timed_out_until + INTERVAL 2 SECONDS "
         f"AND max(last_seen) OVER (PARTITION BY capture) > timed_out_until + {seconds(str(silent))}"
     )
-    waited_since = f"timed_out_at - {seconds('coalesce(patience, 0)')}"
+    commit_sent_at = f"timed_out_at - {seconds('coalesce(commit_timeout, 0)')}"
     return {
-        "gathered": GATHERED.replace("{back}", str(back)),
-        "dated": f"""
-            SELECT *, {SINCE} AS trouble_at, array_max(transform(troubles, t -> t.until)) AS trouble_until,
-                {waited_since} AS waited_since,
-                filter(ends, e -> {of_it}) AS ends_of_it
-            FROM gathered
+        "consumer_events": CONSUMER_EVENTS.replace("{back}", str(back)),
+        "dated_consumers": f"""
+            SELECT *, {FAILING_SINCE} AS failing_since, array_max(transform(failures, t -> t.until)) AS failing_until,
+                {commit_sent_at} AS commit_sent_at,
+                filter(ends, e -> {near_timeout}) AS ends_after_timeout
+            FROM consumer_events
         """,
-        "ended": f"""
-            SELECT *, filter(ends_of_it, e -> NOT {BACK} AND NOT {OWN}) AS deaths,
-                coalesce({went_on}, false) OR coalesce({rejoined}, false) OR (size(ends_of_it) > 0
-                    AND forall(ends_of_it, e -> {BACK} OR {OWN})) AS lives
-            FROM dated
+        "ended_consumers": f"""
+            SELECT *, filter(ends_after_timeout, e -> NOT {REJOINED} AND NOT {OWN_EXCEPTION}) AS deaths,
+                coalesce({continued}, false) OR coalesce({rejoined}, false) OR (size(ends_after_timeout) > 0
+                    AND forall(ends_after_timeout, e -> {REJOINED} OR {OWN_EXCEPTION})) AS survived
+            FROM dated_consumers
         """,
         "consumers": f"""
-            SELECT *, time_outs > 0 AND NOT lives AND (size(deaths) > 0 OR coalesce({fell_silent}, false)) AS died,
+            SELECT *, commit_timeout_count > 0 AND NOT survived AND (size(deaths) > 0 OR coalesce({fell_silent},
+                false)) AS died,
                 size(array_distinct(transform(filter(deaths, d -> d.how = 'thread'), d -> d.thread))) AS threads,
                 {REBALANCES} AS rebalances,
-                array_min({elsewhere}) AS healed_at,
-                array_min(transform(filter(joins, j -> j.at > trouble_until), j -> j.at)) AS joined_at,
-                time_outs > 0 AND size(ends) = 0 AND size(found) = 0 AS stuck,
-                greatest(coalesce(trouble_at, waited_since), waited_since) AS gave_up_at,
+                array_min({new_coordinators}) AS new_coordinator_at,
+                array_min(transform(filter(joins, j -> j.at > failing_until), j -> j.at)) AS joined_at,
+                commit_timeout_count > 0 AND size(ends) = 0 AND size(coordinators) = 0 AS stuck,
+                greatest(coalesce(failing_since, commit_sent_at), commit_sent_at) AS commit_failing_since,
                 greatest(timed_out_at, array_max(transform(deaths, d -> d.at))) AS died_at,
                 concat(timed_out_lines, transform(filter(deaths, d -> d.at >= timed_out_at), d -> d.line)) AS died_lines
-            FROM ended
+            FROM ended_consumers
         """,
     }

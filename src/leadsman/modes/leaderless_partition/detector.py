@@ -1,52 +1,67 @@
-"""How partitions without a working leader, and consumers that die of it, show in the telemetry.
+"""Detects consumers that crash because their offset commit timed out during a failover.
 
-Metadata go on naming a broker that is gone, so nobody waits for `Leader: none` here. Clients tell that their
-coordinator or a leader does not answer, again and again of the same broker; the controller tells when it took that
-broker for dead and gave its partitions to others. Between the two the cluster settles, and a commit that has less
-patience than that takes its consumer with it.
+Metadata still name a lost broker as leader, so this detector does not look for `Leader: none` alone. Clients log that
+their coordinator or a leader does not answer, repeatedly for the same broker. The controller logs when it fenced that
+broker and gave its partitions to other brokers. Between the two the failover takes place. A commit whose time-out is
+shorter than the failover fails, and its consumer ends.
 """
 
 from __future__ import annotations
 
+from itertools import starmap
 from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as names
-from leadsman.modes.leaderless_partition.aftermath import aftermath
+from leadsman.modes.leaderless_partition.broker_outage import broker_outage_steps
+from leadsman.modes.leaderless_partition.capture_figures import (
+    FACTS,
+    FIGURES_ALWAYS,
+    FIGURES_UNLESS_ZERO,
+    INCIDENT_FIGURES,
+    WORST_INCIDENT,
+    capture_figures_query,
+)
 from leadsman.modes.leaderless_partition.cluster import (
     BROKER_LOGS,
-    HEARD,
-    MOVES,
-    READ,
-    STRUCK,
-    STRUCK_BROKER,
-    cluster_of,
+    BROKER_LOSSES,
+    CLUSTER_EVENTS,
+    LEADER_CHANGES,
+    LOG_SPANS,
+    NAMED_BROKERS,
+    cluster_state_steps,
 )
-from leadsman.modes.leaderless_partition.consumers import consumers_of
-from leadsman.modes.leaderless_partition.incidents import LINES, incidents_of
+from leadsman.modes.leaderless_partition.consumers import consumer_steps
+from leadsman.modes.leaderless_partition.cpu_steal import cpu_steal_steps
+from leadsman.modes.leaderless_partition.incidents import LINES, incident_steps
 from leadsman.modes.leaderless_partition.leaders import (
     CHANGES,
     ELECTIONS,
+    FAILOVER_POINTS,
     IMBALANCE,
-    LEADERS_OF,
+    LEADER_COUNT_POINTS,
+    LEADER_SPANS,
     LED,
-    METERED,
-    SETTLING,
-    SPANS,
+    METRIC_POINTS,
 )
-from leadsman.modes.leaderless_partition.pooled import ALWAYS, FACTS, POOLED, SUMMED, WHERE_ANY, reported
-from leadsman.modes.leaderless_partition.stolen import stolen_of
-from leadsman.modes.leaderless_partition.verdict import judged_of
-from leadsman.pipeline.shapes import (
-    EVIDENCE,
+from leadsman.modes.leaderless_partition.link_states import link_state_steps
+from leadsman.modes.leaderless_partition.thresholds import (
+    MIN_LEADERLESS_SECONDS,
+    STEAL_FACTOR,
+    STEAL_SHARE,
+    USUAL_SECONDS,
+)
+from leadsman.pipeline.detector_sql import (
+    NO_EVIDENCE,
     OBSERVATION,
     Detection,
-    accounted,
-    first_lines,
-    map_of,
-    nullable,
-    settle,
-    silent,
-    table,
+    LinkRow,
+    add_materialized,
+    earliest_lines,
+    empty_detection,
+    explained_events_query,
+    link_rows,
+    map_column,
+    run_steps,
 )
 
 if TYPE_CHECKING:
@@ -58,75 +73,77 @@ if TYPE_CHECKING:
 def detect(
     events: DataFrame,
     *,
-    least_leaderless_seconds: float = 3.0,
+    min_leaderless_seconds: float = MIN_LEADERLESS_SECONDS,
     near_seconds: float = 30.0,
     before_seconds: float = 120.0,
     back_seconds: float = 600.0,
     fenced_seconds: float = 300.0,
     maintenance_seconds: float = 600.0,
-    stolen_share: float = 0.1,
-    stolen_times: float = 2.0,
-    usual_seconds: float = 300.0,
+    steal_share: float = STEAL_SHARE,
+    steal_factor: float = STEAL_FACTOR,
+    usual_seconds: float = USUAL_SECONDS,
 ) -> Detection:
     """Return the observations of every link, and the points of the page.
 
-    least_leaderless_seconds: an orderly change of leader is over sooner; a rolling restart stalled nobody for longer.
-    near_seconds: a consumer that ends this long after a commit's time-out ended of it; Streams closes its tasks first.
-    before_seconds: so long before a commit began to wait, a broker may have been lost: Streams commits every 30 s.
-    back_seconds: a consumer that joins again this soon was started by its platform; later, somebody did it by hand.
-    fenced_seconds: a broker that the controller gives up this soon after a commit timed out was missing already.
-    maintenance_seconds: a host's maintenance this near to the loss of a broker may be its cause.
-    stolen_share: of its processors' time a host was kept from running; at a tenth alert rules for node_exporter call it
-        a noisy neighbour (awesome-prometheus-alerts, HostCpuStealNoisyNeighbor).
-    stolen_times: so many times what was usual before the loss; a neighbour that always steals is no maintenance.
-    usual_seconds: what is usual on a host is known from looks of so long before the loss: five at a minute each.
+    min_leaderless_seconds: an orderly change of leader takes less; no client stalled longer in a rolling restart.
+    near_seconds: a consumer that ends this soon after a commit's time-out ended because of it; Streams closes its tasks
+        first.
+    before_seconds: a broker may have been lost this long before a commit began to wait: Streams commits every 30 s.
+    back_seconds: a consumer that joins again this soon was restarted by its platform; later restarts are manual.
+    fenced_seconds: a broker that the controller fences this soon after a commit timed out was already missing.
+    maintenance_seconds: maintenance of a host this close to the loss of a broker may be its cause.
+    steal_share: the least share of CPU steal that counts; at 10 % alert rules for node_exporter report a noisy
+        neighbour (awesome-prometheus-alerts, HostCpuStealNoisyNeighbor).
+    steal_factor: the steal around the loss must be this factor times the usual steal before; a constant steal is no
+        maintenance.
+    usual_seconds: the usual steal of a host is known from samples over this long before the loss: five, one a minute.
     """
-    found = {"events": events}
-    stolen = {"near": maintenance_seconds, "share": stolen_share, "times": stolen_times, "history": usual_seconds}
-    settle(found, {"lines": LINES})
-    settle(found, incidents_of(before=before_seconds, after=fenced_seconds))
-    settle(found, consumers_of(near=near_seconds, back=back_seconds, silent=near_seconds))
-    if found["consumers"].where("time_outs > 0").isEmpty():
-        return silent(*list(found.values())[1:])
-    settle(found, {"led": LED})
-    settle(found, {"broker_logs": BROKER_LOGS})
-    settle(found, {"struck_broker": STRUCK_BROKER, "struck": STRUCK})
-    settle(
-        found,
+    frames = {"events": events}
+    steal = {"near": maintenance_seconds, "share": steal_share, "times": steal_factor, "history": usual_seconds}
+    add_materialized(frames, {"lines": LINES})
+    add_materialized(frames, incident_steps(before=before_seconds, after=fenced_seconds))
+    add_materialized(frames, consumer_steps(near=near_seconds, back=back_seconds, silent=near_seconds))
+    if frames["consumers"].where("commit_timeout_count > 0").isEmpty():
+        return empty_detection(*list(frames.values())[1:])
+    add_materialized(frames, {"led": LED})
+    add_materialized(frames, {"broker_logs": BROKER_LOGS})
+    add_materialized(frames, {"named_brokers": NAMED_BROKERS, "broker_losses": BROKER_LOSSES})
+    add_materialized(
+        frames,
         {
-            **stolen_of(**stolen),
-            "windows": "SELECT * FROM incidents LEFT JOIN struck USING (capture, incident)",
-            "moved": MOVES,
-            "logs_read": READ,
-            "heard": HEARD,
-            **aftermath(near=maintenance_seconds),
-            **cluster_of(near=maintenance_seconds),
-            **judged_of(least=least_leaderless_seconds, late=fenced_seconds),
+            **cpu_steal_steps(**steal),
+            "windows": "SELECT * FROM incidents LEFT JOIN broker_losses USING (capture, incident)",
+            "leader_changes": LEADER_CHANGES,
+            "logs_read": LOG_SPANS,
+            "cluster_events": CLUSTER_EVENTS,
+            **broker_outage_steps(near=maintenance_seconds),
+            **cluster_state_steps(near=maintenance_seconds),
+            **link_state_steps(least=min_leaderless_seconds, late=fenced_seconds),
         },
     )
-    settle(found, {"changes": CHANGES, "spans": SPANS})
+    add_materialized(frames, {"changes": CHANGES, "leader_spans": LEADER_SPANS})
     points = {
-        "leaders": LEADERS_OF,
-        "metered": METERED,
+        "leader_count_points": LEADER_COUNT_POINTS,
+        "metric_points": METRIC_POINTS,
         "imbalance": IMBALANCE,
         "elections": ELECTIONS,
-        "settling": SETTLING,
-        "lives": LIVES,
+        "failover_points": FAILOVER_POINTS,
+        "consumer_points": CONSUMER_POINTS,
         "points": POINTS,
     }
-    return Detection(table(found, _links()), table(found, points), tuple(found.values())[1:])
+    return Detection(run_steps(frames, _links()), run_steps(frames, points), tuple(frames.values())[1:])
 
 
-OF_THE_BROKER = (
+LOST_BROKER_EVENTS = (
     names.CONNECTION_LOST,
     names.CONNECTION_REFUSED,
     names.CONNECTION_SETUP_TIMED_OUT,
     names.REQUEST_TIMED_OUT,
     names.COORDINATOR_LOST,
 )
-"""What anybody says of the broker that is gone."""
+"""Events in which any subject names the lost broker."""
 
-OF_THE_CLUSTER = (
+FAILOVER_EVENTS = (
     names.NOT_LEADER,
     names.LEADER_NOT_AVAILABLE,
     names.BROKER_FENCED,
@@ -134,153 +151,162 @@ OF_THE_CLUSTER = (
     names.ISR_SHRUNK,
     names.LEADERS_MOVED,
 )
-"""What brokers and clients say of leaders that move, whoever they are."""
+"""Events in which brokers and clients report changes of leaders."""
 
-ACCOUNTS = {
-    "mourners": """
-        SELECT capture, subject, coalesce(least(trouble_at, gave_up_at), trouble_at) - INTERVAL 2 SECONDS AS since,
-            greatest(died_at, settled_at, trouble_until) + INTERVAL 30 SECONDS AS until
-        FROM judged WHERE trouble_at IS NOT NULL OR gave_up_at IS NOT NULL
+EXPLAINED_EVENTS = {
+    "failing_consumers": """
+        SELECT capture, subject, coalesce(least(failing_since, commit_failing_since),
+            failing_since) - INTERVAL 2 SECONDS AS since,
+            greatest(died_at, failover_ended_at, failing_until) + INTERVAL 30 SECONDS AS until
+        FROM evaluated_consumers WHERE failing_since IS NOT NULL OR commit_failing_since IS NOT NULL
     """,
-    "back": f"""
+    "unfencings": f"""
         SELECT capture, labels['node'] AS broker, at FROM events WHERE name = '{names.BROKER_UNFENCED}'
     """,
-    "missing": """
-        SELECT capture, broker, min(gone.since) - INTERVAL 2 SECONDS AS since,
-            min(IF(back.at > gone.since, back.at, NULL)) + INTERVAL 30 SECONDS AS until
+    "lost_broker_windows": """
+        SELECT capture, broker, min(loss.since) - INTERVAL 2 SECONDS AS since,
+            min(IF(unfencings.at > loss.since, unfencings.at, NULL)) + INTERVAL 30 SECONDS AS until
         FROM (
-            SELECT capture, incident, CAST(broker AS STRING) AS broker, since FROM summed
-            WHERE broker IS NOT NULL AND proven > 0
-        ) AS gone LEFT JOIN back USING (capture, broker)
+            SELECT capture, incident, CAST(broker AS STRING) AS broker, since FROM incident_figures
+            WHERE broker IS NOT NULL AND proven_deaths > 0
+        ) AS loss LEFT JOIN unfencings USING (capture, broker)
         GROUP BY capture, incident, broker
     """,
     "addresses": """
         SELECT DISTINCT capture, labels['node'] AS broker, regexp_replace(labels['address'], '^[^/]*/', '') AS address
         FROM events WHERE labels['address'] IS NOT NULL AND labels['node'] IS NOT NULL
     """,
-    "at_address": "SELECT capture, broker, since, until, address FROM missing JOIN addresses USING (capture, broker)",
-    "moving": """
-        SELECT capture, since - INTERVAL 2 SECONDS AS since, until + INTERVAL 30 SECONDS AS until FROM summed
-        WHERE proven > 0
+    "lost_addresses": """
+        SELECT capture, broker, since, until, address FROM lost_broker_windows JOIN addresses USING (capture, broker)
     """,
-    "heads": f"""
+    "failover_windows": """
+        SELECT capture, since - INTERVAL 2 SECONDS AS since, until + INTERVAL 30 SECONDS AS until FROM incident_figures
+        WHERE proven_deaths > 0
+    """,
+    "error_headers": f"""
         SELECT capture, subject, events.at AS since, events.at AS until
-        FROM events JOIN judged USING (capture, subject)
+        FROM events JOIN evaluated_consumers USING (capture, subject)
         WHERE name = '{names.ERROR}' AND coalesce(value, 1) = 1 AND (
-            exists(timed_out_lines, said -> said.file = events.file AND said.line = events.line + 1)
-            OR text RLIKE 'group coordinator' AND events.at BETWEEN trouble_at AND trouble_until
+            exists(timed_out_lines, commit_line -> commit_line.file = events.file
+                AND commit_line.line = events.line + 1)
+            OR text RLIKE 'group coordinator' AND events.at BETWEEN failing_since AND failing_until
         )
     """,
-    "for_heads": accounted("heads", who="subject", names=(names.ERROR,)),
-    "for_mourners": accounted("mourners", who="subject"),
-    "for_broker": accounted("missing", server="broker", names=OF_THE_BROKER),
-    "for_address": accounted("at_address", server="address", names=OF_THE_BROKER),
-    "for_cluster": accounted("moving", names=OF_THE_CLUSTER),
+    "explained_headers": explained_events_query("error_headers", writer="subject", names=(names.ERROR,)),
+    "explained_consumers": explained_events_query("failing_consumers", writer="subject"),
+    "explained_by_broker": explained_events_query("lost_broker_windows", server="broker", names=LOST_BROKER_EVENTS),
+    "explained_by_address": explained_events_query("lost_addresses", server="address", names=LOST_BROKER_EVENTS),
+    "explained_by_cluster": explained_events_query("failover_windows", names=FAILOVER_EVENTS),
 }
-"""What the loss of a broker accounts for: of consumers that felt it, healed or not, and of whoever names it."""
+"""The events that the loss of a broker explains: those of affected consumers, recovered or not, and those that name the
+lost broker."""
+
+EXPLAINED_STEPS = (
+    "explained_headers",
+    "explained_consumers",
+    "explained_by_broker",
+    "explained_by_address",
+    "explained_by_cluster",
+)  # fmt: skip - a list of names
 
 
 def _links() -> Mapping[str, str]:
-    """Return the steps to the observations: of each link of each consumer, of the capture, of each rival."""
+    """Return the steps to the observations: each link of each consumer, the capture's figures, each alternative."""
     columns = ", ".join(OBSERVATION)
+    results = ("consumer_links", "capture_links", *EXPLAINED_STEPS)
     return {
-        "summed": SUMMED,
-        "pooled": POOLED,
-        "reported": reported(),
-        "linked": _of_subjects(),
-        "held": _of_captures(),
-        **ACCOUNTS,
-        "observations": " UNION ALL ".join(
-            f"SELECT {columns} FROM {each}"
-            for each in ("linked", "held", "for_heads", "for_mourners", "for_broker", "for_address", "for_cluster")
-        ),
+        "incident_figures": INCIDENT_FIGURES,
+        "worst_incident": WORST_INCIDENT,
+        "capture_figures": capture_figures_query(),
+        "consumer_links": _consumer_links(),
+        "capture_links": _capture_links(),
+        **EXPLAINED_EVENTS,
+        "observations": " UNION ALL ".join(f"SELECT {columns} FROM {step}" for step in results),
     }
 
 
-OF_THE_LOSS = (
-    f"IF(size(host_lines) = 0, concat({first_lines('trouble_lines', 4)}, {first_lines('fenced_lines')}), "
-    f"concat({first_lines('host_lines', 3)}, {first_lines('trouble_lines', 2)}, {first_lines('fenced_lines', 1)}))"
+LEADERLESS_LINES = (
+    f"IF(size(host_lines) = 0, concat({earliest_lines('failure_lines', 4)}, {earliest_lines('fenced_lines')}), "
+    f"concat({earliest_lines('host_lines', 3)}, {earliest_lines('failure_lines', 2)}, "
+    f"{earliest_lines('fenced_lines', 1)}))"
 )
-"""What the first link quotes. A host tells late that it was stopped: six lines in all, or its own would be cut off."""
+"""The lines that the first link quotes. A host logs late that it was stopped: with more than six lines in all, the
+host's own lines would be cut off."""
 
 
-def _of_subjects() -> str:
-    """Leaderless, gave up, died: one row each for every consumer that a commit failed on."""
+def _consumer_links() -> str:
+    """Return the links `leaderless`, `commit_timed_out` and `died` of every consumer whose commit timed out."""
     links = (
-        (
+        LinkRow(
             "leaderless",
             "leaderless",
-            "least(trouble_at, gave_up_at)",
-            "coalesce(settled_at, trouble_until)",
-            OF_THE_LOSS,
+            "least(failing_since, commit_failing_since)",
+            "coalesce(failover_ended_at, failing_until)",
+            LEADERLESS_LINES,
         ),
-        ("impatient", "'observed'", "gave_up_at", "timed_out_until", "timed_out_lines"),
-        ("died", "died_state", "died_at", "died_at", "died_lines"),
-    )
-    rows = ", ".join(
-        f"struct('{link}' AS link, {nullable(state)} AS state, {since} AS since, {until} AS until, "
-        f"{first_lines(lines)} AS evidence)"
-        for link, state, since, until, lines in links
+        LinkRow("commit_timed_out", "'observed'", "commit_failing_since", "timed_out_until", "timed_out_lines"),
+        LinkRow("died", "died_state", "died_at", "died_at", "died_lines"),
     )
     return f"""
         SELECT capture, subject,
-            {map_of(("patience", "leaderless_seconds", "threads"), "double")} AS figures,
-            {map_of(("version",), "string")} AS facts,
-            inline(array({rows}))
-        FROM judged WHERE shown AND time_outs > 0
+            {map_column(("commit_timeout", "leaderless_seconds", "threads"), "double")} AS figures,
+            {map_column(("version",), "string")} AS facts,
+            {link_rows(links)}
+        FROM evaluated_consumers WHERE is_reported AND commit_timeout_count > 0
     """
 
 
-def _of_captures() -> str:
-    """Return each rival: `observed` where it stands, `contradicted` where it is ruled out."""
+def _capture_links() -> str:
+    """Return each alternative: `observed`, or `contradicted` where it is ruled out."""
     states = {
-        "settling": "'observed'",
-        "rival.own_exception": (
-            "CASE WHEN without_loss > 0 THEN 'observed' WHEN unexplained = 0 AND timed_out > 0 THEN 'contradicted' END"
+        "failover": "'observed'",
+        "alternative.healthy_cluster": (
+            "CASE WHEN without_broker_loss > 0 THEN 'observed' "
+            "WHEN unexplained = 0 AND timed_out > 0 THEN 'contradicted' END"
         ),
-        "rival.rolling_restart": (
-            "CASE WHEN orderly > 0 AND fenced = 0 THEN 'observed' WHEN fenced > 0 THEN 'contradicted' END"
+        "alternative.rolling_restart": (
+            "CASE WHEN controlled_shutdown > 0 AND fenced = 0 THEN 'observed' WHEN fenced > 0 THEN 'contradicted' END"
         ),
-        "rival.rebalance_storm": (
-            "CASE WHEN storm > 0 THEN 'observed' WHEN dead > 0 AND unjoined = 0 THEN 'contradicted' END"
+        "alternative.rebalance_storm": (
+            "CASE WHEN rebalance_storm > 0 THEN 'observed' WHEN dead > 0 AND never_joined = 0 THEN 'contradicted' END"
         ),
-        "rival.not_enough_replicas": (
-            "CASE WHEN unreplicated > 0 AND fenced = 0 THEN 'observed' "
-            "WHEN unreplicated > 0 OR broker_logs > 0 THEN 'contradicted' END"
+        "alternative.not_enough_replicas": (
+            "CASE WHEN refused_writes > 0 AND fenced = 0 THEN 'observed' "
+            "WHEN refused_writes > 0 OR broker_logs > 0 THEN 'contradicted' END"
         ),
     }
-    rows = ", ".join(f"struct('{link}' AS link, {nullable(state)} AS state)" for link, state in states.items())
     return f"""
         SELECT capture, '*' AS subject, since, until,
-            {map_of(ALWAYS, "double", where_any=WHERE_ANY)} AS figures,
-            {map_of(FACTS, "string")} AS facts,
-            CAST(array() AS array<{EVIDENCE}>) AS evidence,
-            inline(array({rows}))
-        FROM reported
+            {map_column(FIGURES_ALWAYS, "double", where_any=FIGURES_UNLESS_ZERO)} AS figures,
+            {map_column(FACTS, "string")} AS facts,
+            {NO_EVIDENCE} AS evidence,
+            {link_rows(starmap(LinkRow, states.items()))}
+        FROM capture_figures
     """
 
 
-LIVES = """
+CONSUMER_POINTS = """
     SELECT capture, subject, inline(filter(array(
         struct('active' AS outcome, first_seen AS since, last_seen AS at, CAST(NULL AS DOUBLE) AS value),
-        IF(trouble_at IS NULL, NULL, struct('stalled' AS outcome, trouble_at AS since,
-            coalesce(IF(died, died_at, NULL), recovered_at, settled_at, trouble_until) AS at,
+        IF(failing_since IS NULL, NULL, struct('stalled' AS outcome, failing_since AS since,
+            coalesce(IF(died, died_at, NULL), recovered_at, failover_ended_at, failing_until) AS at,
             leaderless_seconds AS value)),
         IF(NOT died, NULL, struct('died' AS outcome, CAST(NULL AS TIMESTAMP) AS since, died_at AS at,
             CAST(NULL AS DOUBLE) AS value))
     ), part -> part IS NOT NULL))
-    FROM judged WHERE shown AND first_seen IS NOT NULL
+    FROM evaluated_consumers WHERE is_reported AND first_seen IS NOT NULL
 """
-"""What the page draws of each consumer: its span, its stall, and its end."""
+"""The page draws the span of each consumer, its stall and its end."""
 
 POINTS = """
-    SELECT capture, subject, outcome, since, at, value FROM leaders
-    UNION ALL SELECT capture, subject, outcome, since, at, value FROM metered
+    SELECT capture, subject, outcome, since, at, value FROM leader_count_points
+    UNION ALL SELECT capture, subject, outcome, since, at, value FROM metric_points
     UNION ALL SELECT capture, subject, outcome, since, at, value FROM imbalance
     UNION ALL SELECT capture, subject, outcome, since, at, value FROM elections
-    UNION ALL SELECT capture, subject, outcome, since, at, value FROM settling
-    UNION ALL SELECT capture, subject, outcome, since, at, value FROM lives
-    UNION ALL SELECT capture, inline(at_hosts) FROM (
-        SELECT capture, max_by(at_hosts, struct(size(at_hosts), incident)) AS at_hosts FROM judged GROUP BY capture
+    UNION ALL SELECT capture, subject, outcome, since, at, value FROM failover_points
+    UNION ALL SELECT capture, subject, outcome, since, at, value FROM consumer_points
+    UNION ALL SELECT capture, inline(host_points) FROM (
+        SELECT capture, max_by(host_points, struct(size(host_points), incident)) AS host_points
+        FROM evaluated_consumers GROUP BY capture
     )
 """

@@ -1,4 +1,4 @@
-"""The same consumer, cured: a commit may take longer than the cluster takes to settle, and a supervisor stands by."""
+"""The cured consumer: commits wait longer than a failover takes, and a supervisor replaces a failed consumer."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ SETTINGS = {
     "enable.auto.commit": "false",
     "default.api.timeout.ms": "300000",
 }
-"""Five minutes: what Streams gives a task since 2.8."""
+"""Five minutes: the default of task.timeout.ms in Streams since 2.8."""
 
 
 def serve(bootstrap: str, process: Callable[[bytes], None]) -> None:
-    """Process records for ever. What ends the consumer is logged, and a new one takes over."""
+    """Process records for ever. An error that ends the consumer is logged, and a new consumer replaces it."""
     while True:
         try:
             consume(bootstrap, process)

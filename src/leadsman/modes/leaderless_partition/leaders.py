@@ -1,12 +1,12 @@
-"""From partitions' states to who led how many at any time: what the page draws."""
+"""From the states of partitions to the number of partitions that each broker leads over time, for the page."""
 
 from __future__ import annotations
 
 from leadsman import vocabulary as names
-from leadsman.pipeline.shapes import quoted
+from leadsman.pipeline.detector_sql import sql_literals
 
 LEADERS = "leaders"
-"""Outcome of a point that says how many partitions a broker leads from `since` to `at`."""
+"""The outcome of points whose value is the number of partitions that a broker leads from `since` to `at`."""
 
 LED = f"""
     SELECT *, IF(at IS NULL, NULL, lag(leader) OVER (
@@ -19,7 +19,7 @@ LED = f"""
         WHERE name = '{names.PARTITION_STATE}' AND labels['leader'] IS NOT NULL
     )
 """
-"""Each line or snapshot says who leads a partition from then on; one without a time says so of no time."""
+"""Each line or listing shows the leader of a partition from its time on; one without a time shows it for no time."""
 
 CHANGES = """
     SELECT capture, at, broker, sum(change) AS change
@@ -31,51 +31,53 @@ CHANGES = """
     WHERE broker IS NOT NULL AND broker <> 'none'
     GROUP BY capture, at, broker
 """
-"""By the second: a large cluster's elections take place at thousands of different milliseconds."""
+"""By the second: the elections of a large cluster fall on thousands of different milliseconds."""
 
-SPANS = """
+LEADER_SPANS = """
     SELECT capture, concat('broker ', broker) AS subject, at AS since,
         coalesce(
-            lead(at) OVER of_broker - INTERVAL 1 MILLISECOND, greatest(max(at) OVER (PARTITION BY capture), ended_at)
+            lead(at) OVER by_broker - INTERVAL 1 MILLISECOND, greatest(max(at) OVER (PARTITION BY capture),
+                ended_at)
         ) AS until,
-        CAST(sum(change) OVER of_broker AS DOUBLE) AS led
-    FROM changes LEFT JOIN (SELECT capture, max(last_seen) AS ended_at FROM judged GROUP BY capture) USING (capture)
-    WINDOW of_broker AS (PARTITION BY capture, broker ORDER BY at)
+        CAST(sum(change) OVER by_broker AS DOUBLE) AS led
+    FROM changes LEFT JOIN (SELECT capture, max(last_seen) AS ended_at FROM evaluated_consumers
+    GROUP BY capture) USING (capture)
+    WINDOW by_broker AS (PARTITION BY capture, broker ORDER BY at)
 """
-"""How many partitions each broker led, and from when to when: a running sum of gains and losses."""
+"""How many partitions each broker led in each span of time: a running sum of gains and losses."""
 
-METERED = f"""
+METRIC_POINTS = f"""
     SELECT capture, concat('broker ', coalesce(labels['broker'], labels['instance'], subject)) AS subject,
         '{LEADERS}' AS outcome, CAST(NULL AS TIMESTAMP) AS since, at, value
-    FROM events LEFT ANTI JOIN spans USING (capture)
+    FROM events LEFT ANTI JOIN leader_spans USING (capture)
     WHERE name = '{names.METRIC}' AND at IS NOT NULL AND labels['metric'] RLIKE '(?i)replica_?manager_?leader_?count'
 """
-"""The same as brokers count it themselves, for captures without metadata: the metric LeaderCount."""
+"""The same number from the brokers' metric LeaderCount, for captures without metadata."""
 
 IMBALANCE_TIMES = 200
-"""Moments at which brokers are compared: more than a chart has room for."""
+"""Times at which brokers are compared: more than a chart has room for."""
 
 IMBALANCE = f"""
     SELECT capture, 'cluster' AS subject, 'imbalance' AS outcome, CAST(NULL AS TIMESTAMP) AS since, moment AS at,
-        max(led) / avg(led) AS value
+        max(led) / nullif(avg(led), 0) AS value
     FROM (
-        SELECT DISTINCT capture, timestamp_seconds(ceil(unix_seconds(since) / step) * step) AS moment
-        FROM spans JOIN (
+        SELECT DISTINCT capture, timestamp_seconds(ceil(unix_seconds(since) / nullif(step, 0)) * step) AS moment
+        FROM leader_spans JOIN (
             SELECT capture,
                 greatest(1, (unix_seconds(max(until)) - unix_seconds(min(since))) / {IMBALANCE_TIMES}) AS step
-            FROM spans GROUP BY capture
+            FROM leader_spans GROUP BY capture
         ) USING (capture)
-    ) JOIN spans USING (capture)
+    ) JOIN leader_spans USING (capture)
     WHERE moment BETWEEN since AND until GROUP BY capture, moment HAVING avg(led) > 0
 """
-"""How many times the average the broker leads that leads most: what a preferred election evens out."""
+"""The largest number of partitions that one broker leads, divided by the average: a preferred election reduces it."""
 
-LEADERS_OF = f"""
+LEADER_COUNT_POINTS = f"""
     SELECT capture, subject, '{LEADERS}' AS outcome, CAST(NULL AS TIMESTAMP) AS since,
         explode(array(since, until)) AS at, led AS value
-    FROM spans
+    FROM leader_spans
 """
-"""Both ends of each span: between them the count stood still, and is drawn so."""
+"""Both ends of each span: between them the count is constant, and is drawn so."""
 
 ELECTIONS = f"""
     SELECT capture, subject, CASE name
@@ -84,12 +86,13 @@ ELECTIONS = f"""
             ELSE 'new controller' END AS outcome,
         CAST(NULL AS TIMESTAMP) AS since, at, value
     FROM events
-    WHERE at IS NOT NULL AND (name IN ({quoted(names.LEADERS_MOVED, names.CONTROLLER_ELECTED)})
+    WHERE at IS NOT NULL AND (name IN ({sql_literals(names.LEADERS_MOVED, names.CONTROLLER_ELECTED)})
         OR (name = '{names.PREFERRED_ELECTION}' AND coalesce(value, 1) > 0))
 """
 
-SETTLING = """
-    SELECT DISTINCT capture, 'cluster' AS subject, 'settling' AS outcome, struck_at AS since, settled_at AS at,
-        settling_seconds AS value
-    FROM judged WHERE settled_at > struck_at
+FAILOVER_POINTS = """
+    SELECT DISTINCT capture, 'cluster' AS subject, 'failover' AS outcome, broker_lost_at AS since,
+        failover_ended_at AS at,
+        failover_seconds AS value
+    FROM evaluated_consumers WHERE failover_ended_at > broker_lost_at
 """

@@ -1,8 +1,8 @@
-"""Makes `leaderless_partition` happen on three real brokers, ten times faster than in life.
+"""Reproduces `leaderless_partition` on three real brokers, twelve times faster than in production.
 
 Two services commit their offsets to the broker that is killed or frozen: a Streams application and a consumer in a
-loop. A third has the patience that the others lack. Until the cluster takes the broker for dead, metadata go on naming
-it, and every commit waits.
+loop. A third service has a longer commit time-out. Until the controller fences the broker, metadata still name it as
+leader, and every commit waits.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 from leadsman.errors import LabError
 from leadsman.lab import faults
-from leadsman.lab.experiment import Experiment, Scenario, Stage, Variant
-from leadsman.lab.groups import leaders
-from leadsman.lab.services import Service
+from leadsman.lab.brokers.consumer_groups import partition_leaders
+from leadsman.lab.run.experiment import BrokerOptions, Experiment, Scenario, Services, TopicOptions, Variant
+from leadsman.lab.run.run_context import FAULT_INJECTED, RECOVERED, RunContext
+from leadsman.lab.workload.services import Service
 from leadsman.model import Harm
 from leadsman.modes.leaderless_partition import broken, healthy
 from leadsman.waiting import wait_for
@@ -22,32 +23,32 @@ from leadsman.waiting import wait_for
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from leadsman.lab.groups import Placed
+    from leadsman.lab.brokers.consumer_groups import GroupPlacement
 
 SCALE = 12
 """5 s stand for the default of 60 s. Below 5 s a busy machine's ordinary commits would fail."""
 
-PATIENCE = "default.api.timeout.ms"
+TIMEOUT = "default.api.timeout.ms"
 
 SESSION_MS = 20_000
-"""How long the cluster takes a silent broker for alive: four times the patience, as in the incident."""
+"""The session of a broker, after which the controller fences it: four times the commit time-out, as in the incident."""
 
-SETTLED_WITHIN = timedelta(seconds=120)
+RECOVERED_TIMEOUT = timedelta(seconds=120)
 
 BEFORE_SECONDS = 3.0
-"""Ordinary life, so that every service has committed."""
+"""Normal operation, so that every service has committed."""
 
 AFTER_SECONDS = 12.0
-"""Long enough to see who processes again and who does not: twice the patience of those who suffer."""
+"""Long enough to see which services process again: twice the commit time-out of the affected services."""
 
 FROZEN_SECONDS = 30.0
 """A live migration that takes longer than the session lasts."""
 
 NONE_SECONDS = 12.0
-"""How long nobody is left to lead: twice the patience of those who suffer."""
+"""How long the partitions have no leader: twice the commit time-out of the affected services."""
 
 REFUSED_SECONDS = 15.0
-"""How long commits are refused for want of replicas: three times the patience of those who suffer."""
+"""How long brokers refuse commits because of too few replicas: three times the commit time-out."""
 
 JOINS = 6
 JOINED_SECONDS = 2.0
@@ -61,140 +62,143 @@ QUICK_SESSION = SLOW_SESSION | {"broker.session.timeout.ms": "6000", "zookeeper.
 
 
 def at_lab_scale(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return settings whose patience is as much shorter as the sessions of the brokers."""
-    return {**settings, PATIENCE: str(int(settings[PATIENCE]) // SCALE)}
+    """Return settings with the commit time-out scaled like the sessions of the brokers."""
+    return {**settings, TIMEOUT: str(int(settings[TIMEOUT]) // SCALE)}
 
 
 def services(settings: Mapping[str, str], *, supervised: bool = False) -> tuple[Service, ...]:
-    """Return a Streams application, a consumer in a loop, and one with patience."""
-    patient = {PATIENCE: at_lab_scale(healthy.SETTINGS)[PATIENCE]}
+    """Return a Streams application, a consumer in a loop, and a consumer with a longer commit time-out."""
+    longer = {TIMEOUT: at_lab_scale(healthy.SETTINGS)[TIMEOUT]}
     return (
         Service(name="orders-stream", kind="streams", settings=settings, supervised=supervised),
         Service(name="billing", kind="consumer", settings=settings, supervised=supervised),
-        Service(name="audit", kind="consumer", settings={**settings, **patient}, supervised=supervised),
+        Service(name="audit", kind="consumer", settings={**settings, **longer}, supervised=supervised),
     )
 
 
-def placed(stage: Stage) -> Placed:
-    """Return where the groups are coordinated."""
-    if stage.placed is None:
+def placement(context: RunContext) -> GroupPlacement:
+    """Return the brokers that coordinate the groups."""
+    if context.group_placement is None:
         raise LabError("No services were placed.")
-    return stage.placed
+    return context.group_placement
 
 
-def play_killed(stage: Stage) -> None:
-    """Kill the broker that coordinates the groups; wait until others lead its partitions, and for what comes then."""
-    broker = placed(stage).broker
-    stage.quiet(BEFORE_SECONDS)
-    stage.progress(f"Killing broker {broker.id}, which coordinates every group")
+def kill_coordinator(context: RunContext) -> None:
+    """Kill the broker that coordinates the groups, and wait until other brokers lead its partitions, and after that."""
+    broker = placement(context).coordinator
+    context.wait(BEFORE_SECONDS)
+    context.progress(f"Killing broker {broker.id}, which coordinates every group")
     broker.kill()
-    stage.mark("struck")
-    _until_settled(stage, gone=broker.id)
-    stage.quiet(AFTER_SECONDS)
+    context.mark(FAULT_INJECTED)
+    _wait_until_recovered(context, stopped=broker.id)
+    context.wait(AFTER_SECONDS)
 
 
-def play_frozen(stage: Stage) -> None:
-    """Stop the broker as a live migration does: its connections stay open and nobody answers. Then let it run on."""
-    broker = placed(stage).broker
+def freeze_coordinator(context: RunContext) -> None:
+    """Freeze the broker as a live migration does: its connections stay open without answers. Then resume the broker."""
+    broker = placement(context).coordinator
     assert broker.program is not None
-    stage.quiet(BEFORE_SECONDS)
-    stage.progress(f"Freezing broker {broker.id} for {FROZEN_SECONDS:g} s")
+    context.wait(BEFORE_SECONDS)
+    context.progress(f"Freezing broker {broker.id} for {FROZEN_SECONDS:g} s")
     with faults.frozen(broker.program):
-        stage.mark("struck")
-        stage.quiet(FROZEN_SECONDS)
-    _until_settled(stage)
-    stage.quiet(AFTER_SECONDS)
+        context.mark(FAULT_INJECTED)
+        context.wait(FROZEN_SECONDS)
+    _wait_until_recovered(context)
+    context.wait(AFTER_SECONDS)
 
 
-def play_isr_lost(stage: Stage) -> None:
-    """Kill the only other replica, wait until it is left out, then kill the leader: nobody is left to lead."""
-    where = placed(stage)
-    stage.quiet(BEFORE_SECONDS)
-    stage.progress(f"Killing broker {where.next[0].id}, and when it is left out broker {where.broker.id}")
-    where.next[0].kill()
-    _until_settled(stage, gone=where.next[0].id)
-    where.broker.kill()
-    stage.mark("struck")
-    stage.quiet(NONE_SECONDS)
-    stage.look()
-    where.broker.start()
-    _until_settled(stage)
-    stage.quiet(AFTER_SECONDS)
+def kill_all_replicas(context: RunContext) -> None:
+    """Kill the only other replica, wait until it leaves the ISR, then kill the leader: no leader is left."""
+    where = placement(context)
+    context.wait(BEFORE_SECONDS)
+    context.progress(
+        f"Killing broker {where.next_coordinators[0].id}, and when it is left out broker {where.coordinator.id}"
+    )
+    where.next_coordinators[0].kill()
+    _wait_until_recovered(context, stopped=where.next_coordinators[0].id)
+    where.coordinator.kill()
+    context.mark(FAULT_INJECTED)
+    context.wait(NONE_SECONDS)
+    context.record_topics()
+    where.coordinator.start()
+    _wait_until_recovered(context)
+    context.wait(AFTER_SECONDS)
 
 
-def play_rolling_restart(stage: Stage) -> None:
+def restart_all_brokers(context: RunContext) -> None:
     """Restart every broker in order, one after the other."""
-    for broker in stage.cluster.brokers:
-        stage.quiet(BEFORE_SECONDS)
-        stage.progress(f"Restarting broker {broker.id}")
+    for broker in context.cluster.brokers:
+        context.wait(BEFORE_SECONDS)
+        context.progress(f"Restarting broker {broker.id}")
         with faults.down(broker):
             pass
-    _until_settled(stage)
-    stage.quiet(BEFORE_SECONDS)
+    _wait_until_recovered(context)
+    context.wait(BEFORE_SECONDS)
 
 
-def play_own_exception(stage: Stage) -> None:
-    """Send a record that no service can digest."""
-    assert stage.source is not None
-    stage.quiet(BEFORE_SECONDS)
-    stage.progress("Sending a record that ends every service by itself")
-    stage.source.program.tell("poison")
-    stage.quiet(AFTER_SECONDS)
+def send_poison_record(context: RunContext) -> None:
+    """Send a record that every service fails to process."""
+    assert context.source is not None
+    context.wait(BEFORE_SECONDS)
+    context.progress("Sending a record that ends every service by itself")
+    context.source.program.write_line("poison")
+    context.wait(AFTER_SECONDS)
 
 
-def play_not_enough_replicas(stage: Stage) -> None:
-    """Stop one broker in order where every write wants all three: others lead at once, and refuse every commit."""
-    broker = placed(stage).broker
-    stage.quiet(BEFORE_SECONDS)
-    stage.progress(f"Stopping broker {broker.id} in order, for {REFUSED_SECONDS:g} s")
+def stop_one_replica(context: RunContext) -> None:
+    """Stop one broker cleanly where every write needs all three replicas: others lead at once and refuse commits."""
+    broker = placement(context).coordinator
+    context.wait(BEFORE_SECONDS)
+    context.progress(f"Stopping broker {broker.id} cleanly, for {REFUSED_SECONDS:g} s")
     with faults.down(broker):
-        stage.mark("struck")
-        stage.look()
-        stage.quiet(REFUSED_SECONDS)
-    _until_settled(stage)
-    stage.quiet(BEFORE_SECONDS)
+        context.mark(FAULT_INJECTED)
+        context.record_topics()
+        context.wait(REFUSED_SECONDS)
+    _wait_until_recovered(context)
+    context.wait(BEFORE_SECONDS)
 
 
-def play_rebalance_storm(stage: Stage) -> None:
+def join_and_leave(context: RunContext) -> None:
     """Let another member join a group and leave it, again and again."""
-    from confluent_kafka import Consumer  # noqa: PLC0415 (the lab's extra)
+    from confluent_kafka import Consumer
 
-    group = placed(stage).groups["billing"]
-    stage.progress(f"A member joins group {group} and leaves it, {JOINS} times")
+    group = placement(context).groups["billing"]
+    context.progress(f"A member joins group {group} and leaves it, {JOINS} times")
     for _ in range(JOINS):
-        member = Consumer({"bootstrap.servers": stage.cluster.bootstrap, "group.id": group, "log_level": 0})
+        member = Consumer({"bootstrap.servers": context.cluster.bootstrap, "group.id": group, "log_level": 0})
         member.subscribe([EXPERIMENT.topic])
         member.poll(JOINED_SECONDS)
         member.close()
-    stage.quiet(BEFORE_SECONDS)
+    context.wait(BEFORE_SECONDS)
 
 
-def _until_settled(stage: Stage, *, gone: int = -1) -> None:
-    """Wait until every partition has a leader, and not the one that is gone."""
+def _wait_until_recovered(context: RunContext, *, stopped: int = -1) -> None:
+    """Wait until every partition has a leader other than the stopped broker."""
     wait_for(
-        lambda: (led := leaders(stage.cluster, EXPERIMENT.topic)) and not {gone, -1} & set(led.values()),
-        within=SETTLED_WITHIN,
+        lambda: (led := partition_leaders(context.cluster, EXPERIMENT.topic)) and not {stopped, -1} & set(led.values()),
+        timeout=RECOVERED_TIMEOUT,
         what="other brokers to lead every partition",
         error=LabError,
     )
-    stage.mark("settled")
-    stage.look()
+    context.mark(RECOVERED)
+    context.record_topics()
 
 
 BROKEN = at_lab_scale(broken.SETTINGS)
 HEALTHY = at_lab_scale(healthy.SETTINGS)
-STANDS_FOR = {PATIENCE: f"{60 // SCALE} s stands for 60 s", "broker.session.timeout.ms": "20 s stands for minutes"}
+STANDS_FOR = {TIMEOUT: f"{60 // SCALE} s stands for 60 s", "broker.session.timeout.ms": "20 s stands for minutes"}
 WANTS_ALL = {"min.insync.replicas": "3"}
 WITH_TWO = {"offsets.topic.replication.factor": "2"}
 
 
 SHORT_REQUESTS = {"request.timeout.ms": "4000"}
-"""For 30 s, its default. A frozen broker's connections stay open, so a client waits for this before it looks around."""
+"""For the default of 30 s. Connections of a frozen broker stay open, so a client waits for this before it looks up the
+coordinator again."""
 
 
 def _variant(
-    says: str,
-    play: Callable[[Stage], None],
+    description: str,
+    run: Callable[[RunContext], None],
     settings: Mapping[str, str] = BROKEN,
     *,
     supervised: bool = False,
@@ -203,12 +207,11 @@ def _variant(
     topic: Mapping[str, str] | None = None,
 ) -> Variant:
     return Variant(
-        says=says,
-        play=play,
-        services=services(settings, supervised=supervised),
-        broker=broker,
-        replicas=replicas,
-        topic_config=topic or {},
+        description=description,
+        run=run,
+        services=Services(members=services(settings, supervised=supervised)),
+        brokers=BrokerOptions(settings=broker),
+        topic=TopicOptions(replicas=replicas, config=topic or {}),
     )
 
 
@@ -227,46 +230,47 @@ RECORDINGS = {
 EXPERIMENT = Experiment(
     mode="leaderless_partition",
     scenario=Scenario(
-        brokers=3,
+        broker_count=3,
         near_misses=("rolling_restart", "own_exception", "rebalance_storm", "not_enough_replicas"),
         stands_for=STANDS_FOR,
     ),
     partitions=6,
     client="java",
-    endured=frozenset({Harm.DELAYED}),
-    swept=("orders-stream", "billing"),
+    tolerated_harm=frozenset({Harm.DELAYED}),
+    swept_services=("orders-stream", "billing"),
     variants={
         "broken": _variant(
-            "The broker that coordinates the groups is killed; the cluster takes it for alive for 20 s", play_killed
+            "The broker that coordinates the groups is killed; the controller fences it after 20 s",
+            kill_coordinator,
         ),
         "broken_frozen": _variant(
             "The broker that coordinates the groups is frozen for 30 s, as in a live migration",
-            play_frozen,
+            freeze_coordinator,
             BROKEN | SHORT_REQUESTS,
         ),
         "broken_isr_lost": _variant(
             "Both replicas of the groups' coordinator are killed, one after the other: Leader: none",
-            play_isr_lost,
+            kill_all_replicas,
             broker=QUICK_SESSION | WITH_TWO,
             replicas=2,
         ),
         "cured": _variant(
-            "The broker is killed; commits have patience for it, and consumers are supervised",
-            play_killed,
+            "The broker is killed; commits wait longer than the failover, and consumers are supervised",
+            kill_coordinator,
             HEALTHY,
             supervised=True,
         ),
         "rolling_restart": _variant(
-            "Every broker is restarted in order", play_rolling_restart, HEALTHY, broker=QUICK_SESSION
+            "Every broker is restarted in order", restart_all_brokers, HEALTHY, broker=QUICK_SESSION
         ),
-        "own_exception": _variant("A record that no service can digest", play_own_exception, broker=QUICK_SESSION),
+        "own_exception": _variant("A record that no service can process", send_poison_record, broker=QUICK_SESSION),
         "not_enough_replicas": _variant(
             "A broker is stopped in order where every write wants all three replicas: commits are refused",
-            play_not_enough_replicas,
+            stop_one_replica,
             broker=QUICK_SESSION | WANTS_ALL,
         ),
         "rebalance_storm": _variant(
-            "A member joins a group and leaves it, again and again", play_rebalance_storm, broker=QUICK_SESSION
+            "A member joins a group and leaves it, again and again", join_and_leave, broker=QUICK_SESSION
         ),
     },
     recordings=RECORDINGS,

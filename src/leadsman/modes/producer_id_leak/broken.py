@@ -1,4 +1,4 @@
-"""Suffers `producer_id_leak`: a service that makes an idempotent producer for each event that it handles."""
+"""A program with `producer_id_leak`: a service that creates an idempotent producer for each event."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ SETTINGS = {
     "acks": "all",
     "enable.idempotence": "true",
 }
-"""Idempotence gives each producer an id of its own. It is the default in Java and kafka-python since their 3.0."""
+"""An idempotent producer has its own id. Idempotence is the default in Java and kafka-python since their 3.0."""
 
 
 def handle(event: bytes, bootstrap: str) -> int:

@@ -1,12 +1,12 @@
-"""From events to connections: how many clients a broker had while ids came, because a live producer keeps one open."""
+"""From events to connections: how many clients a broker had while ids came. A live producer keeps a connection open."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as names
-from leadsman.modes.producer_id_leak.counts import BROKER, LINE
-from leadsman.pipeline.shapes import table
+from leadsman.modes.producer_id_leak.id_counts import BROKER
+from leadsman.pipeline.detector_sql import EVIDENCE_LINE, run_steps
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -15,46 +15,50 @@ CONNECTION_COUNT = "(?i)(socket_?server|kafka_?server|kafka_?network)[a-z_]*conn
 """kafka.server:type=socket-server-metrics, attribute connection-count, one for each listener and network processor."""
 
 CHANNEL = "org.apache.kafka.common.network.KafkaChannel"
-"""The class of which a broker holds one object for each connection."""
+"""The class of which a broker has one object for each connection."""
 
 IS_METRIC = f"(name = '{names.METRIC}' AND labels['metric'] RLIKE '{CONNECTION_COUNT}')"
 IS_CHANNEL = f"(name = '{names.HEAP_CLASS}' AND labels['class'] = '{CHANNEL}')"
 
-LOOKS = 3
-"""Looks from which it can be said that connections stayed as many."""
+MIN_SAMPLES = 3
+"""So many samples are needed to see that the number of connections was steady."""
 
 STEPS = {
-    "each": f"""
-        SELECT capture, {BROKER} AS who, {IS_METRIC} AS by_metric, at, to_json(labels) AS series,
-            max(IF({IS_CHANNEL}, CAST(labels['instances'] AS DOUBLE), value)) AS v,
-            min(IF(line > 0, {LINE}, NULL)) AS quote
+    "connection_samples": f"""
+        SELECT capture, {BROKER} AS entity, {IS_METRIC} AS by_metric, at, to_json(labels) AS series,
+            max(IF({IS_CHANNEL}, try_cast(labels['instances'] AS DOUBLE), value)) AS v,
+            min(IF(line > 0, {EVIDENCE_LINE}, NULL)) AS evidence_line
         FROM events WHERE at IS NOT NULL AND ({IS_METRIC} OR {IS_CHANNEL}) GROUP BY 1, 2, 3, 4, 5
     """,
-    "at_a_time": "SELECT capture, who, by_metric, unix_millis(at) / 1000D AS t, sum(v) AS v, min(quote) AS quote"
-    " FROM each GROUP BY 1, 2, 3, 4",
-    "ranged": f"""
-        SELECT capture, who, count(*) >= {LOOKS} AS seen, by_metric, min(t) AS since, max(t) AS until,
+    "connections_by_time": "SELECT capture, entity, by_metric, unix_millis(at) / 1000D AS t, sum(v) AS v,"
+    " min(evidence_line) AS evidence_line"
+    " FROM connection_samples GROUP BY 1, 2, 3, 4",
+    "connection_ranges": f"""
+        SELECT capture, entity, count(*) >= {MIN_SAMPLES} AS is_sampled, by_metric, min(t) AS since, max(t) AS until,
             percentile(v, 0.1D) AS low, percentile(v, 0.5D) AS middle, percentile(v, 0.9D) AS high,
-            array_compact(array(min_by(quote, t), max_by(quote, t))) AS quotes
-        FROM at_a_time GROUP BY capture, who, by_metric
+            array_compact(array(min_by(evidence_line, t), max_by(evidence_line, t))) AS first_lines
+        FROM connections_by_time GROUP BY capture, entity, by_metric
     """,
-    "ranked": "SELECT *, row_number() OVER (PARTITION BY capture, who ORDER BY seen DESC, by_metric DESC) AS place"
-    " FROM ranged",
-    "chosen": "SELECT * FROM ranked WHERE place = 1",
+    "ranked_ranges": "SELECT *, row_number() OVER (PARTITION BY capture, entity ORDER BY is_sampled DESC,"
+    " by_metric DESC) AS rank"
+    " FROM connection_ranges",
+    "best_ranges": "SELECT * FROM ranked_ranges WHERE rank = 1",
     "connections": """
-        SELECT capture, 'broker' AS kind, who, seen, since, until, low, middle, high, quotes FROM chosen
+        SELECT capture, 'broker' AS kind, entity, is_sampled, since, until, low, middle, high, first_lines
+        FROM best_ranges
         UNION ALL
-        SELECT capture, 'topic' AS kind, '*' AS who, bool_and(seen) AS seen, max(since) AS since, min(until) AS until,
-            sum(low) AS low, sum(middle) AS middle, sum(high) AS high, flatten(collect_list(quotes)) AS quotes
-        FROM chosen GROUP BY capture
+        SELECT capture, 'topic' AS kind, '*' AS entity, bool_and(is_sampled) AS is_sampled, max(since) AS since,
+            min(until) AS until,
+            sum(low) AS low, sum(middle) AS middle, sum(high) AS high, flatten(collect_list(first_lines)) AS first_lines
+        FROM best_ranges GROUP BY capture
     """,
 }
 
 
-def connections_of(events: DataFrame) -> DataFrame:
-    """Return one row a broker, and one of kind topic for all brokers together: how many connections they had.
+def connection_rows(events: DataFrame) -> DataFrame:
+    """Return the number of connections: one row for each broker, and one of kind `topic` for all brokers together.
 
-    `low` and `high` leave a tenth of the looks aside on each side: a restart, a deployment. `seen`: in enough looks.
-    Times are seconds since 1970.
+    `low` and `high` are the 10th and the 90th percentile, without restarts and deployments. `is_sampled`: there are
+    enough samples. Times are seconds since 1970.
     """
-    return table({"events": events}, STEPS)
+    return run_steps({"events": events}, STEPS)

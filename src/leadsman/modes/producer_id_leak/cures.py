@@ -1,4 +1,4 @@
-"""What ends a leak of producer ids, and what frees the ids, by the brokers' version: each with its price."""
+"""Cures of a producer-id leak: what ends the leak, and what frees the ids, by the brokers' version."""
 
 from leadsman.model import Cure
 
@@ -6,17 +6,16 @@ CURES = (
     Cure(
         title="One producer for the life of the process",
         why=(
-            "Make it once and share it between threads. This ends the growth; it frees nothing, because "
-            "brokers do not "
-            "know that the others are gone."
+            "Create the producer once and share it between threads. This ends the growth. It frees no ids, because "
+            "brokers do not know that the other producers are closed."
         ),
     ),
     Cure(
-        title="Let brokers 3.4 and newer forget sooner, without a restart",
+        title="Brokers 3.4 and newer: lower the expiry of ids, without a restart",
         since_version="3.4",
         why=(
-            "Lower the expiry with kafka-configs, watch the count fall, put it back. A "
-            "producer that is silent for longer than the expiry loses its protection against duplicates meanwhile."
+            "Lower the expiry with kafka-configs, watch the count fall, and restore the expiry. Meanwhile a producer "
+            "that is idle for longer than the expiry loses its protection against duplicates."
         ),
         settings="producer.id.expiration.ms=600000",
     ),
@@ -25,9 +24,9 @@ CURES = (
         since_version="2.4",
         before_version="3.4",
         why=(
-            "There the ids of all producers live as long as transactional ids do: with a shorter expiry, "
-            "transactional producers that are idle for longer are refused. Deleting the topic frees the ids a "
-            "minute later, and its records are lost."
+            "In these versions transactional.id.expiration.ms expires the ids of all producers. With a shorter expiry, "
+            "brokers reject transactional producers that are idle for longer. Deleting the topic frees the ids one "
+            "minute later (file.delete.delay.ms), but the records are lost."
         ),
         settings="transactional.id.expiration.ms=86400000",
     ),
@@ -35,16 +34,15 @@ CURES = (
         title="Brokers before 2.4: trim the topics",
         before_version="2.4",
         why=(
-            "Records that are deleted (kafka-delete-records) take their producers' ids with them, and are lost: "
-            "delete only below the offsets that all consumer groups have committed."
+            "Deleting records (kafka-delete-records) frees their producers' ids, and the records are lost. Delete only "
+            "below the offsets that all consumer groups have committed."
         ),
     ),
     Cure(
-        title="Watch what fills up",
+        title="Monitor the number of ids and the heap",
         why=(
-            "Alert on the number of producer ids, on the heap after collection and on the number of topics "
-            "and partitions; "
-            "have brokers dump their heap when it is full."
+            "Alert on the number of producer ids, on the heap after garbage collection, and on the number of topics "
+            "and partitions. Let brokers write a heap dump on OutOfMemoryError."
         ),
         settings="# KAFKA_OPTS\n-XX:+HeapDumpOnOutOfMemoryError -XX:HeapDumpPath=/var/lib/kafka",
     ),

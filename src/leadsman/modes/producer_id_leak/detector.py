@@ -1,33 +1,37 @@
-"""How a leak of producer ids shows in the telemetry.
+"""Detects producer-id leaks in the telemetry.
 
-Each topic is judged by what its ids are (one batch and silence, or a fleet that sends on) and by when they came (all
-the time, or once). One look can show both, where it shows the ids' own times; several looks show how their number
-grows. A broker whose ids no topic explains is judged by its number alone.
+Each topic is evaluated by what its ids sent (a single batch, or many batches as in a fleet) and by when they came (all
+the time, or once). A single sample shows both if it contains the times of the ids; several samples show how the number
+of ids grows. A broker whose ids no topic explains is evaluated by its number of ids alone.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leadsman.modes.producer_id_leak.connections import connections_of
-from leadsman.modes.producer_id_leak.counts import counts_of, looks_of
-from leadsman.modes.producer_id_leak.growth import curves_of
-from leadsman.modes.producer_id_leak.heaps import captures_of, heaps_of
-from leadsman.modes.producer_id_leak.links import judged
-from leadsman.modes.producer_id_leak.pool import of_captures, pooled
-from leadsman.modes.producer_id_leak.values import points_of
-from leadsman.modes.producer_id_leak.weight import weights_of
-from leadsman.pipeline.shapes import (
+from leadsman.modes.producer_id_leak.capture_figures import capture_observations, summarized
+from leadsman.modes.producer_id_leak.connections import connection_rows
+from leadsman.modes.producer_id_leak.growth import growth_curves
+from leadsman.modes.producer_id_leak.heap_usage import heap_usage_rows
+from leadsman.modes.producer_id_leak.heaps import capture_rows, heap_rows
+from leadsman.modes.producer_id_leak.id_counts import id_count_rows, id_sample_rows
+from leadsman.modes.producer_id_leak.link_states import link_state_rows
+from leadsman.modes.producer_id_leak.panel_values import panel_points
+from leadsman.modes.producer_id_leak.thresholds import MIN_IDS, MIN_IDS_PER_HOUR
+from leadsman.pipeline.detector_sql import (
     EVIDENCE,
+    NO_FACTS,
+    NO_FIGURES,
     Detection,
-    accounted,
-    first_lines,
-    map_of,
-    nullable,
+    LinkRow,
+    earliest_lines,
+    empty_detection,
+    explained_events_query,
+    link_rows,
+    map_column,
+    materialized,
     observations,
-    settled,
-    silent,
-    table,
+    run_steps,
 )
 
 if TYPE_CHECKING:
@@ -35,132 +39,142 @@ if TYPE_CHECKING:
 
 
 ONE_SHOT_LINES = (
-    "CASE WHEN size(shapes) > 0 THEN shapes WHEN connections IS NOT NULL OR connections_grown IS NOT NULL "
-    "THEN concat(connection_quotes, latest, quotes) ELSE concat(latest, quotes) END"
+    "CASE WHEN size(composition_lines) > 0 THEN composition_lines WHEN connections IS NOT NULL"
+    " OR connections_grown IS NOT NULL "
+    "THEN concat(connection_lines, latest_lines, first_lines) ELSE concat(latest_lines, first_lines) END"
 )
-"""What ids are is shown by the looks that tell it; else by connections, where they say it, and the numbers."""
+"""The evidence for what the ids sent: the samples that show it, else the connections, else the counts."""
 
 
 HEAP_LINES = (
-    f"concat(coalesce(deaths, array()), CAST(array_compact(array(used_quote)) AS array<{EVIDENCE}>), "
-    f"CAST(IF(used_quote IS NULL, latest, slice(latest, 1, 2)) AS array<{EVIDENCE}>))"
+    f"concat(coalesce(oom_lines, array()), CAST(array_compact(array(used_line)) AS array<{EVIDENCE}>), "
+    f"CAST(IF(used_line IS NULL, latest_lines, slice(latest_lines, 1, 2)) AS array<{EVIDENCE}>))"
 )
 
 
 def detect(
     events: DataFrame,
     *,
-    least_ids: int = 50,
-    least_per_hour: float = 60.0,
+    min_ids: int = MIN_IDS,
+    min_ids_per_hour: float = MIN_IDS_PER_HOUR,
     one_shot_share: float = 0.5,
     few_records: float = 10.0,
     short_span_seconds: float = 600.0,
     freed_share: float = 0.5,
 ) -> Detection:
-    """Return the observations of every link for each topic that holds many ids, or for a broker that nobody explains.
+    """Return the observations of every link for each topic with many ids, and for each broker that no topic explains.
 
-    least_ids: fewer ids than this are a handful of services, whatever they do with them.
-    least_per_hour: one producer a minute is what a cron job makes; brokers live with it for years.
-    one_shot_share: of a leak's ids nearly all sent one batch (measured: 18,246 of 18,246); of a fleet's few (8 of 578).
-    few_records: an id that sent no more than this was made for one piece of work.
-    short_span_seconds: in a shorter time a deployment looks like a leak: then most looks must show that ids come.
-    freed_share: where fewer than this share of the most ids are left, brokers do free them.
+    min_ids: fewer ids than this belong to a handful of services, whatever the services do with them.
+    min_ids_per_hour: one producer per minute is what a cron job creates; brokers tolerate that for years.
+    one_shot_share: nearly all ids of a leak sent one batch (measured: 18,246 of 18,246); few of a fleet (8 of 578).
+    few_records: an id that sent at most so many records was created for one piece of work.
+    short_span_seconds: within less time a deployment looks like a leak; then most samples must show new ids.
+    freed_share: where less than this share of the maximum of ids is left, brokers do free ids.
     """
-    looks = settled(looks_of(events))
-    counts = settled(counts_of(looks))
-    heaps = settled(heaps_of(events))
-    dead = _uncounted(heaps, counts)
-    if counts.isEmpty() and dead.isEmpty():
-        return silent(looks, counts, heaps)
-    curves = settled(curves_of(looks, least_per_hour=least_per_hour, short_span_seconds=short_span_seconds))
-    weights = settled(weights_of(counts, heaps))
+    samples = materialized(id_sample_rows(events))
+    counts = materialized(id_count_rows(samples))
+    heaps = materialized(heap_rows(events))
+    uncounted = _uncounted_heaps(heaps, counts)
+    if counts.isEmpty() and uncounted.isEmpty():
+        return empty_detection(samples, counts, heaps)
+    curves = materialized(
+        growth_curves(samples, events, min_ids_per_hour=min_ids_per_hour, short_span_seconds=short_span_seconds)
+    )
+    heap_usage = materialized(heap_usage_rows(counts, heaps))
     thresholds = {
-        "least_ids": least_ids,
-        "least_per_hour": least_per_hour,
+        "min_ids": min_ids,
+        "min_ids_per_hour": min_ids_per_hour,
         "one_shot_share": one_shot_share,
         "few_records": few_records,
         "freed_share": freed_share,
     }
-    connections = connections_of(events)
-    frames = {"counts": counts, "curves": curves, "heaps": heaps, "weights": weights, "connections": connections}
-    rows = settled(_shown(judged(frames, thresholds)))
-    capture = pooled({"rows": rows, "weights": weights, "dead": dead, "captures": captures_of(events)})
+    connections = connection_rows(events)
+    frames = {"counts": counts, "curves": curves, "heaps": heaps, "heap_usage": heap_usage, "connections": connections}
+    rows = materialized(_reported_rows(link_state_rows(frames, thresholds)))
+    capture = summarized(
+        {"rows": rows, "heap_usage": heap_usage, "uncounted": uncounted, "captures": capture_rows(events)}
+    )
     return Detection(
-        observations(_of_rows(rows), _of_dead(dead), of_captures(capture), _accounts(rows, heaps)),
-        points_of(events),
-        (looks, counts, curves, heaps, weights, rows),
+        observations(
+            _row_observations(rows),
+            _oom_observations(uncounted),
+            capture_observations(capture),
+            _explained_events(rows, heaps),
+        ),
+        panel_points(events),
+        (samples, counts, curves, heaps, heap_usage, rows),
     )
 
 
-def _shown(rows: DataFrame) -> DataFrame:
-    """Leave out brokers whose ids are those of topics that are shown: each id is on some broker's heap.
+def _reported_rows(rows: DataFrame) -> DataFrame:
+    """Return the rows without the brokers whose ids belong to reported topics: every id is in some broker's heap.
 
-    Of a broker that died the topics say less, where nobody looked at their ids: at the end they are mended too.
+    A broker that ran out of memory stays if no topic shows the composition of its ids: by the end the producers may be
+    fixed too.
     """
     of_capture = "OVER (PARTITION BY capture)"
     return rows.selectExpr(
         "*",
-        f"sum(IF(kind = 'topic', ids, 0)) {of_capture} AS of_topics",
-        f"bool_or(kind = 'topic' AND (leaks OR single IS NOT NULL)) {of_capture} AS known_by_topic",
-    ).where("kind = 'topic' OR of_topics < ids / 2 OR (leaks AND deadly AND NOT known_by_topic)")
+        f"sum(IF(kind = 'topic', ids, 0)) {of_capture} AS topic_ids",
+        f"bool_or(kind = 'topic' AND (is_leak OR single_batch IS NOT NULL)) {of_capture} AS known_by_topic",
+    ).where("kind = 'topic' OR topic_ids < ids / 2 OR (is_leak AND caused_oom AND NOT known_by_topic)")
 
 
-def _uncounted(heaps: DataFrame, counts: DataFrame) -> DataFrame:
-    """Return the heaps of brokers that ran out or filled up, in captures that hold no count of ids at all."""
-    uncounted = "(of_jvm OR filled) AND capture NOT IN (SELECT capture FROM counts)"
-    return table({"heaps": heaps, "counts": counts}, {"uncounted": f"SELECT * FROM heaps WHERE {uncounted}"})
+def _uncounted_heaps(heaps: DataFrame, counts: DataFrame) -> DataFrame:
+    """Return the heaps of brokers that ran out of memory or filled up, in captures without any count of ids."""
+    uncounted = "(is_jvm_file OR heap_filled) AND capture NOT IN (SELECT capture FROM counts)"
+    return run_steps({"heaps": heaps, "counts": counts}, {"uncounted": f"SELECT * FROM heaps WHERE {uncounted}"})
 
 
-def _of_rows(rows: DataFrame) -> DataFrame:
+def _row_observations(rows: DataFrame) -> DataFrame:
     """Return the four links of each topic and broker."""
-    links = ", ".join(
-        f"struct('{link}' AS link, {nullable(link)} AS state, {since} AS since, {first_lines(lines)} AS evidence)"
-        for link, since, lines in (
-            ("one_shot", "began", ONE_SHOT_LINES),
-            ("growing", "greatest(began, grew_since)", "concat(quotes, latest)"),
-            ("retained", "ended", "latest"),
-            ("heap", "ended", HEAP_LINES),
-        )
+    links = (
+        LinkRow("one_shot", "one_shot", since="first_seen", lines=ONE_SHOT_LINES),
+        LinkRow(
+            "growing",
+            "growing",
+            since="greatest(first_seen, grew_since)",
+            lines="concat(first_lines, latest_lines)",
+        ),
+        LinkRow("retained", "retained", since="last_seen", lines="latest_lines"),
+        LinkRow("heap", "heap", since="last_seen", lines=HEAP_LINES),
     )
     return rows.selectExpr(
         "capture",
-        "IF(kind = 'topic', concat('topic ', who), who) AS subject",
-        f"{map_of(('ids', 'per_hour'), 'double')} AS figures",
-        "CAST(map() AS map<string,string>) AS facts",
-        "ended AS until",
-        f"inline(array({links}))",
+        "IF(kind = 'topic', concat('topic ', entity), entity) AS subject",
+        f"{map_column(('ids', 'per_hour'), 'double')} AS figures",
+        f"{NO_FACTS} AS facts",
+        "last_seen AS until",
+        link_rows(links),
     )
 
 
-def _of_dead(dead: DataFrame) -> DataFrame:
-    """Return the links of a heap that filled while nobody counted ids: that is all that is seen."""
-    links = ", ".join(
-        f"struct('{link}' AS link, '{state}' AS state)"
-        for link, state in (
-            ("one_shot", "not visible"),
-            ("growing", "not visible"),
-            ("retained", "not visible"),
-            ("heap", "observed"),
-        )
+def _oom_observations(uncounted: DataFrame) -> DataFrame:
+    """Return the links of a heap that filled while the ids were not counted: only the link `heap` is observed."""
+    links = (
+        LinkRow("one_shot", "'not visible'"),
+        LinkRow("growing", "'not visible'"),
+        LinkRow("retained", "'not visible'"),
+        LinkRow("heap", "'observed'"),
     )
-    return dead.selectExpr(
+    return uncounted.selectExpr(
         "capture",
-        "who AS subject",
-        "coalesce(died.at, ended) AS since",
-        "coalesce(died.at, ended) AS until",
-        "CAST(map() AS map<string,double>) AS figures",
-        "CAST(map() AS map<string,string>) AS facts",
-        f"{first_lines('array_compact(array(died, used.quote))')} AS evidence",
-        f"inline(array({links}))",
+        "entity AS subject",
+        "coalesce(oom_line.at, last_seen) AS since",
+        "coalesce(oom_line.at, last_seen) AS until",
+        f"{NO_FIGURES} AS figures",
+        f"{NO_FACTS} AS facts",
+        f"{earliest_lines('array_compact(array(oom_line, used.evidence_line))')} AS evidence",
+        link_rows(links),
     )
 
 
-def _accounts(rows: DataFrame, heaps: DataFrame) -> DataFrame:
-    """Say that the brokers' want of memory is accounted for, where ids of a leak held a good part of a heap."""
+def _explained_events(rows: DataFrame, heaps: DataFrame) -> DataFrame:
+    """Return the OutOfMemoryErrors that the finding explains, where leaked ids took a good part of a heap."""
     steps = {
-        "died": "SELECT DISTINCT h.capture, explode(h.writers) AS who, CAST(NULL AS TIMESTAMP) AS since,"
+        "oom_writers": "SELECT DISTINCT h.capture, explode(h.writers) AS entity, CAST(NULL AS TIMESTAMP) AS since,"
         " CAST(NULL AS TIMESTAMP) AS until"
-        " FROM heaps h JOIN rows r ON h.capture = r.capture AND r.leaks AND r.deadly WHERE h.exhausted > 0",
-        "accounts": accounted("died", who="who"),
+        " FROM heaps h JOIN rows r ON h.capture = r.capture AND r.is_leak AND r.caused_oom WHERE h.oom_errors > 0",
+        "explained_events": explained_events_query("oom_writers", writer="entity"),
     }
-    return table({"rows": rows, "heaps": heaps}, steps)
+    return run_steps({"rows": rows, "heaps": heaps}, steps)

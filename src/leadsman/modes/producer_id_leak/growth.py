@@ -1,190 +1,242 @@
-"""From looks to growth: whether ids kept coming, until when, and how fast; from looks at any times.
+"""From samples to growth: whether new producer ids kept coming, until when, and how fast.
 
-Two things show it: counts of several looks, and the times at which the ids themselves sent. Each becomes a curve of
-how many there were by when. A curve's steps are compared one by one with a least rate, so that neither looks far apart
-nor a look from long ago, a broker's restart or one large step decides.
+Two kinds of data show growth: the counts of several samples, and the times at which the ids themselves sent (arrivals).
+Each becomes a curve of the number of ids over time. Every step of a curve is compared with a least rate. So neither
+samples far apart, nor a very old sample, nor a restart of a broker, nor one large step decides alone.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leadsman.pipeline.shapes import table
+from leadsman import vocabulary as names
+from leadsman.pipeline.detector_sql import run_steps, sql_literals
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 STEPS_KEPT = 48
-"""Steps of a curve: of three days one in 90 minutes. More cost time and show no more."""
+"""Steps of a curve: over three days one in 90 minutes. More steps cost time and show no more."""
 
-DIP = 3
-"""Looks, after thinning: a count that is back within as many was a broker that started again, and read its ids."""
+DIP_SAMPLES = 3
+"""Samples after thinning: a count that recovers within so many samples was a broker that restarted and loaded its
+ids."""
 
-OWN = "own times"
-"""The `via` of a curve that is made of the ids' own times."""
+ARRIVALS = "arrivals"
+"""The `via` of a curve that is made of the times at which the ids sent."""
 
-PARTS = 3
-"""Partitions at least that new ids spread over: one of them gets so much less of the least rate."""
+MIN_PARTITIONS = 3
+"""New ids spread over at least so many partitions, so each partition gets only this fraction of the least rate."""
 
 BREAK, DAILY = 4 * 3600, (18 * 3600, 30 * 3600)
-"""Seconds without new ids that part one working day, or one run of a nightly job, from the next; how far apart they
-begin."""
+"""Seconds without new ids that separate one working day, or one run of a nightly job, from the next; and how far apart
+these begin."""
 
-OF_PART = "PARTITION BY capture, kind, who, via, part"
-OF_CURVE = "PARTITION BY capture, kind, who, via"
+BY_PARTITION = "PARTITION BY capture, kind, entity, via, part"
+BY_CURVE = "PARTITION BY capture, kind, entity, via"
 
-BETWEEN = "s.b.v + (s.a.v - s.b.v) * (g.t - s.b.t) / (s.a.t - s.b.t)"
+BETWEEN = "s.b.v + (s.a.v - s.b.v) * (g.t - s.b.t) / nullif(s.a.t - s.b.t, 0)"
 AT_GRID = (
     "get(transform(array(struct(try_element_at(filter(points, p -> p.t <= g.t), -1) AS b, "
     "get(filter(points, p -> p.t > g.t), 0) AS a)), "
     f"s -> CASE WHEN s.b IS NULL THEN s.a.v WHEN s.a IS NULL THEN s.b.v ELSE {BETWEEN} END), 0)"
 )
-"""What a partition held at the time `g.t`, between its own looks; before its first one no less, so that a partition
-that is first seen late is no growth."""
+"""The number of ids of a partition at the time `g.t`, interpolated between its samples. Before the first sample the
+number is that of the first sample, so that a partition that is sampled late does not look like growth."""
 
 COUNTS = {
-    "once": "SELECT capture, kind, who, via, part, at, max(value) AS value FROM looks"
-    " WHERE at IS NOT NULL GROUP BY capture, kind, who, via, part, at",
-    "numbered": f"SELECT *, row_number() OVER ({OF_PART} ORDER BY at) - 1 AS place,"
-    f" count(*) OVER ({OF_PART}) - 1 AS last_place FROM once",
-    "thinned": f"SELECT * FROM numbered WHERE last_place <= {STEPS_KEPT} OR place = 0"
-    f" OR floor(place * {STEPS_KEPT} / nullif(last_place, 0))"
-    f" > floor((place - 1) * {STEPS_KEPT} / nullif(last_place, 0))",
-    "beside": "SELECT *,"
-    f" max(value) OVER ({OF_PART} ORDER BY at ROWS BETWEEN {DIP} PRECEDING AND 1 PRECEDING) AS before,"
-    f" max(value) OVER ({OF_PART} ORDER BY at ROWS BETWEEN 1 FOLLOWING AND {DIP} FOLLOWING) AS after FROM thinned",
-    "parts": "SELECT capture, kind, who, via, part, array_sort(collect_list(struct(unix_millis(at) / 1000D AS t,"
+    "samples_by_time": "SELECT capture, kind, entity, via, part, at, max(value) AS value FROM samples"
+    " WHERE at IS NOT NULL GROUP BY capture, kind, entity, via, part, at",
+    "numbered_samples": f"SELECT *, row_number() OVER ({BY_PARTITION} ORDER BY at) - 1 AS position,"
+    f" count(*) OVER ({BY_PARTITION}) - 1 AS last_position FROM samples_by_time",
+    "thinned_samples": f"SELECT * FROM numbered_samples WHERE last_position <= {STEPS_KEPT} OR position = 0"
+    f" OR floor(position * {STEPS_KEPT} / nullif(last_position, 0))"
+    f" > floor((position - 1) * {STEPS_KEPT} / nullif(last_position, 0))",
+    "samples_with_neighbours": "SELECT *,"
+    f" max(value) OVER ({BY_PARTITION} ORDER BY at ROWS BETWEEN {DIP_SAMPLES} PRECEDING AND 1 PRECEDING) AS before,"
+    f" max(value) OVER ({BY_PARTITION} ORDER BY at ROWS BETWEEN 1 FOLLOWING AND {DIP_SAMPLES} FOLLOWING) AS after"
+    " FROM thinned_samples",
+    "partition_points": "SELECT capture, kind, entity, via, part,"
+    " array_sort(collect_list(struct(unix_millis(at) / 1000D AS t,"
     " IF(before IS NULL OR after IS NULL, value, greatest(value, least(before, after))) AS v))) AS points"
-    " FROM beside GROUP BY capture, kind, who, via, part",
-    "gridded": "SELECT *,"
-    f" max_by(points, struct(size(points), get(points, 0).t, part)) OVER ({OF_CURVE}) AS best FROM parts",
-    "valued": f"SELECT capture, kind, who, via, posexplode(transform(best, g -> struct(g.t, {AT_GRID} AS v)))"
-    " FROM gridded",
-    "summed": "SELECT capture, kind, who, via, struct(first(col.t) AS t, sum(col.v) AS v) AS point"
-    " FROM valued GROUP BY capture, kind, who, via, pos",
-    "counted": "SELECT capture, kind, who, via, 0D AS width, array_sort(collect_list(point)) AS curve"
-    " FROM summed GROUP BY capture, kind, who, via",
+    " FROM samples_with_neighbours GROUP BY capture, kind, entity, via, part",
+    "gridded_points": "SELECT *,"
+    f" max_by(points, struct(size(points), get(points, 0).t, part)) OVER ({BY_CURVE}) AS best FROM partition_points",
+    "interpolated_points": "SELECT capture, kind, entity, via, posexplode(transform(best, g -> struct(g.t,"
+    f" {AT_GRID} AS v)))"
+    " FROM gridded_points",
+    "summed_points": "SELECT capture, kind, entity, via, struct(first(col.t) AS t, sum(col.v) AS v) AS point"
+    " FROM interpolated_points GROUP BY capture, kind, entity, via, pos",
+    "count_curves": "SELECT capture, kind, entity, via, 0D AS width, array_sort(collect_list(point)) AS curve"
+    " FROM summed_points GROUP BY capture, kind, entity, via",
 }
-"""Curves of counts: at the times of the partition that was looked at most often, all partitions together."""
+"""Curves of counts: the sum over all partitions, at the times of the partition with the most samples."""
 
-BINNED = "capture, kind, who, width, ended"
+BINNED = "capture, kind, entity, width, last_seen"
 
 TIMES = {
-    "binned": "SELECT capture, kind, who, via, part, at, value, CAST(get(split(bins, ':'), 0) AS BIGINT) AS w,"
-    " CAST(get(split(bins, ':'), 1) AS BIGINT) AS first, split(get(split(bins, ':'), 2), ',') AS numbers"
-    " FROM looks WHERE bins IS NOT NULL",
-    "wide": "SELECT *, max_by(w, value) OVER (PARTITION BY capture, kind, who) AS width,"
-    " max(at) OVER (PARTITION BY capture, kind, who) AS ended FROM binned",
-    "spread": "SELECT *, posexplode(numbers) FROM wide",
-    "by_look": "SELECT capture, kind, who, width, ended, part, via, at,"
-    " floor(((first + pos + 1) * w - 1) / width) AS bin, sum(CAST(col AS DOUBLE)) AS n"
-    " FROM spread WHERE col <> '0' GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9",
-    "by_part": f"SELECT {BINNED}, part, bin, max(n) AS n FROM by_look GROUP BY {BINNED}, part, bin",
-    "by_bin": f"SELECT {BINNED}, bin, sum(n) AS n FROM by_part GROUP BY {BINNED}, bin",
-    "tiled": f"SELECT *, ntile({STEPS_KEPT}) OVER (PARTITION BY capture, kind, who ORDER BY bin) AS tile FROM by_bin",
+    "binned_samples": "SELECT capture, kind, entity, via, part, at, value, CAST(get(split(arrival_bins, ':'), 0)"
+    " AS BIGINT) AS w,"
+    " CAST(get(split(arrival_bins, ':'), 1) AS BIGINT) AS first, split(get(split(arrival_bins, ':'), 2), ',')"
+    " AS numbers"
+    " FROM samples WHERE arrival_bins IS NOT NULL",
+    "binned_with_width": "SELECT *, max_by(w, value) OVER (PARTITION BY capture, kind, entity) AS width,"
+    " max(at) OVER (PARTITION BY capture, kind, entity) AS last_seen FROM binned_samples",
+    "exploded_bins": "SELECT *, posexplode(numbers) FROM binned_with_width",
+    "ids_by_sample": "SELECT capture, kind, entity, width, last_seen, part, via, at,"
+    " floor(((first + pos + 1) * w - 1) / nullif(width, 0)) AS bin, sum(CAST(col AS DOUBLE)) AS n"
+    " FROM exploded_bins WHERE col <> '0' GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9",
+    "ids_by_partition": f"SELECT {BINNED}, part, bin, max(n) AS n FROM ids_by_sample GROUP BY {BINNED}, part, bin",
+    "ids_by_bin": f"SELECT {BINNED}, bin, sum(n) AS n FROM ids_by_partition GROUP BY {BINNED}, bin",
+    "tiled": f"SELECT *, ntile({STEPS_KEPT}) OVER (PARTITION BY capture, kind, entity ORDER BY bin) AS tile"
+    " FROM ids_by_bin",
     "tiles": f"SELECT {BINNED}, tile, min(bin) AS bin, max(bin) AS until, sum(n) AS n"
     f" FROM tiled GROUP BY {BINNED}, tile",
-    "summed_tiles": "SELECT *, sum(n) OVER (PARTITION BY capture, kind, who ORDER BY tile) AS v FROM tiles",
-    "listed": f"SELECT {BINNED}, array_sort(collect_list(struct(tile, bin, until, n, v))) AS s"
+    "summed_tiles": "SELECT *, sum(n) OVER (PARTITION BY capture, kind, entity ORDER BY tile) AS v FROM tiles",
+    "tile_lists": f"SELECT {BINNED}, array_sort(collect_list(struct(tile, bin, until, n, v))) AS s"
     f" FROM summed_tiles GROUP BY {BINNED}",
-    "edges": "SELECT *, flatten(transform(s, s -> array(struct(s.bin * width / 1000D AS t, s.v - s.n AS v),"
-    " struct((s.until + 1) * width / 1000D AS t, s.v AS v)))) AS edges FROM listed",
-    "timed": f"SELECT capture, kind, who, '{OWN}' AS via, width / 1000D AS width, concat(edges,"
-    " array(struct(greatest(unix_millis(ended) / 1000D, element_at(edges, -1).t) AS t, element_at(edges, -1).v AS v)))"
-    " AS curve FROM edges",
+    "curve_edges": "SELECT *, flatten(transform(s, s -> array(struct(s.bin * width / 1000D AS t, s.v - s.n AS v),"
+    " struct((s.until + 1) * width / 1000D AS t, s.v AS v)))) AS edges FROM tile_lists",
+    "arrival_curves": f"SELECT capture, kind, entity, '{ARRIVALS}' AS via, width / 1000D AS width, concat(edges,"
+    " array(struct(greatest(unix_millis(last_seen) / 1000D, try_element_at(edges, -1).t) AS t,"
+    " try_element_at(edges, -1).v AS v))) AS curve FROM curve_edges",
 }
-"""Curves of the single ids' own times. What several looks saw at one time counts once; what expired between is kept."""
+"""Curves of the arrivals of single-batch ids. Ids in several samples count once; ids that expired between samples count
+too."""
 
 
-def curves_of(looks: DataFrame, *, least_per_hour: float, short_span_seconds: float) -> DataFrame:
-    """Return one row a curve: how it grew. Times are seconds since 1970.
+OUTAGES = f"""
+    SELECT capture, collect_list(struct(since, until)) AS outages FROM (
+        SELECT capture, name, unix_millis(at) / 1000D AS since, unix_millis(lead(at) OVER w) / 1000D AS until
+        FROM events WHERE name IN ({sql_literals(names.BROKER_STOPPING, names.BROKER_STARTED)}) AND at IS NOT NULL
+        WINDOW w AS (PARTITION BY capture, subject ORDER BY at)
+    ) WHERE name = '{names.BROKER_STOPPING}' GROUP BY capture
+"""
+"""When brokers were stopped, in seconds since 1970; `until` is null where a broker did not start again."""
 
-    `grows`: it rose in several steps, over a good part of the looks or of the time. `first` and `last` are the ends of
-    that, `last_since` the beginning of its last step, `pause` the longest time between two steps. `slopes` are rates
-    an hour over half of the time from `first` to `last`, sorted.
+
+def growth_curves(
+    samples: DataFrame, events: DataFrame, *, min_ids_per_hour: float, short_span_seconds: float
+) -> DataFrame:
+    """Return one row for each curve, with its growth. Times are seconds since 1970.
+
+    While a broker is stopped it gives out no ids: such a pause is no end of the growth.
+
+    `is_growing`: the curve rose in several steps, over a good part of the samples or of the time. `first` and `last`
+    are the ends of that growth, `last_since` the start of its last step, `longest_pause` the longest time between two
+    steps. `slopes` are rates per hour over half of the time from `first` to `last`, sorted.
     """
-    both = {"every": "SELECT * FROM counted UNION ALL SELECT * FROM timed"}
-    return table(
-        {"looks": looks}, COUNTS | TIMES | both | _steps(least_per_hour) | _measures() | _grows(short_span_seconds)
+    both = {"all_curves": "SELECT * FROM count_curves UNION ALL SELECT * FROM arrival_curves"}
+    return run_steps(
+        {"samples": samples, "events": events},
+        {"outages": OUTAGES}
+        | COUNTS
+        | TIMES
+        | both
+        | _steps(min_ids_per_hour)
+        | _measures()
+        | _growth_states(short_span_seconds),
     )
 
 
-def _steps(least_per_hour: float) -> dict[str, str]:
-    """Return the queries for the steps of each curve, and those in which it grew.
+def _steps(min_ids_per_hour: float) -> dict[str, str]:
+    """Return the queries for the steps of each curve, and for those in which it rose.
 
-    A quarter of the least rate, because a step can be one good hour and three of the night; of the ids' own times less,
-    because the partition that somebody looked at gets only its part of them.
+    A step needs a quarter of the least rate, because it can contain one hour of growth and three hours of night. A step
+    of arrivals needs less, because a sampled partition gets only its fraction of the new ids.
     """
-    enough = f"IF(via = '{OWN}', {least_per_hour / 4 / PARTS}D, {least_per_hour / 4}D)"
-    rose = f"s.d > 0 AND s.d / (s.until - s.since) * 3600 >= {enough}"
+    enough = f"IF(via = '{ARRIVALS}', {min_ids_per_hour / 4 / MIN_PARTITIONS}D, {min_ids_per_hour / 4}D)"
+    rising = f"s.d > 0 AND s.d / nullif(s.until - s.since, 0) * 3600 >= {enough}"
     return {
-        "stepped": "SELECT *, filter(transform(sequence(0, greatest(size(curve) - 2, 0)), i ->"
+        "curve_steps": "SELECT *, filter(transform(sequence(0, greatest(size(curve) - 2, 0)), i ->"
         " struct(get(curve, i).t AS since, get(curve, i + 1).t AS until, get(curve, i + 1).v - get(curve, i).v AS d)),"
-        " s -> s.until > s.since) AS steps FROM every",
-        "rising": f"SELECT *, filter(steps, s -> {rose}) AS rose FROM stepped",
+        " s -> s.until > s.since) AS steps FROM all_curves",
+        "rising_steps": f"SELECT *, filter(steps, s -> {rising}) AS rising FROM curve_steps",
     }
 
 
 def _measures() -> dict[str, str]:
     """Return the queries for when and how fast a curve grew."""
-    pauses = "transform(sequence(0, greatest(size(rose) - 2, 0)), i -> get(rose, i + 1).since - get(rose, i).until)"
-    slope = "(get(later, i + half).v - get(later, i).v) / nullif(get(later, i + half).t - get(later, i).t, 0) * 3600"
-    mean = "(element_at(later, -1).v - later[0].v) / nullif(element_at(later, -1).t - later[0].t, 0) * 3600"
+    pauses = (
+        "transform(sequence(0, greatest(size(rising) - 2, 0)), i -> get(rising, i + 1).since - get(rising, i).until)"
+    )
+    slope = (
+        "(get(growth, i + half).v - get(growth, i).v) / nullif(get(growth, i + half).t - get(growth, i).t, 0) * 3600"
+    )
+    last = "try_element_at(growth, -1)"
+    mean = f"({last}.v - get(growth, 0).v) / nullif({last}.t - get(growth, 0).t, 0) * 3600"
     return {
-        "measured": "SELECT *, get(rose, 0).since AS first, try_element_at(rose, -1).until AS last,"
-        " try_element_at(rose, -1).since AS last_since, element_at(curve, -1).t AS until, size(steps) + 1 AS looks,"
-        f" IF(size(rose) < 2, 0D, array_max({pauses})) AS pause,"
-        " aggregate(rose, 0D, (sum, s) -> sum + s.until - s.since) AS seconds,"
-        " element_at(curve, -1).v - curve[0].v AS grown,"
-        " array_max(transform(curve, p -> p.v)) - curve[0].v AS climbed,"
-        " get(filter(steps, s -> s.since >= try_element_at(rose, -1).until), 0).until AS next_look,"
-        f" filter(transform(rose, (s, i) -> IF(i = 0 OR s.since - get(rose, i - 1).until >= {BREAK}, s.since, NULL)),"
-        " t -> t IS NOT NULL) AS begins FROM rising",
-        "later": "SELECT *, filter(curve, p -> p.t >= first AND p.t <= last) AS later FROM measured",
-        "halved": "SELECT *, greatest(1, size(later) DIV 2) AS half FROM later",
-        "sloped": "SELECT *, array_sort(array_compact(transform("
-        f"sequence(0, greatest(size(later) - 1 - half, 0)), i -> {slope}))) AS slopes,"
-        f" IF(size(later) < 2, NULL, {mean}) AS mean"
-        " FROM halved",
+        "curve_measures": "SELECT *, get(rising, 0).since AS first, try_element_at(rising, -1).until AS last,"
+        " try_element_at(rising, -1).since AS last_since, try_element_at(curve, -1).t AS until, size(steps) + 1"
+        " AS sample_count,"
+        f" IF(size(rising) < 2, 0D, array_max({pauses})) AS longest_pause,"
+        " aggregate(rising, 0D, (sum, s) -> sum + s.until - s.since) AS rising_seconds,"
+        " try_element_at(curve, -1).v - get(curve, 0).v AS ids_added,"
+        " array_max(transform(curve, p -> p.v)) - get(curve, 0).v AS climb,"
+        " get(filter(steps, s -> s.since >= try_element_at(rising, -1).until), 0).until AS next_sample_at,"
+        f" filter(transform(rising, (s, i) -> IF(i = 0 OR s.since - get(rising, i - 1).until >= {BREAK}, s.since,"
+        " NULL)),"
+        " t -> t IS NOT NULL) AS begins FROM rising_steps",
+        "growth_points": "SELECT *, filter(curve, p -> p.t >= first AND p.t <= last) AS growth FROM curve_measures",
+        "half_windows": "SELECT *, greatest(1, size(growth) DIV 2) AS half FROM growth_points",
+        "curve_slopes": "SELECT *, array_sort(array_compact(transform("
+        f"sequence(0, greatest(size(growth) - 1 - half, 0)), i -> {slope}))) AS slopes,"
+        f" IF(size(growth) < 2, NULL, {mean}) AS mean"
+        " FROM half_windows",
     }
 
 
-def _grows(short: float) -> dict[str, str]:
-    """Return the queries for what a curve amounts to."""
+def _growth_states(short: float) -> dict[str, str]:
+    """Return the queries for the rates of a curve, and whether it grows or has stopped."""
     quartile = "get(slopes, CAST(floor(size(slopes) * {}) AS INT))"
-    own = f"via = '{OWN}'"
-    period = "(element_at(begins, -1) - begins[0]) / (size(begins) - 1)"
+    from_arrivals = f"via = '{ARRIVALS}'"
+    stopped = (
+        "aggregate(coalesce(outages, array()), 0D, (seconds, o) -> "
+        "seconds + greatest(0D, least(until, coalesce(o.until, until)) - greatest(last, o.since)))"
+    )
+    pause = f"(until - last - {stopped})"
+    period = "(try_element_at(begins, -1) - get(begins, 0)) / nullif(size(begins) - 1, 0)"
     daily = f"IF(size(begins) < 2, false, {period} BETWEEN {DAILY[0]} AND {DAILY[1]})"
     return {
-        "paced": f"SELECT *, IF({daily}, climbed / size(begins) * 86400D / ({period}), NULL) AS per_day FROM sloped",
-        "rated": f"SELECT *, greatest(coalesce(per_day / 24, IF({quartile.format(0.5)} > 0, {quartile.format(0.5)},"
-        f" mean)), 0D) AS per_hour, {quartile.format(0.25)} AS slow, {quartile.format(0.75)} AS fast FROM paced",
-        "judged": f"""
-            SELECT capture, kind, who, via, {own} AS own, width, looks, size(rose) AS rises, size(steps) AS steps,
-                get(curve, 0).t AS since, first, last, last_since, until, pause, seconds, grown, climbed, per_hour,
-                per_day, IF({own}, NULL, next_look) AS next_look, slow, fast,
-                IF({own}, size(rose) >= {OWN_RISES} AND seconds >= {short}D, looks >= {LOOKS}
-                    AND size(rose) >= 2 AND (seconds >= {short}D OR size(rose) >= {OF_LOOKS}D * size(steps))) AS grows,
-                until - last > {LONGER}D * pause AND IF({own}, until - last > {WIDTHS} * width,
-                    size(filter(steps, s -> s.since >= last)) >= {LOOKS}
-                    AND until - last > {OF_SPAN}D * (last - first)) AS stops
-            FROM rated
+        "daily_rates": f"SELECT *,"
+        f" IF({daily}, climb / nullif(size(begins), 0) * 86400D / nullif({period}, 0), NULL) AS per_day"
+        " FROM curve_slopes",
+        "hourly_rates": f"SELECT *, greatest(coalesce(per_day / 24, IF({quartile.format(0.5)} > 0,"
+        f" {quartile.format(0.5)},"
+        f" mean)), 0D) AS per_hour, {quartile.format(0.25)} AS slow_rate, {quartile.format(0.75)} AS fast_rate"
+        " FROM daily_rates",
+        "evaluated_curves": f"""
+            SELECT capture, kind, entity, via, {from_arrivals} AS from_arrivals, width, sample_count,
+                size(rising) AS rises, size(steps) AS steps,
+                get(curve, 0).t AS since, first, last, last_since, until, longest_pause, rising_seconds, ids_added,
+                    climb, per_hour,
+                per_day, IF({from_arrivals}, NULL, next_sample_at) AS next_sample_at, slow_rate, fast_rate,
+                IF({from_arrivals}, size(rising) >= {ARRIVAL_RISES} AND rising_seconds >= {short}D,
+                    sample_count >= {MIN_SAMPLES}
+                    AND size(rising) >= 2 AND (rising_seconds >= {short}D
+                        OR size(rising) >= {RISING_SHARE}D * size(steps))) AS is_growing,
+                {pause} > {END_FACTOR}D * longest_pause AND IF({from_arrivals},
+                    {pause} > {END_WIDTHS} * width,
+                    size(filter(steps, s -> s.since >= last)) >= {MIN_SAMPLES}
+                    AND {pause} > {END_SHARE}D * (last - first)) AS has_stopped
+            FROM hourly_rates LEFT JOIN outages USING (capture)
         """,
     }
 
 
-LOOKS = 3
-"""Looks from which it can be seen whether growth goes on; and steps without any by which it is seen to have ended."""
+MIN_SAMPLES = 3
+"""Samples that are needed to see whether growth continues, and steps without growth that are needed to see its end."""
 
-OWN_RISES = 3
-"""Stretches of time in which ids came, of 32."""
+ARRIVAL_RISES = 3
+"""In at least so many of the periods (`STEPS_KEPT` at most) new ids must have come."""
 
-OF_LOOKS = 0.2
-"""Share of the steps that bring more, where all of them together are short: in a lab, or in a look at one minute."""
+RISING_SHARE = 0.2
+"""Share of the steps that must rise where all steps together are short, as in the lab."""
 
-LONGER = 1.5
-"""A pause so much longer than the longest before it is an end: office hours and nightly jobs pause every day."""
+END_FACTOR = 1.5
+"""Growth has ended after a pause that is so much longer than the longest before: office hours and nightly jobs pause
+every day."""
 
-WIDTHS = 3
-OF_SPAN = 0.05
-"""An end is seen only where nothing came for longer than the times are exact."""
+END_WIDTHS = 3
+END_SHARE = 0.05
+"""Growth has ended only where no new ids came for longer than the resolution of the times."""

@@ -1,4 +1,4 @@
-"""The same service, cured: one producer for the life of the process."""
+"""The cured service: one producer for the life of the process."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ SETTINGS = {
     "acks": "all",
     "enable.idempotence": "true",
 }
-"""As before: idempotence is right, a producer for each event is wrong."""
+"""As in the broken program: idempotence is right, a producer for each event is wrong."""
 
 
 @cache
 def producer(bootstrap: str) -> Producer:
-    """Make it once, whoever asks; producers are safe to share between threads."""
+    """Return the one producer of the process; threads can share it."""
     return Producer({**SETTINGS, "bootstrap.servers": bootstrap})
 
 

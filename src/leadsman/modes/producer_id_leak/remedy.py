@@ -1,6 +1,6 @@
-"""How brokers that hold too many producer ids are freed of them: by what their version can do.
+"""Frees brokers of too many producer ids, by the methods that their version supports.
 
-Trimming frees ids before 2.4 only, a lower expiry without a restart since 3.4 only; see `eras.py` for the figures.
+Trimming frees ids only before 2.4, a lower expiry without a restart only since 3.4; see `broker_versions.py`.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from leadsman.collect.collector import CouldNotBeHad
-from leadsman.collect.kafka.opening import address, opened, options
-from leadsman.collect.span import Span
-from leadsman.modes.producer_id_leak import expiring, trimming
-from leadsman.modes.producer_id_leak.eras import era_of
-from leadsman.modes.producer_id_leak.holding import held, oldest_version, on_heaps
+from leadsman.collect.collector import NotCollected
+from leadsman.collect.durations import DurationParam
+from leadsman.collect.kafka.cluster_address import cluster_address, cluster_options, open_cluster
+from leadsman.modes.producer_id_leak import expiry_remedy, trim_remedy
+from leadsman.modes.producer_id_leak.broker_versions import era_of
+from leadsman.modes.producer_id_leak.census import count_on_heaps, oldest_version, producer_id_census
 from leadsman.remedies.remedy import Refused, Remedy
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from datetime import timedelta
     from pathlib import Path
 
+    from leadsman.collect.kafka.cluster_address import ClusterAddress
     from leadsman.collect.kafka.connection import Cluster
-    from leadsman.collect.kafka.opening import Address
-    from leadsman.remedies.remedy import Plan
+    from leadsman.remedies.remedy import RemedyPlan
 
 EXPIRY, TRIM, DELETE, BY_VERSION = "expiry", "trim", "delete-topic", "version"
 
@@ -39,17 +39,17 @@ def by_version(
     by: str,
     topic: tuple[str, ...],
     expire_after: timedelta,
-    within: timedelta,
+    timeout: timedelta,
     pid: tuple[int, ...],
     even_unread: bool,
-) -> Iterator[Plan]:
-    """Yield the plan that suits the oldest broker of the cluster, or the one that was asked for."""
-    where = address(bootstrap, command_config)
-    with opened(where) as cluster:
-        chosen = _chosen(cluster) if by == BY_VERSION else by
-        if chosen == EXPIRY:
-            yield _expiry(cluster, where, topic, after=expire_after, within=within)
-        elif chosen == TRIM:
+) -> Iterator[RemedyPlan]:
+    """Yield the plan that suits the oldest broker of the cluster, or the requested plan."""
+    where = cluster_address(bootstrap, command_config)
+    with open_cluster(where) as cluster:
+        method = _cheapest(cluster) if by == BY_VERSION else by
+        if method == EXPIRY:
+            yield _expiry(cluster, where, topic, after=expire_after, timeout=timeout)
+        elif method == TRIM:
             yield _trim(cluster, where, topic, pids=pid, even_unread=even_unread)
         else:
             yield _delete(cluster, where, topic, pids=pid, even_unread=even_unread)
@@ -58,68 +58,76 @@ def by_version(
 @contextmanager
 def trim(
     *, bootstrap: str, command_config: Path | None, topic: tuple[str, ...], pid: tuple[int, ...], even_unread: bool
-) -> Iterator[Plan]:
+) -> Iterator[RemedyPlan]:
     """Yield the plan to trim these topics."""
-    where = address(bootstrap, command_config)
-    with opened(where) as cluster:
+    where = cluster_address(bootstrap, command_config)
+    with open_cluster(where) as cluster:
         yield _trim(cluster, where, topic, pids=pid, even_unread=even_unread)
 
 
-def _chosen(cluster: Cluster) -> str:
-    """Return what frees ids on these brokers at the least price; Refused where only a restart would."""
-    if expiring.settings(cluster):
+def _cheapest(cluster: Cluster) -> str:
+    """Return the cheapest method that frees ids on these brokers; Refused where only a restart does."""
+    if expiry_remedy.settings(cluster):
         return EXPIRY
     version = ".".join(map(str, oldest_version(cluster)))
     if era_of(version).trim_frees:
         return TRIM
     raise Refused(
-        f"These brokers ({version} by what they can do) free ids neither by trimming nor by a setting that takes "
-        "effect at once. Either set transactional.id.expiration.ms in server.properties, for example to 86400000, and "
+        f"These brokers ({version} by their API versions) free ids neither by trimming nor by a dynamic setting. "
+        "Either set transactional.id.expiration.ms in server.properties, for example to 86400000, and "
         "restart the brokers one by one; or delete the topic: --by delete-topic --topic NAME"
     )
 
 
-def _expiry(cluster: Cluster, where: Address, topic: Sequence[str], *, after: timedelta, within: timedelta) -> Plan:
-    if not expiring.settings(cluster):
-        raise Refused(f"These brokers have no {expiring.KEY}: it came with Kafka 3.4.")
-    return expiring.plan(cluster, where, topics=topic, after=after, within=within)
+def _expiry(
+    cluster: Cluster, where: ClusterAddress, topic: Sequence[str], *, after: timedelta, timeout: timedelta
+) -> RemedyPlan:
+    if not expiry_remedy.settings(cluster):
+        raise Refused(f"These brokers do not have {expiry_remedy.KEY}: Kafka 3.4 introduced it.")
+    return expiry_remedy.plan(cluster, where, topics=topic, after=after, timeout=timeout)
 
 
-def _trim(cluster: Cluster, where: Address, topic: Sequence[str], *, pids: Sequence[int], even_unread: bool) -> Plan:
-    _named(topic, "trimmed")
+def _trim(
+    cluster: Cluster, where: ClusterAddress, topic: Sequence[str], *, pids: Sequence[int], even_unread: bool
+) -> RemedyPlan:
+    _require_topic(topic, "trimmed")
     version = ".".join(map(str, oldest_version(cluster)))
     if not era_of(version).trim_frees:
         raise Refused(
-            f"Since Kafka 2.4 trimming frees no id, and these brokers are newer ({version} by what they can do): the "
-            "data would be lost for nothing. What does free them: leadsman remedy producer_id_leak"
+            f"Since Kafka 2.4 trimming frees no id, and these brokers are newer ({version} by their API versions): the "
+            "data would be lost without effect. To free ids, run: leadsman remedy producer_id_leak"
         )
     for name in topic:
-        if "delete" not in (policy := trimming.cleaned_by(cluster, name)):
-            raise Refused(f"{name} is compacted (cleanup.policy={policy}): brokers delete no records of it on demand.")
-    return trimming.trim(cluster, where, names=topic, pids=pids, even_unread=even_unread)
+        if "delete" not in (policy := trim_remedy.cleanup_policy(cluster, name)):
+            raise Refused(
+                f"{name} is compacted (cleanup.policy={policy}): brokers do not delete its records on request."
+            )
+    return trim_remedy.trim(cluster, where, names=topic, pids=pids, even_unread=even_unread)
 
 
-def _delete(cluster: Cluster, where: Address, topic: Sequence[str], *, pids: Sequence[int], even_unread: bool) -> Plan:
-    _named(topic, "deleted")
+def _delete(
+    cluster: Cluster, where: ClusterAddress, topic: Sequence[str], *, pids: Sequence[int], even_unread: bool
+) -> RemedyPlan:
+    _require_topic(topic, "deleted")
     if len(topic) > 1:
-        raise Refused("One topic at a time is deleted: name one with --topic.")
+        raise Refused("Only one topic can be deleted at a time: name one with --topic.")
 
-    count_ids = partial(_ids, cluster, pids)
-    return trimming.delete(cluster, where, name=topic[0], count_ids=count_ids, even_unread=even_unread)
+    count_ids = partial(_count_ids, cluster, pids)
+    return trim_remedy.delete(cluster, where, name=topic[0], count_ids=count_ids, even_unread=even_unread)
 
 
-def _ids(cluster: Cluster, pids: Sequence[int]) -> int | None:
-    """Count all ids, on heaps or by asking leaders; None where brokers are too old to be asked."""
+def _count_ids(cluster: Cluster, pids: Sequence[int]) -> int | None:
+    """Count all ids, in heaps or by requests to leaders; None where brokers are too old for these requests."""
     try:
-        return on_heaps(pids) if pids else held(cluster, (), 0).total
-    except CouldNotBeHad:
+        return count_on_heaps(pids) if pids else producer_id_census(cluster, (), 0).total
+    except NotCollected:
         return None
 
 
-def _named(topic: Sequence[str], what: str) -> None:
+def _require_topic(topic: Sequence[str], action: str) -> None:
     if not topic:
         raise Refused(
-            f"Which topic is to be {what}? Name it: --topic NAME. Which one holds the ids: leadsman diagnose CAPTURE"
+            f"Name the topic to be {action}: --topic NAME. To see which topic has the ids: leadsman diagnose CAPTURE"
         )
 
 
@@ -127,47 +135,49 @@ PID = click.Option(
     ["--pid"],
     type=int,
     multiple=True,
-    help="A broker's process on this host: its heap is counted before and after. Before 2.8 there is no other census.",
+    help="A broker's process id on this host: the ids in its heap are counted before and after; needed before 2.8.",
 )
-EVEN_UNREAD = click.Option(["--even-unread"], is_flag=True, help="Also where a consumer group has not read it all.")
+EVEN_UNREAD = click.Option(["--even-unread"], is_flag=True, help="Delete records that consumer groups have not read.")
 
 REMEDIES = {
     "producer_id_leak": Remedy(
-        title="Free brokers of the ids of producers that are gone, by what their version can do",
+        title="Free brokers of the ids of closed producers, as their version allows",
         help=(
-            "Free brokers of producer ids. Since 3.4 the expiry of ids is lowered on each broker, until those are gone "
-            "that were silent for longer, and put back. Before 2.4 the topics that you name are trimmed. In between "
-            "only a restart or deleting the topic helps. Mend the producers first: this does not end the leak."
+            "Free brokers of producer ids. Since 3.4 the expiry of ids is lowered on each broker until the idle ids "
+            "have expired, and then restored. Before 2.4 the named topics are trimmed. From 2.4 to 3.3 only a restart "
+            "or deleting the topic helps. Fix the producers first: this remedy does not end the leak."
         ),
         parameters=(
-            *options(),
+            *cluster_options(),
             click.Option(
                 ["--by"],
                 type=click.Choice([BY_VERSION, EXPIRY, TRIM, DELETE]),
                 default=BY_VERSION,
                 show_default=True,
-                help="How; by default as the brokers' version allows.",
+                help="The method; by default the one that the brokers' version allows.",
             ),
-            click.Option(["--topic"], multiple=True, metavar="NAME", help="Of which topics; expiry concerns all."),
+            click.Option(
+                ["--topic"], multiple=True, metavar="NAME", help="The topics; a lower expiry affects all topics."
+            ),
             click.Option(
                 ["--expire-after"],
-                type=Span(),
+                type=DurationParam(),
                 default="10m",
                 show_default=True,
-                help="Ids silent for longer are forgotten. Keep it above the producers' delivery.timeout.ms (2 min).",
+                help="Ids idle for longer expire. Keep this above the producers' delivery.timeout.ms (2 min).",
             ),
             click.Option(
-                ["--within"],
-                type=Span(),
+                ["--timeout"],
+                type=DurationParam(),
                 default="25m",
                 show_default=True,
-                help="Watch for so long. Brokers look every producer.id.expiration.check.interval.ms (10 min).",
+                help="Watch for this long. Brokers check every producer.id.expiration.check.interval.ms (10 min).",
             ),
             PID,
             EVEN_UNREAD,
         ),
         plan=by_version,
-        part="collect",
+        extra="collect",
         examples=(
             "leadsman remedy producer_id_leak --bootstrap broker-1:9092",
             "leadsman remedy producer_id_leak --bootstrap broker-1:9092 --expire-after 5m --do",
@@ -175,14 +185,14 @@ REMEDIES = {
         ),
     ),
     "trim": Remedy(
-        title="Delete the records of topics, with what would go and who has not read it",
+        title="Delete the records of topics, after a list of the records and the groups that have not read them",
         help=(
-            "Trim topics up to their present ends. On brokers before 2.4 the producer ids go with the records; on "
-            "newer ones it frees none, and is refused. Shows what would go of each partition, and who did not read it."
+            "Trim topics up to their present ends. On brokers before 2.4 this frees the producer ids; on newer brokers "
+            "it frees none and is refused. Shows the records of each partition, and the groups that have not read them."
         ),
-        parameters=(click.Argument(["topic"], nargs=-1, required=True), *options(), PID, EVEN_UNREAD),
+        parameters=(click.Argument(["topic"], nargs=-1, required=True), *cluster_options(), PID, EVEN_UNREAD),
         plan=trim,
-        part="collect",
+        extra="collect",
         examples=(
             "leadsman remedy trim orders --bootstrap broker-1:9092",
             "leadsman remedy trim orders --bootstrap broker-1:9092 --pid 4711 --do",

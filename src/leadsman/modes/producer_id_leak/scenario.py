@@ -1,4 +1,4 @@
-"""How the lab makes brokers keep the ids of producers that are gone, and what looks like it and is not."""
+"""Reproduces `producer_id_leak`: brokers that keep the ids of closed producers; and near misses."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from leadsman.errors import LabError
-from leadsman.lab import faults, metrics, wire
-from leadsman.lab import held as held_ids
-from leadsman.lab.experiment import Experiment, Scenario, Variant
+from leadsman.lab import faults
+from leadsman.lab.brokers import metrics_agent, wire_protocol
+from leadsman.lab.oracles import producer_ids
+from leadsman.lab.run.experiment import BrokerOptions, Experiment, Scenario, Variant, Workload
 from leadsman.modes.producer_id_leak import broken, healthy
 from leadsman.telemetry.hprof import histogram
 from leadsman.waiting import wait_for
@@ -19,29 +20,29 @@ from leadsman.waiting import wait_for
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from leadsman.lab.clients import Worker
-    from leadsman.lab.cluster import Broker
-    from leadsman.lab.experiment import Stage
+    from leadsman.lab.brokers.cluster import Broker
+    from leadsman.lab.run.run_context import RunContext
+    from leadsman.lab.workload.worker import Worker
 
 LEAKING = ("worker-1", "worker-2")
 STEADY = "steady-1"
 WORKERS = (*LEAKING, STEADY)
 
 LASTS = 30.0
-"""Seconds of traffic: three stretches of ten, with a census at each end."""
+"""Seconds of traffic: three periods of ten seconds, with a census at the end of each."""
 
 STRETCHES = 3
 LOOKS = 2
-"""Scrapes of the metrics in one stretch."""
+"""Scrapes of the metrics in one period."""
 
 EVERY = 0.3
-"""Seconds between a worker's records: five ids a second are a leak that fits into a repository."""
+"""Seconds between a worker's records: a recording of five ids per second is small enough for the repository."""
 
 BIG = 200_000
 """Characters of a big record."""
 
 FLEET = "30"
-"""Producers that one worker of the fleet holds; with three workers, 90 that send again and again."""
+"""Producers of one worker of the fleet; with three workers, 90 producers that send again and again."""
 
 ROLLED = {"log.roll.ms": "5000"}
 """A segment that rolls leaves a snapshot of producer state, and a line about it in the broker's log."""
@@ -53,104 +54,112 @@ CLICKS, CLICKS_PARTITIONS, CLICKS_IDS = "clicks", 96, 1_500
 """144,000 entries, 38 MB of heap."""
 
 FILLING, ROLL_SECONDS = 6, 5.5
-"""Parts in which the ids come, so that segments roll in between and the broker's log counts them."""
+"""The ids come in so many parts, so that segments roll in between and the broker's log counts the ids."""
 
 SMALL_HEAP_MB = 88
 BURST, BURST_BYTES = 10, 900_000
-"""Connections that are opened at a time, and the size of the request that begins on each. Below `max.request.size`."""
+"""Connections that are opened at a time, and the size of the request on each. Below `max.request.size`."""
 
 SNAPSHOTS_KEPT = 3
-"""As many as show growth."""
+"""Enough snapshots to show growth."""
 
 GC = "-Xlog:gc*"
 BETWEEN_BURSTS = timedelta(milliseconds=500)
-DIES_WITHIN = timedelta(seconds=120)
+DIES_TIMEOUT = timedelta(seconds=120)
 
 
-def play_steady(stage: Stage, *, size: int = 0, every: float = EVERY, after: str = "", restart: bool = False) -> None:
-    """All workers send all the time, and a census is taken before, in between, and when they are gone.
+def produce_steadily(
+    context: RunContext, *, size: int = 0, every: float = EVERY, after: str = "", restart: bool = False
+) -> None:
+    """Let all workers send all the time; take a census before, in between, and after they have ended.
 
     `after` is what workers hold after the first stretch: a cure that comes too late, or the end of a burst.
     """
-    stage.watch.census()
-    script = partial(_steady, stage=stage, size=size, every=every)
-    stage.together({}, alongside=dict.fromkeys(stage.workers, script), meanwhile=partial(_look_on, stage, after))
-    stage.progress("The workers end")
-    stage.dismiss()
+    context.monitor.census()
+    script = partial(_steady, context=context, size=size, every=every)
+    context.run_scripts(
+        {}, background=dict.fromkeys(context.workers, script), foreground=partial(_observe, context, after)
+    )
+    context.progress("The workers end")
+    context.stop_programs()
     if restart:
-        stage.progress("Restarting the broker")
-        with faults.down(stage.cluster.brokers[0], by=signal.SIGTERM):
+        context.progress("Restarting the broker")
+        with faults.down(context.cluster.brokers[0], by=signal.SIGTERM):
             pass
-    stage.watch.census()
+    context.monitor.census()
 
 
-def _steady(worker: Worker, *, stage: Stage, size: int, every: float) -> None:
-    while stage.going:
+def _steady(worker: Worker, *, context: RunContext, size: int, every: float) -> None:
+    while context.is_running:
         worker.deliver(size=size)
-        stage.quiet(every)
+        context.wait(every)
 
 
-def _look_on(stage: Stage, after: str) -> None:
+def _observe(context: RunContext, after: str) -> None:
     for stretch in range(1, STRETCHES + 1):
         for _ in range(LOOKS):
-            stage.quiet(LASTS / STRETCHES / LOOKS)
-            stage.watch.metrics()
+            context.wait(LASTS / STRETCHES / LOOKS)
+            context.monitor.metrics()
         if stretch < STRETCHES:
-            stage.watch.census()
+            context.monitor.census()
         if after and stretch == 1:
-            stage.progress(f"From now on each worker holds {after} producer")
+            context.progress(f"From now on each worker holds {after} producer")
             for name in LEAKING:
-                stage.workers[name].hold(after)
-        stage.progress(f"{stretch} of {STRETCHES} stretches have passed")
+                context.workers[name].set_producers(after)
+        context.progress(f"{stretch} of {STRETCHES} stretches have passed")
 
 
-def play_until_full(stage: Stage) -> None:
-    """Fill a small heap with ids until a burst of ordinary requests is too much for it; then start the broker again.
+def fill_heap_until_crash(context: RunContext) -> None:
+    """Fill a small heap with ids until a burst of ordinary requests exhausts it; then restart the broker.
 
     A broker of this heap that holds no ids takes the same burst: it is the ids that leave no room.
     """
-    (broker,) = stage.cluster.brokers
-    stage.cluster.create_topic(CLICKS, partitions=CLICKS_PARTITIONS)
-    stage.watch.census()
+    (broker,) = context.cluster.brokers
+    context.cluster.create_topic(CLICKS, partitions=CLICKS_PARTITIONS)
+    context.monitor.census()
     for stretch in range(FILLING):
-        wire.leak(broker.bootstrap, CLICKS, ids=CLICKS_IDS // FILLING, partitions=CLICKS_PARTITIONS)
-        stage.watch.metrics()
-        stage.progress(f"{stretch + 1} of {FILLING} parts of the ids are there")
-        stage.quiet(ROLL_SECONDS)
-    stage.watch.heaps()
-    _exhaust(stage, broker)
-    stage.recorder.copy(broker.folder / "output.log", f"{broker.place}/stdout.log", source="stdout", command="stdout")
-    _record_dump(stage, broker)
-    stage.recorder.snapshots([broker], CLICKS, partition="0", kept=SNAPSHOTS_KEPT)
-    stage.recorder.copy(
-        broker.folder / metrics.GC_LOG, "jvm/broker-1/gc-until-it-died.log", source="gc_log", command=GC
+        wire_protocol.leak(broker.bootstrap, CLICKS, ids=CLICKS_IDS // FILLING, partitions=CLICKS_PARTITIONS)
+        context.monitor.metrics()
+        context.progress(f"{stretch + 1} of {FILLING} parts of the ids are there")
+        context.wait(ROLL_SECONDS)
+    context.monitor.heaps()
+    _exhaust(context, broker)
+    context.recorder.copy(
+        broker.folder / "output.log", f"{broker.capture_folder}/stdout.log", source="stdout", command="stdout"
     )
-    stage.progress("Starting the broker again")
+    _record_dump(context, broker)
+    context.recorder.snapshots([broker], CLICKS, partition="0", limit=SNAPSHOTS_KEPT)
+    context.recorder.copy(
+        broker.folder / metrics_agent.GC_LOG, "jvm/broker-1/gc-until-it-died.log", source="gc_log", command=GC
+    )
+    context.progress("Starting the broker again")
     broker.start()
-    stage.watch.heaps()
+    context.monitor.heaps()
 
 
-def _exhaust(stage: Stage, broker: Broker) -> None:
-    """Send bursts until the broker dies, each larger than the last."""
-    held = wire.burst(broker.bootstrap, 0, size=BURST_BYTES)
-    with held:
+def _exhaust(context: RunContext, broker: Broker) -> None:
+    """Send bursts, each larger than the last, until the broker has an OutOfMemoryError."""
+    open_requests = wire_protocol.burst(broker.bootstrap, 0, size=BURST_BYTES)
+    with open_requests:
 
         def dead() -> bool:
             with suppress(OSError):  # it may die between two connections
-                held.push(wire.burst(broker.bootstrap, BURST, size=BURST_BYTES))
-            return not broker.running
+                open_requests.push(wire_protocol.burst(broker.bootstrap, BURST, size=BURST_BYTES))
+            return not broker.is_running
 
-        wait_for(dead, within=DIES_WITHIN, every=BETWEEN_BURSTS, what="the broker to run out of memory", error=LabError)
-    stage.mark(held_ids.CRASHED)
+        wait_for(
+            dead, timeout=DIES_TIMEOUT, every=BETWEEN_BURSTS, what="the broker to run out of memory", error=LabError
+        )
+    context.mark(producer_ids.BROKER_CRASHED)
 
 
-def _record_dump(stage: Stage, broker: Broker) -> None:
-    """Keep of the dump its class histogram and who holds the ids: it is larger than the heap."""
+def _record_dump(context: RunContext, broker: Broker) -> None:
+    """Record the class histogram and the holders of the ids from the dump, which itself is larger than the heap."""
     (dump,) = broker.folder.glob("*.hprof")
-    contents, holders = histogram.of_file(dump)
-    text = histogram.text(contents, holders, histogram.PRODUCER_STATE[0])
+    contents, holders = histogram.read_file(dump)
+    text = histogram.histogram_text(contents, holders, histogram.PRODUCER_STATE[0])
     command = "python -m leadsman.telemetry.hprof.histogram java_pid.hprof"
-    stage.recorder.section(
+    context.recorder.section(
         f"jvm/broker-{broker.id}/heap_dump.txt",
         text,
         source="heap_dump",
@@ -160,62 +169,62 @@ def _record_dump(stage: Stage, broker: Broker) -> None:
 
 
 def _variant(
-    says: str,
+    description: str,
     *,
-    play: Callable[[Stage], None] = play_steady,
+    run: Callable[[RunContext], None] = produce_steadily,
     settings: Mapping[str, str] = healthy.SETTINGS,
-    hold: Mapping[str, str] | None = None,
+    producers: Mapping[str, str] | None = None,
 ) -> Variant:
     return Variant(
-        says=says,
-        play=play,
-        workers=WORKERS,
-        settings=settings,
-        hold=hold or {},
-        watched=True,
-        broker=ROLLED,
+        description=description,
+        run=run,
+        workload=Workload(workers=WORKERS, settings=settings, producers=producers or {}),
+        brokers=BrokerOptions(settings=ROLLED, is_monitored=True),
         stands_for=STANDS_FOR,
     )
 
 
-_leak = partial(_variant, settings=broken.SETTINGS, hold=dict.fromkeys(LEAKING, "record"))
+_leak = partial(_variant, settings=broken.SETTINGS, producers=dict.fromkeys(LEAKING, "record"))
 
 VARIANTS = {
-    "broken": _leak("Two workers make a producer for each record, one holds its own"),
+    "broken": _leak("Two workers create a producer for each record, one keeps a single producer"),
     "broken_restart": _leak(
-        "The same, and the broker is restarted: it reads the ids back from its disk",
-        play=partial(play_steady, restart=True),
+        "The same, and the broker is restarted: it loads the ids from its disk",
+        run=partial(produce_steadily, restart=True),
     ),
     "broken_deployed": _variant(
-        "Three workers hold one producer each, and after a third of the time two make one for each record",
-        play=partial(play_steady, after="record"),
+        "Three workers keep one producer each; after a third of the time two create one for each record",
+        run=partial(produce_steadily, after="record"),
     ),
     "broken_out_of_memory": Variant(
-        says="A small heap fills with the ids of producers that are gone, until the broker dies of it",
-        play=play_until_full,
-        workers=(STEADY,),
-        settings=healthy.SETTINGS,
-        watched=True,
-        broker=ROLLED,
-        heap_mb=SMALL_HEAP_MB,
-        jvm=(
-            "-XX:+HeapDumpOnOutOfMemoryError",
-            "-XX:HeapDumpPath=.",
-            "-XX:+ExitOnOutOfMemoryError",
+        description="A small heap fills with the ids of closed producers until the broker has an OutOfMemoryError",
+        run=fill_heap_until_crash,
+        workload=Workload(workers=(STEADY,), settings=healthy.SETTINGS),
+        brokers=BrokerOptions(
+            settings=ROLLED,
+            heap_mb=SMALL_HEAP_MB,
+            jvm_options=(
+                "-XX:+HeapDumpOnOutOfMemoryError",
+                "-XX:HeapDumpPath=.",
+                "-XX:+ExitOnOutOfMemoryError",
+            ),
+            is_monitored=True,
         ),
         stands_for=STANDS_FOR | {"the heap": f"{SMALL_HEAP_MB} MB stand for 6 GB"},
     ),
-    "cured": _variant("Three workers hold one producer each"),
+    "cured": _variant("Three workers keep one producer each"),
     "cured_late": _leak(
-        "Two workers make a producer for each record, and after a third of the time hold one: the ids stay",
-        play=partial(play_steady, after="1"),
+        "Two workers create a producer for each record, and after a third of the time keep one: the ids stay",
+        run=partial(produce_steadily, after="1"),
     ),
-    "fleet": _variant("Three workers hold 30 producers each and use them in turn", hold=dict.fromkeys(WORKERS, FLEET)),
+    "fleet": _variant(
+        "Three workers keep 30 producers each and use them in turn", producers=dict.fromkeys(WORKERS, FLEET)
+    ),
     "big_records": _variant(
-        "Three workers hold one producer each and send big records", play=partial(play_steady, size=BIG)
+        "Three workers keep one producer each and send big records", run=partial(produce_steadily, size=BIG)
     ),
     "transactional": _leak(
-        "Two workers make a producer for each record, under a transactional id that stays the same",
+        "Two workers create a producer for each record, with a constant transactional id",
         settings={**broken.SETTINGS, "transactional.id": "order-events-{worker}"},
     ),
 }
@@ -240,5 +249,5 @@ EXPERIMENT = Experiment(
     scenario=Scenario(near_misses=("fleet", "cured_late", "big_records", "transactional"), stands_for=STANDS_FOR),
     variants=VARIANTS,
     recordings=RECORDINGS,
-    oracle=held_ids.harm,
+    oracle=producer_ids.producer_id_harm,
 )

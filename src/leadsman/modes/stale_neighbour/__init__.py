@@ -1,7 +1,7 @@
-"""A neighbour entry that keeps the MAC of a dead instance, whose address another one has now."""
+"""Stale neighbour entry: a host keeps the MAC of a dead instance for an address that another instance has now."""
 
-from leadsman.model import Axes, Cure, FailureMode, Harm, Layer, Link
-from leadsman.modes.stale_neighbour.rivals import RIVALS
+from leadsman.model import Cure, FailureMode, Harm, Layer, Link, MatrixAxes
+from leadsman.modes.stale_neighbour.alternatives import ALTERNATIVES
 from leadsman.vocabulary import (
     BOOTSTRAP_FAILED,
     CONNECTION_SETUP_TIMED_OUT,
@@ -11,269 +11,283 @@ from leadsman.vocabulary import (
     SOCKET_SEEN,
 )
 
-SETTLES = (
+COLLECT_HANDSHAKES = (
     "On the server's host, and on a client that cannot connect: leadsman collect host --handshakes 9092 --out incident"
 )
 
 MODE = FailureMode(
-    title="Stale neighbour entry: answers go to a dead instance's MAC",
+    title="Stale neighbour entry: answers sent to dead instance's MAC",
+    what_happens=(
+        "A broker's neighbour table keeps the MAC of a dead instance. The broker's SYN-ACKs never reach the new "
+        "instance at that address."
+    ),
     harm=(Harm.LOST, Harm.DELAYED, Harm.STALLED),
     headline=(
         (
-            "Stale neighbour entry, over by {over_at} UTC: {holders} had {whose} for {abouts}",
-            "Stale neighbour entry: {having} {whose} for {abouts}",
+            "Stale neighbour entry, over by {ended_at} UTC: {holders} had {mac_description} for {entry_addresses}",
+            "Stale neighbour entry: {holders_have} {mac_description} for {entry_addresses}",
             "Duplicate address: {duplicate} is on {duplicates}",
-            "{clients_hit:count client|clients} cannot connect, a stale neighbour entry is not shown",
-            "{log_only:count client|clients} could not connect: {unroutable} leads nowhere from another host",
-            "{log_only:count client|clients} could not connect, a stale neighbour entry is not shown",
+            "{clients_hit:count client|clients} cannot connect, no stale neighbour entry shown",
+            "{log_only:count client|clients} could not connect: unroutable address {unroutable}",
+            "{log_only:count client|clients} could not connect, no stale neighbour entry shown",
         ),
     ),
     impact=(
         (
             "{clients_hit:count client|clients} had no connection to {servers_hit:count server|servers} until between "
-            "{last_failed} and {over_at} UTC; records for the partitions that {these_lead} waited, or expired.",
+            "{last_failed} and {ended_at} UTC; records for the partitions that {servers_lead} were delayed or expired.",
             "{clients_hit:count client has|clients have} no connection to {servers_hit:count server|servers}; records "
-            "for the partitions that {these_lead} wait, and expire.",
+            "for the partitions that {servers_lead} are delayed and expire.",
         ),
         (
-            "By {over_at} UTC {over_by}.",
-            "It lasts until the entry is removed: it is {permanent}, so the kernel never checks it.",
-            "It lasts as long as something confirms the entry for {abouts}: the network's own answer to ARP or "
-            "NDP, or another TCP flow from there.",
+            "By {ended_at} UTC {ended_how}.",
+            "The failure lasts until the entry is deleted: the entry is {permanent}, so the kernel never checks it.",
+            "The failure lasts as long as the entry for {entry_addresses} is confirmed: by the network's own ARP or "
+            "NDP answers, or by another TCP flow from that address.",
         ),
     ),
     do_now=(
         (
-            "It is over: by {over_at} UTC {over_by}. There is nothing to repair on {holders}.",
-            "{repairs}. The next packet asks the network anew.",
-            "Look again on {holders} (ip neigh show {about}): {over_but_told}.",
+            "The failure is over: by {ended_at} UTC {ended_how}. {holders} need no repair.",
+            "{repair_commands}. With the next packet the kernel requests the MAC from the network again.",
+            "Check {holders} again (ip neigh show {entry_address}): {logs_fail_after_end}.",
         ),
-        "The same wrong entry is where no connection was seen to fail. Remove it there, too. {elsewhere}.",
-        "The entry is {permanent}: somebody set it. Find what sets it on {holders} (ip neigh ... nud permanent in a "
-        "boot script, netplan, cloud-init), or it comes back.",
+        "Other hosts have the same wrong entry without a failed connection so far. Delete it there too. "
+        "{other_repair_commands}.",
+        "The entry is {permanent}: it was set by a command. Find that command on {holders} (ip neigh ... nud permanent "
+        "in a boot script, netplan, cloud-init), or the entry returns.",
         (
-            "Prevent the next one, on {ended_on} and hosts like {such}: gc_thresh1 = 0 (see Cure).",
-            "Then prevent the next one, on {repaired_on} and hosts like {such}: leadsman remedy stale_neighbour "
-            "{about} --mac {actual}",
+            "Prevent the next failure on {ended_hosts} and on every other long-lived host of their subnet: "
+            "gc_thresh1 = 0 (see Cure).",
+            "Then prevent the next failure on {repaired_hosts} and on every other long-lived host of their subnet, as "
+            "root: leadsman remedy stale_neighbour {entry_address} --mac {true_mac} --do",
         ),
-        "Restarting the clients does not help: the wrong entry is in the kernel of {still_on}.",
+        "Do not restart the clients: a restart does not help, because the wrong entry is in the kernel of "
+        "{affected_hosts}.",
     ),
     summary=(
         "{clients_hit:count client|clients} {cannot} connect to {servers_hit:count server|servers}.",
-        "{belief}; {truth}.",
-        "{others_reach:count other client is|other clients are} connected to the same port of {same_server}.",
-        "{reaches:count other server is|other servers are} reached by {same_client} on the same port.",
+        "{wrong_entry_text}; {true_mac_text}.",
+        (
+            "{other_clients_connected:count other client is|other clients are} connected to the same port of "
+            "{same_server}."
+        ),
+        "{other_servers_reached:count other server is|other servers are} reached by {same_client} on the same port.",
         "The instance that has the address now was launched at {launched} UTC.",
     ),
-    unsettled=(
+    unknown=(
         (
             "{log_only:count client|clients} could not connect ({timeouts:count time-out|time-outs} in the logs). They "
-            "try {unroutable}: Docker's default bridge, loopback or link-local, which leads nowhere from another host. "
-            "Compare advertised.listeners of the brokers first.",
-            "{log_only:count client|clients} could not connect ({timeouts:count time-out|time-outs} in the logs). A "
-            "log reads alike for a stale neighbour entry, a firewall, a full queue and an address that leads nowhere. "
-            "The server's sockets and both MACs, read while it fails, tell them apart.",
+            "connect to {unroutable}: Docker's default bridge, loopback or link-local, which cannot be reached from "
+            "another host. Check advertised.listeners of the brokers first.",
+            "{log_only:count client|clients} could not connect ({timeouts:count time-out|time-outs} in the logs). The "
+            "logs look the same for a stale neighbour entry, a firewall, a full accept queue and an unreachable "
+            "address. The server's sockets and the MACs of both sides, collected during the failure, distinguish them.",
         ),
         (
-            "Sockets of {sockets_untied:count host|hosts} were listed from {sockets_from} to {sockets_until} UTC "
-            "and show none of these clients' connections opening; the time-outs are of {failed_from} to {failed_until} "
+            "Sockets of {sockets_unrelated:count host|hosts} were listed from {sockets_from} to {sockets_until} UTC "
+            "and show no opening connections of these clients; the time-outs are from {failed_from} to {failed_until} "
             "UTC."
         ),
         (
             "Duplicate address: {duplicate} is on the interfaces of {duplicates}. {clients_hit:count client|clients} "
             "cannot connect to {servers_hit:count server|servers}.",
             "{clients_hit:count client|clients} cannot connect to {servers_hit:count server|servers}. {holder} "
-            "has {believed} for {about}, and {about} has {actual} ({actual_by}); nothing shows that the server "
-            "answered.",
+            "has {entry_mac} for {entry_address}, and {entry_address} has {true_mac} ({true_mac_source}); the capture "
+            "does not show that the server answered.",
             "{clients_hit:count client|clients} cannot connect to {servers_hit:count server|servers}. {holder} has "
-            "{innocent} for {about}, which differs from {actual}, but this MAC belongs to somebody who is alive.",
-            "{clients_hit:count client|clients} cannot connect to {servers_hit:count server|servers}. {held}; "
-            "{held_by_others}. {held_before}. Nothing that was read shows whose these MACs are.",
-            "{clients_hit:count client|clients} cannot connect to {servers_hit:count server|servers}. {held}; "
-            "{held_by_others}. Nothing that was read shows whose these MACs are.",
-            "{clients_hit:count client|clients} cannot connect to {servers_hit:count server|servers}. {held}. Nothing "
-            "that was read shows whose MAC this is.",
-            "{clients_hit:count client|clients} cannot connect to {servers_hit:count server|servers}. {about} has "
-            "{actual} ({actual_by}). Which MAC the other side had for it, nothing that was read shows.",
-            "{clients_hit:count client|clients} cannot connect to {servers_hit:count server|servers}, and no MAC that "
-            "was read says why.",
+            "{live_mac} for {entry_address}, which differs from {true_mac}, but this MAC belongs to a live host.",
+            "{clients_hit:count client|clients} cannot connect to {servers_hit:count server|servers}. "
+            "{unverified_entry}; {unverified_entry_elsewhere}. {earlier_entry}. The capture does not show which hosts "
+            "have these MACs.",
+            "{clients_hit:count client|clients} cannot connect to {servers_hit:count server|servers}. "
+            "{unverified_entry}; {unverified_entry_elsewhere}. The capture does not show which hosts have these MACs.",
+            "{clients_hit:count client|clients} cannot connect to {servers_hit:count server|servers}. "
+            "{unverified_entry}. The capture does not show which host has this MAC.",
+            "{clients_hit:count client|clients} cannot connect to {servers_hit:count server|servers}. {entry_address} "
+            "has {true_mac} ({true_mac_source}). The capture does not show which MAC the other side had for it.",
+            "{clients_hit:count client|clients} cannot connect to {servers_hit:count server|servers}, and no MAC in "
+            "the capture shows the cause.",
         ),
     ),
-    absent="No connection fails because of a neighbour entry: none fails, or the MAC is right, or the server had no "
-    "half-open connection of the client, or nobody answered for the address, or its broker was fenced meanwhile.",
-    blind="No client's log, list of sockets or packets was read: a failing connection could not have been seen.",
-    next="On a host that still holds the wrong entry: leadsman remedy stale_neighbour ADDRESS --mac TRUE_MAC",
+    absent="No connection fails because of a neighbour entry: no connection fails, or the MAC is right, or the server "
+    "had no half-open connection of the client, or the address did not answer, or its broker was fenced at that time.",
+    no_source=(
+        "The capture holds no client log, no list of sockets and no packets, so a failing connection would not be "
+        "visible."
+    ),
+    next="On a host that still has the wrong entry: leadsman remedy stale_neighbour ADDRESS --mac TRUE_MAC",
     chain=(
         Link(
             id="reused",
             claim="The address belonged to another instance before.",
             observed=(
-                "The inventories name {owners:count owner|owners} of it, one after the other.",
-                "The present one was launched at {launched} UTC.",
+                "The inventories show {owners:count owner|owners} of the address, one after the other.",
+                "The present owner was launched at {launched} UTC.",
             ),
-            contradicted="The address has had one owner only.",
+            contradicted="The address has had only one owner.",
             not_visible=(
                 (
-                    "The inventory that was read ({inventory:count address|addresses}) names no earlier owner of it.",
-                    "An inventory was read ({inventory_untied:count address|addresses}), but no client's log says "
-                    "which address is its own.",
-                    "No inventory in this capture shows who had the address before.",
+                    "The inventory ({inventory:count address|addresses}) shows no earlier owner of the address.",
+                    "An inventory was read ({inventory_unrelated:count address|addresses}), but no client's log shows "
+                    "the client's own address.",
+                    "The capture holds no inventory with earlier owners of the address.",
                 ),
             ),
-            settled_by="aws ec2 describe-network-interfaces > incident/interfaces.json",
+            collect_command="aws ec2 describe-network-interfaces > incident/interfaces.json",
             required=False,
         ),
         Link(
-            id="kept",
-            claim="The kernel deletes no entry: it holds fewer than gc_thresh1.",
+            id="never_deleted",
+            claim="The kernel deletes no entry, because the table has fewer entries than gc_thresh1.",
             observed=(
                 "gc_thresh1 is {threshold:count}.",
                 (
-                    "The neighbour table holds {entries:count entry|entries}.",
-                    "The tables that were read hold {table_rows:count entry|entries} at most.",
+                    "The neighbour table has {entries:count entry|entries}.",
+                    "The neighbour tables have at most {table_rows:count entry|entries}.",
                 ),
             ),
             contradicted=(
                 (
                     "The entry is {permanent}: the kernel never deletes such an entry, whatever gc_thresh1 is.",
-                    "gc_thresh1 is {threshold:count}, so the kernel deletes entries that nobody uses. An entry that "
-                    "traffic keeps in use stays.",
+                    "gc_thresh1 is {threshold:count}, so the kernel deletes unused entries. An entry that traffic uses "
+                    "stays.",
                 ),
             ),
             not_visible=(
                 (
-                    "Of {other_family:count pair|pairs} of client and server, gc_thresh1 was read for the other "
-                    "address family only.",
-                    "gc_thresh1 was read on {limits_elsewhere:count host|hosts}; nothing shows that one of them holds "
-                    "a wrong entry.",
-                    "No kernel setting (gc_thresh1) was read.",
+                    "For {other_family:count pair|pairs} of client and server, gc_thresh1 was read only for the other "
+                    "address family.",
+                    "gc_thresh1 was read on {limits_on_other_hosts:count host|hosts}; the capture does not show that "
+                    "one of them has a wrong entry.",
+                    "The capture holds no kernel setting gc_thresh1.",
                 ),
             ),
-            settled_by=SETTLES,
+            collect_command=COLLECT_HANDSHAKES,
             required=False,
         ),
         Link(
             id="wrong_mac",
-            claim="One host's neighbour entry has a wrong MAC for the other: nobody's who is alive.",
+            claim="One host's neighbour entry has a wrong MAC for the other host, and no live host has this MAC.",
             observed=(
-                "{belief}; {truth}.",
+                "{wrong_entry_text}; {true_mac_text}.",
                 (
                     "{wrong_answers:count pair|pairs} of client and server: the SYN came from one MAC, and the SYN-ACK "
-                    "was sent to another."
+                    "was sent to another MAC."
                 ),
             ),
             contradicted=(
-                "The entry has the address's own MAC, another link of the same host, or a virtual MAC; or the answer "
-                "goes through a router; or nobody answered for the address, and there is no MAC."
+                "The entry has the address's own MAC, the MAC of another link of the same host, or a virtual MAC; or "
+                "the answer goes through a router; or the address did not answer, so the entry has no MAC."
             ),
             not_visible=(
                 (
-                    "{duplicate} is on the interfaces of {duplicates}: both MACs are live ones.",
-                    "{holder} has {innocent} for {about}, and a live host, other addresses or working connections have "
-                    "that MAC too: a router or another host, no dead instance.",
-                    "{held}; {held_by_others}. {held_before}: it may be a former owner's. Missing: which of these MACs "
-                    "the host has (`ip address` there, or the inventory).",
-                    "{held}; {held_by_others}. Missing: which of these MACs the host has (`ip address` there, or the "
-                    "inventory).",
-                    "{held}. Missing: which MAC the host has (`ip address` there, or the inventory).",
-                    "{about} has {actual}, {actual_by}. Missing, from the time of the failing connections: which MAC "
-                    "the other side had for it (`ip neigh` there, or packets with MACs).",
-                    "Neighbour tables of {tables_untied:count host|hosts} were read from {tables_from} to "
-                    "{tables_until} UTC; nothing ties an entry to the time-outs of {failed_from} to {failed_until} "
-                    "UTC. Missing, from that time: the server's entry for the client, and the client's own MAC.",
+                    "{duplicate} is on the interfaces of {duplicates}: both MACs belong to live hosts.",
+                    "{holder} has {live_mac} for {entry_address}, and a live host, other addresses or working "
+                    "connections have that MAC too: it belongs to a router or another host, not to a dead instance.",
+                    "{unverified_entry}; {unverified_entry_elsewhere}. {earlier_entry}: it may be a former owner's. "
+                    "Missing: which of these MACs the host has (`ip address` there, or the inventory).",
+                    "{unverified_entry}; {unverified_entry_elsewhere}. Missing: which of these MACs the host has (`ip "
+                    "address` there, or the inventory).",
+                    "{unverified_entry}. Missing: which MAC the host has (`ip address` there, or the inventory).",
+                    "{entry_address} has {true_mac}, {true_mac_source}. Missing, from the time of the failing "
+                    "connections: which MAC the other side had for it (`ip neigh` there, or packets with MACs).",
+                    "Neighbour tables of {tables_unrelated:count host|hosts} were read from {tables_from} to "
+                    "{tables_until} UTC; no entry belongs to the time-outs from {failed_from} to {failed_until} UTC. "
+                    "Missing, from that time: the server's entry for the client, and the client's own MAC.",
                     "Missing, from the time of the failing connections: the server's entry for the client (`ip neigh`) "
                     "and the client's own MAC (`ip address`, or the inventory); or packets with MACs at the server.",
                 ),
             ),
-            settled_by=SETTLES,
+            collect_command=COLLECT_HANDSHAKES,
         ),
         Link(
             id="unanswered",
-            claim="The server answers, and the answer does not arrive; or the request does not.",
+            claim="The server's SYN-ACK does not reach the client, or the client's SYN does not reach the server.",
             observed=(
-                "{received:count connection is|connections are} half open at the server (SYN-RECV).",
-                "{sent_alone:count connection stays|connections stay} SYN-SENT at the client.",
-                "{both_ends:count of them is|of them are} SYN-SENT at the client with the same ports.",
-                "The server sent {answers_repeated:count connection|connections} a SYN-ACK again and again.",
+                "{syn_recv_count:count connection is|connections are} half open at the server (SYN-RECV).",
+                "{syn_sent_only:count connection stays|connections stay} in SYN-SENT at the client.",
+                "{both_ends:count of them is|of them are} in SYN-SENT at the client with the same ports.",
+                (
+                    "The server repeated the SYN-ACK of {syn_acks_repeated:count connection|connections} again and "
+                    "again."
+                ),
                 "{stale_at_client:count client sends|clients send} to a MAC that is not the server's.",
             ),
             contradicted=(
-                "The server's sockets were listed meanwhile, with no half-open connection of the client; or the server "
-                "answered with a reset."
+                "The server's sockets were listed meanwhile and show no half-open connection of the client; or the "
+                "server answered with a reset."
             ),
             not_visible=(
                 (
-                    "Sockets of {sockets_untied:count host|hosts} were listed from {sockets_from} to {sockets_until} "
-                    "UTC, and show none of these clients' connections opening.",
+                    "Sockets of {sockets_unrelated:count host|hosts} were listed from {sockets_from} to "
+                    "{sockets_until} UTC and show no opening connections of these clients.",
                     "The server's sockets were not listed while the client was trying to connect.",
                 ),
             ),
-            settled_by=SETTLES,
+            collect_command=COLLECT_HANDSHAKES,
         ),
         Link(
             id="failed",
             claim="The client's connections to the server fail to open.",
             observed=(
                 "{clients_hit:count client|clients} {cannot} connect to {servers_hit:count server|servers}.",
-                "By the clients' own logs, {timeouts:count attempt|attempts} to connect failed or timed out.",
-                "By the clients' own logs, {expired:count record|records} expired or failed.",
-                "{others_reach:count other client is|other clients are} connected to the same port of {same_server}.",
+                (
+                    "By the clients' own logs, {timeouts:count connection attempt|connection attempts} failed or timed "
+                    "out."
+                ),
+                "The clients logged {expired:count line|lines} about records that expired or failed.",
+                (
+                    "{other_clients_connected:count other client is|other clients are} connected to the same port of "
+                    "{same_server}."
+                ),
             ),
             contradicted="The client is connected.",
             not_visible="No log, socket or packet shows whether the client connects.",
-            settled_by=SETTLES,
+            collect_command=COLLECT_HANDSHAKES,
         ),
     ),
-    rivals=RIVALS,
+    alternatives=ALTERNATIVES,
     cure=(
         Cure(
-            title="Where an entry has a wrong MAC: have the host forget the address, which heals",
+            title="Repair now: delete the entry with the wrong MAC",
             why=(
-                "Only on a host whose entry (ip neigh show ADDRESS) is not the MAC that the address has. The next "
-                "packet asks the network anew. Measured: connections come about 0.2 to 1.7 s later."
+                "On a host whose entry (ip neigh show ADDRESS) differs from the address's true MAC. With the next "
+                "packet the kernel requests the MAC from the network. Measured: connections open 0.2 to 1.7 s later."
             ),
             settings="ip neigh del ADDRESS dev DEVICE",
-            measured="{repairs}",
+            measured_settings="{repair_commands}",
         ),
         Cure(
-            title="Where a stale entry was the cause: let the kernel delete unused entries, which prevents",
+            title="Prevent the next failure: let the kernel delete unused entries",
             why=(
-                "With 0 an entry that nobody used for a minute is collected, however few there are. It does not end a "
-                "running incident: a client that keeps trying keeps the wrong entry in use. It deletes no PERMANENT "
-                "entry."
+                "With gc_thresh1 = 0 the kernel deletes an entry that was unused for a minute (gc_stale_time), even in "
+                "a small table. This setting does not end a running incident: a client that keeps trying keeps the "
+                "wrong entry in use. The kernel deletes no PERMANENT entry."
             ),
             settings=(
-                "# /etc/sysctl.d/60-neighbours.conf\n"
+                "# /etc/sysctl.d/60-leadsman.conf\n"
                 "net.ipv4.neigh.default.gc_thresh1 = 0\n"
                 "net.ipv6.neigh.default.gc_thresh1 = 0"
             ),
         ),
         Cure(
-            title="Then on every host that lives long",
-            why="Brokers are not special: databases and caches that outlive their clients' addresses suffer as well.",
+            title="Apply the setting on every long-lived host",
+            why=(
+                "Brokers are not special: databases and caches that outlive their clients' addresses are affected too."
+            ),
         ),
     ),
     explains=(BOOTSTRAP_FAILED, CONNECTION_SETUP_TIMED_OUT, RECORD_EXPIRED, RECORD_FAILED),
     layer=Layer.HOST,
-    signs=(CONNECTION_SETUP_TIMED_OUT, SOCKET_SEEN, HANDSHAKE_PACKET),
-    symptom_sources=(
-        "java_client",
-        "librdkafka",
-        "kafka_python",
-        "aiokafka",
-        "sarama",
-        "kafkajs",
-        "franz_go",
-        "application",
-        "sockets",
-        "packets",
-    ),  # fmt: skip - a list of names
-    matrix=Axes("Who reaches whom", row="client", column="server"),
+    trigger_events=(CONNECTION_SETUP_TIMED_OUT, SOCKET_SEEN, HANDSHAKE_PACKET),
+    symptom_events=(CONNECTION_SETUP_TIMED_OUT, HANDSHAKE_PACKET, RECORD_FAILED, SOCKET_SEEN),
+    matrix=MatrixAxes("Who reaches whom", row="client", column="server"),
     story=(
         "Instances of an autoscaled service could not reach some brokers, at random, until they were replaced.",
-        "The clients said that records had expired. The brokers logged nothing, and others reached the same brokers.",
-        "A client sat in SYN_SENT; the broker had seen it, answered, and waited in SYN_RECV: the answer never arrived.",
-        "It went to the MAC of an instance that was long dead, whose address the client had been given.",
-        "gc_thresh1=0 on the brokers ended it. Later the same was found on Cassandra's hosts.",
+        "The clients logged expired records. The brokers logged nothing, and other clients reached the same brokers.",
+        "A client waited in SYN_SENT; the broker had answered and waited in SYN_RECV: the SYN-ACK never arrived.",
+        "The SYN-ACK went to the MAC of a dead instance, whose former address the client now had.",
+        "gc_thresh1=0 on the brokers ended the failures. Later the same failure was found on Cassandra hosts.",
     ),
 )

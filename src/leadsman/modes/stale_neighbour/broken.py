@@ -1,4 +1,4 @@
-"""Suffers `stale_neighbour`: a broker's host, tuned for many connections, that never forgets whom it once talked to."""
+"""A program with `stale_neighbour`: it tunes a broker's host for many connections and keeps all neighbour entries."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ SETTINGS = {
     "net.ipv4.tcp_max_syn_backlog": "8192",
     "net.ipv4.neigh.default.gc_thresh1": "128",
 }
-"""gc_thresh1 is the kernel's default: of fewer than 128 neighbours none is ever collected, however long it is dead."""
+"""gc_thresh1 is the kernel's default: with fewer than 128 entries the kernel deletes none, even of dead instances."""
 
 
 def prepare(folder: Path = Path("/etc/sysctl.d")) -> Path:
-    """Write what the host's kernel is to be told at its start."""
+    """Write the kernel settings that the host applies at its start."""
     file = folder / "60-kafka.conf"
     file.write_text("".join(f"{name} = {value}\n" for name, value in SETTINGS.items()), encoding="ascii")
     return file

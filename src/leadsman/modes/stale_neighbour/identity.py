@@ -1,4 +1,4 @@
-"""Which MAC an address has, and which MAC a host believes it to have."""
+"""The true MAC of an address, and the MACs that other hosts have for it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from leadsman import vocabulary as names
-from leadsman.modes.stale_neighbour.knocks import LINE
-from leadsman.modes.stale_neighbour.liveness import claims_of
-from leadsman.pipeline.shapes import columns, table
+from leadsman.modes.stale_neighbour.mac_liveness import address_claims
+from leadsman.pipeline.detector_sql import EVIDENCE_LINE, run_steps, sql_columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,49 +21,50 @@ NEWEST_FIRST = """
         WHEN a.launched > b.launched THEN -1 WHEN a.launched < b.launched THEN 1
         WHEN a.line < b.line THEN -1 WHEN a.line > b.line THEN 1 ELSE 0 END
 """
-"""Who has an address now: of those that have not ended the one that was launched last."""
+"""The present owner of an address: of the instances that have not ended, the one that was launched last."""
 
 LINK, PACKET = f"name = '{names.LINK_SEEN}'", f"name = '{names.HANDSHAKE_PACKET}'"
 SOCKET, INSTANCE = f"name = '{names.SOCKET_SEEN}'", f"name = '{names.INSTANCE_SEEN}'"
 ENTRY = f"name = '{names.NEIGHBOUR_ENTRY}'"
 
 
-def identities_of(events: DataFrame, pairs: DataFrame) -> DataFrame:
-    """Return of each address that a pair names: its hosts, its MAC and who says so, its owners, what others believe.
+def address_identities(events: DataFrame, pairs: DataFrame) -> DataFrame:
+    """Return for each address of a pair: its hosts, its true MAC and the source of it, its owners, and others' entries.
 
-    Its own interface goes before the inventory, and that before what it sends: a router stands between in that case.
+    The address's own interface takes precedence over the inventory, and the inventory over the MAC in packets, because
+    packets may come through a router.
     """
-    wanted = pairs.selectExpr(
+    pair_addresses = pairs.selectExpr(
         "capture", "inline(array(struct(client AS address), struct(server AS address)))"
     ).distinct()
     address = (
         f"CASE WHEN {PACKET} THEN labels['src'] WHEN {SOCKET} THEN labels['local'] "
         "ELSE labels['address'] END AS address"
     )
-    said = f"{LINK} OR {INSTANCE} OR {SOCKET} OR {ENTRY} OR ({PACKET} AND labels['flags'] IN ('S', 'ARP'))"
-    own = (
+    is_identity_event = f"{LINK} OR {INSTANCE} OR {SOCKET} OR {ENTRY} OR ({PACKET} AND labels['flags'] IN ('S', 'ARP'))"
+    identities = (
         events.unionByName(_completed(events))
-        .where(said)
+        .where(is_identity_event)
         .selectExpr("*", address)
-        .join(F.broadcast(wanted), ["capture", "address"], "leftsemi")
+        .join(F.broadcast(pair_addresses), ["capture", "address"], "leftsemi")
         .groupBy("capture", "address")
-        .agg(*columns(*_SAID))
+        .agg(*sql_columns(*_IDENTITY_COLUMNS))
     )
     instances = (
         events.where(f"{INSTANCE} AND labels['mac'] IS NOT NULL AND labels['instance'] IS NOT NULL")
         .selectExpr("capture", "labels['instance'] AS instance", "labels['mac'] AS mac")
         .groupBy("capture", "instance")
-        .agg(*columns("collect_set(mac) AS instance_macs"))
+        .agg(*sql_columns("collect_set(mac) AS instance_macs"))
     )
-    owned = own.selectExpr("*", "get(filter(owners, o -> o.mac IS NOT NULL), 0) AS owner").selectExpr(
+    owned = identities.selectExpr("*", "get(filter(owners, o -> o.mac IS NOT NULL), 0) AS owner").selectExpr(
         "*", "owner.instance AS instance"
     )
-    claimed = owned.join(claims_of(events, pairs), ["capture", "address"], "left")
+    claimed = owned.join(address_claims(events, pairs), ["capture", "address"], "left")
     return claimed.join(instances, ["capture", "instance"], "left").selectExpr(
         "capture",
         "address",
         "hosts",
-        "looked_at",
+        "listed_at",
         "listed",
         "entries",
         "coalesce(link_mac, owner.mac, packet_mac) AS mac",
@@ -85,24 +85,24 @@ def identities_of(events: DataFrame, pairs: DataFrame) -> DataFrame:
     )
 
 
-_SAID = (
+_IDENTITY_COLUMNS = (
     f"collect_set(CASE WHEN {LINK} OR {SOCKET} THEN subject END) AS hosts",
-    f"collect_set(CASE WHEN {SOCKET} AND labels['state'] <> 'LISTEN' THEN at END) AS looked_at",
+    f"collect_set(CASE WHEN {SOCKET} AND labels['state'] <> 'LISTEN' THEN at END) AS listed_at",
     f"count_if({SOCKET} AND labels['state'] <> 'LISTEN') > 0 AS listed",
     (
         "max_by(labels['mac'], coalesce(at, TIMESTAMP '1970-01-01')) "
         f"FILTER (WHERE {LINK} AND labels['mac'] IS NOT NULL) AS link_mac"
     ),
-    f"collect_set(CASE WHEN {LINK} AND labels['mac'] IS NOT NULL THEN {LINE} END) AS link_lines",
+    f"collect_set(CASE WHEN {LINK} AND labels['mac'] IS NOT NULL THEN {EVIDENCE_LINE} END) AS link_lines",
     f"max(CASE WHEN {PACKET} THEN labels['src_mac'] END) AS packet_mac",
     (
-        f"array_sort(collect_set(CASE WHEN {INSTANCE} THEN struct(to_timestamp(labels['launched']) AS launched, "
-        f"labels['mac'] AS mac, labels['name'] AS name, to_timestamp(labels['ended']) AS ended, "
-        f"labels['instance'] AS instance, {LINE} AS line) END), {NEWEST_FIRST}) AS owners"
+        f"array_sort(collect_set(CASE WHEN {INSTANCE} THEN struct(try_to_timestamp(labels['launched']) AS launched, "
+        f"labels['mac'] AS mac, labels['name'] AS name, try_to_timestamp(labels['ended']) AS ended, "
+        f"labels['instance'] AS instance, {EVIDENCE_LINE} AS line) END), {NEWEST_FIRST}) AS owners"
     ),
     (
-        f"collect_list(CASE WHEN {ENTRY} THEN struct(subject AS holder, labels['mac'] AS mac, at, {LINE} AS line, "
-        "labels['device'] AS device, labels['state'] AS state) END) "
+        f"collect_list(CASE WHEN {ENTRY} THEN struct(subject AS holder, labels['mac'] AS mac, at, "
+        f"{EVIDENCE_LINE} AS line, labels['device'] AS device, labels['state'] AS state) END) "
         "AS entries"
     ),
 )
@@ -126,34 +126,35 @@ SPLIT_LINKS: Mapping[str, str] = {
         FROM joined
     """,
 }
-"""A host's MACs and its addresses are told by two commands: `ip link` and `ip -4 address`. One line each says half."""
+"""Two commands show a host's MACs and its addresses: `ip link` and `ip -4 address`. Each line shows only one of the
+two."""
 
 
 def _completed(events: DataFrame) -> DataFrame:
-    """Return the lines that name an interface's MAC, once more for each address that another output has on it."""
-    rows = table({"events": events}, SPLIT_LINKS)
+    """Return the lines with an interface's MAC, once more for each address that another output shows on it."""
+    rows = run_steps({"events": events}, SPLIT_LINKS)
     return rows.drop("labels").withColumnRenamed("all_labels", "labels").select(*events.columns)
 
 
-def routers_of(events: DataFrame, pairs: DataFrame) -> DataFrame:
-    """Return MACs to which a server answered and that belong to somebody else who lives: a router's, no dead one's.
+def router_macs(events: DataFrame, pairs: DataFrame) -> DataFrame:
+    """Return MACs to which a server answered and that belong to another live host, such as a router.
 
-    A MAC that a server asks from or answers to for other addresses too is a router's, in packets as in tables.
+    A MAC that a server also uses for other addresses is a router's, in packets as in neighbour tables.
     """
-    met = pairs.selectExpr(
-        "capture", "client", "explode(array_union(array_except(answered_to, asked_from), asked_from)) AS mac"
+    answered_macs = pairs.selectExpr(
+        "capture", "client", "explode(array_union(array_except(syn_ack_macs, syn_macs), syn_macs)) AS mac"
     )
-    known = events.where(f"({LINK} OR {INSTANCE} OR {ENTRY}) AND labels['mac'] IS NOT NULL").selectExpr(
+    identities = events.where(f"({LINK} OR {INSTANCE} OR {ENTRY}) AND labels['mac'] IS NOT NULL").selectExpr(
         "capture", "labels['mac'] AS mac", "labels['address'] AS address"
     )
-    sent = events.where(PACKET).selectExpr(
+    syn_sent_count = events.where(PACKET).selectExpr(
         "capture",
         "inline(array(struct(labels['src_mac'] AS mac, labels['src'] AS address), "
         "struct(labels['dst_mac'] AS mac, labels['dst'] AS address)))",
     )
     return (
-        met.join(known.unionByName(sent), ["capture", "mac"])
+        answered_macs.join(identities.unionByName(syn_sent_count), ["capture", "mac"])
         .where("address <> client")
         .groupBy("capture", "client")
-        .agg(*columns("collect_set(mac) AS routers"))
+        .agg(*sql_columns("collect_set(mac) AS routers"))
     )

@@ -1,19 +1,19 @@
-"""Who reaches whom: a cell a client and server port, of the ports at which somebody knocks in vain."""
+"""The reachability matrix: one cell for each client and server port, of the ports with unanswered attempts."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as names
-from leadsman.modes.stale_neighbour.knocks import connections_of
-from leadsman.pipeline.shapes import matrix, table
+from leadsman.modes.stale_neighbour.connection_attempts import established_connections
+from leadsman.pipeline.detector_sql import matrix, run_steps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pyspark.sql import DataFrame
 
-NAMES = f"""
+ADDRESS_NAMES = f"""
     SELECT capture, coalesce(labels['local'], labels['address']) AS address,
         coalesce(max(IF(name = '{names.SOCKET_SEEN}', subject, NULL)),
             max_by(labels['name'], coalesce(labels['launched'], ''))) AS host
@@ -21,65 +21,66 @@ NAMES = f"""
     WHERE name IN ('{names.SOCKET_SEEN}', '{names.INSTANCE_SEEN}')
     GROUP BY 1, 2
 """
-"""A host's own list of sockets names it; of an address that was handed on, the inventory's newest owner does."""
+"""A host's own list of sockets shows its name; for a reused address the inventory's newest owner counts."""
 
-MET = """
-    SELECT capture, peer AS client, server, port, 'established' AS outcome, 1 AS weight, '' AS says, line
-    FROM connections LEFT SEMI JOIN seen USING (capture, port)
+ESTABLISHED = """
+    SELECT capture, peer AS client, server, port, 'established' AS outcome, 1 AS weight, '' AS explanation, line
+    FROM connections LEFT SEMI JOIN attempts USING (capture, port)
 """
 
 REFUSED = """
     SELECT capture, client, server, port, 'refused' AS outcome, 2 AS weight,
-        'Every knock was answered with a reset.' AS says, get(array_sort(syn_lines), 0) AS line
-    FROM seen WHERE NOT stuck
+        'The server answered every connection attempt with a reset.' AS explanation,
+        get(array_sort(syn_lines), 0) AS line
+    FROM attempts WHERE NOT stuck
 """
 
 STUCK = """
     SELECT capture, client, server, port,
-        CASE WHEN sent > 0 AND received > 0 THEN 'SYN_SENT and SYN_RECV'
-            WHEN received > 0 OR answers_repeated > 0 THEN 'SYN_RECV' ELSE 'SYN_SENT' END AS outcome,
+        CASE WHEN syn_sent_count > 0 AND syn_recv_count > 0 THEN 'SYN_SENT and SYN_RECV'
+            WHEN syn_recv_count > 0 OR syn_acks_repeated > 0 THEN 'SYN_RECV' ELSE 'SYN_SENT' END AS outcome,
         3 AS weight,
-        CASE WHEN size(stale_at_server) > 0 THEN concat(stale_at_server[0].holder, ' has ', stale_at_server[0].mac,
-                ' for ', client, '; it is ', client_mac, '.')
-            WHEN size(stale_at_client) > 0 THEN concat(stale_at_client[0].holder, ' has ', stale_at_client[0].mac,
-                ' for ', server, '; it is ', server_mac, '.')
-            WHEN size(wrong_answers) > 0 THEN concat('Asked from ', asked_from[0], ', answered to ',
-                wrong_answers[0], '.')
-            WHEN right_at_server AND answered THEN concat('The answer goes to the right MAC, ', client_mac, '.')
-            ELSE 'No MAC in this capture says why.' END AS says,
+        CASE WHEN size(stale_at_server) > 0 THEN concat(get(stale_at_server, 0).holder, ' has ',
+                get(stale_at_server, 0).mac, ' for ', client, '; the true MAC is ', client_mac, '.')
+            WHEN size(stale_at_client) > 0 THEN concat(get(stale_at_client, 0).holder, ' has ',
+                get(stale_at_client, 0).mac, ' for ', server, '; the true MAC is ', server_mac, '.')
+            WHEN size(wrong_answers) > 0 THEN concat('The SYN came from ', get(syn_macs, 0), ', the SYN-ACK went to ',
+                get(wrong_answers, 0), '.')
+            WHEN right_entry_at_server AND answered THEN concat('The SYN-ACK goes to the right MAC, ', client_mac, '.')
+            ELSE 'No MAC in the capture shows the cause.' END AS explanation,
         coalesce(get(array_sort(sent_lines), 0), get(array_sort(recv_lines), 0), get(array_sort(syn_lines), 0)) AS line
     FROM pairs
 """
-"""The first line shows the client's end, where it was looked at, and the server's otherwise."""
+"""The line of the client's end where its sockets were read, else the line of the server's end."""
 
 CELLS = """
-    SELECT capture, client, server, port, max(weight) = 3 AS trouble, max_by(outcome, weight) AS outcome,
-        max_by(says, weight) AS says, max_by(line, weight) AS line
-    FROM (SELECT * FROM met UNION ALL SELECT * FROM refused UNION ALL SELECT * FROM stuck)
+    SELECT capture, client, server, port, max(weight) = 3 AS is_harm, max_by(outcome, weight) AS outcome,
+        max_by(explanation, weight) AS explanation, max_by(line, weight) AS line
+    FROM (SELECT * FROM established_cells UNION ALL SELECT * FROM refused_cells UNION ALL SELECT * FROM stuck_cells)
     GROUP BY capture, client, server, port
 """
 
-NAMED = """
+NAMED_CELLS = """
     SELECT cells.capture,
         coalesce(concat(clients.host, ' (', client, ')'), client) AS row,
         concat(coalesce(concat(servers.host, ' (', server, ')'), server), ':', port) AS column,
-        outcome, trouble, says, line.file AS file, line.line AS line
+        outcome, is_harm, explanation, line.file AS file, line.line AS line
     FROM cells
-        LEFT JOIN named AS clients ON clients.capture = cells.capture AND clients.address = client
-        LEFT JOIN named AS servers ON servers.capture = cells.capture AND servers.address = server
+        LEFT JOIN address_names AS clients ON clients.capture = cells.capture AND clients.address = client
+        LEFT JOIN address_names AS servers ON servers.capture = cells.capture AND servers.address = server
 """
 
 STEPS: Mapping[str, str] = {
-    "named": NAMES,
-    "met": MET,
-    "refused": REFUSED,
-    "stuck": STUCK,
+    "address_names": ADDRESS_NAMES,
+    "established_cells": ESTABLISHED,
+    "refused_cells": REFUSED,
+    "stuck_cells": STUCK,
     "cells": CELLS,
-    "rows": NAMED,
+    "rows": NAMED_CELLS,
 }
 
 
-def matrix_of(events: DataFrame, seen: DataFrame, pairs: DataFrame) -> DataFrame:
-    """Return the cells: `seen` are all pairs that knocked, `pairs` those of them that are stuck, judged."""
-    frames = {"events": events, "seen": seen, "pairs": pairs, "connections": connections_of(events)}
-    return matrix(table(frames, STEPS))
+def reachability_cells(events: DataFrame, attempts: DataFrame, pairs: DataFrame) -> DataFrame:
+    """Return the cells: `attempts` are all pairs with attempts, `pairs` the evaluated pairs of them that are stuck."""
+    frames = {"events": events, "attempts": attempts, "pairs": pairs, "connections": established_connections(events)}
+    return matrix(run_steps(frames, STEPS))

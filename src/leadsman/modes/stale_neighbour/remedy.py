@@ -1,7 +1,7 @@
-"""How a host is cured that answers to a dead MAC: it forgets the address, and then no longer remembers for ever.
+"""Repairs a host with a stale neighbour entry: deletes the entry, and lets the kernel delete unused entries.
 
-The first heals and prevents nothing; the second prevents and, alone, heals nothing: a client that keeps trying keeps
-the wrong entry in use, and the kernel collects unused entries only.
+Deleting the entry repairs but does not prevent. The kernel setting prevents but does not repair: a client that keeps
+trying keeps the wrong entry in use, and the kernel deletes only unused entries.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 import click
 
 from leadsman.errors import LeadsmanError
-from leadsman.gate.host import KERNEL, Advice, apply, drop_in, settings_here
-from leadsman.remedies.remedy import Look, Plan, Refused, Remedy, Step
+from leadsman.gate.host import PROC_SYS, Advice, apply_advice, kernel_settings, sysctl_file
+from leadsman.remedies.remedy import Refused, Remedy, RemedyPlan, RemedyStatus, Step
 from leadsman.telemetry.addresses import mac as plain_mac
 
 if TYPE_CHECKING:
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
 THRESHOLDS = ("net.ipv4.neigh.default.gc_thresh1", "net.ipv6.neigh.default.gc_thresh1")
 FILE = Path("/etc/sysctl.d/60-leadsman.conf")
 
-SAYS_SECONDS = 10.0
-"""`ip` answers in milliseconds."""
+COMMAND_TIMEOUT_SECONDS = 10.0
+"""`ip` returns within milliseconds."""
 
 DISCARD = 9
-"""A port for what nobody wants to read: a packet to it makes the kernel ask whose address it is."""
+"""The discard port: a packet to it makes the kernel request the MAC of the address."""
 
-WHY = "Below gc_thresh1 entries the kernel forgets no neighbour, however long it is dead."
+WHY = "With fewer than gc_thresh1 entries the kernel deletes no neighbour entry, even of a dead instance."
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What this host believes of an address; without a MAC where nobody answered for it."""
+    """This host's neighbour entry for an address; `mac` is None where the address did not answer."""
 
     address: str
     device: str
@@ -48,112 +48,116 @@ class Entry:
     state: str
 
     @property
-    def says(self) -> str:
-        """Return it as a person reads it."""
-        return f"{self.address} is {self.mac or 'nobody'} on {self.device} ({self.state})"
+    def description(self) -> str:
+        """Return the entry as text."""
+        return f"{self.address} is {self.mac or 'unresolved'} on {self.device} ({self.state})"
 
 
 @contextmanager
-def plan(*, address: tuple[str, ...], mac: str, file: Path, heal_only: bool, kernel: Path = KERNEL) -> Iterator[Plan]:
-    """Yield the plan for these addresses on this host. `mac` is the true one, where it is known: for one address."""
+def plan(
+    *, address: tuple[str, ...], mac: str, file: Path, heal_only: bool, kernel: Path = PROC_SYS
+) -> Iterator[RemedyPlan]:
+    """Yield the plan for these addresses on this host. `mac` is the true MAC, if known; only for a single address."""
     wrong = [_entry(each) for each in address]
-    _refuse_the_right(wrong, _true(mac, address))
-    prevents = [] if heal_only else list(_prevention(file, kernel))
-    yield Plan(
-        title=f"Have this host forget {', '.join(address)}, and from now on what nobody uses",
-        why="It answers to the MAC of an instance that is gone. The next packet asks the network anew.",
-        steps=[*(_forget(each) for each in wrong), *prevents],
-        look=partial(_look, wrong, _true(mac, address)),
-        shows=[f"  {each.says}" for each in wrong],
-        warnings=[*_warnings(kernel, prevents=bool(prevents), heal_only=heal_only)],
-        within=timedelta(seconds=30),
+    _refuse_right_entries(wrong, _true_mac(mac, address))
+    prevention = [] if heal_only else list(_prevention_steps(file, kernel))
+    yield RemedyPlan(
+        title=f"Delete the neighbour entry of {', '.join(address)}, and let the kernel delete unused entries",
+        why="The host sends to the MAC of a dead instance. With the next packet the kernel requests the MAC again.",
+        steps=[*(_delete_step(each) for each in wrong), *prevention],
+        check=partial(_status, wrong, _true_mac(mac, address)),
+        details=[f"  {each.description}" for each in wrong],
+        warnings=[*_warnings(kernel, prevents=bool(prevention), heal_only=heal_only)],
+        timeout=timedelta(seconds=30),
         every=timedelta(seconds=0.5),
     )
 
 
-def _true(text: str, address: Sequence[str]) -> str | None:
+def _true_mac(text: str, address: Sequence[str]) -> str | None:
     if not text:
         return None
     if len(address) > 1:
-        raise Refused("--mac is the MAC of one address: name one, or leave --mac out.")
+        raise Refused("--mac is the MAC of a single address: name one address, or omit --mac.")
     known = plain_mac(text)
     if known is None:
-        raise Refused(f"{text} is no MAC. One looks so: 02:5a:10:00:00:0b")
+        raise Refused(f"{text} is not a MAC. Example: 02:5a:10:00:00:0b")
     return known
 
 
-def _refuse_the_right(entries: Sequence[Entry], true: str | None) -> None:
+def _refuse_right_entries(entries: Sequence[Entry], true_mac: str | None) -> None:
     for entry in entries:
         if entry.mac is None:
-            raise Refused(f"This host has no MAC for {entry.address} ({entry.state}): there is nothing to forget.")
-        if entry.mac == true:
+            raise Refused(f"This host has no MAC for {entry.address} ({entry.state}): there is no entry to delete.")
+        if entry.mac == true_mac:
             raise Refused(
-                f"This host has the right MAC for {entry.address}: {entry.says}. What keeps the two apart is something "
-                "else, such as a firewall. Both ends say more: leadsman collect host --handshakes 9092"
+                f"This host has the right MAC for {entry.address}: {entry.description}. The cause is another one, such "
+                "as a firewall. To find it, run on both hosts: leadsman collect host --handshakes 9092"
             )
 
 
 def _entry(address: str) -> Entry:
-    """Return this host's entry; Refused where it has none, as for what lies behind a router."""
-    told = json.loads(_ip("-j", "neigh", "show", address) or "[]")
-    if not told:
+    """Return this host's entry; Refused where there is none, as for an address behind a router."""
+    entries = json.loads(_ip("-j", "neigh", "show", address) or "[]")
+    if not entries:
         raise Refused(
-            f"This host has no entry for {address}: it is not its neighbour, or nothing was sent to it lately. Run "
-            "this on the host that holds the wrong entry; the finding names it."
+            f"This host has no entry for {address}: the address is not a neighbour, or no packet was sent to it "
+            "recently. Run this on the host with the wrong entry; the finding names that host."
         )
-    known = told[0]
+    known = entries[0]
     return Entry(address, known["dev"], plain_mac(known.get("lladdr")), " ".join(known.get("state") or ["?"]))
 
 
 def _ip(*words: str) -> str:
     try:
-        ran = subprocess.run(["ip", *words], capture_output=True, text=True, check=False, timeout=SAYS_SECONDS)
+        result = subprocess.run(
+            ["ip", *words], capture_output=True, text=True, check=False, timeout=COMMAND_TIMEOUT_SECONDS
+        )
     except FileNotFoundError as error:
         raise Refused("There is no `ip` on this host. Install iproute2.") from error
-    if ran.returncode:
-        raise CouldNotForget(f"ip {' '.join(words)}: {ran.stderr.strip()}. That takes root (CAP_NET_ADMIN).")
-    return ran.stdout
+    if result.returncode:
+        raise KernelRejected(f"ip {' '.join(words)}: {result.stderr.strip()}. This requires root (CAP_NET_ADMIN).")
+    return result.stdout
 
 
-class CouldNotForget(LeadsmanError):
-    """The kernel did not let us; `str()` of it says what is missing."""
+class KernelRejected(LeadsmanError):
+    """The kernel rejected the change; `str()` of it shows the missing permission."""
 
 
-def _forget(entry: Entry) -> Step:
-    """Return the step that heals. There is nothing to take back: whoever needs the address finds it out again."""
+def _delete_step(entry: Entry) -> Step:
+    """Return the step that repairs. It needs no undo: the kernel resolves the address again with the next packet."""
 
     def do() -> None:
         _ip("neigh", "del", entry.address, "dev", entry.device)
         family = socket.AF_INET6 if ":" in entry.address else socket.AF_INET
-        with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as asking:
-            asking.sendto(b"", (entry.address, DISCARD))
+        with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.sendto(b"", (entry.address, DISCARD))
 
     return Step(
-        says=f"Forget {entry.address}, and ask the network whose it is: this heals",
+        description=f"Delete the entry of {entry.address}, and resolve the address again: this repairs",
         command=f"ip neigh del {entry.address} dev {entry.device}",
         do=do,
     )
 
 
-def _prevention(file: Path, kernel: Path) -> Iterator[Step]:
-    """Yield the step that prevents, where the kernel's threshold is to be seen and is not 0 already."""
-    found = settings_here(THRESHOLDS, kernel)
+def _prevention_steps(file: Path, kernel: Path) -> Iterator[Step]:
+    """Yield the step that prevents, where the kernel's threshold can be read and is not yet 0."""
+    found = kernel_settings(THRESHOLDS, kernel)
     advice = [Advice(name, value, "0", WHY) for name, value in found.items() if value != "0"]
     if not advice:
         return
     before = file.read_text(encoding="ascii") if file.exists() else None
-    values = " ".join(f"{each.setting}={each.found}" for each in advice)
+    values = " ".join(f"{each.setting}={each.current}" for each in advice)
 
     def undo() -> None:
-        apply([Advice(each.setting, each.wanted, str(each.found), WHY) for each in advice], file, kernel)
+        apply_advice([Advice(each.setting, each.recommended, str(each.current), WHY) for each in advice], file, kernel)
         if before is None:
             file.unlink()
         else:
             file.write_text(before, encoding="ascii")
 
     yield Step(
-        says=f"Write {file} and set it, so that unused neighbours are forgotten: this prevents",
-        command=f"printf '{_escaped(drop_in(advice))}' > {file} && sysctl -p {file}",
+        description=f"Write {file} and apply it, so that the kernel deletes unused entries: this prevents",
+        command=f"printf '{_escaped(sysctl_file(advice))}' > {file} && sysctl -p {file}",
         do=lambda: _applied(advice, file, kernel),
         undo=undo,
         undo_command=f"rm {file} && sysctl -w {values}",
@@ -165,24 +169,24 @@ def _escaped(text: str) -> str:
 
 
 def _applied(advice: Sequence[Advice], file: Path, kernel: Path) -> None:
-    found = apply(advice, file, kernel)
-    wrong = [each.setting for each in advice if found.get(each.setting) != each.wanted]
+    found = apply_advice(advice, file, kernel)
+    wrong = [each.setting for each in advice if found.get(each.setting) != each.recommended]
     if wrong:
-        raise CouldNotForget(f"The kernel did not take {', '.join(wrong)}.")
+        raise KernelRejected(f"The kernel rejected {', '.join(wrong)}.")
 
 
-def _look(wrong: Sequence[Entry], true: str | None) -> Look:
-    """Read the entries again. Gone is not yet healed: only another MAC shows that the network was asked."""
+def _status(wrong: Sequence[Entry], true_mac: str | None) -> RemedyStatus:
+    """Read the entries again. A deleted entry is not yet repaired: only another MAC shows that it was resolved."""
     now = [_now(each) for each in wrong]
     healed = [
-        entry is not None and entry.mac is not None and (entry.mac == true if true else entry.mac != before.mac)
+        entry is not None and entry.mac is not None and (entry.mac == true_mac if true_mac else entry.mac != before.mac)
         for entry, before in zip(now, wrong, strict=True)
     ]
-    said = [
-        f"{before.address} is forgotten" if entry is None else entry.says
+    descriptions = [
+        f"{before.address} has no entry" if entry is None else entry.description
         for entry, before in zip(now, wrong, strict=True)
     ]
-    return Look(cured=all(healed), says="; ".join(said))
+    return RemedyStatus(is_cured=all(healed), description="; ".join(descriptions))
 
 
 def _now(entry: Entry) -> Entry | None:
@@ -195,32 +199,33 @@ def _now(entry: Entry) -> Entry | None:
 def _warnings(kernel: Path, *, prevents: bool, heal_only: bool) -> Iterator[str]:
     yield (
         "gc_thresh1=0 alone does not end a running incident: a client that keeps trying keeps the wrong entry in use. "
-        "So the entry goes first."
+        "So the entry is deleted first."
     )
-    found = settings_here(THRESHOLDS, kernel)
+    found = kernel_settings(THRESHOLDS, kernel)
     if heal_only or (prevents and found):
         return
     if not found:
         yield (
-            "The kernel's threshold cannot be seen from here, as in a container: prevent it on the host itself, or the "
-            "next reused address brings the incident back. leadsman check host"
+            "The kernel's threshold cannot be read here, as in a container: set it on the host itself, or the next "
+            "reused address causes the failure again. See: leadsman check host"
         )
     else:
-        yield "gc_thresh1 is 0 already: unused neighbours are forgotten, and nothing is to be set."
+        yield "gc_thresh1 is already 0: the kernel deletes unused entries, and no setting needs a change."
 
 
 REMEDIES = {
     "stale_neighbour": Remedy(
-        title="Have a host forget a dead instance's MAC, and from now on what nobody uses",
+        title="Delete the neighbour entry of a dead instance, and let the kernel delete unused entries",
         help=(
-            "Cure this host of a stale neighbour: forget the entry of ADDRESS first, which heals; then set gc_thresh1 "
-            "to 0 in a sysctl drop-in, which prevents the next one and alone does not end a running incident. Run it "
-            "on the host that holds the wrong entry, most often the broker. The entry is read again afterwards."
+            "Repair a stale neighbour entry on this host: first delete the entry of ADDRESS, which repairs; then set "
+            "gc_thresh1 to 0 in a sysctl drop-in, which prevents the next one and alone does not end a running "
+            "incident. Run the command on the host with the wrong entry, most often the broker. Afterwards it reads "
+            "the entry again."
         ),
         parameters=(
             click.Argument(["address"], nargs=-1, required=True),
             click.Option(
-                ["--mac"], default="", metavar="MAC", help="The address's true MAC, to hold the entry against."
+                ["--mac"], default="", metavar="MAC", help="The address's true MAC, to compare the entry with."
             ),
             click.Option(
                 ["--drop-in", "file"],
@@ -230,7 +235,7 @@ REMEDIES = {
                 help="The file that keeps the setting.",
             ),
             click.Option(
-                ["--heal-only"], is_flag=True, help="Forget the entry; leave the kernel's threshold as it is."
+                ["--heal-only"], is_flag=True, help="Delete the entry; leave the kernel's threshold as it is."
             ),
         ),
         plan=plan,

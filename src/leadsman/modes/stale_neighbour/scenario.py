@@ -1,10 +1,10 @@
-"""Makes `stale_neighbour` happen: an instance dies, another gets its address, and a broker answers to the dead MAC.
+"""Reproduces `stale_neighbour`: an instance dies, another gets its address, and a broker answers to the dead MAC.
 
-The network is a cloud's: it answers ARP itself. `worker-1` has the address first. It dies, and `worker-3` is launched
-with the same address and another MAC. `worker-2` has an address of its own and is fine; so is broker 2, which has never
-talked to the dead instance. Two things keep the wrong entry alive, and either is enough: a flow from the same address
-that the network delivers whatever MAC it names (a load balancer that keeps client addresses), or a network that says
-yes whenever it is asked whether a MAC still holds.
+The network behaves like a cloud's: it answers ARP itself. `worker-1` has the address first. It dies, and `worker-3` is
+launched with the same address and another MAC. `worker-2` has its own address and is not affected; nor is broker 2,
+which never had a connection to the dead instance. One of two conditions keeps the wrong entry: a flow from the same
+address that the network delivers with any destination MAC (a load balancer that keeps client addresses), or a network
+that confirms every MAC in a unicast ARP probe.
 """
 
 from __future__ import annotations
@@ -17,21 +17,22 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from leadsman.errors import LabError
-from leadsman.lab import faults, hosts, kernel
-from leadsman.lab.experiment import Experiment, Scenario, Variant
-from leadsman.lab.fabric import DEVICE, Denied, Site, Ways
+from leadsman.lab import faults
+from leadsman.lab.network import hosts, neighbour_table
+from leadsman.lab.network.fabric import DEVICE, DenyRule, NetworkBehaviour, NetworkLayout
+from leadsman.lab.run.experiment import Experiment, Scenario, Topology, Variant, Workload
 from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-    from leadsman.lab.clients import Worker
-    from leadsman.lab.experiment import Stage
-    from leadsman.lab.fabric import Fabric
+    from leadsman.lab.network.fabric import Fabric
+    from leadsman.lab.run.run_context import RunContext
+    from leadsman.lab.workload.worker import Worker
 
 BROKER_1, BROKER_2, CONTROLLER, CASSANDRA = "10.20.4.11", "10.20.4.12", "10.20.4.10", "10.20.4.31"
-REUSED, FRESH, ELSEWHERE, GATEWAY = "10.20.4.57", "10.20.4.23", "10.20.4.99", "10.20.4.254"
+REUSED, FRESH, OTHER_HOST, GATEWAY = "10.20.4.57", "10.20.4.23", "10.20.4.99", "10.20.4.254"
 FIRST_MAC, SECOND_MAC, FRESH_MAC = "02:5a:10:00:00:0a", "02:5a:10:00:00:0b", "02:5a:10:00:00:0c"
 FIRST, FINE, SECOND = "worker-1", "worker-2", "worker-3"
 
@@ -40,7 +41,7 @@ KAFKA, BALANCED, CASSANDRA_PORT = 9092, 9095, 9042
 
 SERVERS = ("broker-1", "broker-2", "cassandra-1")
 
-SITE = Site(
+SITE = NetworkLayout(
     brokers={
         1: (BROKER_1, "02:5a:10:00:00:01"),
         2: (BROKER_2, "02:5a:10:00:00:02"),
@@ -48,13 +49,13 @@ SITE = Site(
     },
     workers={FINE: (FRESH, FRESH_MAC)},
     tools=("10.20.4.9", "02:5a:10:00:00:09"),
-    ways=Ways(unicast="silent", balanced=(BALANCED,)),
+    behaviour=NetworkBehaviour(unicast="silent", balanced=(BALANCED,)),
 )
-CONFIRMING = replace(SITE, ways=Ways(unicast="confirm"))
+CONFIRMING = replace(SITE, behaviour=NetworkBehaviour(unicast="confirm"))
 
 
 def in_ipv6(address: str) -> str:
-    """Return what an instance's address is on the same network in IPv6: its last number is the same."""
+    """Return an instance's IPv6 address on the same network: the last number is the same."""
     return f"fd00:10:20:4::{address.rpartition('.')[2]}"
 
 
@@ -66,17 +67,17 @@ SITE_IPV6 = replace(
 )
 
 QUICK_NEIGHBOURS = {"base_reachable_time_ms": "4000", "gc_stale_time": "5", "delay_first_probe_time": "1"}
-"""On the servers' interfaces. An unused entry is then collected within 15 s, where it takes 70 with the defaults.
+"""On the servers' interfaces. The kernel then deletes an unused entry within 15 s instead of 70 s with the defaults.
 Reachable time stays above the first probe's delay, or an idle entry would probe itself for ever."""
 
 REST_SECONDS = 17.0
-"""How long an address rests before it is used again: longer than collecting takes."""
+"""How long an address is unused before it is reused: longer than the kernel takes to delete an entry."""
 
-FORGOTTEN_WITHIN = timedelta(minutes=1)
-"""Four times what collecting takes on a quiet machine."""
+FORGOTTEN_TIMEOUT = timedelta(minutes=1)
+"""Four times as long as the kernel takes to delete an entry on an idle machine."""
 
 LOOKS_AFTER = (3.0, 4.0)
-"""Seconds from the first record of the new instance to the first look at the hosts, and from that to the second."""
+"""Seconds from the first record of the new instance to the first sample of the hosts, and from that to the second."""
 
 SETTINGS = {
     "acks": "all",
@@ -94,202 +95,213 @@ STANDS_FOR = {
 }
 
 
-def play_reuse(
-    stage: Stage,
+def reuse_address(
+    context: RunContext,
     *,
-    collector: Callable[..., AbstractContextManager[None]] = kernel.remembering,
+    collector: Callable[..., AbstractContextManager[None]] = neighbour_table.gc_disabled,
     balanced: bool = True,
     heal: bool = False,
     forgotten: bool = False,
 ) -> None:
-    """Let an address change hands, and its new owner try to produce.
+    """Give an address to another instance, and let its new owner try to produce.
 
-    `forgotten`: the address rests until the servers have forgotten its first owner, which a busy machine can put off.
+    `forgotten`: the address is unused until the servers have deleted the entry of its first owner, which takes longer
+    on a busy machine.
     """
-    fabric = _fabric(stage)
+    fabric = _fabric(context)
     with ExitStack() as stack:
         stack.enter_context(collector(fabric))
-        _prepare(stage, stack)
-        _first_life(stage)
-        stage.progress(f"The address of {FIRST} rests for {REST_SECONDS:g} s")
-        stage.quiet(REST_SECONDS)
+        _prepare(context, stack)
+        _run_first_owner(context)
+        context.progress(f"The address of {FIRST} is unused for {REST_SECONDS:g} s")
+        context.wait(REST_SECONDS)
         if forgotten:
             wait_for(
-                lambda: not _remembered(stage),
-                within=FORGOTTEN_WITHIN,
+                lambda: not _remembered(context),
+                timeout=FORGOTTEN_TIMEOUT,
                 what=f"the servers to forget {REUSED}",
                 every=timedelta(seconds=1),
                 error=LabError,
             )
-        second = _second_life(stage, stack, balanced=balanced)
-        _suffer(stage, second)
+        second = _start_second_owner(context, stack, balanced=balanced)
+        _deliver_from_second_owner(context, second)
         if heal:
-            _heal(stage, second)
-    _say_drops(stage)
+            _heal(context, second)
+    _report_drops(context)
 
 
-def _remembered(stage: Stage) -> list[str]:
-    """Return the servers whose neighbour table still knows the address that is used again."""
-    fabric = _fabric(stage)
-    asked = ["ip", "neigh", "show", "to", _here(stage, REUSED), "dev", DEVICE]
-    return [name for name in SERVERS if fabric.run(fabric.instances[name].place.way, asked).strip()]
+def _remembered(context: RunContext) -> list[str]:
+    """Return the servers whose neighbour table still has an entry for the reused address."""
+    fabric = _fabric(context)
+    command = ["ip", "neigh", "show", "to", _on_this_network(context, REUSED), "dev", DEVICE]
+    return [name for name in SERVERS if fabric.run(fabric.instances[name].namespace.netns_entry, command).strip()]
 
 
-def _fabric(stage: Stage) -> Fabric:
-    assert stage.fabric is not None
-    return stage.fabric
+def _fabric(context: RunContext) -> Fabric:
+    assert context.fabric is not None
+    return context.fabric
 
 
-def _here(stage: Stage, address: str) -> str:
-    """Return an address as this network has it."""
-    return in_ipv6(address) if ":" in _fabric(stage).instances["broker-1"].place.address else address
+def _on_this_network(context: RunContext, address: str) -> str:
+    """Return an address in the family of this network."""
+    return in_ipv6(address) if ":" in _fabric(context).instances["broker-1"].namespace.address else address
 
 
-def _prepare(stage: Stage, stack: ExitStack) -> None:
-    """Start the second service, and make the servers' neighbour tables quick."""
-    fabric = _fabric(stage)
-    fabric.launch("cassandra-1", _here(stage, CASSANDRA), "02:5a:10:00:00:1f")
+def _prepare(context: RunContext, stack: ExitStack) -> None:
+    """Start the second service, and shorten the timers of the servers' neighbour tables."""
+    fabric = _fabric(context)
+    fabric.launch("cassandra-1", _on_this_network(context, CASSANDRA), "02:5a:10:00:00:1f")
     for name in SERVERS:
         settings = [
             f"net.{family}.neigh.{DEVICE}.{key}={value}"
             for family in ("ipv4", "ipv6")
             for key, value in QUICK_NEIGHBOURS.items()
         ]
-        fabric.run(fabric.instances[name].place.way, ["sysctl", "-qw", *settings])
-    stack.enter_context(hosts.service(fabric, "cassandra-1", "serve", str(CASSANDRA_PORT), str(BALANCED)))
-    stack.enter_context(hosts.service(fabric, "broker-1", "serve", str(BALANCED)))
+        fabric.run(fabric.instances[name].namespace.netns_entry, ["sysctl", "-qw", *settings])
+    stack.enter_context(hosts.run_tcp_peer(fabric, "cassandra-1", "serve", str(CASSANDRA_PORT), str(BALANCED)))
+    stack.enter_context(hosts.run_tcp_peer(fabric, "broker-1", "serve", str(BALANCED)))
 
 
-def _first_life(stage: Stage) -> None:
-    """Let the first owner of the address talk to broker 1 and to Cassandra, and die without a word."""
-    fabric = _fabric(stage)
-    fabric.launch(FIRST, _here(stage, REUSED), FIRST_MAC)
-    never_met = Denied(source=_here(stage, REUSED), target=_here(stage, BROKER_2))
-    with faults.network(fabric, replace(fabric.ways, denied=(never_met,))):
-        broker = fabric.instances["broker-1"].place.host
-        worker = stage.hire(FIRST, {"bootstrap.servers": f"{broker}:{KAFKA}"})
+def _run_first_owner(context: RunContext) -> None:
+    """Let the first owner of the address connect to broker 1 and to Cassandra, and die without closing."""
+    fabric = _fabric(context)
+    fabric.launch(FIRST, _on_this_network(context, REUSED), FIRST_MAC)
+    never_met = DenyRule(source=_on_this_network(context, REUSED), target=_on_this_network(context, BROKER_2))
+    with faults.network(fabric, replace(fabric.behaviour, denied=(never_met,))):
+        broker = fabric.instances["broker-1"].namespace.host
+        worker = context.spawn(FIRST, {"bootstrap.servers": f"{broker}:{KAFKA}"})
         worker.send()
-        worker.answer(first=True)
-        with hosts.service(fabric, FIRST, "keep", _here(stage, CASSANDRA), str(CASSANDRA_PORT)) as other:
-            stage.recorder.text(
+        worker.await_report(is_warm_up=True)
+        with hosts.run_tcp_peer(
+            fabric, FIRST, "keep", _on_this_network(context, CASSANDRA), str(CASSANDRA_PORT)
+        ) as other:
+            context.recorder.text(
                 "cloud/network-interfaces-before.json", hosts.inventory(fabric), source="inventory", command=INVENTORY
             )
-            stage.progress(f"{FIRST} has delivered a record; now its host dies")
+            context.progress(f"{FIRST} has delivered a record; now its host dies")
             fabric.terminate(FIRST, [worker.program, other])
 
 
 INVENTORY = "aws ec2 describe-network-interfaces"
 
 
-def _second_life(stage: Stage, stack: ExitStack, *, balanced: bool) -> Worker:
+def _start_second_owner(context: RunContext, stack: ExitStack, *, balanced: bool) -> Worker:
     """Give the address to another instance. Its flows through the load balancer work at once."""
-    fabric = _fabric(stage)
-    fabric.launch(SECOND, _here(stage, REUSED), SECOND_MAC)
+    fabric = _fabric(context)
+    fabric.launch(SECOND, _on_this_network(context, REUSED), SECOND_MAC)
     if balanced:
         for server in (BROKER_1, CASSANDRA):
-            stack.enter_context(hosts.service(fabric, SECOND, "keep", _here(stage, server), str(BALANCED)))
-    stack.enter_context(hosts.service(fabric, SECOND, "knock", _here(stage, CASSANDRA), str(CASSANDRA_PORT)))
-    return stage.hire(SECOND, {})
+            stack.enter_context(
+                hosts.run_tcp_peer(fabric, SECOND, "keep", _on_this_network(context, server), str(BALANCED))
+            )
+    stack.enter_context(
+        hosts.run_tcp_peer(fabric, SECOND, "connect", _on_this_network(context, CASSANDRA), str(CASSANDRA_PORT))
+    )
+    return context.spawn(SECOND, {})
 
 
-def _suffer(stage: Stage, second: Worker, *, watched: tuple[str, ...] = ("broker-1", SECOND)) -> None:
-    """Let the new owner send a record while the other worker goes on, and look at the hosts meanwhile."""
-    fabric = _fabric(stage)
+def _deliver_from_second_owner(
+    context: RunContext, second: Worker, *, watched: tuple[str, ...] = ("broker-1", SECOND)
+) -> None:
+    """Let the new owner send a record while the other worker continues, and sample the hosts meanwhile."""
+    fabric = _fabric(context)
     looked_at = ("broker-1", "broker-2", *(("cassandra-1",) if "cassandra-1" in fabric.instances else ()), FINE, SECOND)
-    with hosts.watched(stage, *watched, ports=(KAFKA, CASSANDRA_PORT)):
+    with hosts.recording_handshakes(context, *watched, ports=(KAFKA, CASSANDRA_PORT)):
         second.send()
         for seconds in LOOKS_AFTER:
-            stage.quiet(seconds)
-            hosts.snapshot(stage, *looked_at)
-            stage.workers[FINE].deliver()
-        told = second.answer(first=True)
-        ended = "delivered" if told.acknowledged else f"failed: {told.result}"
-        stage.progress(f"The first record of {SECOND} was {ended}")
-    stage.recorder.text("cloud/network-interfaces.json", hosts.inventory(fabric), source="inventory", command=INVENTORY)
+            context.wait(seconds)
+            hosts.record_hosts(context, *looked_at)
+            context.workers[FINE].deliver()
+        report = second.await_report(is_warm_up=True)
+        ended = "delivered" if report.acknowledged else f"failed: {report.result}"
+        context.progress(f"The first record of {SECOND} was {ended}")
+    context.recorder.text(
+        "cloud/network-interfaces.json", hosts.inventory(fabric), source="inventory", command=INVENTORY
+    )
 
 
-def _heal(stage: Stage, second: Worker) -> None:
-    fabric = _fabric(stage)
-    stage.progress(f"Forgetting {REUSED} on broker 1: ip neigh del")
-    wrong = ["ip", "neigh", "del", _here(stage, REUSED), "dev", DEVICE]
-    fabric.run(fabric.instances["broker-1"].place.way, wrong)
+def _heal(context: RunContext, second: Worker) -> None:
+    fabric = _fabric(context)
+    context.progress(f"Deleting the entry of {REUSED} on broker 1: ip neigh del")
+    wrong = ["ip", "neigh", "del", _on_this_network(context, REUSED), "dev", DEVICE]
+    fabric.run(fabric.instances["broker-1"].namespace.netns_entry, wrong)
     for _ in range(2):
-        told = second.deliver()
-    stage.progress(f"The next records of {SECOND} took {told.took.total_seconds():.1f} s: {told.result}")
+        report = second.deliver()
+    context.progress(f"The next records of {SECOND} took {report.latency.total_seconds():.1f} s: {report.result}")
 
 
-def _say_drops(stage: Stage) -> None:
-    """Say what the network itself saw: frames to a MAC that nobody owns any more."""
-    drops = _fabric(stage).drops()
+def _report_drops(context: RunContext) -> None:
+    """Report the frames to the dead instance's MAC that the network dropped."""
+    drops = _fabric(context).drops()
     dead = sum(count for drop, count in drops.items() if drop.mac == FIRST_MAC)
-    stage.progress(f"The network dropped {dead} frames to the MAC of {FIRST}, which is dead")
+    context.progress(f"The network dropped {dead} frames to the MAC of {FIRST}, which is dead")
 
 
-def play_wrong_entry_unused(stage: Stage) -> None:
-    """Leave an entry wrong of which nobody has need: a risk, and no incident."""
-    fabric = _fabric(stage)
+def leave_wrong_entry_unused(context: RunContext) -> None:
+    """Leave a wrong entry that no connection uses: a risk, but no incident."""
+    fabric = _fabric(context)
     with ExitStack() as stack:
-        stack.enter_context(kernel.remembering(fabric))
-        _prepare(stage, stack)
-        _first_life(stage)
+        stack.enter_context(neighbour_table.gc_disabled(fabric))
+        _prepare(context, stack)
+        _run_first_owner(context)
         fabric.launch(SECOND, REUSED, SECOND_MAC)
-        stage.recorder.text(
+        context.recorder.text(
             "cloud/network-interfaces.json", hosts.inventory(fabric), source="inventory", command=INVENTORY
         )
         for _ in range(3):
-            stage.workers[FINE].deliver()
-            hosts.snapshot(stage, "broker-1", "broker-2", FINE, SECOND)
+            context.workers[FINE].deliver()
+            hosts.record_hosts(context, "broker-1", "broker-2", FINE, SECOND)
 
 
-def play_near_miss(stage: Stage, *, fault: Callable[[Stage], AbstractContextManager[object]]) -> None:
-    """Keep an instance at an address that nobody had before from reaching broker 1, for another reason."""
-    fabric = _fabric(stage)
+def run_near_miss(context: RunContext, *, fault: Callable[[RunContext], AbstractContextManager[object]]) -> None:
+    """Keep an instance with a new address from reaching broker 1, for another reason."""
+    fabric = _fabric(context)
     fabric.launch(SECOND, REUSED, SECOND_MAC)
-    with kernel.collecting_from(None), fault(stage):
-        second = stage.hire(SECOND, {})
-        _suffer(stage, second)
+    with neighbour_table.gc_threshold(None), fault(context):
+        second = context.spawn(SECOND, {})
+        _deliver_from_second_owner(context, second)
 
 
-def _stopped(stage: Stage) -> AbstractContextManager[object]:
+def _stopped(context: RunContext) -> AbstractContextManager[object]:
     """Kill broker 1: its host answers with a reset."""
-    return faults.down(stage.cluster.brokers[0], by=signal.SIGKILL)
+    return faults.down(context.cluster.brokers[0], by=signal.SIGKILL)
 
 
-def _syn_dropped(stage: Stage) -> AbstractContextManager[object]:
-    """Drop what comes from the new instance, by the firewall of broker 1's host."""
-    return faults.deaf(_fabric(stage), "broker-1", to=REUSED, port=KAFKA)
+def _syn_dropped(context: RunContext) -> AbstractContextManager[object]:
+    """Drop packets of the new instance in the firewall of broker 1's host."""
+    return faults.firewalled(_fabric(context), "broker-1", to=REUSED, port=KAFKA)
 
 
-def _syn_ack_dropped(stage: Stage) -> AbstractContextManager[object]:
-    """Drop what broker 1 answers, by a stateless access list."""
-    fabric = _fabric(stage)
+def _syn_ack_dropped(context: RunContext) -> AbstractContextManager[object]:
+    """Drop the answers of broker 1 with a stateless network ACL."""
+    fabric = _fabric(context)
     return faults.network(
-        fabric, replace(fabric.ways, denied=(Denied(source=BROKER_1, source_port=KAFKA, target=REUSED),))
+        fabric, replace(fabric.behaviour, denied=(DenyRule(source=BROKER_1, source_port=KAFKA, target=REUSED),))
     )
 
 
 @contextmanager
-def _queue_full(stage: Stage) -> Iterator[None]:
-    """Let broker 1 hang, and others fill its accept queue."""
-    fabric, broker = _fabric(stage), stage.cluster.brokers[0]
+def _queue_full(context: RunContext) -> Iterator[None]:
+    """Freeze broker 1, and let other clients fill its accept queue."""
+    fabric, broker = _fabric(context), context.cluster.brokers[0]
     assert broker.program is not None
-    with faults.frozen(broker.program), hosts.service(fabric, "tools", "crowd", BROKER_1, str(KAFKA)):
+    with faults.frozen(broker.program), hosts.run_tcp_peer(fabric, "tools", "fill", BROKER_1, str(KAFKA)):
         yield
 
 
 @contextmanager
-def _asymmetric(stage: Stage) -> Iterator[None]:
-    """Let broker 1 answer through a gateway that leads nowhere."""
-    fabric = _fabric(stage)
+def _asymmetric(context: RunContext) -> Iterator[None]:
+    """Let broker 1 answer through a gateway that drops the packets."""
+    fabric = _fabric(context)
     fabric.launch("gateway", GATEWAY, "02:5a:10:00:00:fe")
-    with faults.detour(fabric, "broker-1", to=REUSED, through=GATEWAY):
+    with faults.rerouted(fabric, "broker-1", to=REUSED, through=GATEWAY):
         yield
 
 
-def _black_hole(stage: Stage) -> AbstractContextManager[object]:
-    """Let connections be opened, and packets above a size vanish."""
-    fabric = _fabric(stage)
-    return faults.network(fabric, replace(fabric.ways, largest=LARGEST))
+def _black_hole(context: RunContext) -> AbstractContextManager[object]:
+    """Let connections open, and drop packets above a size."""
+    fabric = _fabric(context)
+    return faults.network(fabric, replace(fabric.behaviour, largest=LARGEST))
 
 
 LARGEST = 250
@@ -297,49 +309,47 @@ LARGEST = 250
 
 
 @contextmanager
-def _wrong_address(stage: Stage) -> Iterator[None]:
-    """Let an instance which answers nobody have what the client believes to be a broker's address."""
-    fabric = _fabric(stage)
-    fabric.launch("elsewhere", ELSEWHERE, "02:5a:10:00:00:63")
-    with faults.deaf(fabric, "elsewhere", to=REUSED, port=KAFKA):
+def _wrong_address(context: RunContext) -> Iterator[None]:
+    """Give an instance that answers no packet the address that the client uses for a broker."""
+    fabric = _fabric(context)
+    fabric.launch("other_host", OTHER_HOST, "02:5a:10:00:00:63")
+    with faults.firewalled(fabric, "other_host", to=REUSED, port=KAFKA):
         yield
 
 
-def play_wrong_address(stage: Stage) -> None:
-    """Tell the new instance an address that was a broker's once."""
-    fabric = _fabric(stage)
+def connect_to_old_address(context: RunContext) -> None:
+    """Configure the new instance with an address that was a broker's before."""
+    fabric = _fabric(context)
     fabric.launch(SECOND, REUSED, SECOND_MAC)
-    with kernel.collecting_from(None), _wrong_address(stage):
-        second = stage.hire(SECOND, {"bootstrap.servers": f"{ELSEWHERE}:{KAFKA}"})
-        _suffer(stage, second)
+    with neighbour_table.gc_threshold(None), _wrong_address(context):
+        second = context.spawn(SECOND, {"bootstrap.servers": f"{OTHER_HOST}:{KAFKA}"})
+        _deliver_from_second_owner(context, second)
 
 
-def _variant(says: str, play: Callable[[Stage], None], site: Site = SITE) -> Variant:
+def _variant(description: str, run: Callable[[RunContext], None], layout: NetworkLayout = SITE) -> Variant:
     return Variant(
-        says=says,
-        play=play,
-        workers=(FINE,),
-        settings=SETTINGS,
-        for_client=FOR_CLIENT,
-        site=site,
+        description=description,
+        run=run,
+        workload=Workload(workers=(FINE,), settings=SETTINGS, settings_by_client=FOR_CLIENT),
+        topology=Topology(layout=layout),
         stands_for=STANDS_FOR,
     )
 
 
-def _near(says: str, fault: Callable[[Stage], AbstractContextManager[object]]) -> Variant:
-    return _variant(says, partial(play_near_miss, fault=fault))
+def _near(description: str, fault: Callable[[RunContext], AbstractContextManager[object]]) -> Variant:
+    return _variant(description, partial(run_near_miss, fault=fault))
 
 
 NEAR_MISSES = {
     "broker_stopped": _near("A broker's process is killed: its host answers with a reset", _stopped),
-    "syn_dropped": _near("A firewall on the broker's host drops what one client sends", _syn_dropped),
-    "syn_ack_dropped": _near("An access list drops what the broker answers to one client", _syn_ack_dropped),
-    "queue_full": _near("A broker hangs and its accept queue is full", _queue_full),
-    "asymmetric_route": _near("A broker answers one client through a gateway that leads nowhere", _asymmetric),
-    "black_hole": _near("Connections are opened, and large packets vanish", _black_hole),
-    "wrong_address": _variant("A client was told an address that is no broker's any more", play_wrong_address),
+    "syn_dropped": _near("A firewall on the broker's host drops the packets of one client", _syn_dropped),
+    "syn_ack_dropped": _near("A network ACL drops the broker's answers to one client", _syn_ack_dropped),
+    "queue_full": _near("A broker is frozen and its accept queue is full", _queue_full),
+    "asymmetric_route": _near("A broker answers one client through a gateway that drops the packets", _asymmetric),
+    "black_hole": _near("Connections open, and large packets are dropped", _black_hole),
+    "wrong_address": _variant("A client is configured with a former address of a broker", connect_to_old_address),
     "wrong_entry_unused": _variant(
-        "A broker's neighbour entry is wrong, and nobody has need of it", play_wrong_entry_unused
+        "A broker's neighbour entry is wrong, and no connection uses it", leave_wrong_entry_unused
     ),
 }
 
@@ -356,24 +366,24 @@ RECORDINGS = {
 
 EXPERIMENT = Experiment(
     mode="stale_neighbour",
-    scenario=Scenario(brokers=2, near_misses=tuple(NEAR_MISSES), stands_for=STANDS_FOR),
+    scenario=Scenario(broker_count=2, near_misses=tuple(NEAR_MISSES), stands_for=STANDS_FOR),
     variants={
-        "broken": _variant("An instance dies and another gets its address; a flow keeps the entry alive", play_reuse),
+        "broken": _variant(
+            "An instance dies and another gets its address; a flow keeps the entry alive", reuse_address
+        ),
         "broken_confirming": _variant(
-            "The same on a network that confirms whatever it is asked", partial(play_reuse, balanced=False), CONFIRMING
+            "The same on a network that confirms every neighbour entry",
+            partial(reuse_address, balanced=False),
+            CONFIRMING,
         ),
-        "broken_ipv6": _variant(
-            "The same with IPv6, whose neighbours are discovered by other messages", play_reuse, SITE_IPV6
-        ),
-        "broken_healed": _variant(
-            "The same, and broker 1 is made to forget the address", partial(play_reuse, heal=True)
-        ),
+        "broken_ipv6": _variant("The same with IPv6 and neighbour discovery (NDP)", reuse_address, SITE_IPV6),
+        "broken_healed": _variant("The same, and the entry on broker 1 is deleted", partial(reuse_address, heal=True)),
         "cured": _variant(
-            "The same, but the servers' kernel forgets unused neighbours",
-            partial(play_reuse, collector=kernel.forgetting, forgotten=True),
+            "The same, but the servers' kernel deletes unused neighbour entries",
+            partial(reuse_address, collector=neighbour_table.gc_enabled, forgotten=True),
         ),
         **NEAR_MISSES,
     },
     recordings=RECORDINGS,
-    assigned=((1,),),
+    replica_assignment=((1,),),
 )

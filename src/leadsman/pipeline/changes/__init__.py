@@ -1,1 +1,1 @@
-"""What changed between two times, or between two captures: read from the event table, for every kind of thing alike."""
+"""Finds what changed between two times, or between two captures, from the event table."""

@@ -1,6 +1,7 @@
-"""Compares how things stood on two sides: before and after. One Spark job over the event table.
+"""Compares the state of a system before and after, in one Spark job over the event table.
 
-Of a list (`kafka-topics --describe`) the last one of each side speaks; of logs the last word on each thing.
+The state of each side is the last snapshot of each list (`kafka-topics --describe`), and the last line of the logs on
+each thing.
 """
 
 from __future__ import annotations
@@ -9,250 +10,274 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from leadsman import vocabulary as names
-from leadsman.defaults import is_default
-from leadsman.model import Change, Changes, Evidence, How
+from leadsman.kafka_defaults import is_default
+from leadsman.model import Change, Changes, ChangeType, Evidence
 from leadsman.pipeline.changes.facets import (
     AMOUNTS,
     FACETS,
     KINDS,
     LISTINGS,
-    OF_A_TOPIC,
     RATES,
     TOPIC_CONFIGURATION,
+    TOPIC_KINDS,
 )
-from leadsman.pipeline.events import ARROW
-from leadsman.pipeline.shapes import quoted, settled, table
+from leadsman.pipeline.detector_sql import materialized, run_steps, sql_literals
+from leadsman.pipeline.events import ARROW_SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import DataFrame
 
-LISTED = f"(coalesce(source IN ({quoted(*LISTINGS)}), false) AND failed IS NULL)"
-"""A list is whole, unless the command that made it failed."""
+LISTED = f"(coalesce(source IN ({sql_literals(*LISTINGS)}), false) AND failed IS NULL)"
+"""A list is complete, unless the command that printed it failed."""
 
-WHOLE_BY_ITSELF = "IF(source = 'kafka_configs', scope, NULL)"
-"""A look at the settings of one broker may fail by itself: then the one before it speaks for that broker."""
+OWN_SNAPSHOT = "IF(source = 'kafka_configs', scope, NULL)"
+"""The command for the settings of one broker may fail alone: then the previous snapshot applies to that broker."""
 
 NO_LEADER = "none"
 
-LEAST_SHARE = 0.1
-"""Numbers that differ by less have not changed: what is counted while it is used never stands still."""
+MIN_SHARE = 0.1
+"""Numbers that differ by less have not changed: numbers of a system in use always vary."""
 
 THINGS_NAMED = 20
-"""Things that one change names; of the rest it says how many they are."""
+"""Things that one change names; all of them are counted."""
 
-FOLDED_FROM = 4
-"""Settings that came or went together, of the same things, are one change from so many on."""
+MERGED_SETTINGS = 4
+"""So many settings of the same things that are new, or gone, together are one change."""
 
 SETTINGS_NAMED = 3
 
 CHANGES_KEPT = 1000
-"""Changes are gathered by what became of what, so this many are a system that was rebuilt."""
+"""Changes of the same kind and value are one change: so many of them mean that the system was rebuilt."""
 
 MOMENT = "struct(at, line, value, amount, file, text, listed)"
-OF_LINE = "struct(at, file, line, text)"
-KINDS_TOLD = (
-    "SELECT kind, bool_or(times_before > 0) AS was, bool_or(times_after > 0) AS now,"
-    " bool_or(is_listed) AS listed, min(first_before) AS first_before, max(last_before) AS last_before,"
+LINE = "struct(at, file, line, text)"
+KINDS_SEEN = (
+    "SELECT kind, bool_or(times_before > 0) AS seen_before, bool_or(times_after > 0) AS seen_after,"
+    " bool_or(listed_after) AS listed, min(first_before) AS first_before, max(last_before) AS last_before,"
     " min(first_after) AS first_after, max(last_after) AS last_after,"
-    " count_if(a IS NULL AND was_listed AND NOT has) AS uncollected FROM placed GROUP BY kind"
+    " count_if(a IS NULL AND listed_before AND NOT list_after) AS uncollected FROM placed GROUP BY kind"
 )
 
 
 def compare(events: DataFrame, side: str) -> Changes:
-    """Return what differs. `side` is an expression that says `before` or `after` of an event; null leaves it out."""
-    states = settled(table({"events": events}, {**_sights(side), **_states()}))
+    """Return the changes. `side` is an expression that is `before` or `after` for an event; null excludes the event."""
+    states = materialized(run_steps({"events": events}, {**_facts(side), **_states()}))
     try:
-        found = [_change(row) for row in table({"states": states}, _changed()).collect()]
-        told = table({"states": states}, _scopes()).collect()
+        changes = [_change(row) for row in run_steps({"states": states}, _changed()).collect()]
+        kind_rows = run_steps({"states": states}, _scopes()).collect()
     finally:
         states.unpersist()
-    kinds = dict.fromkeys(KINDS, (False, False)) | {row["kind"]: (row["was"], row["now"]) for row in told}
+    kinds = dict.fromkeys(KINDS, (False, False)) | {
+        row["kind"]: (row["seen_before"], row["seen_after"]) for row in kind_rows
+    }
     return Changes(
-        changes=tuple(sorted(folded([each for each in found if not is_start_up(each)]), key=_rank)),
+        changes=tuple(
+            sorted(merge_settings([each for each in changes if not is_start_up_default(each)]), key=_sort_key)
+        ),
         compared=tuple(kind for kind in KINDS if all(kinds[kind])),
-        unseen=tuple((kind, *kinds[kind]) for kind in KINDS if not all(kinds[kind])),
-        uncollected=tuple((row["kind"], row["uncollected"]) for row in told if row["uncollected"] and row["now"]),
+        not_comparable=tuple((kind, *kinds[kind]) for kind in KINDS if not all(kinds[kind])),
+        uncollected=tuple(
+            (row["kind"], row["uncollected"]) for row in kind_rows if row["uncollected"] and row["seen_after"]
+        ),
     )
 
 
-def _rank(change: Change) -> tuple[bool, bool, int, bool, float, str]:
-    """First lost leaders; then what had been at rest until then; then by kind; then what grew, by how much."""
+def _sort_key(change: Change) -> tuple[bool, bool, int, bool, float, str]:
+    """Sort lost leaders first, then things without an earlier change, then by kind, then by magnitude."""
     name = change.key + "".join(change.things[:1])
     is_lost = change.kind == "leader" and change.after == NO_LEADER
-    place = KINDS.index(change.kind)
-    return (not is_lost, change.restless, place, change.how is How.FEWER, -change.magnitude, name)
+    position = KINDS.index(change.kind)
+    return (not is_lost, change.changed_earlier, position, change.how is ChangeType.FEWER, -change.magnitude, name)
 
 
-def is_start_up(change: Change) -> bool:
-    """Say whether a setting is new only because a program said at its start what it does anyway."""
-    is_new = change.kind == "configuration" and change.how is How.NEW
+def is_start_up_default(change: Change) -> bool:
+    """Say whether a setting is new only because a program printed its default at start-up."""
+    is_new = change.kind == "configuration" and change.how is ChangeType.NEW
     return is_new and isinstance(change.after, str) and is_default(change.key, change.after)
 
 
-def folded(changes: Sequence[Change]) -> list[Change]:
-    """Make one change of many settings that came, or went, of the same things."""
-    alike: dict[object, list[Change]] = {}
+def merge_settings(changes: Sequence[Change]) -> list[Change]:
+    """Merge many settings of the same things that are new, or gone, into one change."""
+    groups: dict[object, list[Change]] = {}
     for change in changes:
-        of_setting = change.kind == "configuration" and change.how in (How.NEW, How.GONE)
-        key = (change.how, change.things, change.count, change.restless) if of_setting else id(change)
-        alike.setdefault(key, []).append(change)
-    return [each for group in alike.values() for each in ([_one(group)] if len(group) >= FOLDED_FROM else group)]
+        is_setting = change.kind == "configuration" and change.how in (ChangeType.NEW, ChangeType.GONE)
+        key = (change.how, change.things, change.count, change.changed_earlier) if is_setting else id(change)
+        groups.setdefault(key, []).append(change)
+    return [each for group in groups.values() for each in ([_merge(group)] if len(group) >= MERGED_SETTINGS else group)]
 
 
-def _one(group: Sequence[Change]) -> Change:
+def _merge(group: Sequence[Change]) -> Change:
     keys = sorted(change.key for change in group)
-    named = f"{', '.join(keys[:SETTINGS_NAMED])} and {len(keys) - SETTINGS_NAMED} more settings"
+    key = f"{', '.join(keys[:SETTINGS_NAMED])} and {len(keys) - SETTINGS_NAMED} more settings"
     first = min(group, key=lambda change: change.key)
-    return replace(first, key=named, before=None, after=None)
+    return replace(first, key=key, before=None, after=None)
 
 
-def _sights(side: str) -> dict[str, str]:
-    """Return the queries for what every event says of every kind of thing, and on which side."""
-    sights = ", ".join(facet.sight for facet in FACETS)
-    others = ", ".join(name for name in ARROW.names if name != "at")
-    at = "coalesce(at, to_timestamp(labels['newest']))"
+def _facts(side: str) -> dict[str, str]:
+    """Return the queries for the facts that each event shows, and the side of the event."""
+    facts = ", ".join(facet.fact_struct for facet in FACETS)
+    others = ", ".join(name for name in ARROW_SCHEMA.names if name != "at")
+    at = "coalesce(at, try_to_timestamp(labels['newest']))"
     return {
         "timed": f"SELECT {others}, {at} AS at FROM events",
         "failures": "SELECT DISTINCT capture AS of_capture, file AS of_file, at AS failed FROM timed"
-        f" WHERE name = '{names.ITEM_MISSING}'",
+        f" WHERE name = '{names.ITEM_NOT_COLLECTED}'",
         "sided": f"SELECT /*+ BROADCAST(failures) */ timed.*, failed, {side} AS side FROM timed LEFT JOIN failures"
         " ON capture = of_capture AND file = of_file AND at = failed",
-        "sights": "SELECT side, at, source, failed, file, line, text, inline(array_compact(array("
-        f"{sights}))) FROM sided WHERE side IS NOT NULL",
-        "looked": f"SELECT *, max(at) OVER (PARTITION BY side, kind, source, file, {WHOLE_BY_ITSELF}) AS look"
-        f" FROM sights WHERE {LISTED}",
-        "current": f"SELECT *, IF(kind IS NULL, NULL, true) AS listed FROM looked WHERE at <=> look"
-        f" UNION ALL SELECT *, CAST(NULL AS TIMESTAMP) AS look, IF(kind IS NULL, NULL, false) AS listed"
-        f" FROM sights WHERE NOT {LISTED}",
+        "facts": "SELECT side, at, source, failed, file, line, text, inline(array_compact(array("
+        f"{facts}))) FROM sided WHERE side IS NOT NULL",
+        "listings": f"SELECT *, max(at) OVER (PARTITION BY side, kind, source, file, {OWN_SNAPSHOT}) AS snapshot"
+        f" FROM facts WHERE {LISTED}",
+        "current": f"SELECT *, IF(kind IS NULL, NULL, true) AS listed FROM listings WHERE at <=> snapshot"
+        f" UNION ALL SELECT *, CAST(NULL AS TIMESTAMP) AS snapshot, IF(kind IS NULL, NULL, false) AS listed"
+        f" FROM facts WHERE NOT {LISTED}",
     }
 
 
 def _states() -> dict[str, str]:
-    """Say of each thing what it was and what it is, and where the latter stands first.
+    """Return the queries for the state of each thing before and after, and the first line that shows the later state.
 
-    In two steps, the first for each value of a thing: then a value's first line is known before the last value is.
+    There are two steps, the first for each value of a thing: a value's first line is known before the last value is.
     """
     ends = ", ".join(
         f"min(IF(side = '{side}', at, NULL)) AS first_{side}, max(IF(side = '{side}', at, NULL)) AS last_{side},"
         f" count_if(side = '{side}') AS times_{side}"
         for side in ("before", "after")
     )
-    whole = ", ".join(
+    totals = ", ".join(
         f"min(first_{side}) AS first_{side}, max(last_{side}) AS last_{side}, sum(times_{side}) AS times_{side}"
         for side in ("before", "after")
     )
     return {
         "valued": "SELECT kind, thing, key, part, value,"
         f" max(IF(side = 'before', {MOMENT}, NULL)) AS b, max(IF(side = 'after', {MOMENT}, NULL)) AS a,"
-        f" min(IF(side = 'after', {OF_LINE}, NULL)) AS told, max(IF(side = 'before', {OF_LINE}, NULL)) AS told_before,"
-        " bool_or(side = 'before' AND listed) AS was_listed, bool_or(side = 'after' AND listed) AS is_listed,"
+        f" min(IF(side = 'after', {LINE}, NULL)) AS first_line,"
+        f" max(IF(side = 'before', {LINE}, NULL)) AS line_before,"
+        " bool_or(side = 'before' AND listed) AS listed_before, bool_or(side = 'after' AND listed) AS listed_after,"
         " max(IF(side = 'before' AND listed, scope, NULL)) AS scope_before,"
         " max(IF(side = 'after' AND listed, scope, NULL)) AS scope_after,"
         f" {ends}"
         " FROM current GROUP BY kind, thing, key, part, value",
-        "states": "SELECT kind, thing, key, part, max(b) AS b, max(a) AS a, max_by(told, a) AS told,"
-        " max(told_before) AS told_before, bool_or(was_listed) AS was_listed, bool_or(is_listed) AS is_listed,"
+        "states": "SELECT kind, thing, key, part, max(b) AS b, max(a) AS a, max_by(first_line, a) AS first_line,"
+        " max(line_before) AS line_before,"
+        " bool_or(listed_before) AS listed_before, bool_or(listed_after) AS listed_after,"
         " max(scope_before) AS scope_before, max(scope_after) AS scope_after,"
-        f" count_if(times_before > 0 AND value IS NOT NULL) > 1 AS restless, {whole}"
+        f" count_if(times_before > 0 AND value IS NOT NULL) > 1 AS changed_earlier, {totals}"
         " FROM valued GROUP BY kind, thing, key, part",
     }
 
 
 def _changed() -> dict[str, str]:
-    return {**_scopes(), **_texts(), **_numbers(), **_gathered()}
+    return {**_scopes(), **_texts(), **_numbers(), **_merged()}
 
 
 def _scopes() -> dict[str, str]:
-    """Say which lists were had before, and which after."""
+    """Return the queries for the lists that were collected before, and after."""
     return {
-        "lists": "SELECT kind, inline(array(struct(scope_before AS scope, true AS had, false AS has),"
-        " struct(scope_after AS scope, false AS had, true AS has))) FROM states",
-        "of_topics": f"SELECT 'configuration' AS kind, {TOPIC_CONFIGURATION} AS scope, was_listed AS had,"
-        " is_listed AS has FROM states WHERE kind = 'topic'",
-        "scopes": "SELECT kind AS of_kind, scope, bool_or(had) AS had, bool_or(has) AS has FROM"
-        " (SELECT * FROM lists UNION ALL SELECT * FROM of_topics) WHERE scope IS NOT NULL GROUP BY kind, scope",
+        "lists": "SELECT kind, inline(array(struct(scope_before AS scope, true AS list_before, false AS list_after),"
+        " struct(scope_after AS scope, false AS list_before, true AS list_after))) FROM states",
+        "of_topics": f"SELECT 'configuration' AS kind, {TOPIC_CONFIGURATION} AS scope, listed_before AS list_before,"
+        " listed_after AS list_after FROM states WHERE kind = 'topic'",
+        "scopes": "SELECT kind AS of_kind, scope,"
+        " bool_or(list_before) AS list_before, bool_or(list_after) AS list_after"
+        " FROM (SELECT * FROM lists UNION ALL SELECT * FROM of_topics) WHERE scope IS NOT NULL GROUP BY kind, scope",
         "known": "SELECT DISTINCT thing AS known FROM states WHERE kind = 'configuration' AND times_before > 0",
-        "placed": "SELECT s.*, coalesce(had, false) AS had, coalesce(has, false) AS has, known IS NOT NULL AS is_known"
+        "placed": "SELECT s.*, coalesce(list_before, false) AS list_before,"
+        " coalesce(list_after, false) AS list_after, known IS NOT NULL AS is_known"
         " FROM states s LEFT JOIN scopes ON s.kind = of_kind AND coalesce(scope_after, scope_before) = scope"
         " LEFT JOIN known ON s.kind = 'configuration' AND thing = known",
-        "kinds": KINDS_TOLD,
+        "kinds": KINDS_SEEN,
     }
 
 
 def _texts() -> dict[str, str]:
-    """Say of things that are words whether they are new, gone or different.
+    """Return the queries for things with text values: new, gone or changed.
 
-    New is what a list did not hold before, and what is told of in logs that were there before. A program that starts
-    prints all its settings: none of them is new by that.
+    A thing is new that an earlier list did not hold, or that only later lines of a log name, where the kind was seen
+    before. A program that starts prints all its settings: none of them is new by that.
     """
-    told_before = "CASE WHEN is_listed THEN had WHEN kind = 'configuration' THEN is_known ELSE was END"
+    is_comparable = (
+        "CASE WHEN listed_after THEN list_before WHEN kind = 'configuration' THEN is_known ELSE seen_before END"
+    )
     how = (
-        f"CASE WHEN b IS NULL AND {told_before} THEN 'new' WHEN a IS NULL AND was_listed AND has THEN 'gone' "
+        f"CASE WHEN b IS NULL AND {is_comparable} THEN 'new' "
+        "WHEN a IS NULL AND listed_before AND list_after THEN 'gone' "
         "WHEN NOT (b.value <=> a.value) AND b IS NOT NULL AND a IS NOT NULL THEN 'changed' END"
     )
-    words = f"kind NOT IN ({quoted(*AMOUNTS, *RATES)})"
+    is_text = f"kind NOT IN ({sql_literals(*AMOUNTS, *RATES)})"
     return {
-        "judged": f"SELECT s.*, {how} AS how FROM placed s"
-        f" JOIN (SELECT kind AS of_kind, was FROM kinds) ON kind = of_kind WHERE {words}",
-        "topics": "SELECT thing AS topic FROM judged WHERE kind = 'topic' AND how IS NOT NULL",
-        "worded": "SELECT judged.* FROM judged LEFT ANTI JOIN topics"
-        f" ON kind IN ({quoted(*OF_A_TOPIC)}) AND coalesce(key, regexp_replace(thing, '-[0-9]+$', '')) = topic"
+        "compared": f"SELECT s.*, {how} AS how FROM placed s"
+        f" JOIN (SELECT kind AS of_kind, seen_before FROM kinds) ON kind = of_kind WHERE {is_text}",
+        "topics": "SELECT thing AS topic FROM compared WHERE kind = 'topic' AND how IS NOT NULL",
+        "changed": "SELECT compared.* FROM compared LEFT ANTI JOIN topics"
+        f" ON kind IN ({sql_literals(*TOPIC_KINDS)}) AND coalesce(key, regexp_replace(thing, '-[0-9]+$', '')) = topic"
         " WHERE how IS NOT NULL",
-        "texts": "SELECT kind, how, key, b.value AS before, a.value AS after, CAST(NULL AS double) AS was_amount,"
-        " CAST(NULL AS double) AS is_amount, thing, restless, coalesce(told, told_before) AS told FROM worded",
+        "texts": "SELECT kind, how, key, b.value AS before, a.value AS after, CAST(NULL AS double) AS before_amount,"
+        " CAST(NULL AS double) AS after_amount, thing, changed_earlier,"
+        " coalesce(first_line, line_before) AS first_line FROM changed",
     }
 
 
 def _numbers() -> dict[str, str]:
-    """Say of things that are numbers whether they are more or fewer; one counted in several ways by the fullest."""
+    """Return the queries for things with numbers: more or fewer; of several counts of a thing the most complete one."""
     hours = "greatest(1, unix_seconds(max(last_{0})) - unix_seconds(min(first_{0}))) / 3600D AS {0}_hours"
-    moved = f"is_amount IS NOT NULL AND abs(is_amount - was_amount) > {LEAST_SHARE}D * greatest(is_amount, was_amount)"
+    has_changed = (
+        "after_amount IS NOT NULL AND "
+        f"abs(after_amount - before_amount) > {MIN_SHARE}D * greatest(after_amount, before_amount)"
+    )
     return {
         "spans": f"SELECT {hours.format('before')}, {hours.format('after')} FROM kinds",
-        "summed": "SELECT kind, thing, key, sum(b.amount) AS was_amount, sum(a.amount) AS is_amount, count(*) AS parts,"
-        " max(told_before) AS told_before, max(struct(a.at, a.file, a.line, a.text)) AS told FROM states"
-        f" WHERE kind IN ({quoted(*AMOUNTS)}) AND b IS NOT NULL AND a IS NOT NULL GROUP BY kind, thing, key",
-        "counted": "SELECT kind, thing, max_by(struct(key, was_amount, is_amount, told), struct(parts, is_amount)) AS m"
+        "summed": "SELECT kind, thing, key, sum(b.amount) AS before_amount, sum(a.amount) AS after_amount,"
+        " count(*) AS parts,"
+        " max(line_before) AS line_before, max(struct(a.at, a.file, a.line, a.text)) AS first_line FROM states"
+        f" WHERE kind IN ({sql_literals(*AMOUNTS)}) AND b IS NOT NULL AND a IS NOT NULL GROUP BY kind, thing, key",
+        "counted": "SELECT kind, thing,"
+        " max_by(struct(key, before_amount, after_amount, first_line), struct(parts, after_amount)) AS m"
         " FROM summed GROUP BY kind, thing",
-        "rated": "SELECT kind, thing, key, times_before / before_hours AS was_amount,"
-        " times_after / after_hours AS is_amount, coalesce(told, told_before) AS told"
-        " FROM states JOIN (SELECT kind AS of_kind, was, now FROM kinds) ON kind = of_kind CROSS JOIN spans"
-        f" WHERE kind IN ({quoted(*RATES)}) AND was AND now",
-        "measured": "SELECT kind, thing, m.key, m.was_amount, m.is_amount, m.told FROM counted"
-        " UNION ALL SELECT kind, thing, key, was_amount, is_amount, told FROM rated",
-        "numbers": "SELECT kind, IF(is_amount > was_amount, 'more', 'fewer') AS how, key, CAST(NULL AS string) AS"
-        " before, CAST(NULL AS string) AS after, was_amount, is_amount, thing, false AS restless, told"
-        f" FROM measured WHERE {moved}",
+        "rated": "SELECT kind, thing, key, times_before / nullif(before_hours, 0) AS before_amount,"
+        " times_after / nullif(after_hours, 0) AS after_amount, coalesce(first_line, line_before) AS first_line"
+        " FROM states JOIN (SELECT kind AS of_kind, seen_before, seen_after FROM kinds) ON kind = of_kind"
+        " CROSS JOIN spans"
+        f" WHERE kind IN ({sql_literals(*RATES)}) AND seen_before AND seen_after",
+        "measured": "SELECT kind, thing, m.key, m.before_amount, m.after_amount, m.first_line FROM counted"
+        " UNION ALL SELECT kind, thing, key, before_amount, after_amount, first_line FROM rated",
+        "numbers": "SELECT kind, IF(after_amount > before_amount, 'more', 'fewer') AS how, key, CAST(NULL AS string) AS"
+        " before, CAST(NULL AS string) AS after, before_amount, after_amount, thing,"
+        " false AS changed_earlier, first_line"
+        f" FROM measured WHERE {has_changed}",
     }
 
 
-def _gathered() -> dict[str, str]:
-    """Make one row of the things to which the same happened."""
+def _merged() -> dict[str, str]:
+    """Return the queries that merge equal changes of several things into one row."""
     return {
         "all": "SELECT * FROM texts UNION ALL SELECT * FROM numbers",
-        "gathered": "SELECT kind, how, coalesce(key, '') AS key, before, after, was_amount, is_amount, restless,"
-        f" count(*) AS count, slice(array_sort(collect_set(thing)), 1, {THINGS_NAMED}) AS things, min(told) AS told"
-        " FROM all GROUP BY kind, how, key, before, after, was_amount, is_amount, restless,"
-        " IF(was_amount IS NULL, NULL, thing)"
-        f" ORDER BY restless, coalesce(abs(is_amount - was_amount), 0) DESC, count DESC LIMIT {CHANGES_KEPT}",
+        "merged": "SELECT kind, how, coalesce(key, '') AS key, before, after,"
+        " before_amount, after_amount, changed_earlier,"
+        f" count(*) AS count, slice(array_sort(collect_set(thing)), 1, {THINGS_NAMED}) AS things,"
+        " min(first_line) AS first_line"
+        " FROM all GROUP BY kind, how, key, before, after, before_amount, after_amount, changed_earlier,"
+        " IF(before_amount IS NULL, NULL, thing)"
+        " ORDER BY changed_earlier, coalesce(abs(after_amount - before_amount), 0) DESC, count DESC"
+        f" LIMIT {CHANGES_KEPT}",
     }
 
 
 def _change(row: Any) -> Change:  # noqa: ANN401 - Spark's Row has no static type
-    told = row["told"]
-    evidence = Evidence(file=told["file"], line=told["line"], text=told["text"] or "", time=told["at"])
-    amounts: Sequence[float | None] = (row["was_amount"], row["is_amount"])
-    counted = None not in amounts
+    line = row["first_line"]
+    evidence = Evidence(file=line["file"], line=line["line"], text=line["text"] or "", time=line["at"])
+    amounts: Sequence[float | None] = (row["before_amount"], row["after_amount"])
+    is_number = None not in amounts
     return Change(
         kind=row["kind"],
-        how=How(row["how"]),
+        how=ChangeType(row["how"]),
         things=tuple(row["things"]),
         count=row["count"],
         key=row["key"],
-        before=amounts[0] if counted else row["before"],
-        after=amounts[1] if counted else row["after"],
-        restless=row["restless"],
+        before=amounts[0] if is_number else row["before"],
+        after=amounts[1] if is_number else row["after"],
+        changed_earlier=row["changed_earlier"],
         evidence=evidence,
     )

@@ -1,29 +1,30 @@
-"""Which events are before and which are after, as SQL: around two times, or in two captures."""
+"""SQL expressions that assign events to the sides before and after: around two times, or in two captures."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from leadsman.pipeline.shapes import quoted
+from leadsman.pipeline.detector_sql import sql_literals
 
 EPOCH = datetime.fromtimestamp(0, UTC)
 
 
-def between(first: datetime, last: datetime) -> str:
-    """Before is all until `first`, after is what follows until `last`. What has no time is on neither side."""
-    return f"CASE WHEN at <= {moment(first)} THEN 'before' WHEN at <= {moment(last)} THEN 'after' END"
+def by_time(before_until: datetime, after_until: datetime) -> str:
+    """Before are the events up to `before_until`, after those up to `after_until`; without a time they are neither."""
+    before, after = timestamp_literal(before_until), timestamp_literal(after_until)
+    return f"CASE WHEN at <= {before} THEN 'before' WHEN at <= {after} THEN 'after' END"
 
 
-def captures(first: str, second: str) -> str:
-    """Before is the one capture, after the other."""
-    return f"CASE capture WHEN {quoted(first)} THEN 'before' WHEN {quoted(second)} THEN 'after' END"
+def by_capture(first: str, second: str) -> str:
+    """Before are the events of the first capture, after those of the second."""
+    return f"CASE capture WHEN {sql_literals(first)} THEN 'before' WHEN {sql_literals(second)} THEN 'after' END"
 
 
-def moment(time: datetime) -> str:
-    """Return a time as a literal of Spark's."""
+def timestamp_literal(time: datetime) -> str:
+    """Return a time as a Spark literal."""
     return f"timestamp_millis({round(time.timestamp() * 1000)}L)"
 
 
 def at_micros(micros: int) -> datetime:
-    """Return a time that Spark gave as microseconds: its own times come without a zone."""
+    """Return a time from Spark's microseconds; Spark's own datetimes have no zone."""
     return EPOCH + timedelta(microseconds=micros)

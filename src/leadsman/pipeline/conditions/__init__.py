@@ -1,1 +1,1 @@
-"""What is wrong, even where no failure mode knows why: conditions out of the event table."""
+"""Finds conditions in the event table: what is wrong, whether or not a failure mode explains it."""

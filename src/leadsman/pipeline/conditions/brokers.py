@@ -1,22 +1,22 @@
-"""Brokers: fenced, missing, restarted, or not to be reached while the cluster goes on naming them."""
+"""Conditions of brokers: fenced, missing, restarted, or unreachable while the cluster still names them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as names
-from leadsman.pipeline.conditions.kinds import condition, goes_on, longest
-from leadsman.pipeline.conditions.partitions import metric
-from leadsman.pipeline.conditions.restarts import restarts_of
-from leadsman.pipeline.conditions.signs import NAMED, ONE_BY_ONE, Sign
+from leadsman.pipeline.conditions.episodes import MAX_NAMES, NO_GAP, HealthRule
+from leadsman.pipeline.conditions.kinds import is_ongoing, longest_seconds, make_condition
+from leadsman.pipeline.conditions.partitions import metric_rule
+from leadsman.pipeline.conditions.restarts import find_restarts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from leadsman.condition import Condition
+    from leadsman.model.condition import Condition
+    from leadsman.pipeline.conditions.episodes import Episode
     from leadsman.pipeline.conditions.restarts import Restart
-    from leadsman.pipeline.conditions.signs import Run
 
 NODE = "labels['node']"
 COORDINATOR_BASE = 2_147_483_647
@@ -27,241 +27,265 @@ CONNECTIONS_NODE = (
 COORDINATOR = CONNECTIONS_NODE.replace("'node'", "'coordinator'")
 """Java clients number a coordinator's connection as 2147483647 less its broker."""
 
-BACK = (names.BROKER_UNFENCED, names.BROKER_STARTED)
-UNREACHED = (names.CONNECTION_REFUSED, names.CONNECTION_SETUP_TIMED_OUT, names.CONNECTION_FAILED)
-ALIVE = f"name = '{names.BROKER_SEEN}' AND labels['fenced'] IS DISTINCT FROM 'true'"
+RETURNED = (names.BROKER_UNFENCED, names.BROKER_STARTED)
+NOT_REACHED = (names.CONNECTION_REFUSED, names.CONNECTION_SETUP_TIMED_OUT, names.CONNECTION_FAILED)
+NOT_FENCED = f"name = '{names.BROKER_SEEN}' AND labels['fenced'] IS DISTINCT FROM 'true'"
 
-SIGNS = (
-    Sign(
+RULES = (
+    HealthRule(
         kind="broker_fenced",
-        names=(names.BROKER_FENCED, names.BROKER_SEEN, *BACK),
-        healthy=BACK,
+        names=(names.BROKER_FENCED, names.BROKER_SEEN, *RETURNED),
+        healthy_names=RETURNED,
         thing=f"coalesce({NODE}, labels['id'])",
-        bad=f"CASE WHEN name = '{names.BROKER_FENCED}' THEN true WHEN name = '{names.BROKER_SEEN}' THEN "
+        unhealthy=f"CASE WHEN name = '{names.BROKER_FENCED}' THEN true WHEN name = '{names.BROKER_SEEN}' THEN "
         "labels['fenced'] = 'true' ELSE false END",
     ),
-    metric("broker_fenced", "fencedbrokercount"),
-    Sign(kind="stopping", names=(names.BROKER_STOPPING,), thing=NODE, gap_seconds=300.0),
-    Sign(kind="started", names=(names.BROKER_STARTED,), thing=NODE, gap_seconds=ONE_BY_ONE),
-    Sign(
+    metric_rule("broker_fenced", "fencedbrokercount"),
+    HealthRule(kind="stopping", names=(names.BROKER_STOPPING,), thing=NODE, gap_seconds=300.0),
+    HealthRule(kind="started", names=(names.BROKER_STARTED,), thing=NODE, gap_seconds=NO_GAP),
+    HealthRule(
         kind="starting",
         names=(names.BROKER_STARTING, names.SUBJECT_ACTIVE),
-        healthy=(names.SUBJECT_ACTIVE,),
+        healthy_names=(names.SUBJECT_ACTIVE,),
         thing="subject",
-        bad=f"name = '{names.BROKER_STARTING}'",
-        gap_seconds=ONE_BY_ONE,
+        unhealthy=f"name = '{names.BROKER_STARTING}'",
+        gap_seconds=NO_GAP,
     ),
-    Sign(
+    HealthRule(
         kind="in_sync",
-        names=(names.BROKER_SEEN, *BACK),
-        healthy=(names.BROKER_SEEN, *BACK),
-        where=f"{ALIVE} OR name <> '{names.BROKER_SEEN}'",
+        names=(names.BROKER_SEEN, *RETURNED),
+        healthy_names=(names.BROKER_SEEN, *RETURNED),
+        where=f"{NOT_FENCED} OR name <> '{names.BROKER_SEEN}'",
         thing=f"coalesce({NODE}, labels['id'])",
-        bad="false",
+        unhealthy="false",
     ),
-    Sign(
+    HealthRule(
         kind="coordinator_lost",
         names=(names.COORDINATOR_LOST,),
         thing=COORDINATOR,
         gap_seconds=15.0,
     ),
-    Sign(
+    HealthRule(
         kind="broker_unreachable",
-        names=(*UNREACHED, *BACK),
-        healthy=BACK,
-        where=f"name IN {BACK} OR try_cast(labels['node'] AS BIGINT) >= 0 AND "
+        names=(*NOT_REACHED, *RETURNED),
+        healthy_names=RETURNED,
+        where=f"name IN {RETURNED} OR try_cast(labels['node'] AS BIGINT) >= 0 AND "
         "(labels['client_id'] IS NOT NULL OR source NOT IN ('java_client', 'broker'))",
-        bad=f"name NOT IN {BACK}",
+        unhealthy=f"name NOT IN {RETURNED}",
         thing=CONNECTIONS_NODE,
         gap_seconds=60.0,
     ),
-    Sign(kind="leaders_moved", names=(names.LEADERS_MOVED,), thing="'leaders'", amount="value", gap_seconds=ONE_BY_ONE),
+    HealthRule(
+        kind="leaders_moved", names=(names.LEADERS_MOVED,), thing="'leaders'", amount="value", gap_seconds=NO_GAP
+    ),
 )  # fmt: skip - a table
-"""`in_sync` is also of partitions' replicas; `broker_unreachable` is of clients alone: those of Java, in whose
-words brokers speak as well, name themselves."""
+"""`partitions` has a rule for `in_sync` too. `broker_unreachable` is of clients alone: brokers log the same lines as
+Java clients, and only clients give a client id."""
 
-LEAST_SECONDS = 10.0
-"""A coordinator that moves in order is found again within a few seconds."""
+MIN_SECONDS = 10.0
+"""A coordinator that moves as planned is found again within a few seconds."""
 
 UNREACHABLE_SECONDS = 30.0
-"""A broker that is restarted refuses connections for some seconds; clients try it again every second or so."""
+"""A broker that restarts refuses connections for some seconds; clients retry about every second."""
 
-GONE_SECONDS = 60.0
-"""A broker that shut down so long before the capture ends was not merely being restarted: one of a few partitions is
-back within seconds; of one with many nothing is lost but that it is told a minute early."""
+SHUTDOWN_SECONDS = 60.0
+"""A broker that shut down so long before the capture's end was not merely restarting: a broker with few partitions is
+back within seconds. A broker with many is reported a minute too early, and nothing else is wrong."""
 
-BEFORE_FENCING = 300.0
-"""Seconds before the controller fenced a broker in which clients' trouble with it is counted as the same."""
+FENCING_SECONDS = 300.0
+"""Failures of clients with a broker belong to its fencing where they begin so long before it at most."""
 
 
 def conditions(
-    found: Mapping[str, Sequence[Run]], end: datetime | None, cut_off: Collection[str] = ()
+    by_kind: Mapping[str, Sequence[Episode]], capture_end: datetime | None, cut_off: Collection[str] = ()
 ) -> Iterator[Condition]:
-    """Yield what is wrong with brokers. `end` is the last time of which the capture tells.
+    """Yield the conditions of brokers. `capture_end` is the last time that the capture covers.
 
-    What clients tell that are `cut_off` from all brokers says nothing of a single one.
+    Clients that are `cut_off` from all brokers are no evidence against a single broker.
     """
-    restarts = restarts_of(found)
-    fenced = [run for run in found.get("broker_fenced", ()) if not _in_order(run, found.get("stopping", ()))]
-    yield from _fenced(fenced, found)
-    yield from _no_usable_leader(fenced, found)
-    yield from _missing(found, end)
+    restarts = find_restarts(by_kind)
+    fenced = [
+        episode
+        for episode in by_kind.get("broker_fenced", ())
+        if not _was_stopped_before(episode, by_kind.get("stopping", ()))
+    ]
+    yield from _fenced(fenced, by_kind)
+    yield from _no_usable_leader(fenced, by_kind)
+    yield from _missing(by_kind, capture_end)
     yield from _restarted(restarts)
-    yield from _unreachable(found, end, cut_off)
+    yield from _unreachable(by_kind, capture_end, cut_off)
 
 
-def _in_order(fenced: Run, stops: Iterable[Run]) -> bool:
-    """Say whether the broker had said goodbye: then the controller fences it too."""
+def _was_stopped_before(fenced: Episode, stops: Iterable[Episode]) -> bool:
+    """Say whether the broker was shutting down: then the controller fences it too."""
     return any(
         stop.thing == fenced.thing
         and stop.since is not None
         and fenced.since is not None
-        and 0 <= (fenced.since - stop.since).total_seconds() <= BEFORE_FENCING
+        and 0 <= (fenced.since - stop.since).total_seconds() <= FENCING_SECONDS
         for stop in stops
     )
 
 
-def _fenced(fenced: Sequence[Run], found: Mapping[str, Sequence[Run]]) -> Iterator[Condition]:
-    metrics = found.get("broker_fenced metric", ())
+def _fenced(fenced: Sequence[Episode], by_kind: Mapping[str, Sequence[Episode]]) -> Iterator[Condition]:
+    metrics = by_kind.get("broker_fenced metric", ())
     if not fenced and not metrics:
         return
-    gone = sorted({run.thing for run in fenced if run.stands})
+    still_fenced = sorted({episode.thing for episode in fenced if episode.ongoing})
     figures = {
-        "brokers": len({run.thing for run in fenced}),
-        "standing": len(gone),
-        "longest": longest(fenced),
-        "unanswered": max((_unanswered(run, found)[0] for run in fenced), default=0.0),
-        "fenced": max((run.most or 0 for run in metrics), default=None),
+        "brokers": len({episode.thing for episode in fenced}),
+        "ongoing": len(still_fenced),
+        "longest": longest_seconds(fenced),
+        "unanswered": max((_unanswered(episode, by_kind)[0] for episode in fenced), default=0.0),
+        "fenced": max((episode.max_amount or 0 for episode in metrics), default=None),
     }
-    names_ = [f"broker {run.thing}" for run in fenced] or [run.thing for run in metrics]
-    yield condition(
+    things = [f"broker {episode.thing}" for episode in fenced] or [episode.thing for episode in metrics]
+    yield make_condition(
         "broker_fenced",
         [*fenced, *metrics],
         figures,
-        things=names_,
-        stands=bool(gone or any(m.stands for m in metrics)),
+        things=things,
+        ongoing=bool(still_fenced or any(m.ongoing for m in metrics)),
     )
 
 
-def _unanswered(fenced: Run, found: Mapping[str, Sequence[Run]]) -> tuple[float, Run | None]:
-    """Return for how long clients had been in trouble with a broker when the controller fenced it, and that trouble."""
-    best: tuple[float, Run | None] = (0.0, None)
-    for run in (*found.get("coordinator_lost", ()), *found.get("broker_unreachable", ())):
-        if run.thing == fenced.thing and run.since and run.last and fenced.since:
-            before = (fenced.since - run.since).total_seconds()
-            lasted = (fenced.since - run.last).total_seconds()
-            if best[0] < before <= BEFORE_FENCING and lasted <= LEAST_SECONDS:
-                best = before, run
-    return best
+def _unanswered(fenced: Episode, by_kind: Mapping[str, Sequence[Episode]]) -> tuple[float, Episode | None]:
+    """Return for how long clients had failed to reach a broker when the controller fenced it, and that episode."""
+    longest: tuple[float, Episode | None] = (0.0, None)
+    for episode in (*by_kind.get("coordinator_lost", ()), *by_kind.get("broker_unreachable", ())):
+        if episode.thing == fenced.thing and episode.since and episode.last_seen and fenced.since:
+            before = (fenced.since - episode.since).total_seconds()
+            since_last = (fenced.since - episode.last_seen).total_seconds()
+            if longest[0] < before <= FENCING_SECONDS and since_last <= MIN_SECONDS:
+                longest = before, episode
+    return longest
 
 
-def _no_usable_leader(fenced: Sequence[Run], found: Mapping[str, Sequence[Run]]) -> Iterator[Condition]:
-    """Yield that a broker led partitions without answering. Metadata name it all the while, so nothing says `none`."""
-    told = False
-    for run in fenced:
-        seconds, trouble = _unanswered(run, found)
-        moved = [each for each in found.get("leaders_moved", ()) if _near(each, run)]
-        if trouble and seconds >= LEAST_SECONDS:
-            told = True
-            led = sum(each.amount or 0 for each in moved)
+def _no_usable_leader(fenced: Sequence[Episode], by_kind: Mapping[str, Sequence[Episode]]) -> Iterator[Condition]:
+    """Yield that a broker led partitions and did not respond. Metadata name it as leader meanwhile, never `none`."""
+    is_reported = False
+    for episode in fenced:
+        seconds, unanswered = _unanswered(episode, by_kind)
+        moved = [each for each in by_kind.get("leaders_moved", ()) if _near(each, episode)]
+        if unanswered and seconds >= MIN_SECONDS:
+            is_reported = True
+            led = sum(each.first_amount or 0 for each in moved)
             figures: dict[str, float | str | None] = {"longest": seconds}
             figures |= (
-                {"led_by_dead": led, "broker": run.thing}
+                {"led_by_unresponsive": led, "broker": episode.thing}
                 if led
-                else {"asked": trouble.subject_count, "coordinator": run.thing}
+                else {"clients": unanswered.subject_count, "coordinator": episode.thing}
             )
-            yield condition("partition_without_leader", [trouble, run, *moved], figures, things=[f"broker {run.thing}"])
-    for run in found.get("coordinator_lost", ()):
-        if not told and run.subject_count > 1 and run.seconds >= LEAST_SECONDS:
-            figures = {"asked": run.subject_count, "longest": run.seconds, "coordinator": run.thing}
-            yield condition("partition_without_leader", [run], figures, things=[f"broker {run.thing}"])
+            yield make_condition(
+                "partition_without_leader", [unanswered, episode, *moved], figures, things=[f"broker {episode.thing}"]
+            )
+    for episode in by_kind.get("coordinator_lost", ()):
+        if not is_reported and episode.subject_count > 1 and episode.seconds >= MIN_SECONDS:
+            figures = {"clients": episode.subject_count, "longest": episode.seconds, "coordinator": episode.thing}
+            yield make_condition("partition_without_leader", [episode], figures, things=[f"broker {episode.thing}"])
 
 
-def _near(moved: Run, fenced: Run) -> bool:
-    return bool(moved.since and fenced.since and abs((moved.since - fenced.since).total_seconds()) <= LEAST_SECONDS)
+def _near(moved: Episode, fenced: Episode) -> bool:
+    return bool(moved.since and fenced.since and abs((moved.since - fenced.since).total_seconds()) <= MIN_SECONDS)
 
 
-def _missing(found: Mapping[str, Sequence[Run]], end: datetime | None) -> Iterator[Condition]:
-    """Yield brokers that are in sync nowhere, and those that shut down and were not started again."""
-    absent = [run for run in found.get("in_sync", ()) if run.stands or run.seconds > 0]
-    stopped = [run for run in found.get("stopping", ()) if end and _stayed_down(run, found, end)]
+def _missing(by_kind: Mapping[str, Sequence[Episode]], capture_end: datetime | None) -> Iterator[Condition]:
+    """Yield the brokers without an in-sync replica, and those that shut down and were not started again."""
+    absent = [episode for episode in by_kind.get("in_sync", ()) if episode.ongoing or episode.seconds > 0]
+    stopped = [
+        episode
+        for episode in by_kind.get("stopping", ())
+        if capture_end and _stayed_down(episode, by_kind, capture_end)
+    ]
     if absent or stopped:
-        gone = {run.thing for run in absent if run.stands} | {run.thing for run in stopped}
+        missing = {episode.thing for episode in absent if episode.ongoing} | {episode.thing for episode in stopped}
         figures = {
             "stopped": len(stopped) if not absent else None,
-            "standing": len(gone) if absent else None,
-            "longest": longest(absent),
+            "ongoing": len(missing) if absent else None,
+            "longest": longest_seconds(absent),
         }
         every = [*stopped, *absent]
-        yield condition(
-            "broker_missing", every, figures, things=[f"broker {run.thing}" for run in every], stands=bool(gone)
+        yield make_condition(
+            "broker_missing",
+            every,
+            figures,
+            things=[f"broker {episode.thing}" for episode in every],
+            ongoing=bool(missing),
         )
 
 
-def _stayed_down(stop: Run, found: Mapping[str, Sequence[Run]], end: datetime) -> bool:
-    back = (*found.get("started", ()), *found.get("stopping", ()))
-    later = (run for run in back if run.thing == stop.thing and run.last and stop.last and run.last > stop.last)
-    return bool(stop.last and (end - stop.last).total_seconds() >= GONE_SECONDS and not any(later))
+def _stayed_down(stop: Episode, by_kind: Mapping[str, Sequence[Episode]], capture_end: datetime) -> bool:
+    starts_and_stops = (*by_kind.get("started", ()), *by_kind.get("stopping", ()))
+    later = (
+        episode
+        for episode in starts_and_stops
+        if episode.thing == stop.thing and episode.last_seen and stop.last_seen and episode.last_seen > stop.last_seen
+    )
+    return bool(
+        stop.last_seen and (capture_end - stop.last_seen).total_seconds() >= SHUTDOWN_SECONDS and not any(later)
+    )
 
 
 def _restarted(restarts: Sequence[Restart]) -> Iterator[Condition]:
     if restarts:
         figures: dict[str, float | str | None] = {
-            "restarts": len(restarts) if len(restarts) > len({each.run.thing for each in restarts}) else None,
+            "restarts": len(restarts) if len(restarts) > len({each.episode.thing for each in restarts}) else None,
             "unclean": sum(not each.clean for each in restarts),
             "longest": max((each.seconds for each in restarts if each.clean), default=None),
             "starting": max((each.seconds for each in restarts if not each.clean), default=None),
         }
-        nodes = [f"broker {each.run.thing}" for each in restarts]
-        yield condition("broker_restarted", [each.run for each in restarts], figures, things=nodes)
+        nodes = [f"broker {each.episode.thing}" for each in restarts]
+        yield make_condition("broker_restarted", [each.episode for each in restarts], figures, things=nodes)
 
 
 def _unreachable(
-    found: Mapping[str, Sequence[Run]], end: datetime | None, cut_off: Collection[str]
+    by_kind: Mapping[str, Sequence[Episode]], capture_end: datetime | None, cut_off: Collection[str]
 ) -> Iterator[Condition]:
-    runs = [run for run in found.get("broker_unreachable", ()) if not _only_of(run, cut_off)]
-    lasting = [run for run in joined(runs) if run.seen_seconds >= UNREACHABLE_SECONDS]
+    episodes = [episode for episode in by_kind.get("broker_unreachable", ()) if not _is_only_of(episode, cut_off)]
+    lasting = [episode for episode in join_episodes(episodes) if episode.observed_seconds >= UNREACHABLE_SECONDS]
     if lasting:
-        things = [f"broker {run.thing}" for run in lasting]
+        things = [f"broker {episode.thing}" for episode in lasting]
         figures: dict[str, float | str | None] = {
-            "asked": max(run.subject_count for run in lasting),
-            "longest": longest(lasting),
+            "clients": max(episode.subject_count for episode in lasting),
+            "longest": longest_seconds(lasting),
             "broker": lasting[0].thing if len(set(things)) == 1 else None,
         }
-        stands = any(run.stands and goes_on([run], end) for run in lasting)
-        yield condition("broker_unreachable", lasting, figures, things=things, stands=stands)
+        ongoing = any(episode.ongoing and is_ongoing([episode], capture_end) for episode in lasting)
+        yield make_condition("broker_unreachable", lasting, figures, things=things, ongoing=ongoing)
 
 
-def _only_of(run: Run, clients: Collection[str]) -> bool:
-    return run.subject_count <= len(clients) and set(run.subjects) <= set(clients)
+def _is_only_of(episode: Episode, clients: Collection[str]) -> bool:
+    return episode.subject_count <= len(clients) and set(episode.subjects) <= set(clients)
 
 
-def joined(runs: Iterable[Run]) -> list[Run]:
-    """Join runs of one broker that only a pause of the clients parts: one that tries seldom has not reached it."""
-    whole: list[Run] = []
-    for run in sorted(runs, key=lambda run: (run.thing, str(run.since))):
-        before = whole[-1] if whole and whole[-1].thing == run.thing and whole[-1].stands else None
-        both = _both(before, run) if before else None
-        pause = (run.since - before.last).total_seconds() if before and before.last and run.since else 0.0
-        if both and both.times >= LEAST_ATTEMPTS and pause <= SELDOM * both.distance:
-            whole[-1] = both
+def join_episodes(episodes: Iterable[Episode]) -> list[Episode]:
+    """Join episodes of one broker that only a pause of the clients separates: they retry seldom, and still failed."""
+    joined: list[Episode] = []
+    for episode in sorted(episodes, key=lambda episode: (episode.thing, str(episode.since))):
+        before = joined[-1] if joined and joined[-1].thing == episode.thing and joined[-1].ongoing else None
+        both = _join(before, episode) if before else None
+        pause = (
+            (episode.since - before.last_seen).total_seconds() if before and before.last_seen and episode.since else 0.0
+        )
+        if both and both.occurrences >= MIN_ATTEMPTS and pause <= PAUSE_INTERVALS * both.mean_interval_seconds:
+            joined[-1] = both
         else:
-            whole.append(run)
-    return sorted(whole, key=lambda run: (run.ended, -run.seconds, str(run.since)))
+            joined.append(episode)
+    return sorted(joined, key=lambda episode: (episode.ended, -episode.seconds, str(episode.since)))
 
 
-LEAST_ATTEMPTS = 10
-SELDOM = 5.0
-"""A pause among ten attempts and more that is five times the usual one is rarer than 1 in 100 where records come at
-random: then nobody tried, and the broker may have been well."""
+MIN_ATTEMPTS = 10
+PAUSE_INTERVALS = 5.0
+"""Among ten attempts or more, a pause of five mean intervals is rarer than 1 in 100 where records come at random: no
+client tried then, and the broker may have been healthy."""
 
 
-def _both(first: Run, second: Run) -> Run:
+def _join(first: Episode, second: Episode) -> Episode:
     subjects = tuple(sorted({*first.subjects, *second.subjects}))
     return second._replace(
         since=first.since,
-        times=first.times + second.times,
-        subjects=subjects[:NAMED],
+        occurrences=first.occurrences + second.occurrences,
+        subjects=subjects[:MAX_NAMES],
         subject_count=max(first.subject_count, second.subject_count, len(subjects)),
         evidence=first.evidence,
     )

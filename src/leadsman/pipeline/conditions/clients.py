@@ -1,7 +1,7 @@
-"""Clients: rejected, refused, throttled, fenced, or without their position. One subject is one client.
+"""Conditions of clients: not authenticated, not authorized, throttled, fenced, offsets reset. A subject is a client.
 
-A client.id that a library gave by default names nobody, and an address that a broker saw is the address of a client
-whose own log may be there: neither is counted beside the logs.
+A library's default `client.id` identifies no client, and an address in a broker's log may belong to a client whose own
+log is in the capture. Neither is counted besides the clients' logs.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as names
 from leadsman.pipeline.conditions.connecting import IS_TLS
-from leadsman.pipeline.conditions.kinds import condition, goes_on
-from leadsman.pipeline.conditions.signs import Sign
-from leadsman.words import listed
+from leadsman.pipeline.conditions.episodes import HealthRule
+from leadsman.pipeline.conditions.kinds import is_ongoing, make_condition
+from leadsman.words import join_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from leadsman.condition import Condition
-    from leadsman.pipeline.conditions.signs import Run
+    from leadsman.model.condition import Condition
+    from leadsman.pipeline.conditions.episodes import Episode
 
 HOST = "regexp_replace(labels['address'], ':[0-9]+$', '')"
 MECHANISM = "nullif(regexp_extract(text, 'SASL mechanism ([A-Z0-9-]+)', 1), '')"
@@ -30,45 +30,45 @@ OBJECT = (
 DENIED = (
     "concat(labels['operation'], ' on ', lower(labels['resource']), ' ', labels['name'], ' to ', labels['principal'])"
 )
-BY_BROKER = "source = 'broker'"
+LOGGED_BY_BROKER = "source = 'broker'"
 
-SIGNS = (
-    Sign(
+RULES = (
+    HealthRule(
         kind="authentication_failed",
         names=(names.AUTHENTICATION_FAILED,),
-        where=f"NOT ({BY_BROKER}) AND NOT ({IS_TLS})",
+        where=f"NOT ({LOGGED_BY_BROKER}) AND NOT ({IS_TLS})",
         thing="subject",
         detail=MECHANISM,
     ),
-    Sign(
+    HealthRule(
         kind="authentication_rejected",
         names=(names.AUTHENTICATION_FAILED,),
-        where=f"{BY_BROKER} AND NOT ({IS_TLS})",
+        where=f"{LOGGED_BY_BROKER} AND NOT ({IS_TLS})",
         thing=f"coalesce({HOST}, subject)",
         detail=MECHANISM,
     ),
-    Sign(
+    HealthRule(
         kind="authorization_failed",
         names=(names.AUTHORIZATION_FAILED,),
         where="labels['principal'] IS NULL",
         thing="subject",
         detail=OBJECT,
     ),
-    Sign(
+    HealthRule(
         kind="authorization_denied",
         names=(names.AUTHORIZATION_FAILED,),
         where="labels['principal'] IS NOT NULL",
         thing=f"coalesce({HOST}, subject)",
         detail=DENIED,
     ),
-    Sign(
+    HealthRule(
         kind="offsets_reset",
         names=(names.OFFSET_OUT_OF_RANGE,),
         thing="subject",
         detail="concat_ws('-', labels['topic'], labels['partition'])",
     ),
-    Sign(kind="client_throttled", names=(names.CLIENT_THROTTLED,), thing="subject", amount="value"),
-    Sign(
+    HealthRule(kind="client_throttled", names=(names.CLIENT_THROTTLED,), thing="subject", amount="value"),
+    HealthRule(
         kind="producer_fenced",
         names=(names.PRODUCER_FENCED,),
         thing="subject",
@@ -77,58 +77,64 @@ SIGNS = (
 )
 
 
-def conditions(found: Mapping[str, Sequence[Run]], end: datetime | None) -> Iterator[Condition]:
-    """Yield what kept clients from working. `end` is the last time of which the capture tells."""
-    yield from _unauthenticated(found, end)
-    yield from _unauthorized(found, end)
-    if reset := found.get("offsets_reset"):
-        yield condition("offsets_reset", reset, {"clients": reset[0].things}, stands=goes_on(reset, end))
-    if throttled := found.get("client_throttled"):
+def conditions(by_kind: Mapping[str, Sequence[Episode]], capture_end: datetime | None) -> Iterator[Condition]:
+    """Yield the conditions of clients. `capture_end` is the last time that the capture covers."""
+    yield from _unauthenticated(by_kind, capture_end)
+    yield from _unauthorized(by_kind, capture_end)
+    if reset := by_kind.get("offsets_reset"):
+        yield make_condition(
+            "offsets_reset", reset, {"clients": reset[0].thing_count}, ongoing=is_ongoing(reset, capture_end)
+        )
+    if throttled := by_kind.get("client_throttled"):
         figures: dict[str, float | str | None] = {
-            "clients": throttled[0].things,
-            "lines": sum(run.times for run in throttled),
-            "most": max((run.most or 0.0 for run in throttled), default=None),
+            "clients": throttled[0].thing_count,
+            "lines": sum(episode.occurrences for episode in throttled),
+            "most": max((episode.max_amount or 0.0 for episode in throttled), default=None),
         }
-        yield condition("client_throttled", throttled, figures, stands=goes_on(throttled, end))
-    if fenced := found.get("producer_fenced"):
-        yield _fenced(fenced, end)
+        yield make_condition("client_throttled", throttled, figures, ongoing=is_ongoing(throttled, capture_end))
+    if fenced := by_kind.get("producer_fenced"):
+        yield _fenced(fenced, capture_end)
 
 
-def _unauthenticated(found: Mapping[str, Sequence[Run]], end: datetime | None) -> Iterator[Condition]:
-    own, seen = found.get("authentication_failed", ()), found.get("authentication_rejected", ())
-    if who := own or seen:
+def _unauthenticated(by_kind: Mapping[str, Sequence[Episode]], capture_end: datetime | None) -> Iterator[Condition]:
+    own, from_brokers = by_kind.get("authentication_failed", ()), by_kind.get("authentication_rejected", ())
+    if counted := own or from_brokers:
         figures: dict[str, float | str | None] = {
-            "clients": who[0].things,
-            "mechanism": listed(details_of([*own, *seen])),
+            "clients": counted[0].thing_count,
+            "mechanism": join_names(unique_details([*own, *from_brokers])),
         }
-        every = [*own, *seen]
-        things = [run.thing for run in who]
-        yield condition("authentication_failed", every, figures, things=things, stands=goes_on(every, end))
+        every = [*own, *from_brokers]
+        things = [episode.thing for episode in counted]
+        yield make_condition(
+            "authentication_failed", every, figures, things=things, ongoing=is_ongoing(every, capture_end)
+        )
 
 
-def _unauthorized(found: Mapping[str, Sequence[Run]], end: datetime | None) -> Iterator[Condition]:
-    own, denied = found.get("authorization_failed", ()), found.get("authorization_denied", ())
-    if who := own or denied:
+def _unauthorized(by_kind: Mapping[str, Sequence[Episode]], capture_end: datetime | None) -> Iterator[Condition]:
+    own, denied = by_kind.get("authorization_failed", ()), by_kind.get("authorization_denied", ())
+    if counted := own or denied:
         every = [*own, *denied]
         figures: dict[str, float | str | None] = {
-            "denied": listed(details_of(denied)),
-            "what": listed(details_of(own)) or "an operation",
-            "clients" if own else "hosts": who[0].things,
+            "denied": join_names(unique_details(denied)),
+            "what": join_names(unique_details(own)) or "an operation",
+            "clients" if own else "hosts": counted[0].thing_count,
         }
-        things = [run.thing for run in who]
-        yield condition("authorization_failed", every, figures, things=things, stands=goes_on(every, end))
+        things = [episode.thing for episode in counted]
+        yield make_condition(
+            "authorization_failed", every, figures, things=things, ongoing=is_ongoing(every, capture_end)
+        )
 
 
-def _fenced(fenced: Sequence[Run], end: datetime | None) -> Condition:
-    """Return that producers were fenced; of several by each other, where each of them is fenced by a newer one."""
+def _fenced(fenced: Sequence[Episode], capture_end: datetime | None) -> Condition:
+    """Return that producers were fenced. Several fenced each other: a newer instance fenced each of them."""
     figures: dict[str, float | str | None] = {
-        "ids": listed(details_of(fenced)),
-        "several": fenced[0].things if fenced[0].things > 1 else None,
-        "clients": fenced[0].things,
+        "ids": join_names(unique_details(fenced)),
+        "processes": fenced[0].thing_count if fenced[0].thing_count > 1 else None,
+        "clients": fenced[0].thing_count,
     }
-    return condition("producer_fenced", fenced, figures, stands=goes_on(fenced, end))
+    return make_condition("producer_fenced", fenced, figures, ongoing=is_ongoing(fenced, capture_end))
 
 
-def details_of(runs: Iterable[Run]) -> list[str]:
-    """Return the details of all runs, each once."""
-    return sorted({detail for run in runs for detail in run.details if detail})
+def unique_details(episodes: Iterable[Episode]) -> list[str]:
+    """Return the details of all episodes, each once."""
+    return sorted({detail for episode in episodes for detail in episode.details if detail})

@@ -1,19 +1,19 @@
-"""Clients that never connected, or reach no broker by the address that it advertises."""
+"""Conditions of clients that never connected, or reach no broker at its advertised address."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
 from leadsman import vocabulary as names
-from leadsman.pipeline.conditions.kinds import condition
-from leadsman.pipeline.conditions.signs import Sign
-from leadsman.words import listed
+from leadsman.pipeline.conditions.episodes import HealthRule
+from leadsman.pipeline.conditions.kinds import make_condition
+from leadsman.words import join_names
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from leadsman.condition import Condition
-    from leadsman.pipeline.conditions.signs import Run
+    from leadsman.model.condition import Condition
+    from leadsman.pipeline.conditions.episodes import Episode
 
 CONNECTED = (
     names.COORDINATOR_FOUND,
@@ -25,45 +25,54 @@ CONNECTED = (
     names.CLIENT_THROTTLED,
     names.PRODUCER_FENCED,
 )
-"""What only a client says that has spoken with a broker."""
+"""Events that a client logs only after a broker responded to it."""
 
-OF_A_CONNECTION = (names.CONNECTION_LOST, names.CONNECTION_RESET)
-"""What happens on a connection that was open; librdkafka's _TRANSPORT is also of one that was not."""
+CONNECTION_LOSSES = (names.CONNECTION_LOST, names.CONNECTION_RESET)
+"""Losses of an open connection; librdkafka logs _TRANSPORT also for a connection that never opened."""
 
-WAS_UP = f"name IN ({', '.join(map(repr, (names.CONNECTION_CLOSED, *OF_A_CONNECTION)))}) AND text LIKE '%in state UP)%'"
-"""librdkafka says in which state a connection was as it ended: in UP, both had spoken."""
+WAS_IN_STATE_UP = (
+    f"name IN ({', '.join(map(repr, (names.CONNECTION_CLOSED, *CONNECTION_LOSSES)))}) AND text LIKE '%in state UP)%'"
+)
+"""librdkafka logs in which state a connection ended: in UP, the broker had responded."""
 
 IS_TLS = "text RLIKE '(?i)ssl handshake|SslAuthentication|certificate|handshake_failure'"
-"""A broker's URL may hold `sasl_ssl` although its password is wrong."""
+"""A broker's URL may hold `sasl_ssl` although the password is wrong."""
 
-OF_BOOTSTRAP = (
+IS_BOOTSTRAP = (
     "try_cast(labels['node'] AS BIGINT) < 0 OR labels['node'] LIKE 'bootstrap%' OR text LIKE '%/bootstrap: %'"
 )
 NODE = "coalesce(labels['node'], regexp_extract(text, '/([0-9]+): Connection setup timed out', 1))"
-"""librdkafka names the broker before whatever it says of it."""
+"""librdkafka names the broker at the beginning of the line."""
 
 ADVERTISED = (
     f"(try_cast({NODE} AS BIGINT) >= 0 OR labels['node'] = 'advertised') "
     "AND (labels['client_id'] IS NOT NULL OR source <> 'java_client')"
 )
-REACHES = (names.CONNECTION_REFUSED, names.CONNECTION_SETUP_TIMED_OUT, names.CONNECTION_FAILED, names.NAME_UNRESOLVED)
-TELLS_CLUSTER = f"name = '{names.SETTING}' AND labels['key'] = 'cluster.id' AND labels['owner'] = 'cluster'"
+UNREACHABLE = (
+    names.CONNECTION_REFUSED,
+    names.CONNECTION_SETUP_TIMED_OUT,
+    names.CONNECTION_FAILED,
+    names.NAME_UNRESOLVED,
+)
+HAS_CLUSTER_ID = f"name = '{names.SETTING}' AND labels['key'] = 'cluster.id' AND labels['owner'] = 'cluster'"
 ACTIVE = f"name = '{names.SUBJECT_ACTIVE}'"
-WELL = f"name IN ({', '.join(repr(name) for name in CONNECTED)}) OR {TELLS_CLUSTER} OR {ACTIVE} OR {WAS_UP}"
+HEALTHY = (
+    f"name IN ({', '.join(repr(name) for name in CONNECTED)}) OR {HAS_CLUSTER_ID} OR {ACTIVE} OR {WAS_IN_STATE_UP}"
+)
 WAS_OPEN = (
-    f"name IN ({', '.join(repr(name) for name in OF_A_CONNECTION)}) AND labels['error'] IS DISTINCT FROM '_TRANSPORT'"
+    f"name IN ({', '.join(repr(name) for name in CONNECTION_LOSSES)}) AND labels['error'] IS DISTINCT FROM '_TRANSPORT'"
 )
 FAILED = (
     f"name = '{names.BOOTSTRAP_FAILED}' OR name = '{names.NAME_UNRESOLVED}' AND NOT coalesce({ADVERTISED}, false) "
-    f"OR name IN ({', '.join(repr(name) for name in REACHES)}) AND ({OF_BOOTSTRAP})"
+    f"OR name IN ({', '.join(repr(name) for name in UNREACHABLE)}) AND ({IS_BOOTSTRAP})"
 )
 REJECTED = f"name = '{names.AUTHENTICATION_FAILED}' AND source <> 'broker'"
 
 NO_BROKER = "no broker was available"
-"""A client that says so has tried them all. librdkafka says it at each outage, however short."""
+"""The client has tried all brokers. librdkafka logs the same at each outage, however short."""
 CLOSED, UNOPENED = "bootstrap servers closed the connection", "connections could not be opened"
 UNRESOLVED, TIMED_OUT, REFUSED = "names were not resolved", "connections timed out", "connections were refused"
-REJECTED_BY, TLS = "authentication failed", "the TLS handshake failed"
+AUTHENTICATION, TLS = "authentication failed", "the TLS handshake failed"
 
 DETAIL = f"""
     concat_ws('|', CASE
@@ -74,19 +83,19 @@ DETAIL = f"""
         WHEN name = '{names.CONNECTION_FAILED}' OR name = '{names.CONNECTION_REFUSED}' AND source = 'java_client'
             THEN '{UNOPENED}'
         WHEN name = '{names.CONNECTION_REFUSED}' THEN '{REFUSED}'
-        WHEN name = '{names.AUTHENTICATION_FAILED}' THEN IF({IS_TLS}, '{TLS}', '{REJECTED_BY}')
+        WHEN name = '{names.AUTHENTICATION_FAILED}' THEN IF({IS_TLS}, '{TLS}', '{AUTHENTICATION}')
         ELSE 'connected' END,
         {NODE},
         coalesce(labels['address'], regexp_extract(text, '([A-Za-z0-9_.-]+:[0-9]{{4,5}})(?:[^0-9]|$)', 1)))
 """
-"""Why, which node, and by which name or address. Java says of every connection that it "could not be established"."""
+"""Reason, node, and name or address. Java logs of every failed connection that it "could not be established"."""
 
-LOG_BEGAN = f"IF({ACTIVE}, CAST(at AS DOUBLE), NULL)"
-LOG_ENDED = f"IF({ACTIVE}, try_to_timestamp(labels['until']) + INTERVAL 1 SECOND, at)"
-WITH_LINES = f"IF({ACTIVE}, concat('active|', CAST(CAST(value AS BIGINT) AS STRING)), {DETAIL})"
+LOG_START = f"IF({ACTIVE}, CAST(at AS DOUBLE), NULL)"
+LOG_END = f"IF({ACTIVE}, try_to_timestamp(labels['until']) + INTERVAL 1 SECOND, at)"
+DETAIL_OR_LINES = f"IF({ACTIVE}, concat('active|', CAST(CAST(value AS BIGINT) AS STRING)), {DETAIL})"
 
-SIGNS = (
-    Sign(
+RULES = (
+    HealthRule(
         kind="client_never_connected",
         names=(
             names.BOOTSTRAP_FAILED,
@@ -94,125 +103,138 @@ SIGNS = (
             names.CONNECTION_CLOSED,
             names.SETTING,
             names.SUBJECT_ACTIVE,
-            *OF_A_CONNECTION,
-            *REACHES,
+            *CONNECTION_LOSSES,
+            *UNREACHABLE,
             *CONNECTED,
         ),
-        healthy=(names.CONNECTION_CLOSED, names.SETTING, names.SUBJECT_ACTIVE, *OF_A_CONNECTION, *CONNECTED),
-        where=f"{WELL} OR {FAILED} OR {REJECTED}",
+        healthy_names=(names.CONNECTION_CLOSED, names.SETTING, names.SUBJECT_ACTIVE, *CONNECTION_LOSSES, *CONNECTED),
+        where=f"{HEALTHY} OR {FAILED} OR {REJECTED}",
         thing="subject",
-        bad=f"NOT ({WELL})",
-        detail=WITH_LINES,
-        full=LOG_BEGAN,
-        at=LOG_ENDED,
+        unhealthy=f"NOT ({HEALTHY})",
+        detail=DETAIL_OR_LINES,
+        expected_amount=LOG_START,
+        at=LOG_END,
     ),
-    Sign(
+    HealthRule(
         kind="advertised_unreachable",
-        names=(names.SETTING, names.SUBJECT_ACTIVE, *REACHES, *CONNECTED, *OF_A_CONNECTION),
-        healthy=(names.SETTING, names.SUBJECT_ACTIVE, *CONNECTED, *OF_A_CONNECTION),
-        where=f"{WELL} OR {WAS_OPEN} OR name IN ({', '.join(repr(name) for name in REACHES)}) AND {ADVERTISED}",
+        names=(names.SETTING, names.SUBJECT_ACTIVE, *UNREACHABLE, *CONNECTED, *CONNECTION_LOSSES),
+        healthy_names=(names.SETTING, names.SUBJECT_ACTIVE, *CONNECTED, *CONNECTION_LOSSES),
+        where=f"{HEALTHY} OR {WAS_OPEN} OR name IN ({', '.join(repr(name) for name in UNREACHABLE)}) AND {ADVERTISED}",
         thing="subject",
-        bad=f"NOT ({WELL} OR {WAS_OPEN})",
-        detail=WITH_LINES,
-        full=LOG_BEGAN,
-        at=LOG_ENDED,
+        unhealthy=f"NOT ({HEALTHY} OR {WAS_OPEN})",
+        detail=DETAIL_OR_LINES,
+        expected_amount=LOG_START,
+        at=LOG_END,
     ),
 )
 
 SILENT_SECONDS = 120.0
-"""A client that cannot connect says so every minute at least (librdkafka suppresses what it repeats for 30 s). One
-whose log goes on for longer without a word of it has connected; most clients do not say that."""
+"""A client that cannot connect logs so at least every minute (librdkafka suppresses repeated lines for 30 s). A client
+whose log continues for longer without such a line has connected; most clients do not log that they have."""
 
-USUAL = 3.0
-"""A client that tries as seldom as its records come tries again within three times its usual distance."""
+MEAN_INTERVALS = 3.0
+"""A client that retries only when a record arrives retries within three mean intervals."""
 
-LEAST_TIMES, LEAST_SECONDS, RESTART_SECONDS = 3, 10.0, 30.0
-"""A client that has connected loses brokers for a restart's time; one that starts with them waits for a few seconds."""
+MIN_ATTEMPTS, MIN_SECONDS, RESTART_SECONDS = 3, 10.0, 30.0
+"""A client that has connected loses brokers for as long as a restart; a client that starts together with its brokers
+waits for a few seconds."""
 
-FROM_THE_BEGINNING = 60.0
-"""Seconds from a log's beginning to the first failure. A client that fails later had connected: most do not say so."""
+FROM_START_SECONDS = 60.0
+"""From a log's start to the first failure, at most. A client that fails later had connected; most do not log that."""
 
-LINES_AROUND = 20
-"""Lines of a log for each failed attempt at most, stack traces among them: of a client that also reaches brokers
-there are more, as it does not say that it does."""
+LINES_PER_ATTEMPT = 20
+"""Lines of a log for each failed attempt at most, stack traces included. The log of a client that also reaches brokers
+has more: the client does not log its successes."""
 
-LEAST_BROKERS = 3
-"""A client that reaches other brokers names only those that it does not reach: one or two of them may be gone."""
+MIN_BROKERS = 3
+"""A client that reaches other brokers names only those that it does not reach: one or two of them may be stopped."""
 
-OF_NODES = ("broker_unreachable", "broker_fenced", "coordinator_lost", "started", "stopping")
-"""Kinds of runs whose things are brokers: all that a capture names in trouble."""
+BROKER_KINDS = ("broker_unreachable", "broker_fenced", "coordinator_lost", "started", "stopping")
+"""Kinds of episodes whose things are brokers: all brokers that a capture names as unhealthy."""
 
 
-class Reason(NamedTuple):
-    """A detail of a run: why, which node, by which name or address."""
+class FailedAttempt(NamedTuple):
+    """A detail of an episode: the reason, the node, its name or address."""
 
-    why: str
+    reason: str
     node: str = ""
     server: str = ""
 
 
-def conditions(found: Mapping[str, Sequence[Run]]) -> Iterator[Condition]:
-    """Yield which clients never connected, with the reason that says most."""
-    lost, cut_off = _reaching_none(found), _cut_off(found)
-    named = [run for run in cut_off if run.thing in {each.thing for each in lost} and _whys(run) <= {UNRESOLVED}]
-    cut_off = [run for run in cut_off if run not in named]
+def conditions(by_kind: Mapping[str, Sequence[Episode]]) -> Iterator[Condition]:
+    """Yield the clients that never connected, with the most specific reason."""
+    advertised, cut_off = _reaching_none(by_kind), _cut_off(by_kind)
+    unresolved = [
+        episode
+        for episode in cut_off
+        if episode.thing in {each.thing for each in advertised} and _reasons(episode) <= {UNRESOLVED}
+    ]
+    cut_off = [episode for episode in cut_off if episode not in unresolved]
     if cut_off:
-        clients = {run.thing for run in cut_off}
+        clients = {episode.thing for episode in cut_off}
         figures: dict[str, float | str | None] = {
-            "never": len(clients) if all(map(_never, cut_off)) else None,
+            "never_connected": len(clients) if all(map(_never_connected, cut_off)) else None,
             "clients": len(clients),
-            "what": why(cut_off, found.get("certificate", ())),
+            "what": describe_reasons(cut_off, by_kind.get("certificate", ())),
         }
-        yield condition("client_never_connected", cut_off, figures, stands=True)
-    if lost:
-        figures = {"advertised": len(lost), "what": why([*lost, *named])}
-        yield condition("client_never_connected", lost, figures, stands=True)
+        yield make_condition("client_never_connected", cut_off, figures, ongoing=True)
+    if advertised:
+        figures = {"advertised": len(advertised), "what": describe_reasons([*advertised, *unresolved])}
+        yield make_condition("client_never_connected", advertised, figures, ongoing=True)
 
 
-def _cut_off(found: Mapping[str, Sequence[Run]]) -> list[Run]:
-    return [run for run in found.get("client_never_connected", ()) if _to_the_end(run) and _is_cut_off(run)]
-
-
-def reaching_none(found: Mapping[str, Sequence[Run]]) -> set[str]:
-    """Return the clients that reach no broker at all by its advertised address."""
-    return {run.thing for run in _reaching_none(found)}
-
-
-def _reaching_none(found: Mapping[str, Sequence[Run]]) -> list[Run]:
-    known = {run.thing for kind in OF_NODES for run in found.get(kind, ())}
+def _cut_off(by_kind: Mapping[str, Sequence[Episode]]) -> list[Episode]:
     return [
-        run
-        for run in found.get("advertised_unreachable", ())
-        if _never(run) and _to_the_end(run) and _lasted(run) and _fails_always(run) and _tried_all(run, known)
+        episode
+        for episode in by_kind.get("client_never_connected", ())
+        if _lasts_to_log_end(episode) and _is_cut_off(episode)
     ]
 
 
-def _tried_all(run: Run, known: Collection[str]) -> bool:
-    """Say whether a client failed at all brokers of which the capture knows."""
-    tried = {reason.node for reason in _reasons([run])} - {"", "advertised"}
-    return len(tried) >= LEAST_BROKERS and tried.issuperset(known)
+def unreachable_clients(by_kind: Mapping[str, Sequence[Episode]]) -> set[str]:
+    """Return the clients that reach no broker at its advertised address."""
+    return {episode.thing for episode in _reaching_none(by_kind)}
 
 
-def why(runs: Sequence[Run], certificates: Sequence[Run] = ()) -> str:
-    """Say why clients could not connect: of what one client says in several ways the most telling."""
-    reasons = _reasons(runs)
-    said = set().union(*map(_telling, runs))
-    if said & {TLS, NO_BROKER} and (rejected := _rejected(runs, certificates)):
-        return f"TLS: {rejected}"
-    return "; ".join(_with_servers(each, reasons) for each in sorted(said))
+def _reaching_none(by_kind: Mapping[str, Sequence[Episode]]) -> list[Episode]:
+    known = {episode.thing for kind in BROKER_KINDS for episode in by_kind.get(kind, ())}
+    return [
+        episode
+        for episode in by_kind.get("advertised_unreachable", ())
+        if _never_connected(episode)
+        and _lasts_to_log_end(episode)
+        and _lasted(episode)
+        and _fails_always(episode)
+        and _tried_all(episode, known)
+    ]
 
 
-def _telling(run: Run) -> set[str]:
-    said = _whys(run)
-    for telling, lesser in LESSER.items():
-        if telling in said:
-            said -= lesser
-    return said
+def _tried_all(episode: Episode, known: Collection[str]) -> bool:
+    """Say whether a client failed to reach every broker that the capture names."""
+    tried = {each.node for each in _attempts([episode])} - {"", "advertised"}
+    return len(tried) >= MIN_BROKERS and tried.issuperset(known)
 
 
-LESSER: Mapping[str, set[str]] = {
-    TLS: {REJECTED_BY, NO_BROKER, CLOSED, UNOPENED},
-    REJECTED_BY: {NO_BROKER, CLOSED, UNOPENED},
+def describe_reasons(episodes: Sequence[Episode], certificates: Sequence[Episode] = ()) -> str:
+    """Say why clients could not connect, by the most specific of the reasons that each client logs."""
+    attempts = _attempts(episodes)
+    reasons = set().union(*map(_specific_reasons, episodes))
+    if reasons & {TLS, NO_BROKER} and (certificate := _certificate_reason(episodes, certificates)):
+        return f"TLS: {certificate}"
+    return "; ".join(_with_servers(each, attempts) for each in sorted(reasons))
+
+
+def _specific_reasons(episode: Episode) -> set[str]:
+    reasons = _reasons(episode)
+    for specific, general in LESS_SPECIFIC.items():
+        if specific in reasons:
+            reasons -= general
+    return reasons
+
+
+LESS_SPECIFIC: Mapping[str, set[str]] = {
+    TLS: {AUTHENTICATION, NO_BROKER, CLOSED, UNOPENED},
+    AUTHENTICATION: {NO_BROKER, CLOSED, UNOPENED},
     UNRESOLVED: {NO_BROKER, CLOSED, UNOPENED},
     TIMED_OUT: {NO_BROKER, CLOSED, UNOPENED},
     REFUSED: {NO_BROKER, CLOSED, UNOPENED},
@@ -228,18 +250,22 @@ CERTIFICATES = {
 }
 
 
-def _rejected(runs: Sequence[Run], certificates: Sequence[Run]) -> str:
-    things = {run.thing for run in runs}
-    reasons = {detail.partition("|")[0] for run in certificates if run.thing in things for detail in run.details}
+def _certificate_reason(episodes: Sequence[Episode], certificates: Sequence[Episode]) -> str:
+    things = {episode.thing for episode in episodes}
+    reasons = {
+        detail.partition("|")[0] for episode in certificates if episode.thing in things for detail in episode.details
+    }
     return next((words for reason, words in CERTIFICATES.items() if reason in reasons), "")
 
 
-def _with_servers(said: str, reasons: Sequence[Reason]) -> str:
-    """Name the servers; where Java says why, the line above names them."""
+def _with_servers(reason: str, attempts: Sequence[FailedAttempt]) -> str:
+    """Add the servers to a reason. Java names them in the line above the one with the reason."""
     tried = {UNRESOLVED, TIMED_OUT, REFUSED, UNOPENED}
-    by_why = {why: {host for each in reasons if each.why == why and (host := _host(each.server))} for why in tried}
-    servers = (by_why[said] or by_why[UNOPENED]) if said in tried else set()
-    return f"{said}: {listed(sorted(servers))}" if servers else said
+    by_reason = {
+        name: {host for each in attempts if each.reason == name and (host := _host(each.server))} for name in tried
+    }
+    servers = (by_reason[reason] or by_reason[UNOPENED]) if reason in tried else set()
+    return f"{reason}: {join_names(sorted(servers))}" if servers else reason
 
 
 def _host(server: str) -> str:
@@ -248,49 +274,59 @@ def _host(server: str) -> str:
     return name.rpartition(":")[0] if name.count(":") == 1 else name
 
 
-def _reasons(runs: Iterable[Run]) -> list[Reason]:
-    return [Reason(*detail.split("|", 2)) for run in runs for detail in run.details]
+def _attempts(episodes: Iterable[Episode]) -> list[FailedAttempt]:
+    return [FailedAttempt(*detail.split("|", 2)) for episode in episodes for detail in episode.details]
 
 
-def _whys(run: Run) -> set[str]:
-    return {reason.why for reason in _reasons([run])}
+def _reasons(episode: Episode) -> set[str]:
+    return {each.reason for each in _attempts([episode])}
 
 
-def _is_cut_off(run: Run) -> bool:
-    if _whys(run) <= {UNRESOLVED} and not _fails_always(run):
-        return False  # one name of several may be the one that is wrong
-    return _decided(run) or _lasted(run)
+def _is_cut_off(episode: Episode) -> bool:
+    if _reasons(episode) <= {UNRESOLVED} and not _fails_always(episode):
+        return False  # one of several names may be wrong
+    return _is_decided(episode) or _lasted(episode)
 
 
-def _decided(run: Run) -> bool:
-    """Say whether one line is enough: all brokers were tried, or the client was turned away by one."""
-    return _never(run) and not {NO_BROKER, REJECTED_BY, TLS}.isdisjoint(_whys(run))
+def _is_decided(episode: Episode) -> bool:
+    """Say whether one line is enough: the client tried all brokers, or a broker rejected it."""
+    return _never_connected(episode) and not {NO_BROKER, AUTHENTICATION, TLS}.isdisjoint(_reasons(episode))
 
 
-def _lasted(run: Run) -> bool:
-    """Say whether a client tried for so long that it is no start, and no restart of a broker."""
-    return run.times >= LEAST_TIMES and run.seen_seconds >= (LEAST_SECONDS if _never(run) else RESTART_SECONDS)
+def _lasted(episode: Episode) -> bool:
+    """Say whether a client tried for longer than its own start, or a broker's restart, takes."""
+    return episode.occurrences >= MIN_ATTEMPTS and episode.observed_seconds >= (
+        MIN_SECONDS if _never_connected(episode) else RESTART_SECONDS
+    )
 
 
-def _fails_always(run: Run) -> bool:
-    """Say whether a log tells of little but failed attempts; of one without times or end nothing is known."""
-    lines = (run.ended_by or "").removeprefix("active|")
-    return not lines.isdecimal() or int(lines) <= LINES_AROUND * run.times
+def _fails_always(episode: Episode) -> bool:
+    """Say whether a log holds little but failed attempts. True where the number of its lines is not known."""
+    lines = (episode.recovery_detail or "").removeprefix("active|")
+    return not lines.isdecimal() or int(lines) <= LINES_PER_ATTEMPT * episode.occurrences
 
 
-def _never(run: Run) -> bool:
-    """Say whether a client failed from its log's beginning and nothing shows that it ever spoke with a broker."""
-    began = run.full is not None and run.since is not None and run.since.timestamp() - run.full > FROM_THE_BEGINNING
-    return not began and (run.well is None or (_ended_with_the_log(run) and run.well == run.until))
+def _never_connected(episode: Episode) -> bool:
+    """Say whether a client failed from its log's start, and no event shows that a broker ever responded to it."""
+    started_before = (
+        episode.expected_amount is not None
+        and episode.since is not None
+        and episode.since.timestamp() - episode.expected_amount > FROM_START_SECONDS
+    )
+    return not started_before and (
+        episode.first_healthy is None or (_ends_with_log(episode) and episode.first_healthy == episode.until)
+    )
 
 
-def _to_the_end(run: Run) -> bool:
-    """Say whether a client was cut off for as long as its log tells of it."""
-    if run.until is None or run.last is None:
-        return run.stands
-    seldom = USUAL * run.distance if _fails_always(run) else 0.0
-    return _ended_with_the_log(run) and (run.until - run.last).total_seconds() <= max(SILENT_SECONDS, seldom)
+def _lasts_to_log_end(episode: Episode) -> bool:
+    """Say whether a client was cut off to the end of its log."""
+    if episode.until is None or episode.last_seen is None:
+        return episode.ongoing
+    usual_seconds = MEAN_INTERVALS * episode.mean_interval_seconds if _fails_always(episode) else 0.0
+    return _ends_with_log(episode) and (episode.until - episode.last_seen).total_seconds() <= max(
+        SILENT_SECONDS, usual_seconds
+    )
 
 
-def _ended_with_the_log(run: Run) -> bool:
-    return (run.ended_by or "").startswith("active")
+def _ends_with_log(episode: Episode) -> bool:
+    return (episode.recovery_detail or "").startswith("active")

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as names
 from leadsman.pipeline.conditions import brokers, clients, connecting, groups, hosts, lag, partitions
-from leadsman.pipeline.conditions.min_isr import min_isr_of, with_too_few
-from leadsman.pipeline.conditions.signs import names_of, runs
+from leadsman.pipeline.conditions.episodes import event_names, find_episodes
+from leadsman.pipeline.conditions.min_isr import below_min_isr, read_min_isr
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -15,68 +15,76 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, Row
 
-    from leadsman.condition import Condition
-    from leadsman.pipeline.conditions.signs import Run, Sign
+    from leadsman.model.condition import Condition
+    from leadsman.pipeline.conditions.episodes import Episode, HealthRule
 
-SIGNS = (
-    *partitions.SIGNS,
-    *partitions.CLIENT_SIGNS,
-    *brokers.SIGNS,
-    *groups.SIGNS,
-    *connecting.SIGNS,
-    *clients.SIGNS,
-    *hosts.SIGNS,
+RULES = (
+    *partitions.RULES,
+    *partitions.CLIENT_RULES,
+    *brokers.RULES,
+    *groups.RULES,
+    *connecting.RULES,
+    *clients.RULES,
+    *hosts.RULES,
 )
 
 
-def signs_among(present: Collection[str]) -> list[Sign]:
-    """Return the signs of the kinds of which any event could tell of trouble."""
-    kinds = {sign.kind for sign in SIGNS if not set(sign.names).difference(sign.healthy).isdisjoint(present)}
-    return [sign for sign in SIGNS if sign.kind in kinds and not names_of([sign]).isdisjoint(present)]
+def applicable_rules(present: Collection[str]) -> list[HealthRule]:
+    """Return the rules of the kinds of which the events that are present can show anything unhealthy."""
+    kinds = {rule.kind for rule in RULES if not set(rule.names).difference(rule.healthy_names).isdisjoint(present)}
+    return [rule for rule in RULES if rule.kind in kinds and not event_names([rule]).isdisjoint(present)]
 
 
-def conditions_of(
+def find_conditions(
     events: DataFrame, present: Collection[str], *, ends: Mapping[str, datetime | None], many: bool
 ) -> dict[str, tuple[Condition, ...]]:
     """Return the conditions by capture, the worst first.
 
-    `present` are the names of all events, `ends` the last time of which each capture tells. `many`: see `runs`.
+    `present` are the names of all events, `ends` the last time that each capture covers. `many`: see `find_episodes`.
     """
-    signs = signs_among(present)
-    found = _by_kind(runs(events, signs, many=many)) if signs else {}
-    _add_too_few(events, found, present)
-    lagging = lag.growing(events) if not set(lag.NAMES).isdisjoint(present) else {}
+    rules = applicable_rules(present)
+    episodes = _by_kind(find_episodes(events, rules, many=many)) if rules else {}
+    _add_below_min_isr(events, episodes, present)
+    lagging = lag.growing_lag(events) if not set(lag.NAMES).isdisjoint(present) else {}
     return {
-        capture: tuple(_sorted(found.get(capture, {}), lagging.get(capture, ()), end)) for capture, end in ends.items()
+        capture: tuple(_sort_by_severity(episodes.get(capture, {}), lagging.get(capture, ()), capture_end))
+        for capture, capture_end in ends.items()
     }
 
 
-def _by_kind(found: Mapping[str, Sequence[Run]]) -> dict[str, dict[str, list[Run]]]:
-    parted: dict[str, dict[str, list[Run]]] = {}
-    for capture, every in found.items():
-        for run in every:
-            parted.setdefault(capture, {}).setdefault(run.kind, []).append(run)
-    return parted
+def _by_kind(by_capture: Mapping[str, Sequence[Episode]]) -> dict[str, dict[str, list[Episode]]]:
+    """Return the episodes by capture and kind."""
+    grouped: dict[str, dict[str, list[Episode]]] = {}
+    for capture, episodes in by_capture.items():
+        for episode in episodes:
+            grouped.setdefault(capture, {}).setdefault(episode.kind, []).append(episode)
+    return grouped
 
 
-def _add_too_few(events: DataFrame, found: dict[str, dict[str, list[Run]]], present: Collection[str]) -> None:
-    """Add the partitions with fewer in-sync replicas than their topic asks for; there are settings to compare with."""
-    if names.SETTING in present and any("under_replicated" in kinds for kinds in found.values()):
-        least = min_isr_of(events)
-        for capture, kinds in found.items():
-            if few := list(with_too_few(capture, kinds.get("under_replicated", ()), least)):
-                kinds.setdefault("under_min_isr", []).extend(few)
+def _add_below_min_isr(
+    events: DataFrame, episodes: dict[str, dict[str, list[Episode]]], present: Collection[str]
+) -> None:
+    """Add the partitions with fewer in-sync replicas than min.insync.replicas, where the capture shows that setting."""
+    if names.SETTING in present and any("under_replicated" in by_kind for by_kind in episodes.values()):
+        min_isr = read_min_isr(events)
+        for capture, by_kind in episodes.items():
+            if below := list(below_min_isr(capture, by_kind.get("under_replicated", ()), min_isr)):
+                by_kind.setdefault("under_min_isr", []).extend(below)
 
 
-def _sorted(found: Mapping[str, Sequence[Run]], lagging: Sequence[Row], end: datetime | None) -> list[Condition]:
-    return sorted(_every(found, lagging, end), key=lambda each: (not each.stands, each.severity))
+def _sort_by_severity(
+    by_kind: Mapping[str, Sequence[Episode]], lagging: Sequence[Row], capture_end: datetime | None
+) -> list[Condition]:
+    return sorted(_all_conditions(by_kind, lagging, capture_end), key=lambda each: (not each.ongoing, each.severity))
 
 
-def _every(found: Mapping[str, Sequence[Run]], lagging: Sequence[Row], end: datetime | None) -> Iterator[Condition]:
-    yield from partitions.conditions(found)
-    yield from brokers.conditions(found, end, connecting.reaching_none(found))
-    yield from groups.conditions(found, end)
+def _all_conditions(
+    by_kind: Mapping[str, Sequence[Episode]], lagging: Sequence[Row], capture_end: datetime | None
+) -> Iterator[Condition]:
+    yield from partitions.conditions(by_kind)
+    yield from brokers.conditions(by_kind, capture_end, connecting.unreachable_clients(by_kind))
+    yield from groups.conditions(by_kind, capture_end)
     yield from lag.conditions(lagging)
-    yield from connecting.conditions(found)
-    yield from clients.conditions(found, end)
-    yield from hosts.conditions(found, end)
+    yield from connecting.conditions(by_kind)
+    yield from clients.conditions(by_kind, capture_end)
+    yield from hosts.conditions(by_kind, capture_end)

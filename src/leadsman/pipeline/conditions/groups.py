@@ -1,4 +1,4 @@
-"""Consumer groups: without members, without end in a rebalance, or further behind at each look."""
+"""Conditions of consumer groups: no members, or one rebalance after another."""
 
 from __future__ import annotations
 
@@ -6,138 +6,157 @@ import re
 from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as names
-from leadsman.pipeline.conditions.kinds import condition, longest
-from leadsman.pipeline.conditions.signs import Sign
-from leadsman.pipeline.shapes import quoted
+from leadsman.pipeline.conditions.episodes import HealthRule
+from leadsman.pipeline.conditions.kinds import longest_seconds, make_condition
+from leadsman.pipeline.detector_sql import sql_literals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from leadsman.condition import Condition
-    from leadsman.pipeline.conditions.signs import Run
+    from leadsman.model.condition import Condition
+    from leadsman.pipeline.conditions.episodes import Episode
 
 GROUP = "labels['group']"
-MOVING = quoted("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")
-EMPTY = f"labels['state'] IN ({quoted('Empty', 'Dead')})"
+REBALANCING = sql_literals("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")
+EMPTY = f"labels['state'] IN ({sql_literals('Empty', 'Dead')})"
 FROM_LOG = "labels['generation'] IS NOT NULL"
-"""Brokers' logs tell the generation, `kafka-consumer-groups` does not."""
+"""Brokers log the generation; `kafka-consumer-groups` does not print it."""
 
-SIGNS = (
-    Sign(
+RULES = (
+    HealthRule(
         kind="group_dead",
         names=(names.GROUP_STATE, names.GROUP_LAG),
         thing=GROUP,
-        bad=f"IF(name = '{names.GROUP_STATE}', {EMPTY}, IF(labels['member'] IS NULL, "
+        unhealthy=f"IF(name = '{names.GROUP_STATE}', {EMPTY}, IF(labels['member'] IS NULL, "
         f"IF(coalesce(value, 0) > 0 AND NOT coalesce(labels['state'] NOT IN ('Empty', 'Dead'), false), true, NULL), "
         "false))",
         amount=f"IF(name = '{names.GROUP_LAG}', value, NULL)",
-        detail="IF(labels['generation'] IS NULL, 'look', 'log')",
+        detail="IF(labels['generation'] IS NULL, 'snapshot', 'log')",
     ),
-    Sign(
-        kind="rebalancing_look",
+    HealthRule(
+        kind="rebalancing_snapshot",
         names=(names.GROUP_STATE,),
         where=f"NOT ({FROM_LOG})",
         thing=GROUP,
-        bad=f"labels['state'] IN ({MOVING})",
+        unhealthy=f"labels['state'] IN ({REBALANCING})",
     ),
-    Sign(
+    HealthRule(
         kind="rebalance",
         names=(names.GROUP_STATE,),
-        where=f"{FROM_LOG} AND labels['state'] IN ({MOVING})",
+        where=f"{FROM_LOG} AND labels['state'] IN ({REBALANCING})",
         thing=GROUP,
         amount="labels['generation']",
         gap_seconds=300.0,
     ),
-    Sign(
+    HealthRule(
         kind="joined",
         names=(names.CONSUMER_JOINED,),
         thing="coalesce(nullif(regexp_extract(text, 'groupId=([^,\\\\]]+)', 1), ''), labels['client_id'], subject)",
         amount="labels['generation']",
         gap_seconds=300.0,
     ),
-    Sign(
+    HealthRule(
         kind="streams_dead",
         names=(names.CONSUMER_ENDED, names.CONSUMER_JOINED),
-        healthy=(names.CONSUMER_JOINED,),
+        healthy_names=(names.CONSUMER_JOINED,),
         where=f"name = '{names.CONSUMER_JOINED}' OR labels['how'] = 'all'",
         thing="subject",
-        bad=f"name = '{names.CONSUMER_ENDED}'",
+        unhealthy=f"name = '{names.CONSUMER_ENDED}'",
         detail="labels['thread']",
     ),
 )
 
 ABANDONED_SECONDS = 600.0
-"""A log tells that a group is empty, for so long to the capture's end: a deployment fills it again within minutes."""
+"""By its log a group is empty for so long to the capture's end: after a deployment it has members within minutes."""
 
-A_MOMENT = 60.0
-"""Seconds. A group that had members a moment ago may have them again soon: its application is being restarted."""
+RESTART_SECONDS = 60.0
+"""A group that had members so recently may have them again soon: its application is being restarted."""
 
-CONSOLE = re.compile(r"console-consumer-\d+$")
-"""kafka-console-consumer makes such a group for each of its runs and leaves it."""
+CONSOLE_GROUP = re.compile(r"console-consumer-\d+$")
+"""kafka-console-consumer creates such a group each time it runs, and leaves it behind."""
 
-MANY = 6
-"""Rebalances within a few minutes: a deployment of two or three members causes that many, one without end more."""
-
-
-def conditions(found: Mapping[str, Sequence[Run]], end: datetime | None) -> Iterator[Condition]:
-    """Yield what is wrong with groups. `end` is the last time of which the capture tells."""
-    yield from _dead(found.get("group_dead", ()), end)
-    yield from _streams(found.get("streams_dead", ()))
-    yield from _rebalancing(found)
+MIN_REBALANCES = 6
+"""Rebalances within a few minutes: a deployment of two or three members causes fewer, a rebalance storm more."""
 
 
-def _dead(runs: Sequence[Run], end: datetime | None) -> Iterator[Condition]:
-    dead = [run for run in runs if not CONSOLE.match(run.thing) and _is_dead(run, end, runs)]
+def conditions(by_kind: Mapping[str, Sequence[Episode]], capture_end: datetime | None) -> Iterator[Condition]:
+    """Yield the conditions of groups. `capture_end` is the last time that the capture covers."""
+    yield from _dead(by_kind.get("group_dead", ()), capture_end)
+    yield from _streams(by_kind.get("streams_dead", ()))
+    yield from _rebalancing(by_kind)
+
+
+def _dead(episodes: Sequence[Episode], capture_end: datetime | None) -> Iterator[Condition]:
+    dead = [
+        episode
+        for episode in episodes
+        if not CONSOLE_GROUP.match(episode.thing) and _is_dead(episode, capture_end, episodes)
+    ]
     if dead:
-        gone = [run for run in dead if run.stands]
+        ongoing = [episode for episode in dead if episode.ongoing]
         figures = {
-            "standing": len({run.thing for run in gone}),
-            "groups": len({run.thing for run in dead}),
-            "longest": longest(dead),
-            "lag": max((run.most or 0.0 for run in dead), default=0.0),
+            "ongoing": len({episode.thing for episode in ongoing}),
+            "groups": len({episode.thing for episode in dead}),
+            "longest": longest_seconds(dead),
+            "lag": max((episode.max_amount or 0.0 for episode in dead), default=0.0),
         }
-        yield condition("group_dead", [*gone, *(run for run in dead if not run.stands)], figures, stands=bool(gone))
+        yield make_condition(
+            "group_dead",
+            [*ongoing, *(episode for episode in dead if not episode.ongoing)],
+            figures,
+            ongoing=bool(ongoing),
+        )
 
 
-def _is_dead(run: Run, end: datetime | None, runs: Sequence[Run]) -> bool:
-    """Say whether a group was without members for more than a moment, and is missed: it has lag, or it had members."""
-    lagging = (run.most or 0.0) > 0
-    if not run.stands:
-        return lagging and run.seconds >= ABANDONED_SECONDS
+def _is_dead(episode: Episode, capture_end: datetime | None, episodes: Sequence[Episode]) -> bool:
+    """Say whether a group was without members for longer than a restart, and has lag or had members before."""
+    lagging = (episode.max_amount or 0.0) > 0
+    if not episode.ongoing:
+        return lagging and episode.seconds >= ABANDONED_SECONDS
     if lagging:
-        alive_before = run.well is not None and run.since is not None and run.well < run.since
-        return (not alive_before) or run.seen_seconds >= A_MOMENT
-    times = sum(other.thing == run.thing for other in runs)
-    lasted = (end - run.since).total_seconds() if end and run.since else 0.0
-    return run.details == ("log",) and times == 1 and lasted >= ABANDONED_SECONDS
+        had_members = (
+            episode.first_healthy is not None and episode.since is not None and episode.first_healthy < episode.since
+        )
+        return (not had_members) or episode.observed_seconds >= RESTART_SECONDS
+    count = sum(other.thing == episode.thing for other in episodes)
+    seconds = (capture_end - episode.since).total_seconds() if capture_end and episode.since else 0.0
+    return episode.details == ("log",) and count == 1 and seconds >= ABANDONED_SECONDS
 
 
-def _streams(runs: Sequence[Run]) -> Iterator[Condition]:
-    dead = [run for run in runs if run.stands]
+def _streams(episodes: Sequence[Episode]) -> Iterator[Condition]:
+    dead = [episode for episode in episodes if episode.ongoing]
     if dead:
-        things = [thread for run in dead for thread in run.details or (run.thing,)]
-        yield condition("group_dead", dead, {"threads": len(dead)}, things=things, stands=True)
+        things = [thread for episode in dead for thread in episode.details or (episode.thing,)]
+        yield make_condition("group_dead", dead, {"threads": len(dead)}, things=things, ongoing=True)
 
 
-def _rebalancing(found: Mapping[str, Sequence[Run]]) -> Iterator[Condition]:
-    storms = [run for run in found.get("rebalance", ()) if run.times >= MANY]
+def _rebalancing(by_kind: Mapping[str, Sequence[Episode]]) -> Iterator[Condition]:
+    storms = [episode for episode in by_kind.get("rebalance", ()) if episode.occurrences >= MIN_REBALANCES]
     if not storms:
-        storms = [run for run in found.get("joined", ()) if _generations(run) >= MANY]
-    looks = [run for run in found.get("rebalancing_look", ()) if _lasted(run)]
+        storms = [episode for episode in by_kind.get("joined", ()) if _generations(episode) >= MIN_REBALANCES]
+    snapshots = [episode for episode in by_kind.get("rebalancing_snapshot", ()) if _lasted(episode)]
     if storms:
-        most = max(run.times if run.kind == "rebalance" else _generations(run) for run in storms)
-        figures = {"groups": len({run.thing for run in storms}), "most": most, "longest": longest(storms)}
-        yield condition("group_rebalancing", storms, figures)
-    elif looks:
-        figures = {"groups": len(looks)}
-        yield condition("group_rebalancing", looks, figures, stands=any(run.stands for run in looks))
+        rebalances = max(
+            episode.occurrences if episode.kind == "rebalance" else _generations(episode) for episode in storms
+        )
+        figures = {
+            "groups": len({episode.thing for episode in storms}),
+            "times": rebalances,
+            "longest": longest_seconds(storms),
+        }
+        yield make_condition("group_rebalancing", storms, figures)
+    elif snapshots:
+        figures = {"groups": len(snapshots)}
+        yield make_condition(
+            "group_rebalancing", snapshots, figures, ongoing=any(episode.ongoing for episode in snapshots)
+        )
 
 
-def _generations(run: Run) -> int:
-    return int((run.most or 0) - (run.least or 0))
+def _generations(episode: Episode) -> int:
+    return int((episode.max_amount or 0) - (episode.min_amount or 0))
 
 
-def _lasted(run: Run) -> bool:
-    """Say whether a group was in a rebalance for more than a moment, or at the only look that there is."""
-    return run.seen_seconds >= A_MOMENT or (run.stands and run.well is None)
+def _lasted(episode: Episode) -> bool:
+    """Say whether a group was rebalancing for longer than a restart, or in the only snapshot that there is."""
+    return episode.observed_seconds >= RESTART_SECONDS or (episode.ongoing and episode.first_healthy is None)

@@ -1,41 +1,41 @@
-"""Every kind of condition: how bad it is, and its sentence. The worst stands first."""
+"""Every kind of condition: its severity and its sentence. The worst kind comes first."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leadsman.condition import Condition
-from leadsman.words import say
+from leadsman.model.condition import Condition
+from leadsman.words import render
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from leadsman.model import Evidence, Words
-    from leadsman.pipeline.conditions.signs import Run
+    from leadsman.model import Evidence, Template
+    from leadsman.pipeline.conditions.episodes import Episode
 
 EVIDENCE_KEPT = 5
-"""Lines quoted of one condition: of five different things, or of the five longest."""
+"""Lines quoted for one condition: of five different things, or of the five longest episodes."""
 
 SUBJECTS_KEPT = 100
-"""Things that a condition names; all of them are counted."""
+"""Things that one condition names; all of them are counted."""
 
-KINDS: Mapping[str, Words] = {
+KINDS: Mapping[str, Template] = {
     "partition_without_leader": (
         (
-            "{standing:count partition has|partitions have} no leader.",
-            "{led_by_dead:count partition|partitions} had no usable leader for {longest:duration}.",
-            "{asked:count client|clients} found no usable leader for {longest:duration}.",
+            "{ongoing:count partition has|partitions have} no leader.",
+            "{led_by_unresponsive:count partition|partitions} had no usable leader for {longest:duration}.",
+            "{clients:count client|clients} found no usable leader for {longest:duration}.",
             "{partitions:count partition|partitions} had no leader for up to {longest:duration}.",
             "{partitions:count partition|partitions} had no leader for a moment.",
         ),
-        "Broker {broker} did not answer and still led them.",
+        "Broker {broker} was in their ISR and did not answer.",
         "Broker {coordinator} coordinated their groups and did not answer.",
         "The metric OfflinePartitionsCount was {offline:count}.",
     ),
     "under_min_isr": (
         (
-            "{standing:count partition is|partitions are} below min.insync.replicas.",
+            "{ongoing:count partition is|partitions are} below min.insync.replicas.",
             "{partitions:count partition was|partitions were} below min.insync.replicas for up to {longest:duration}.",
             "{partitions:count partition was|partitions were} below min.insync.replicas.",
         ),
@@ -56,34 +56,34 @@ KINDS: Mapping[str, Words] = {
     "oom_killed": (
         (
             "The kernel's OOM killer killed {process}: the host had no memory left.",
-            "The kernel's OOM killer killed {limited}: its cgroup had reached its memory limit.",
+            "The kernel's OOM killer killed {limited_process}: its cgroup had reached its memory limit.",
             "The kernel's OOM killer or a memory limit killed {what} {lines:count time times}.",
         ),
     ),
     "broker_fenced": (
         (
-            "The controller fenced {brokers:count broker brokers}, and {standing:count is|are} not back.",
+            "The controller fenced {brokers:count broker brokers}, and {ongoing:count is|are} not back.",
             "The controller fenced {brokers:count broker brokers} for up to {longest:duration}.",
             "The controller fenced {brokers:count broker brokers}.",
         ),
-        "Clients lost contact {unanswered:duration} before.",
+        "Clients had got no answer for {unanswered:duration} when the controller fenced it.",
         "The metric FencedBrokerCount was {fenced:count}.",
     ),
     "broker_missing": (
         (
             "{stopped:count broker|brokers} shut down and did not start again.",
-            "{standing:count broker has|brokers have} no in-sync replica.",
+            "{ongoing:count broker has|brokers have} no in-sync replica.",
             "{count:count broker|brokers} had no in-sync replica for up to {longest:duration}.",
         ),
     ),
     "client_never_connected": (
         (
             "Every logged attempt of {advertised:count client|clients} to reach an advertised address failed ({what}).",
-            "{never:count client|clients} never connected to Kafka ({what}).",
+            "{never_connected:count client|clients} never connected to Kafka ({what}).",
             "{clients:count client|clients} could not connect to Kafka any more ({what}).",
         ),
     ),
-    "certificate": ("{what}. {clients:count client or broker says|clients or brokers say} so.",),
+    "certificate": ("{what}. Reported by {clients:count client or broker|clients or brokers}.",),
     "authentication_failed": (
         (
             "Authentication with Kafka failed for {clients:count client clients} ({mechanism}).",
@@ -99,8 +99,8 @@ KINDS: Mapping[str, Words] = {
     ),
     "producer_fenced": (
         (
-            "Producers with transactional.id {ids} fenced each other, in {several:count process|processes}.",
-            "Producers with the same transactional.id fenced each other, in {several:count process|processes}.",
+            "Producers with transactional.id {ids} fenced each other, in {processes:count process|processes}.",
+            "Producers with the same transactional.id fenced each other, in {processes:count process|processes}.",
             "A producer was fenced: a newer one took over its transactional.id ({ids}).",
             "A producer was fenced: a newer one took over its transactional.id.",
         ),
@@ -108,7 +108,7 @@ KINDS: Mapping[str, Words] = {
     "group_dead": (
         (
             "{threads:count Kafka Streams application has|Kafka Streams applications have} no running stream thread.",
-            "{standing:count consumer group has|consumer groups have} no members.",
+            "{ongoing:count consumer group has|consumer groups have} no members.",
             "{groups:count consumer group had|consumer groups had} no members for up to {longest:duration}.",
         ),
         "The lag is up to {lag:count record records} in a partition.",
@@ -118,7 +118,7 @@ KINDS: Mapping[str, Words] = {
     ),
     "under_replicated": (
         (
-            "{standing:count partition is|partitions are} under-replicated.",
+            "{ongoing:count partition is|partitions are} under-replicated.",
             "{partitions:count partition was|partitions were} under-replicated for up to {longest:duration}.",
             "{partitions:count partition was|partitions were} under-replicated for a moment.",
         ),
@@ -127,14 +127,14 @@ KINDS: Mapping[str, Words] = {
     "lag_growing": ("The lag of {groups:count consumer group|consumer groups} grows: {what}.",),
     "group_rebalancing": (
         (
-            "{groups:count consumer group|consumer groups} rebalanced {most:count time|times} in {longest:duration}.",
+            "{groups:count consumer group|consumer groups} rebalanced {times:count time|times} in {longest:duration}.",
             "{groups:count consumer group is|consumer groups are} rebalancing.",
         ),
     ),
     "broker_unreachable": (
         (
-            "Attempts of {asked:count client|clients} to reach broker {broker} failed for {longest:duration}.",
-            "{asked:count client|clients} could not reach {count:count broker brokers} for up to {longest:duration}.",
+            "Attempts of {clients:count client|clients} to reach broker {broker} failed for {longest:duration}.",
+            "{clients:count client|clients} could not reach {count:count broker brokers} for up to {longest:duration}.",
         ),
     ),
     "offsets_reset": (
@@ -161,69 +161,71 @@ KINDS: Mapping[str, Words] = {
 SEVERITY = {kind: place for place, kind in enumerate(KINDS, start=1)}
 
 
-def condition(
+def make_condition(
     kind: str,
-    found: Sequence[Run],
+    episodes: Sequence[Episode],
     figures: Mapping[str, float | str | None],
     *,
     things: Iterable[str] | None = None,
-    stands: bool = False,
+    ongoing: bool = False,
 ) -> Condition:
-    """Return the condition that the runs amount to. Figures that are None or 0 are none.
+    """Return the condition that the episodes make up. Figures that are None or 0 are left out.
 
-    `things` are who had it, where these are not the runs' things; runs that stand come first.
+    `things` are the condition's subjects, where these are not the episodes' things; ongoing episodes come first.
     """
-    named = list(dict.fromkeys(things if things is not None else (run.thing for run in found)))
-    said = {name: figure for name, figure in figures.items() if figure not in {None, 0, ""}}
-    count = int(said.setdefault("count", len(named)))
+    subjects = list(dict.fromkeys(things if things is not None else (episode.thing for episode in episodes)))
+    known = {name: figure for name, figure in figures.items() if figure not in {None, 0, ""}}
+    count = int(known.setdefault("count", len(subjects)))
     return Condition(
         kind=kind,
-        title=say(KINDS[kind], said) or f"{kind.replace('_', ' ').capitalize()}.",
+        title=render(KINDS[kind], known) or f"{kind.replace('_', ' ').capitalize()}.",
         severity=SEVERITY[kind],
-        stands=stands,
+        ongoing=ongoing,
         count=count,
-        subjects=tuple(named[:SUBJECTS_KEPT]),
-        since=min((run.since for run in found if run.since), default=None),
-        until=None if stands else latest(found),
-        figures=said,
-        evidence=_lines(found),
+        subjects=tuple(subjects[:SUBJECTS_KEPT]),
+        since=min((episode.since for episode in episodes if episode.since), default=None),
+        until=None if ongoing else latest_end(episodes),
+        figures=known,
+        evidence=_lines(episodes),
     )
 
 
-GOES_ON = 3.0
-"""What comes at irregular times comes again within three times its usual distance in 19 of 20 cases."""
+MEAN_INTERVALS = 3.0
+"""Events at random times come again within three times their mean interval in 19 of 20 cases."""
+
+MIN_OCCURRENCES = 3
+"""Fewer occurrences have no usable mean interval."""
 
 
-def goes_on(found: Sequence[Run], end: datetime | None) -> bool:
-    """Say whether it was seen so late that it goes on: it comes no more seldom than the capture goes on after it."""
-    last = max((run.last for run in found if run.last), default=None)
-    since = min((run.since for run in found if run.since), default=None)
-    times = sum(run.times for run in found)
-    if last is None or since is None or end is None or times < LEAST_TIMES:
+def is_ongoing(episodes: Sequence[Episode], capture_end: datetime | None) -> bool:
+    """Say whether the condition lasts to the capture's end: the time after its last occurrence is no unusual interval.
+
+    The end of the capture is then within `MEAN_INTERVALS` mean intervals of the last occurrence.
+    """
+    last = max((episode.last_seen for episode in episodes if episode.last_seen), default=None)
+    since = min((episode.since for episode in episodes if episode.since), default=None)
+    occurrences = sum(episode.occurrences for episode in episodes)
+    if last is None or since is None or capture_end is None or occurrences < MIN_OCCURRENCES:
         return False
-    usual = (last - since).total_seconds() / (times - 1)
-    return (end - last).total_seconds() <= GOES_ON * usual
+    mean_interval = (last - since).total_seconds() / (occurrences - 1)
+    return (capture_end - last).total_seconds() <= MEAN_INTERVALS * mean_interval
 
 
-LEAST_TIMES = 3
-"""Of what was seen fewer times there is no usual distance."""
+def latest_end(episodes: Iterable[Episode]) -> datetime | None:
+    """Return when the last of the episodes ended, as far as events show it."""
+    return max((end for episode in episodes if (end := episode.until or episode.last_seen)), default=None)
 
 
-def latest(found: Iterable[Run]) -> datetime | None:
-    """Return when the last of the runs ended, as far as it was seen."""
-    return max((end for run in found if (end := run.until or run.last)), default=None)
+def longest_seconds(episodes: Iterable[Episode]) -> float:
+    """Return the seconds of the longest episode."""
+    return max((episode.seconds for episode in episodes), default=0.0)
 
 
-def longest(found: Iterable[Run]) -> float:
-    """Return the seconds of the longest run."""
-    return max((run.seconds for run in found), default=0.0)
+def ongoing_count(episodes: Sequence[Episode]) -> int:
+    """Return how many things are unhealthy to the end, also those whose episodes exceed `MAX_EPISODES`."""
+    return episodes[0].ongoing_count if episodes else 0
 
 
-def standing(found: Sequence[Run]) -> int:
-    """Return how many things are in trouble to the end, counting also the runs that were not kept."""
-    return found[0].standing if found else 0
-
-
-def _lines(found: Iterable[Run]) -> tuple[Evidence, ...]:
-    lines = dict.fromkeys(run.evidence for run in found)
+def _lines(episodes: Iterable[Episode]) -> tuple[Evidence, ...]:
+    lines = dict.fromkeys(episode.evidence for episode in episodes)
     return tuple(lines)[:EVIDENCE_KEPT]

@@ -1,21 +1,21 @@
-"""Which under-replicated partitions have fewer in-sync replicas than min.insync.replicas asks for."""
+"""Finds the under-replicated partitions that have fewer in-sync replicas than `min.insync.replicas`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as names
-from leadsman.pipeline.shapes import table
+from leadsman.pipeline.detector_sql import run_steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
-    from leadsman.pipeline.conditions.signs import Run
+    from leadsman.pipeline.conditions.episodes import Episode
 
 STEPS = {
-    "told": f"""
+    "min_isr": f"""
         SELECT capture, labels['topic'] AS topic, max_by(value, struct(at, file, line)) AS replicas
         FROM events
         WHERE name = '{names.SETTING}' AND labels['key'] = 'min.insync.replicas' AND value IS NOT NULL
@@ -24,19 +24,22 @@ STEPS = {
 }
 
 MinIsr = dict[tuple[str, str | None], float]
-"""By capture and topic; of no topic: what the brokers are set to."""
+"""By capture and topic; the topic is None for the setting of the brokers."""
 
 
-def min_isr_of(events: DataFrame) -> MinIsr:
-    """Return the last value of each topic."""
-    return {(row["capture"], row["topic"]): row["replicas"] for row in table({"events": events}, STEPS).collect()}
+def read_min_isr(events: DataFrame) -> MinIsr:
+    """Return the last value of `min.insync.replicas` of each topic."""
+    return {(row["capture"], row["topic"]): row["replicas"] for row in run_steps({"events": events}, STEPS).collect()}
 
 
-def with_too_few(capture: str, found: Sequence[Run], least: Mapping[tuple[str, str | None], float]) -> Iterator[Run]:
-    """Yield the runs in which a partition had too few replicas in sync; they end where it has enough again."""
-    of_brokers = least.get((capture, None), 0.0)
-    for run in found:
-        enough = least.get((capture, run.thing.rpartition("-")[0]), of_brokers)
-        if run.least is not None and run.least < enough:
-            below = run.last_amount is not None and run.last_amount < enough
-            yield run._replace(ended=run.ended or not below, until=run.until if below or run.until else run.last)
+def below_min_isr(
+    capture: str, episodes: Sequence[Episode], min_isr: Mapping[tuple[str, str | None], float]
+) -> Iterator[Episode]:
+    """Yield the episodes in which a partition had too few in-sync replicas; they end where it has enough again."""
+    of_brokers = min_isr.get((capture, None), 0.0)
+    for episode in episodes:
+        enough = min_isr.get((capture, episode.thing.rpartition("-")[0]), of_brokers)
+        if episode.min_amount is not None and episode.min_amount < enough:
+            is_below = episode.last_amount is not None and episode.last_amount < enough
+            until = episode.until if is_below or episode.until else episode.last_seen
+            yield episode._replace(ended=episode.ended or not is_below, until=until)

@@ -1,174 +1,190 @@
-"""Partitions: without a leader, with too few replicas in sync, with a leader that was not in sync."""
+"""Conditions of partitions: no leader, too few in-sync replicas, an unclean leader election."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as names
-from leadsman.pipeline.conditions.kinds import condition, longest, standing
-from leadsman.pipeline.conditions.signs import RUNS_KEPT, Sign
+from leadsman.pipeline.conditions.episodes import MAX_EPISODES, HealthRule
+from leadsman.pipeline.conditions.kinds import longest_seconds, make_condition, ongoing_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from leadsman.condition import Condition
-    from leadsman.pipeline.conditions.signs import Run
+    from leadsman.model.condition import Condition
+    from leadsman.pipeline.conditions.episodes import Episode
 
 PARTITION = "concat_ws('-', labels['topic'], labels['partition'])"
 REPLICAS, IN_SYNC = (f"size(filter(split(labels['{label}'], ','), r -> r <> ''))" for label in ("replicas", "isr"))
 DESCRIBED = "labels['replicas'] IS NOT NULL"
-OF_ONE = "labels['partition'] IS NOT NULL AND labels['topic'] IS NOT NULL"
-NOT_ENOUGH = "labels['error'] IN ('NOT_ENOUGH_REPLICAS', 'NOT_ENOUGH_REPLICAS_AFTER_APPEND')"
+NAMES_PARTITION = "labels['partition'] IS NOT NULL AND labels['topic'] IS NOT NULL"
+NOT_ENOUGH_REPLICAS = "labels['error'] IN ('NOT_ENOUGH_REPLICAS', 'NOT_ENOUGH_REPLICAS_AFTER_APPEND')"
 METRIC_NAME = "lower(replace(labels['metric'], '_', ''))"
 
-REFUSED_GAP = 120.0
-"""Seconds without a refused write after which writes are taken again: producers try again for so long by default
-(delivery.timeout.ms)."""
+REFUSED_GAP_SECONDS = 120.0
+"""So long without a refused write, and brokers accept writes again: producers retry for so long by default
+(`delivery.timeout.ms`)."""
 
 
-def metric(kind: str, name: str) -> Sign:
-    """Return the sign that a broker's count of partitions or brokers in trouble is not zero."""
-    return Sign(
+def metric_rule(kind: str, name: str) -> HealthRule:
+    """Return the rule for a broker's metric that counts unhealthy partitions or brokers: above zero is unhealthy."""
+    return HealthRule(
         kind=f"{kind} metric",
         names=(names.METRIC,),
         where=f"{METRIC_NAME} LIKE '%{name}%'",
         thing="coalesce(labels['instance'], subject, file)",
-        bad="value > 0",
+        unhealthy="value > 0",
         amount="value",
     )
 
 
-SIGNS = (
-    Sign(
+RULES = (
+    HealthRule(
         kind="partition_without_leader",
         names=(names.PARTITION_STATE, names.PARTITION_OFFLINE, names.PARTITION_ONLINE),
-        where=OF_ONE,
+        where=NAMES_PARTITION,
         thing=PARTITION,
-        healthy=(names.PARTITION_ONLINE,),
-        bad=f"name = '{names.PARTITION_OFFLINE}' OR name = '{names.PARTITION_STATE}' AND labels['leader'] = 'none'",
+        healthy_names=(names.PARTITION_ONLINE,),
+        unhealthy=(
+            f"name = '{names.PARTITION_OFFLINE}' OR name = '{names.PARTITION_STATE}' AND labels['leader'] = 'none'"
+        ),
     ),
-    metric("partition_without_leader", "offlinepartitionscount"),
-    Sign(
+    metric_rule("partition_without_leader", "offlinepartitionscount"),
+    HealthRule(
         kind="under_replicated",
         names=(names.PARTITION_STATE, names.ISR_SHRUNK, names.ISR_UPDATED),
-        where=f"{OF_ONE} AND (name <> '{names.PARTITION_STATE}' OR {DESCRIBED})",
+        where=f"{NAMES_PARTITION} AND (name <> '{names.PARTITION_STATE}' OR {DESCRIBED})",
         thing=PARTITION,
-        bad=(
+        unhealthy=(
             f"CASE name WHEN '{names.PARTITION_STATE}' THEN {IN_SYNC} < {REPLICAS} "
             f"WHEN '{names.ISR_SHRUNK}' THEN true END"
         ),
         amount=IN_SYNC,
-        full=f"IF(name = '{names.ISR_SHRUNK}', size(split(labels['before'], ',')), NULL)",
+        expected_amount=f"IF(name = '{names.ISR_SHRUNK}', size(split(labels['before'], ',')), NULL)",
     ),
-    metric("under_replicated", "underreplicatedpartitions"),
-    Sign(
+    metric_rule("under_replicated", "underreplicatedpartitions"),
+    HealthRule(
         kind="under_min_isr",
         names=(names.ISR_UPDATED,),
-        where=OF_ONE,
+        where=NAMES_PARTITION,
         thing=PARTITION,
-        bad="labels['min_isr'] IS NOT NULL",
+        unhealthy="labels['min_isr'] IS NOT NULL",
     ),
-    metric("under_min_isr", "underminisrpartitioncount"),
-    Sign(
+    metric_rule("under_min_isr", "underminisrpartitioncount"),
+    HealthRule(
         kind="write_refused",
         names=(names.WRITE_REFUSED, names.PRODUCE_RETRIED, names.COMMIT_FAILED),
-        where=f"name = '{names.WRITE_REFUSED}' OR {NOT_ENOUGH}",
+        where=f"name = '{names.WRITE_REFUSED}' OR {NOT_ENOUGH_REPLICAS}",
         thing=f"coalesce(nullif({PARTITION}, ''), 'unknown')",
-        gap_seconds=REFUSED_GAP,
+        gap_seconds=REFUSED_GAP_SECONDS,
     ),
-    Sign(
+    HealthRule(
         kind="unclean_election",
         names=(names.UNCLEAN_ELECTION,),
         thing=PARTITION,
     ),
-    Sign(
+    HealthRule(
         kind="in_sync",
         names=(names.PARTITION_STATE,),
         where=DESCRIBED,
-        each="split(labels['replicas'], ',')",
+        items="split(labels['replicas'], ',')",
         thing="item",
-        anywhere=True,
-        bad="labels['leader'] = 'none' OR NOT array_contains(split(labels['isr'], ','), item)",
+        healthy_if_any=True,
+        unhealthy="labels['leader'] = 'none' OR NOT array_contains(split(labels['isr'], ','), item)",
     ),
 )
-"""`in_sync` is of each replica of a partition: a broker that is in sync nowhere is missing (`brokers`)."""
+"""`in_sync` has a sample for each replica of a partition; a broker without in-sync replica is missing (`brokers`)."""
 
-NOT_FOUND = (names.NOT_LEADER, names.LEADER_NOT_AVAILABLE)
+LEADER_NOT_FOUND = (names.NOT_LEADER, names.LEADER_NOT_AVAILABLE)
 
-CLIENT_SIGNS = (
-    Sign(
+CLIENT_RULES = (
+    HealthRule(
         kind="leader_not_found",
-        names=NOT_FOUND,
+        names=LEADER_NOT_FOUND,
         where="labels['client_id'] IS NOT NULL",
         thing="coalesce(labels['topic'], 'any topic')",
         gap_seconds=15.0,
     ),
 )
 
-A_MOMENT = 1.0
-"""Seconds. A controller gives a partition another leader within tens of milliseconds."""
+ELECTION_SECONDS = 1.0
+"""A controller elects another leader for a partition within tens of milliseconds."""
 
-LEAST_SECONDS = 10.0
-"""A change of leader in order is over within a few seconds; a client looks for the new one every 100 ms."""
-
-
-def conditions(found: Mapping[str, Sequence[Run]]) -> Iterator[Condition]:
-    """Yield what is wrong with partitions."""
-    yield from _without_leader(found)
-    yield from _under_min_isr(found)
-    yield from _under_replicated(found)
-    if unclean := found.get("unclean_election"):
-        yield condition("unclean_election", unclean, {"partitions": unclean[0].things})
+MIN_SECONDS = 10.0
+"""A planned change of leader is over within a few seconds; a client looks for the new leader every 100 ms."""
 
 
-def _without_leader(found: Mapping[str, Sequence[Run]]) -> Iterator[Condition]:
-    every, metrics = found.get("partition_without_leader", ()), found.get("partition_without_leader metric", ())
-    runs = [run for run in every if run.stands or run.since is None or run.seconds >= A_MOMENT]
-    if runs or metrics:
+def conditions(by_kind: Mapping[str, Sequence[Episode]]) -> Iterator[Condition]:
+    """Yield the conditions of partitions."""
+    yield from _without_leader(by_kind)
+    yield from _under_min_isr(by_kind)
+    yield from _under_replicated(by_kind)
+    if unclean := by_kind.get("unclean_election"):
+        yield make_condition("unclean_election", unclean, {"partitions": unclean[0].thing_count})
+
+
+def _without_leader(by_kind: Mapping[str, Sequence[Episode]]) -> Iterator[Condition]:
+    every, metrics = by_kind.get("partition_without_leader", ()), by_kind.get("partition_without_leader metric", ())
+    episodes = [
+        episode for episode in every if episode.ongoing or episode.since is None or episode.seconds >= ELECTION_SECONDS
+    ]
+    if episodes or metrics:
         figures = {
-            "partitions": runs[0].things if len(every) >= RUNS_KEPT else len({run.thing for run in runs}),
-            "standing": standing(runs),
-            "longest": longest(runs or metrics),
-            "offline": max((run.most or 0 for run in metrics), default=None),
+            "partitions": episodes[0].thing_count
+            if len(every) >= MAX_EPISODES
+            else len({episode.thing for episode in episodes}),
+            "ongoing": ongoing_count(episodes),
+            "longest": longest_seconds(episodes or metrics),
+            "offline": max((episode.max_amount or 0 for episode in metrics), default=None),
         }
-        yield condition(
-            "partition_without_leader", [*runs, *metrics], figures, stands=bool(standing(runs) or standing(metrics))
+        yield make_condition(
+            "partition_without_leader",
+            [*episodes, *metrics],
+            figures,
+            ongoing=bool(ongoing_count(episodes) or ongoing_count(metrics)),
         )
-    lost = [run for run in found.get("leader_not_found", ()) if run.subject_count > 1 and run.seconds >= LEAST_SECONDS]
-    if lost and not runs:
-        asked = max(run.subject_count for run in lost)
-        yield condition(
+    lost = [
+        episode
+        for episode in by_kind.get("leader_not_found", ())
+        if episode.subject_count > 1 and episode.seconds >= MIN_SECONDS
+    ]
+    if lost and not episodes:
+        clients = max(episode.subject_count for episode in lost)
+        yield make_condition(
             "partition_without_leader",
             lost,
-            {"asked": asked, "longest": longest(lost)},
-            things=(run.thing for run in lost),
+            {"clients": clients, "longest": longest_seconds(lost)},
+            things=(episode.thing for episode in lost),
         )
 
 
-def _under_min_isr(found: Mapping[str, Sequence[Run]]) -> Iterator[Condition]:
-    runs, refused = found.get("under_min_isr", ()), found.get("write_refused", ())
-    metrics = found.get("under_min_isr metric", ())
-    every = [*runs, *refused, *metrics]
+def _under_min_isr(by_kind: Mapping[str, Sequence[Episode]]) -> Iterator[Condition]:
+    episodes, refused = by_kind.get("under_min_isr", ()), by_kind.get("write_refused", ())
+    metrics = by_kind.get("under_min_isr metric", ())
+    every = [*episodes, *refused, *metrics]
     if every:
         figures = {
-            "partitions": len({run.thing for run in (*runs, *refused)}) or None,
-            "standing": len({run.thing for run in runs if run.stands}),
-            "longest": longest(every),
-            "refused": sum(run.times for run in refused),
-            "below": max((run.most or 0 for run in metrics), default=None),
+            "partitions": len({episode.thing for episode in (*episodes, *refused)}) or None,
+            "ongoing": len({episode.thing for episode in episodes if episode.ongoing}),
+            "longest": longest_seconds(every),
+            "refused": sum(episode.occurrences for episode in refused),
+            "below": max((episode.max_amount or 0 for episode in metrics), default=None),
         }
-        yield condition("under_min_isr", every, figures, stands=any(run.stands for run in runs))
+        yield make_condition("under_min_isr", every, figures, ongoing=any(episode.ongoing for episode in episodes))
 
 
-def _under_replicated(found: Mapping[str, Sequence[Run]]) -> Iterator[Condition]:
-    runs, metrics = found.get("under_replicated", ()), found.get("under_replicated metric", ())
-    if runs or metrics:
+def _under_replicated(by_kind: Mapping[str, Sequence[Episode]]) -> Iterator[Condition]:
+    episodes, metrics = by_kind.get("under_replicated", ()), by_kind.get("under_replicated metric", ())
+    if episodes or metrics:
         figures = {
-            "partitions": runs[0].things if runs else None,
-            "standing": standing(runs),
-            "longest": longest(runs or metrics),
-            "under": max((run.most or 0 for run in metrics), default=None),
+            "partitions": episodes[0].thing_count if episodes else None,
+            "ongoing": ongoing_count(episodes),
+            "longest": longest_seconds(episodes or metrics),
+            "under": max((episode.max_amount or 0 for episode in metrics), default=None),
         }
-        yield condition(
-            "under_replicated", [*runs, *metrics], figures, stands=bool(standing(runs) or standing(metrics))
+        yield make_condition(
+            "under_replicated",
+            [*episodes, *metrics],
+            figures,
+            ongoing=bool(ongoing_count(episodes) or ongoing_count(metrics)),
         )

@@ -1,1 +1,1 @@
-"""One file a family of formats: how its lines carry time and identity."""
+"""File formats: a module for each, which declares `FORMAT`. A new format is a new module and no other change."""

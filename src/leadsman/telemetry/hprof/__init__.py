@@ -1,1 +1,1 @@
-"""Java heap dumps (hprof): read as a stream, whatever their size, because no library for Python does."""
+"""Java heap dumps (hprof), read as a stream of any size, which no library for Python does."""

@@ -1,1 +1,1 @@
-"""One file a source: what it writes, and what that means."""
+"""Telemetry sources: a module for each program, which declares `SOURCE`. Grouped by where the program runs."""

@@ -1,1 +1,1 @@
-"""Tables of words and codes that say what a transaction is. Data, versioned together."""
+"""CSV tables that map merchant codes and words of a description to a transaction's class."""

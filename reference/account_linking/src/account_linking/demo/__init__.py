@@ -1,4 +1,4 @@
-"""All of it on one machine: a broker, banks that are made up, workers under a Lambda emulator, Spark.
+"""Runs the whole application on one machine: a broker, simulated banks, workers in a Lambda emulator, Spark.
 
-The only part that may use leadsman's lab. What users copy is everything else.
+The only part that may use leadsman's lab. Everything else is meant to be copied.
 """

@@ -15,45 +15,45 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from account_linking.demo import day
-from account_linking.demo.balance import Balance, balance
-from account_linking.demo.history import households
-from account_linking.demo.page import page
-from account_linking.demo.siesta import Siesta
-from account_linking.demo.simulator.world import Weather, World
-from account_linking.demo.stage import Choice, Stage, stage
-from account_linking.demo.telling import tell, tell_balance
-from account_linking.demo.trouble import EXPECTED, FULL_STORY, in_short, telling_why
+from account_linking.demo import simulated_day
+from account_linking.demo.balance import Balance, compare_with_ledger
+from account_linking.demo.console_summary import print_balance, print_tables
+from account_linking.demo.deployment import Deployment, DeploymentOptions, deploy
+from account_linking.demo.error_report import EXPECTED_ERRORS, TRACEBACK_FILE, summarize, summarized_errors
+from account_linking.demo.ledger_generator import generate_households
+from account_linking.demo.page import write_page
+from account_linking.demo.simulator.banks import FaultInjection, SimulatedBanks
+from account_linking.demo.worker_freeze import WorkerFreeze
 from account_linking.providers import every_provider
 from account_linking.tables import streams
 from account_linking.tables.layout import Layout
-from leadsman.pipeline.session import Wanted, session
+from leadsman.pipeline.spark.session import SessionOptions, session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-EVEN, UNEVEN, FAILED, INTERRUPTED = 0, 1, 2, 130
-"""Exit codes: all as it should be; the tables or the diagnosis are not; the demo could not go on; Ctrl-C."""
+BALANCED, NOT_BALANCED, FAILED, INTERRUPTED = 0, 1, 2, 130
+"""Exit codes: tables and diagnosis are as expected; tables or diagnosis differ; the demo failed; Ctrl-C."""
 
-WEATHER = Weather(latency_seconds=0.01, errors=0.01, page_rows=100, per_second=200)
-HOUSEHOLDS = 4
-EVENTS = 30
-"""What happens to each household in a day: more than in life, so that there is something to see."""
+FAULTS = FaultInjection(latency_seconds=0.01, error_rate=0.01, page_rows=100, calls_per_second=200)
+HOUSEHOLDS_PER_PROVIDER = 4
+EVENTS_PER_HOUSEHOLD = 30
+"""Changes of each household in a day: more than in reality, so that the tables have rows to show."""
 
-SHORTEST_SECONDS, LONGEST_SECONDS = 20.0, 3600.0
-"""A shorter day has no room for a worker's quiet time."""
+MIN_SECONDS, MAX_SECONDS = 20.0, 3600.0
+"""A day of less than 20 s has no room for the period in which one worker stays frozen."""
 
-TOLD_AT = tuple(f"{hour:02}:00" for hour in range(0, 24, 3))
-"""Where nobody watches a terminal, the log says how far it is."""
+PROGRESS_TIMES = tuple(f"{hour:02}:00" for hour in range(0, 24, 3))
+"""Simulated times at which progress is printed where the output is no terminal."""
 
 INCIDENT = "idle_disconnect"
-MEANS = {3: "Modes that are UNKNOWN leave no trace in workers' logs: each says what would settle it."}
+EXIT_CODE_NOTES = {3: "Each failure mode that is UNKNOWN names the input that would decide it."}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """The command line."""
+class DemoOptions:
+    """The options of the command line."""
 
     without_provider: bool
     seconds: float
@@ -62,143 +62,164 @@ class Asked:
 
 
 def main() -> int:
-    """Run the demo; see EXITS."""
-    asked = _arguments()
-    say = Console(soft_wrap=True)
+    """Run the demo; return the exit code."""
+    options = _parse_arguments()
+    console = Console(soft_wrap=True)
     try:
-        return _run(asked, say)
+        return _run(options, console)
     except KeyboardInterrupt:
-        say.print("\nInterrupted. Everything that was started is stopped.")
+        console.print("\nInterrupted. All processes of the demo are stopped.")
         return INTERRUPTED
-    except EXPECTED as error:
-        say.print("[bold red]The demo could not go on.[/] ", end="")
-        say.print(in_short(error, asked.out), markup=False)
+    except EXPECTED_ERRORS as error:
+        console.print("[bold red]The demo failed.[/] ", end="")
+        console.print(summarize(error, options.out), markup=False)
         return FAILED
 
 
-def _run(asked: Asked, say: Console) -> int:
-    shutil.rmtree(asked.out, ignore_errors=True)
-    asked.out.mkdir(parents=True)
-    worker = "as it was in the incident" if asked.without_provider else "with leadsman.clients"
-    say.print(
-        f"A day of {3 * HOUSEHOLDS} households at three providers, in {asked.seconds:g} s. The worker is {worker}."
+def _run(options: DemoOptions, console: Console) -> int:
+    shutil.rmtree(options.out, ignore_errors=True)
+    options.out.mkdir(parents=True)
+    worker = (
+        "the one of the incident, without leadsman_clients" if options.without_provider else "built on leadsman_clients"
     )
-    say.print("Starting a broker, three made-up providers, a receiver, Lambda workers, and Spark", style="dim")
+    console.print(
+        f"A day of {3 * HOUSEHOLDS_PER_PROVIDER} households at three providers, in {options.seconds:g} s."
+        f" The worker is {worker}."
+    )
+    console.print(
+        "Starting a Kafka broker, three simulated providers, the webhook receiver, Lambda workers and Spark",
+        style="dim",
+    )
     with ExitStack() as stack:
-        ledger = households(asked.seed, per_provider=HOUSEHOLDS, providers=tuple(every_provider()))
-        running = stack.enter_context(stage(World(ledger, WEATHER, now=-1.0), _choice(asked)))
-        spark = stack.enter_context(session(Wanted(delta=True)))
-        layout = Layout(str(asked.out.resolve() / "tables"))
-        with telling_why(asked.out):
-            found = _played(asked, running, spark, layout, say=say)
-        page(spark, layout, asked.out / "index.html", found)
-        shutil.copytree(running.folder / "logs" / "requester", asked.out / "logs")
-    say.print(f"\nA page of charts: {asked.out / 'index.html'}; the tables: {asked.out / 'tables'}")
-    named = _diagnose(asked, say)
-    return EVEN if found.even and named == asked.without_provider else UNEVEN
+        ledger = generate_households(
+            options.seed, per_provider=HOUSEHOLDS_PER_PROVIDER, providers=tuple(every_provider())
+        )
+        deployment = stack.enter_context(deploy(SimulatedBanks(ledger, FAULTS, now=-1.0), _deployment_options(options)))
+        spark = stack.enter_context(session(SessionOptions(delta=True)))
+        layout = Layout(str(options.out.resolve() / "tables"))
+        with summarized_errors(options.out):
+            balance = _run_day(options, deployment, spark, layout, console=console)
+        write_page(spark, layout, options.out / "index.html", balance)
+        shutil.copytree(deployment.folder / "logs" / "requester", options.out / "logs")
+    console.print(f"\nCharts: {options.out / 'index.html'}. Tables: {options.out / 'tables'}")
+    incident_found = _diagnose(options, console)
+    return BALANCED if balance.is_balanced and incident_found == options.without_provider else NOT_BALANCED
 
 
-def _played(asked: Asked, running: Stage, spark: SparkSession, layout: Layout, *, say: Console) -> Balance:
-    """Let the day pass, and print what came of it."""
-    queries = _streams(spark, running, layout)
-    _day(running, queries, asked, say=say)
-    _drain(queries, say)
-    tell(spark, layout, running, say=say)
-    failed = running.mappings[1].failed
+def _run_day(
+    options: DemoOptions, deployment: Deployment, spark: SparkSession, layout: Layout, *, console: Console
+) -> Balance:
+    """Run the simulated day and the streams; print the tables, the failed invocations and the balance."""
+    queries = _streams(spark, deployment, layout)
+    _run_webhooks(deployment, queries, options, console=console)
+    _drain(queries, console)
+    print_tables(spark, layout, deployment, console=console)
+    failed = deployment.mappings[1].failed_invocations
     kinds = ", ".join(f"{count} {name}" for name, count in failed.items())
-    say.print(f"\nFailed invocations: {kinds}. Each was tried again." if failed else "\nNo invocation failed.")
-    found = balance(spark, layout, running.world.ledger, at=running.world.now)
-    tell_balance(found, say=say)
-    return found
+    console.print(f"\nFailed invocations: {kinds}. Each was retried." if failed else "\nNo invocation failed.")
+    balance = compare_with_ledger(spark, layout, deployment.banks.ledger, at=deployment.banks.now)
+    print_balance(balance, console=console)
+    return balance
 
 
-def _arguments() -> Asked:
+def _parse_arguments() -> DemoOptions:
     parser = argparse.ArgumentParser(prog="python -m account_linking.demo", description=__doc__)
-    parser.add_argument("--without-provider", action="store_true", help="the worker as it was in the incident")
-    parser.add_argument("--seconds", type=float, default=60, help="how long the simulated day lasts")
-    parser.add_argument("--out", type=Path, default=Path("accounts"), help="folder for tables, page and logs")
-    parser.add_argument("--seed", type=int, default=1, help="another seed, another ledger")
-    told = parser.parse_args()
-    if not SHORTEST_SECONDS <= told.seconds <= LONGEST_SECONDS:
-        parser.error(f"--seconds is {told.seconds:g}; a day lasts {SHORTEST_SECONDS:g} to {LONGEST_SECONDS:g} s.")
-    if told.out.exists() and not _ours(told.out):
-        parser.error(f"{told.out} holds something else than a demo's results. Name another folder with --out.")
-    return Asked(without_provider=told.without_provider, seconds=told.seconds, out=told.out, seed=told.seed)
+    parser.add_argument(
+        "--without-provider", action="store_true", help="run the worker of the incident, without leadsman_clients"
+    )
+    parser.add_argument("--seconds", type=float, default=60, help="duration of the simulated day in seconds")
+    parser.add_argument("--out", type=Path, default=Path("accounts"), help="folder for tables, charts and logs")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the simulated ledger")
+    parsed = parser.parse_args()
+    if not MIN_SECONDS <= parsed.seconds <= MAX_SECONDS:
+        parser.error(f"--seconds is {parsed.seconds:g}; allowed are {MIN_SECONDS:g} to {MAX_SECONDS:g} s.")
+    if parsed.out.exists() and not _is_demo_output(parsed.out):
+        parser.error(
+            f"{parsed.out} has files that are not a demo's results, and the demo would delete them."
+            " Choose another folder with --out."
+        )
+    return DemoOptions(
+        without_provider=parsed.without_provider, seconds=parsed.seconds, out=parsed.out, seed=parsed.seed
+    )
 
 
-def _ours(out: Path) -> bool:
-    """Say whether a folder may be emptied: it is an earlier demo's, or empty."""
-    return out.is_dir() and ((out / "tables").is_dir() or {each.name for each in out.iterdir()} <= {FULL_STORY})
+def _is_demo_output(out: Path) -> bool:
+    """Return whether a folder may be emptied: it has an earlier demo's results, or is empty."""
+    return out.is_dir() and ((out / "tables").is_dir() or {each.name for each in out.iterdir()} <= {TRACEBACK_FILE})
 
 
-def _choice(asked: Asked) -> Choice:
-    handler = "account_linking.demo.incident.handler" if asked.without_provider else Choice().requester
-    return Choice(requester=handler, forgetful_path=True)
+def _deployment_options(options: DemoOptions) -> DeploymentOptions:
+    handler = "account_linking.demo.incident.handler" if options.without_provider else DeploymentOptions().requester
+    return DeploymentOptions(requester=handler, drops_idle_connections=True)
 
 
-def _streams(spark: SparkSession, running: Stage, layout: Layout) -> list[StreamingQuery]:
+def _streams(spark: SparkSession, deployment: Deployment, layout: Layout) -> list[StreamingQuery]:
     return [
-        start(spark, running.bootstrap, layout, checkpoint=f"{layout.root}/_checkpoints/{name}", every="1 second")
-        for name, start in (("tables", streams.tables), ("changes", streams.changes))
+        start(spark, deployment.bootstrap, layout, checkpoint=f"{layout.root}/_checkpoints/{name}", every="1 second")
+        for name, start in (("tables", streams.start_tables), ("changes", streams.start_changes))
     ]
 
 
-def _day(running: Stage, queries: list[StreamingQuery], asked: Asked, *, say: Console) -> None:
-    with say.status("Fetching the history of every account") as status:
+def _run_webhooks(
+    deployment: Deployment, queries: list[StreamingQuery], options: DemoOptions, *, console: Console
+) -> None:
+    with console.status("Fetching the history of every account") as status:
 
         def progress(clock: str) -> None:
-            _check(queries)
-            status.update(f"{clock}  {_so_far(running)}")
-            if not say.is_terminal and clock in TOLD_AT:
-                say.print(f"{clock}  {_so_far(running)}")
+            _raise_stream_error(queries)
+            status.update(f"{clock}  {_progress_text(deployment)}")
+            if not console.is_terminal and clock in PROGRESS_TIMES:
+                console.print(f"{clock}  {_progress_text(deployment)}")
 
-        day.link(running)
-        siesta = Siesta.of(running, seconds=asked.seconds)
-        day.play(
-            running,
-            seed=asked.seed + 1,
-            per_item=EVENTS,
-            lasts_seconds=asked.seconds,
-            quiet=siesta.quiet,
+        simulated_day.announce_history(deployment)
+        worker_freeze = WorkerFreeze.plan(deployment, seconds=options.seconds)
+        simulated_day.run(
+            deployment,
+            seed=options.seed + 1,
+            per_item=EVENTS_PER_HOUSEHOLD,
+            lasts_seconds=options.seconds,
+            is_frozen=worker_freeze.is_frozen,
             progress=progress,
         )
-        status.update("The day is over; the last webhooks are being handled")
-        running.handled()
-    say.print(f"The day is over: {_so_far(running)}")
+        status.update("The simulated day is over; waiting for the last webhooks")
+        deployment.wait_until_handled()
+    console.print(f"The simulated day is over: {_progress_text(deployment)}")
 
 
-def _check(queries: list[StreamingQuery]) -> None:
-    """Raise what ended a stream, if one has ended."""
+def _raise_stream_error(queries: list[StreamingQuery]) -> None:
+    """Raise the error of a stream that has ended."""
     for query in queries:
         if error := query.exception():
             raise error
 
 
-def _so_far(running: Stage) -> str:
-    workers = running.mappings[1]
+def _progress_text(deployment: Deployment) -> str:
+    workers = deployment.mappings[1]
     invoked = sum(environment.invocations for environment in workers.environments)
-    failed = sum(workers.failed.values())
-    return f"{sum(running.sent.values())} webhooks, {invoked} invocations, {failed} failed"
+    failed = sum(workers.failed_invocations.values())
+    return f"{sum(deployment.sent.values())} webhooks, {invoked} invocations, {failed} failed invocations"
 
 
-def _drain(queries: list[StreamingQuery], say: Console) -> None:
+def _drain(queries: list[StreamingQuery], console: Console) -> None:
     began = time.monotonic()
-    with say.status("Spark takes in the rest"):
+    with console.status("Spark is processing the remaining records"):
         for query in queries:
             query.processAllAvailable()
     for query in queries:
         query.stop()
-    say.print(f"Spark had taken in everything {time.monotonic() - began:.0f} s later", style="dim")
+    console.print(
+        f"Spark had processed all records {time.monotonic() - began:.0f} s after the end of the day", style="dim"
+    )
 
 
-def _diagnose(asked: Asked, say: Console) -> bool:
-    """Let leadsman read the workers' log streams; return whether it names the incident's mode."""
-    words = ["diagnose", str(asked.out / "logs"), "--out", str(asked.out / "diagnosis")]
-    say.print(f"\n$ leadsman {' '.join(words)}")
-    code = subprocess.run([sys.executable, "-m", "leadsman", *words], check=False).returncode
-    told = json.loads((asked.out / "diagnosis" / "findings.json").read_text(encoding="utf-8"))
-    verdict = told["captures"][0]["verdicts"][INCIDENT]
-    say.print(f"Exit code {code}: {INCIDENT} is {verdict}. {MEANS.get(code, '')}")
+def _diagnose(options: DemoOptions, console: Console) -> bool:
+    """Run `leadsman diagnose` on the workers' log streams; return whether the incident's failure mode is PRESENT."""
+    arguments = ["diagnose", str(options.out / "logs"), "--out", str(options.out / "diagnosis")]
+    console.print(f"\n$ leadsman {' '.join(arguments)}")
+    code = subprocess.run([sys.executable, "-m", "leadsman", *arguments], check=False).returncode
+    findings = json.loads((options.out / "diagnosis" / "findings.json").read_text(encoding="utf-8"))
+    verdict = findings["captures"][0]["verdicts"][INCIDENT]
+    console.print(f"Exit code {code}: {INCIDENT} is {verdict}. {EXIT_CODE_NOTES.get(code, '')}")
     return bool(verdict == "PRESENT")
 
 

@@ -1,4 +1,4 @@
-"""The sorts of movement that made-up banks know, and how each provider would categorise them."""
+"""The kinds of movement of the simulated banks, and each provider's category for them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """One sort. `expects` is the class that it is to end in; amounts are between `low` and `high`, in whole units."""
+    """One kind. `expected_class` is its class in the tables; amounts are from `low` to `high` units of the currency."""
 
     name: str
-    expects: str
+    expected_class: str
     sign: int
     low: float
     high: float
@@ -24,8 +24,8 @@ class Kind:
 
 
 @cache
-def every_kind() -> dict[str, Kind]:
-    """Return all sorts by name."""
+def all_kinds() -> dict[str, Kind]:
+    """Return all kinds by name."""
     with (Path(__file__).parent / "kinds.csv").open(encoding="utf-8", newline="") as file:
         return {row["kind"]: _kind(row) for row in csv.DictReader(file)}
 
@@ -33,7 +33,7 @@ def every_kind() -> dict[str, Kind]:
 def _kind(row: dict[str, str]) -> Kind:
     return Kind(
         name=row["kind"],
-        expects=row["class"],
+        expected_class=row["class"],
         sign=-1 if row["sign"] == "-" else 1,
         low=float(row["low"]),
         high=float(row["high"]),

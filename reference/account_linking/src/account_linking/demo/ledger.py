@@ -1,17 +1,17 @@
-"""The truth that all made-up providers tell, each in its own words: what every account held at every moment."""
+"""The ledger behind all simulated providers: the state of every account at every time."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal  # noqa: TC003 - dataclasses and mypy meet here
+from decimal import Decimal  # noqa: TC003 - a dataclass field needs it at run time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 START = datetime(2026, 6, 1, tzinfo=UTC)
-"""When the simulated day begins. Moments of the ledger are seconds from here."""
+"""Start of the simulated day. The ledger's times are in seconds from here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Movement:
-    """One transaction as it stands at some moment. `amount` is signed as its holder sees it: minus is out."""
+    """The state of one transaction at some time. `amount` is signed from the holder's view: negative is money out."""
 
     id: str
     account: str
@@ -51,48 +51,50 @@ class Movement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """At `at` seconds a movement came, changed (same id), or went (`gone`)."""
+    """At `at` seconds a movement appeared, changed (same id), or was `removed`."""
 
     at: float
     item: str
     movement: Movement
-    gone: bool = False
+    removed: bool = False
 
 
 @dataclass(slots=True)
 class Ledger:
-    """Items and everything that ever changed in them, in order of time. Grows while time passes."""
+    """Items and all their changes in order of time. Changes are appended while the simulated day runs."""
 
     items: Mapping[str, Item]
     changes: dict[str, list[Change]] = field(default_factory=dict)
 
     def record(self, changes: Iterable[Change]) -> None:
-        """Take changes in; each must not be earlier than the last one of its item."""
+        """Append changes; none may be earlier than the last change of its item."""
         for change in changes:
             self.changes.setdefault(change.item, []).append(change)
 
     def until(self, item: str, at: float) -> list[Change]:
-        """Return an item's changes up to a moment."""
+        """Return an item's changes up to a time."""
         return [change for change in self.changes.get(item, ()) if change.at <= at]
 
     def live(self, item: str, at: float) -> dict[str, Movement]:
-        """Return what an item holds at a moment, by movement."""
-        return settled(self.until(item, at))
+        """Return an item's movements at a time, by id."""
+        return movements_after(self.until(item, at))
 
 
-def settled(changes: Iterable[Change]) -> dict[str, Movement]:
-    """Return what is there after these changes."""
+def movements_after(changes: Iterable[Change]) -> dict[str, Movement]:
+    """Return the movements that exist after these changes, by id."""
     live: dict[str, Movement] = {}
     for change in changes:
-        if change.gone:
+        if change.removed:
             live.pop(change.movement.id, None)
         else:
             live[change.movement.id] = change.movement
     return live
 
 
-def posted(pending: Movement, *, amount: Decimal | None = None, after: timedelta = timedelta(days=1)) -> Movement:
-    """Return the movement that takes a pending one's place: another id, a day later, often another amount."""
+def posted_movement(
+    pending: Movement, *, amount: Decimal | None = None, after: timedelta = timedelta(days=1)
+) -> Movement:
+    """Return the posted movement that replaces a pending one: another id, a day later, often another amount."""
     return replace(
         pending,
         id=f"{pending.id}-posted",
@@ -103,6 +105,6 @@ def posted(pending: Movement, *, amount: Decimal | None = None, after: timedelta
     )
 
 
-def moment(at: float) -> datetime:
-    """Return a ledger's moment as a time of the calendar."""
+def to_datetime(at: float) -> datetime:
+    """Return a time of the ledger as a datetime."""
     return START + timedelta(seconds=at)

@@ -11,7 +11,7 @@ from account_linking.providers.model import Provider  # noqa: TC001 - callers ta
 
 @cache
 def every_provider() -> dict[str, Provider]:
-    """Return all providers by name: each folder below this one has a PROVIDER."""
-    names = sorted(found.name for found in pkgutil.iter_modules(__path__) if found.ispkg)
+    """Return all providers by name: each sub-package has a PROVIDER."""
+    names = sorted(module.name for module in pkgutil.iter_modules(__path__) if module.ispkg)
     providers = [import_module(f"{__name__}.{name}").PROVIDER for name in names]
     return {provider.name: provider for provider in providers}

@@ -1,10 +1,10 @@
-"""What a provider is to the rest of the application. A folder below `providers` that has a PROVIDER is one."""
+"""The interface of a provider of bank data. Each package below `providers` has a PROVIDER."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime  # noqa: TC003 - a part of types that are made when this is loaded
+from datetime import datetime  # noqa: TC003 - a type alias needs it at run time
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
@@ -15,8 +15,8 @@ Settings: TypeAlias = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Incoming:
-    """A webhook as it came. `secret` is the last part of its path, `source` the sender's address."""
+class IncomingWebhook:
+    """A received webhook. `secret` is the last part of the URL's path, `source` the sender's IP address."""
 
     headers: Mapping[str, str]
     body: bytes
@@ -26,7 +26,7 @@ class Incoming:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Element:
-    """One thing to fetch. `item` is what a provider calls one user's login at one bank; `link` is what to get of it."""
+    """One thing to fetch. `item` is one user's login at one bank; `link` limits the fetch (Yodlee: a window)."""
 
     provider: str
     item: str
@@ -34,8 +34,8 @@ class Element:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
-    """What the application knows of an item: whose it is and how to ask for it."""
+class LinkedItem:
+    """An item that the application knows: its user, and the access token for the provider's API."""
 
     provider: str
     item: str
@@ -44,8 +44,8 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Raw:
-    """One transaction or account as the provider told it. `account` keys it."""
+class RawRecord:
+    """One transaction or account in the provider's JSON. `account` is part of the record's key."""
 
     entity: Literal["transactions", "accounts"]
     account: str
@@ -54,15 +54,15 @@ class Raw:
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
-    """All that one fetch brought, in the order in which it holds, and the cursor that comes after it."""
+class FetchResult:
+    """The records of one fetch, in the order in which they apply, and the next cursor."""
 
-    records: tuple[Raw, ...]
+    records: tuple[RawRecord, ...]
     cursor: str
 
 
 class Api(Protocol):
-    """A provider's HTTP API under its rate limit, bounded by the invocation's deadline."""
+    """A provider's HTTP API: keeps to the rate limit and to the invocation's deadline."""
 
     def call(
         self,
@@ -72,13 +72,13 @@ class Api(Protocol):
         params: Mapping[str, str] | None = None,
         json: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> Answer:
-        """Return the answer. Rate limits and outages are waited for, then TryLater."""
+    ) -> ApiResponse:
+        """Return the response. Waits out rate limits and outages; TryLater where the deadline is too near."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What an API answered, whatever its status."""
+class ApiResponse:
+    """An API's response, whatever its status."""
 
     status: int
     body: bytes
@@ -87,10 +87,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Translation:
-    """From a provider's schema to the generic one, as SQL over a parsed value `t` and the raw record's columns.
+    """Maps a provider's schema to the generic schema, in SQL over the parsed value `t` and the raw record's columns.
 
     `schema` and `account_schema` are DDL; `columns` and `account_columns` give an expression for each generic column
-    that the provider has. `maps` is its table of categories: primary, detailed (or *), class.
+    that the provider has. `maps` is the CSV file of the provider's categories: primary, detailed (or *), class.
     """
 
     schema: str
@@ -100,29 +100,29 @@ class Translation:
     maps: Path
 
 
-def whole_item(link: Link, _cursor: str, _now: datetime) -> tuple[Element, ...]:
-    """Return what to fetch where a fetch brings all that is new since the cursor: the item."""
+def whole_item(link: LinkedItem, _cursor: str, _now: datetime) -> tuple[Element, ...]:
+    """Return the item as one element: for providers whose fetch returns all changes since the cursor."""
     return (Element(provider=link.provider, item=link.item),)
 
 
-Verify: TypeAlias = Callable[[Incoming], str]
-"""Raises WebhookRefused, or returns what makes this very sending known again; empty where nothing does."""
+Verify: TypeAlias = Callable[[IncomingWebhook], str]
+"""Raises WebhookRefused, or returns a token that is unique to this delivery; empty where the provider sends none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
     """A provider of bank data.
 
-    `verifier` makes the check of its webhooks out of settings; `elements` says what a webhook's body asks to fetch;
-    `fetch` fetches one element from a cursor on; `base` names the setting that holds the API's address; `missed` says
-    what to fetch of an item of which no webhook came for long, by its cursor.
+    `verifier` builds the verification of webhooks from settings; `elements` returns the elements that a webhook's body
+    announces; `fetch` fetches one element from a cursor on; `url_setting` names the setting with the API's URL;
+    `missed_elements` returns the elements to fetch of an item that had no webhook for long, by its cursor.
     """
 
     name: str
-    base: str
+    url_setting: str
     verifier: Callable[[Settings], Verify]
     elements: Callable[[bytes], tuple[Element, ...]]
-    fetch: Callable[[Element, Link, str, Api], Update]
+    fetch: Callable[[Element, LinkedItem, str, Api], FetchResult]
     translation: Translation
     calls_per_second: float
-    missed: Callable[[Link, str, datetime], tuple[Element, ...]] = whole_item
+    missed_elements: Callable[[LinkedItem, str, datetime], tuple[Element, ...]] = whole_item

@@ -1,4 +1,4 @@
-"""The Lambda function. What it needs is made at its first event, never at import: a worker may be forked before."""
+"""The requester's Lambda function. It creates clients at the first event, not at import: a worker may be forked."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from functools import cache, partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from account_linking.kafka_event import records
+from account_linking.kafka_event import parse_records
 from account_linking.providers import every_provider
 from account_linking.requester.api import HttpApi, http_sessions
-from account_linking.requester.limits import Bucket
-from account_linking.requester.publishing import LAMBDA_PATH, Surviving, lambda_producers, way
-from account_linking.requester.worker import Requester, element_of
+from account_linking.requester.limits import TokenBucket
+from account_linking.requester.publishing import LAMBDA_PATH, InvocationPublisher, kafka_path, lambda_producers
+from account_linking.requester.worker import Requester, parse_element
 from account_linking.store import SqliteStore
 
 if TYPE_CHECKING:
@@ -26,60 +26,60 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 
-AT_ONCE = 8
-"""Elements of one invocation that are fetched side by side. They wait for the network, not for the processor."""
+MAX_CONCURRENT_FETCHES = 8
+"""Elements of one invocation that are fetched in parallel. Threads suffice: a fetch waits for the network."""
 
-MARGIN = timedelta(milliseconds=500)
-"""What is left of the invocation to answer in. A function that is killed answers nothing."""
+RESPONSE_MARGIN = timedelta(milliseconds=500)
+"""Time reserved to return before the invocation's deadline: Lambda kills a function that exceeds it."""
 
 
 def handler(event: Mapping[str, Any], context: Any) -> dict[str, int]:  # noqa: ANN401 - the platform's own object
-    """Fetch every element of the event, side by side. Raises the first error, so that the platform retries."""
+    """Fetch all elements of the event in parallel. Raises the first error, so that Lambda retries the event."""
     return run(event, context, requester())
 
 
 def run(event: Mapping[str, Any], context: Any, worker: Requester) -> dict[str, int]:  # noqa: ANN401 - the same
-    """Do what the handler does, with any worker."""
-    logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs each request, and with it tokens in addresses
-    within = timedelta(milliseconds=context.get_remaining_time_in_millis()) - MARGIN
-    found = [element_of(record.value) for record in records(event)]
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        published = list(pool.map(partial(worker.handle, within=within), found))
-    LOG.info("published %s records of %s elements", sum(published), len(found))
-    return {"elements": len(found), "records": sum(published)}
+    """Fetch all elements of the event with the given worker."""
+    logging.getLogger("httpx").setLevel(logging.WARNING)  # httpx logs each URL, with the secrets in it
+    timeout = timedelta(milliseconds=context.get_remaining_time_in_millis()) - RESPONSE_MARGIN
+    elements = [parse_element(record.value) for record in parse_records(event)]
+    with ThreadPoolExecutor(MAX_CONCURRENT_FETCHES) as pool:
+        published = list(pool.map(partial(worker.handle, timeout=timeout), elements))
+    LOG.info("published %s records of %s elements", sum(published), len(elements))
+    return {"elements": len(elements), "records": sum(published)}
 
 
 @cache
 def requester() -> Requester:
     """Return the worker of this process."""
-    return make(shared_publish())
+    return make_requester(shared_publisher())
 
 
 @cache
-def shared_publish() -> Surviving:
-    """Return this process's way to publish."""
-    return Surviving(
-        lambda_producers(os.environ["KAFKA_BOOTSTRAP"], within=time_limit(), hops=way(os.environ, LAMBDA_PATH))
+def shared_publisher() -> InvocationPublisher:
+    """Return the publisher of this process."""
+    return InvocationPublisher(
+        lambda_producers(os.environ["KAFKA_BOOTSTRAP"], timeout=time_limit(), path=kafka_path(os.environ, LAMBDA_PATH))
     )
 
 
-def make(publish: Publish) -> Requester:
-    """Return a worker that publishes in this way, and gets everything else from the environment."""
+def make_requester(publish: Publish) -> Requester:
+    """Return a worker with this publisher; everything else comes from the environment variables."""
     sessions = http_sessions()
     providers = every_provider()
     share = float(os.environ.get("ACCOUNT_LINKING_RATE_SHARE", "1"))
     buckets = {
-        name: Bucket(provider.calls_per_second * share, burst=AT_ONCE, now=monotonic)
+        name: TokenBucket(provider.calls_per_second * share, burst=MAX_CONCURRENT_FETCHES, now=monotonic)
         for name, provider in providers.items()
     }
 
     def api(name: str, deadline: float) -> Api:
-        base = os.environ[providers[name].base]
-        return HttpApi(base=base, sessions=sessions, bucket=buckets[name], deadline=deadline)
+        base_url = os.environ[providers[name].url_setting]
+        return HttpApi(base_url=base_url, sessions=sessions, bucket=buckets[name], deadline=deadline)
 
     return Requester(store=SqliteStore(os.environ["ACCOUNT_LINKING_STORE"]), api=api, publish=publish)
 
 
 def time_limit() -> timedelta:
-    """Return how long an invocation may take; Lambda tells it only to the single invocation."""
+    """Return the function's time limit. Lambda reports only the time that an invocation has left, hence the setting."""
     return timedelta(seconds=float(os.environ.get("ACCOUNT_LINKING_TIME_LIMIT_SECONDS", "30")))

@@ -1,4 +1,4 @@
-"""Publishes through producers that survive the worker's freezes."""
+"""Publishes records with producers that survive freezes of the worker."""
 
 from __future__ import annotations
 
@@ -6,43 +6,43 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from leadsman.clients import Hop, kafka_producer_provider
-from leadsman.clients.hops import path
+from leadsman_clients import Hop, kafka_producer_provider
+from leadsman_clients.network_path import resolve_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from account_linking.requester.worker import Outgoing
-    from leadsman.clients import KafkaProducers
-    from leadsman.clients.hops import PathLike
+    from leadsman_clients import KafkaProducerProvider
+    from leadsman_clients.network_path import PathSpec
 
 LAMBDA_PATH = ("lambda", "aws_nat")
 """A function in a VPC reaches its brokers through a NAT, and is frozen between invocations."""
 
 HOP_SETTING = "ACCOUNT_LINKING_HOP_SECONDS"
-"""Set where the path is shorter-lived than these names say: in the demo, where seconds stand for minutes."""
+"""The path's idle limit in seconds, where it is shorter than that of the named hops: the demo uses 4 s for 350 s."""
 
 
-def way(settings: Mapping[str, str], usual: PathLike) -> PathLike:
-    """Return the hops to the brokers: the usual ones, unless the settings know a shorter-lived path."""
+def kafka_path(settings: Mapping[str, str], usual: PathSpec) -> PathSpec:
+    """Return the hops to the brokers: the usual ones, unless ACCOUNT_LINKING_HOP_SECONDS sets a shorter idle limit."""
     seconds = settings.get(HOP_SETTING)
-    return [Hop("path", timedelta(seconds=float(seconds)), freezes=path(usual).freezes)] if seconds else usual
+    return [Hop("path", timedelta(seconds=float(seconds)), freezes=resolve_path(usual).freezes)] if seconds else usual
 
 
-def lambda_producers(bootstrap: str, *, within: timedelta, hops: PathLike = LAMBDA_PATH) -> KafkaProducers:
-    """Return the worker's producers. Idempotent, so that a retry of the client's own doubles nothing."""
+def lambda_producers(bootstrap: str, *, timeout: timedelta, path: PathSpec = LAMBDA_PATH) -> KafkaProducerProvider:
+    """Return the worker's producers. They are idempotent, so that a retry of the client creates no duplicate."""
     settings = {"bootstrap.servers": bootstrap, "enable.idempotence": True, "compression.type": "lz4"}
-    return kafka_producer_provider(settings, path=hops, within=within)
+    return kafka_producer_provider(settings, path=path, timeout=timeout)
 
 
 @dataclass(frozen=True, slots=True)
-class Surviving:
-    """Publishes within an invocation: returns when all is acknowledged, and raises NotDelivered otherwise."""
+class InvocationPublisher:
+    """Publishes within an invocation: returns when all records are acknowledged; raises NotDelivered otherwise."""
 
-    producers: KafkaProducers
+    producers: KafkaProducerProvider
 
-    def __call__(self, records: Sequence[Outgoing], *, within: timedelta) -> None:
-        """Store the records."""
-        with self.producers.invocation(within=within) as sent:
+    def __call__(self, records: Sequence[Outgoing], *, timeout: timedelta) -> None:
+        """Send the records, and wait until the brokers have acknowledged all of them."""
+        with self.producers.invocation(timeout=timeout) as sent:
             for record in records:
                 sent.send(record.topic, record.value, key=record.key, headers=record.headers)

@@ -1,4 +1,4 @@
-"""One element, from claim to cursor."""
+"""Handles one element: claims the item, fetches, publishes, moves the cursor."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Protocol
 
 from account_linking import elements
 from account_linking.errors import LoginRequired, Poison, TryLater
-from account_linking.names import STATES, raw_topic
 from account_linking.providers import every_provider
+from account_linking.topics import ITEM_STATES, raw_topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from account_linking.providers.model import Api, Element, Raw, Update
+    from account_linking.providers.model import Api, Element, FetchResult, RawRecord
     from account_linking.store import Claim, Store
 
 LOG = logging.getLogger(__name__)
 
-POSITIONS = 1 << 20
-"""How many records one fetch may bring: a revision is the claim's number times this, plus the place in the fetch."""
+MAX_RECORDS_PER_FETCH = 1 << 20
+"""Maximum of records of one fetch. Revision = number of the claim x this + position in the fetch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,15 +37,15 @@ class Outgoing:
 
 
 class Publish(Protocol):
-    """Stores records. Returns only when every one of them is acknowledged; raises otherwise."""
+    """Sends records. Returns only when the brokers have acknowledged all of them; raises otherwise."""
 
-    def __call__(self, records: Sequence[Outgoing], *, within: timedelta) -> None:
-        """Store the records."""
+    def __call__(self, records: Sequence[Outgoing], *, timeout: timedelta) -> None:
+        """Send the records."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requester:
-    """What the worker is made of. `api` gives a provider's API until a deadline by the monotonic clock."""
+    """The worker. `api` returns a provider's API for a deadline of the monotonic clock."""
 
     store: Store
     api: Callable[[str, float], Api]
@@ -53,60 +53,63 @@ class Requester:
     now: Callable[[], float] = time.time
     monotonic: Callable[[], float] = field(default=time.monotonic)
 
-    def handle(self, element: Element, *, within: timedelta) -> int:
-        """Fetch, publish, and move the cursor; return how many records were published.
+    def handle(self, element: Element, *, timeout: timedelta) -> int:
+        """Fetch, publish, and move the cursor; return the number of published records.
 
-        Publishing comes before the cursor. Whatever dies in between has left what it fetched in the store, and that is
-        published again, with a higher revision, before anything is fetched. TryLater if the element is to be tried
-        again, Poison if never.
+        The cursor moves only after publishing. If the worker dies in between, its fetch result is in the store: the
+        next worker publishes it again with a higher revision before it fetches. Raises TryLater if a retry may succeed,
+        Poison if none can.
         """
-        deadline = self.monotonic() + within.total_seconds()
-        claim = self._claim(element, within)
+        deadline = self.monotonic() + timeout.total_seconds()
+        claim = self._claim(element, timeout)
         try:
             published = 0
-            if claim.begun is not None:
-                published = self._told(claim, claim.begun, deadline)
-                claim = self._claim(element, within)
-            update = self._fetched(element, claim, deadline)
-            return published + self._told(claim, update, deadline)
-        except LoginRequired as told:
-            return self._parked(claim, told, deadline)
+            if claim.unfinished is not None:
+                published = self._publish_result(claim, claim.unfinished, deadline)
+                claim = self._claim(element, timeout)
+            result = self._fetch(element, claim, deadline)
+            return published + self._publish_result(claim, result, deadline)
+        except LoginRequired as error:
+            return self._report_login_required(claim, error, deadline)
         except BaseException:
             self.store.release(claim)
             raise
 
-    def _fetched(self, element: Element, claim: Claim, deadline: float) -> Update:
-        """Fetch what is new, and keep it in the store before anybody is told."""
+    def _fetch(self, element: Element, claim: Claim, deadline: float) -> FetchResult:
+        """Fetch all changes, and save them in the store before they are published."""
         provider = every_provider()[element.provider]
-        update = provider.fetch(element, claim.link, claim.cursor, self.api(element.provider, deadline))
-        if update.records and not self.store.begin(claim, update):
-            raise _overtaken(claim)
-        return update
+        result = provider.fetch(element, claim.link, claim.cursor, self.api(element.provider, deadline))
+        if result.records and not self.store.save_unfinished(claim, result):
+            raise _claimed_meanwhile(claim)
+        return result
 
-    def _told(self, claim: Claim, update: Update, deadline: float) -> int:
-        """Publish, move the cursor, and return how many records were published."""
-        self._publish(self._records(claim, update), deadline)
-        if not self.store.advance(claim, update.cursor, now=self.now()):
-            raise _overtaken(claim)
-        return len(update.records)
+    def _publish_result(self, claim: Claim, result: FetchResult, deadline: float) -> int:
+        """Publish a fetch result and move the cursor; return the number of published records."""
+        self._publish(self._records(claim, result), deadline)
+        if not self.store.advance(claim, result.cursor, now=self.now()):
+            raise _claimed_meanwhile(claim)
+        return len(result.records)
 
-    def _claim(self, element: Element, within: timedelta) -> Claim:
+    def _claim(self, element: Element, timeout: timedelta) -> Claim:
         now = self.now()
         try:
-            claim = self.store.claim(element.provider, element.item, now=now, until=now + within.total_seconds())
+            claim = self.store.claim(element.provider, element.item, now=now, until=now + timeout.total_seconds())
         except KeyError as error:
-            raise Poison(f"No {element.provider} item {element.item} is linked.") from error
+            raise Poison(f"No item {element.item} of {element.provider} is linked.") from error
         if claim is None:
-            raise TryLater(f"Item {element.item} is being fetched by somebody else.")
+            raise TryLater(f"Item {element.item} is claimed by another worker.")
         return claim
 
-    def _records(self, claim: Claim, update: Update) -> list[Outgoing]:
-        if len(update.records) >= POSITIONS:
-            raise Poison(f"Item {claim.link.item} brought {len(update.records)} records at once.")
+    def _records(self, claim: Claim, result: FetchResult) -> list[Outgoing]:
+        if len(result.records) >= MAX_RECORDS_PER_FETCH:
+            raise Poison(
+                f"A fetch of item {claim.link.item} returned {len(result.records)} records;"
+                f" fewer than {MAX_RECORDS_PER_FETCH} are allowed."
+            )
         fetched = str(self.now())
         return [
-            _outgoing(raw, claim, revision=claim.number * POSITIONS + position, fetched=fetched)
-            for position, raw in enumerate(update.records)
+            _outgoing(raw, claim, revision=claim.number * MAX_RECORDS_PER_FETCH + position, fetched=fetched)
+            for position, raw in enumerate(result.records)
         ]
 
     def _publish(self, records: Sequence[Outgoing], deadline: float) -> None:
@@ -114,37 +117,37 @@ class Requester:
         if left <= 0:
             raise TryLater("No time is left to publish.")
         if records:
-            self.publish(records, within=timedelta(seconds=left))
+            self.publish(records, timeout=timedelta(seconds=left))
 
-    def _parked(self, claim: Claim, told: LoginRequired, deadline: float) -> int:
-        """Say what the account's holder must do. No retry would help."""
+    def _report_login_required(self, claim: Claim, error: LoginRequired, deadline: float) -> int:
+        """Publish that the account's holder must log in again. No retry would help."""
         link = claim.link
         value = json.dumps({"provider": link.provider, "item": link.item, "user": link.user, "state": "login_required"})
-        LOG.warning("%s", told)
+        LOG.warning("%s", error)
         key = f"{link.provider}|{link.item}"
-        self._publish([Outgoing(topic=STATES, key=key, value=value.encode())], deadline)
+        self._publish([Outgoing(topic=ITEM_STATES, key=key, value=value.encode())], deadline)
         self.store.release(claim, state="login_required")
         return 1
 
 
-def _overtaken(claim: Claim) -> TryLater:
-    return TryLater(f"Item {claim.link.item} was claimed by somebody else meanwhile.")
+def _claimed_meanwhile(claim: Claim) -> TryLater:
+    return TryLater(f"Item {claim.link.item} was claimed by another worker meanwhile.")
 
 
-def _outgoing(raw: Raw, claim: Claim, *, revision: int, fetched: str) -> Outgoing:
+def _outgoing(raw: RawRecord, claim: Claim, *, revision: int, fetched: str) -> Outgoing:
     link = claim.link
-    said = {"item": link.item, "user": link.user, "op": raw.op, "revision": str(revision), "fetched-at": fetched}
+    headers = {"item": link.item, "user": link.user, "op": raw.op, "revision": str(revision), "fetched-at": fetched}
     return Outgoing(
         topic=raw_topic(link.provider, raw.entity),
         key=f"{link.provider}|{raw.account}",
         value=raw.value.encode(),
-        headers=tuple((name, value.encode()) for name, value in said.items()),
+        headers=tuple((name, value.encode()) for name, value in headers.items()),
     )
 
 
-def element_of(value: bytes) -> Element:
-    """Read an element and see to it that its provider is known; Poison otherwise."""
+def parse_element(value: bytes) -> Element:
+    """Parse an element; Poison if it is none or its provider is unknown."""
     element = elements.load(value)
     if element.provider not in every_provider():
-        raise Poison(f"No provider is called {element.provider!r}.")
+        raise Poison(f"The provider {element.provider!r} is unknown.")
     return element

@@ -1,4 +1,4 @@
-"""From raw topics to tables, on Spark: bronze, silver, quarantine, classified, monthly, and a topic of changes.
+"""Spark jobs from raw topics to tables: bronze, silver, quarantine, classified, monthly, and a topic of changes.
 
-The same functions serve a stream and a whole history.
+The same functions serve the stream and a batch of the topics' whole history.
 """

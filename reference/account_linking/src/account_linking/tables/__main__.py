@@ -6,10 +6,10 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from account_linking.tables import flow, streams
+from account_linking.tables import ingest, streams
 from account_linking.tables.layout import Layout
 from account_linking.tables.session import session
-from account_linking.tables.upkeep import upkeep
+from account_linking.tables.upkeep import run_upkeep
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,47 +17,49 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def main(words: Sequence[str], spark: SparkSession | None = None) -> int:
-    """Run one command to its end; `stream` without --once has none."""
-    asked = _arguments(words)
+def main(arguments: Sequence[str], spark: SparkSession | None = None) -> int:
+    """Run one command; `stream` without --once runs until it is stopped."""
+    options = _arguments(arguments)
     running = spark or session()
-    layout = Layout(asked.tables)
-    match asked.command:
+    layout = Layout(options.tables)
+    match options.command:
         case "stream":
-            _stream(running, asked, layout)
+            _stream(running, options, layout)
         case "history":
-            flow.history(running, asked.bootstrap, layout)
+            ingest.history(running, options.bootstrap, layout)
         case "replay":
-            sys.stdout.write(f"{flow.replay(running, layout)} rows left the quarantine\n")
+            sys.stdout.write(f"{ingest.replay(running, layout)} rows moved from quarantine to silver\n")
         case "upkeep":
-            upkeep(running, layout)
+            run_upkeep(running, layout)
         case _:
-            flow.reclassify(running, layout)
+            ingest.reclassify(running, layout)
     return 0
 
 
-def _stream(spark: SparkSession, asked: argparse.Namespace, layout: Layout) -> None:
-    every = None if asked.once else asked.every
-    parts = [
-        start(spark, asked.bootstrap, layout, checkpoint=f"{asked.tables}/_checkpoints/{name}", every=every)
-        for name, start in (("tables", streams.tables), ("changes", streams.changes))
-        if not asked.once
+def _stream(spark: SparkSession, options: argparse.Namespace, layout: Layout) -> None:
+    every = None if options.once else options.every
+    queries = [
+        start(spark, options.bootstrap, layout, checkpoint=f"{options.tables}/_checkpoints/{name}", every=every)
+        for name, start in (("tables", streams.start_tables), ("changes", streams.start_changes))
+        if not options.once
     ]
-    if asked.once:
-        for name, start in (("tables", streams.tables), ("changes", streams.changes)):
-            start(spark, asked.bootstrap, layout, checkpoint=f"{asked.tables}/_checkpoints/{name}").awaitTermination()
-    for query in parts:
+    if options.once:
+        for name, start in (("tables", streams.start_tables), ("changes", streams.start_changes)):
+            start(
+                spark, options.bootstrap, layout, checkpoint=f"{options.tables}/_checkpoints/{name}"
+            ).awaitTermination()
+    for query in queries:
         query.awaitTermination()
 
 
-def _arguments(words: Sequence[str]) -> argparse.Namespace:
+def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m account_linking.tables", description=__doc__)
     parser.add_argument("command", choices=["stream", "history", "replay", "reclassify", "upkeep"])
-    parser.add_argument("--tables", required=True, help="folder, or any place that Spark writes to")
-    parser.add_argument("--bootstrap", default="localhost:9092", help="brokers")
-    parser.add_argument("--every", default="1 second", help="how often a batch of the stream begins")
-    parser.add_argument("--once", action="store_true", help="take what there is, then end")
-    return parser.parse_args(words)
+    parser.add_argument("--tables", required=True, help="folder of the tables, or a URL that Spark can write to")
+    parser.add_argument("--bootstrap", default="localhost:9092", help="Kafka brokers (bootstrap.servers)")
+    parser.add_argument("--every", default="1 second", help="trigger interval of the stream (processingTime)")
+    parser.add_argument("--once", action="store_true", help="process all available records, then stop (availableNow)")
+    return parser.parse_args(arguments)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""Raw records as they came, each once."""
+"""The table bronze: raw records unchanged, each once."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from account_linking.names import RAW_PATTERN
 from account_linking.tables.layout import BRONZE
+from account_linking.topics import RAW_PATTERN
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -16,7 +16,7 @@ HEADERS = {"item_ref": "item", "user_ref": "user", "op": "op", "revision": "revi
 
 
 def options(bootstrap: str) -> dict[str, str]:
-    """Return what Spark's Kafka source is told, for a stream and for a history alike."""
+    """Return the options of Spark's Kafka source, for the stream and for the history."""
     return {
         "kafka.bootstrap.servers": bootstrap,
         "subscribePattern": RAW_PATTERN,
@@ -25,9 +25,9 @@ def options(bootstrap: str) -> dict[str, str]:
     }
 
 
-def bronze(records: DataFrame) -> DataFrame:
-    """Return Kafka records as bronze rows. A header that is missing is null; nothing here can fail."""
-    said = {
+def to_bronze(records: DataFrame) -> DataFrame:
+    """Return Kafka records as bronze rows. A missing header becomes null; no record can make this fail."""
+    header_columns = {
         name: f"cast(get(filter(headers, h -> h.key = '{header}'), 0).value as string)"
         for name, header in HEADERS.items()
     }
@@ -36,8 +36,8 @@ def bronze(records: DataFrame) -> DataFrame:
         "entity": "split(topic, '[.]')[2]",
         "key": "cast(key as string)",
         "value": "cast(value as string)",
-        **said,
-        "revision": f"try_cast({said['revision']} as bigint)",
+        **header_columns,
+        "revision": f"try_cast({header_columns['revision']} as bigint)",
         "source_topic": "topic",
         "source_partition": "partition",
         "source_offset": "offset",
@@ -47,14 +47,14 @@ def bronze(records: DataFrame) -> DataFrame:
     return records.selectExpr(*(f"{columns[name]} as `{name}`" for name in BRONZE))
 
 
-def append(rows: DataFrame, layout: Layout, *, table: str, once: tuple[str, int] | None) -> None:
-    """Append rows; with `once` (who, which batch) a batch that is written again changes nothing."""
+def append(rows: DataFrame, layout: Layout, *, table: str, txn: tuple[str, int] | None) -> None:
+    """Append rows; with `txn` (query id, batch number) Delta ignores a batch that is written again."""
     writer = rows.write.format("delta").mode("append")
-    if once:
-        writer = writer.option("txnAppId", f"{once[0]}-{table}").option("txnVersion", once[1])
+    if txn:
+        writer = writer.option("txnAppId", f"{txn[0]}-{table}").option("txnVersion", txn[1])
     writer.save(layout.path(table))
 
 
-def known(spark: SparkSession, layout: Layout) -> DataFrame:
-    """Return all that is in bronze."""
+def read_bronze(spark: SparkSession, layout: Layout) -> DataFrame:
+    """Return the table bronze."""
     return spark.read.format("delta").load(layout.path("bronze"))

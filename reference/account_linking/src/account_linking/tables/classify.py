@@ -1,7 +1,7 @@
-"""What each transaction is: income, spending, savings and so on. A pure function of silver, so it can be run again.
+"""Classifies transactions: income, spending, savings and so on. A pure function of silver, so it can be run again.
 
-The first that knows wins, and is named: the user's rule, the user's override, the account itself, an internal transfer,
-the provider's category, the merchant's code, words, nobody.
+The first source with a class wins, and `class_source` names it: the user's rule, the user's override, the account, an
+internal transfer, the provider's category, the merchant category code, words of the description; else `nobody`.
 """
 
 from __future__ import annotations
@@ -15,59 +15,59 @@ from account_linking.tables.merge import merge
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from account_linking.tables.batch_users import BatchUsers
     from account_linking.tables.layout import Layout
-    from account_linking.tables.users import Users
 
 TRANSFER_DAYS = 4
-"""How far apart the legs of a transfer may be: a weekend and a working day."""
+"""Maximum days between the legs of a transfer: a weekend and a working day."""
 
 NAMESPACE = "a5b2c1d0-6f1e-5d3a-9c47-1f0f6b7e2a91"
-"""Of the event ids: any fixed UUID serves."""
+"""The namespace of event ids (UUID version 5): any fixed UUID serves."""
 
 TRANSFER_LIKE = "('transfer_internal', 'transfer_external', 'savings', 'investment', 'debt_payment', 'uncategorized')"
-"""Classes of the provider's that leave a transaction free to be a leg. A purchase of 50 is none, though 50 came in."""
+"""Provider's classes whose transactions may be legs of a transfer. A purchase of 50 is no leg, though 50 came in."""
 
-MOST_BROADCAST = 200_000
-"""Legs of transfers that every core gets whole: some 100 bytes each, 20 MB."""
+MAX_BROADCAST_LEGS = 200_000
+"""Maximum of legs that Spark broadcasts to every executor: some 100 bytes each, 20 MB."""
 
 SOURCES = ("user_rule", "override", "account", "transfer", "provider", "mcc", "words")
 
 
-def classified(spark: SparkSession, layout: Layout, users: Users) -> DataFrame:
-    """Return the rows of `classified` for these users, computed anew."""
+def classified_rows(spark: SparkSession, layout: Layout, users: BatchUsers) -> DataFrame:
+    """Compute the rows of `classified` for these users."""
     tables = ("silver", "accounts", "overrides", "rules")
-    return of(**{table: users.read(layout, table, spark) for table in tables})
+    return classify(**{table: users.read(layout, table, spark) for table in tables})
 
 
-def of(*, silver: DataFrame, accounts: DataFrame, overrides: DataFrame, rules: DataFrame) -> DataFrame:
-    """Classify silver rows. All of a user's are needed: the other leg of a transfer may be any of them.
+def classify(*, silver: DataFrame, accounts: DataFrame, overrides: DataFrame, rules: DataFrame) -> DataFrame:
+    """Classify silver rows. Needs all rows of a user: the other leg of a transfer may be any of them.
 
-    `silver` is read twice: the few columns that legs of transfers are found by, and then all.
+    `silver` is read twice: first the few columns by which legs of transfers are matched, then all columns.
     """
     spark = silver.sparkSession
     silver.createOrReplaceTempView("classify_silver")
     for name, frame in (("accounts", accounts), ("overrides", overrides), ("rules", rules)):
         frame.createOrReplaceTempView(f"classify_{name}")
-    # Spark copies a plan to each place that reads it: what several places read is computed once and cut off.
-    spark.sql(_free()).localCheckpoint().createOrReplaceTempView("classify_free")
-    _sized(spark.sql(SIDES).localCheckpoint()).createOrReplaceTempView("classify_sides")
-    spark.sql(_mapped()).createOrReplaceTempView("classify_mapped")
-    return spark.sql(_chosen()).selectExpr(*_with_ids()).select(*CLASSIFIED)
+    # Spark repeats a plan in each place that reads it. localCheckpoint computes it once and cuts the lineage.
+    spark.sql(_possible_legs()).localCheckpoint().createOrReplaceTempView("classify_legs")
+    _broadcast_if_small(spark.sql(TRANSFER_LEGS).localCheckpoint()).createOrReplaceTempView("classify_transfers")
+    spark.sql(_candidate_classes()).createOrReplaceTempView("classify_mapped")
+    return spark.sql(_first_class()).selectExpr(*_add_ids()).select(*CLASSIFIED)
 
 
-def _sized(sides: DataFrame) -> DataFrame:
-    """Say that few legs are few: Spark cannot know, and would sort all columns of all transactions to join them."""
-    return sides.hint("broadcast") if sides.count() <= MOST_BROADCAST else sides
+def _broadcast_if_small(legs: DataFrame) -> DataFrame:
+    """Broadcast few legs: Spark cannot estimate their number, and would sort all columns of all transactions."""
+    return legs.hint("broadcast") if legs.count() <= MAX_BROADCAST_LEGS else legs
 
 
-OF_ACCOUNT = """
+JOIN_ACCOUNT = """
 left join (select provider, provider_account_id, kind as account_kind from classify_accounts) a
   using (provider, provider_account_id)
 """
 
-KNOWN = f"""
+WITH_USER_CLASSES = f"""
 select s.*, a.account_kind, o.class as by_override, r.rules
-from classify_silver s {OF_ACCOUNT}
+from classify_silver s {JOIN_ACCOUNT}
 left join (select user_ref, logical_transaction_id, any_value(class) as class from classify_overrides
            group by user_ref, logical_transaction_id) o using (user_ref, logical_transaction_id)
 left join (select user_ref, sort_array(collect_list(named_struct('long', -length(contains), 'contains', contains,
@@ -75,8 +75,8 @@ left join (select user_ref, sort_array(collect_list(named_struct('long', -length
 """
 
 
-def _mapped() -> str:
-    """Return what each source of classes says. Patterns are the dearest: asked only where no map has an answer."""
+def _candidate_classes() -> str:
+    """Return SQL with one column by_<source> for each source. Patterns cost most: used where no map has a class."""
     by_rule = (
         "get(filter(rules, r -> contains(lower(concat_ws(' ', description_clean, description_raw)),"
         " lower(r.contains))), 0).class"
@@ -86,11 +86,11 @@ def _mapped() -> str:
         " when account_kind = 'loan' and amount > 0 then 'debt_payment' end"
     )
     return f"""
-with known as ({KNOWN}),
-of_maps as (
+with known as ({WITH_USER_CLASSES}),
+with_maps as (
   select *, {_id()}, if(rules is null, null, {by_rule}) as by_user_rule, {by_account} as by_account,
          {maps.by_category()} as by_provider, {maps.by_mcc()} as by_mcc from known)
-select *, if(coalesce(by_provider, by_mcc) is null, {maps.by_words()}, null) as by_words from of_maps
+select *, if(coalesce(by_provider, by_mcc) is null, {maps.by_words()}, null) as by_words from with_maps
 """
 
 
@@ -98,49 +98,50 @@ def _id() -> str:
     return f"concat_ws('|', {', '.join(KEY)}) as id"
 
 
-def _free() -> str:
-    """Return what may be a leg of a transfer, by the columns that legs are found by."""
+def _possible_legs() -> str:
+    """Return SQL of the possible legs of transfers, with the columns by which legs are matched."""
     return f"""
 select user_ref, provider, provider_account_id, amount, account_kind, {_id()},
        coalesce(currency, unofficial_currency) as money, coalesce(posted_date, transaction_date) as day
-from classify_silver s {OF_ACCOUNT}
+from classify_silver s {JOIN_ACCOUNT}
 where not is_deleted and amount <> 0 and status in ('POSTED', 'PENDING')
   and coalesce({maps.by_category()}, 'uncategorized') in {TRANSFER_LIKE}
 """
 
 
-SIDES = f"""
+TRANSFER_LEGS = f"""
 with pairs as (
-  select o.id as out_id, i.id as in_id, i.account_kind as into_kind, abs(datediff(i.day, o.day)) as apart
-  from classify_free o join classify_free i
+  select o.id as out_id, i.id as in_id, i.account_kind as target_kind, abs(datediff(i.day, o.day)) as days_apart
+  from classify_legs o join classify_legs i
     on o.user_ref = i.user_ref and o.money = i.money and o.amount = -i.amount and o.amount < 0
    and (o.provider <> i.provider or o.provider_account_id <> i.provider_account_id)
    and abs(datediff(i.day, o.day)) <= {TRANSFER_DAYS}),
 ranked as (
-  select *, row_number() over (partition by out_id order by apart, in_id) = 1
-        and row_number() over (partition by in_id order by apart, out_id) = 1 as met from pairs),
-rest as (
-  select *, not max(met) over (partition by out_id) and not max(met) over (partition by in_id) as left_over
+  select *, row_number() over (partition by out_id order by days_apart, in_id) = 1
+        and row_number() over (partition by in_id order by days_apart, out_id) = 1 as is_pair from pairs),
+unmatched as (
+  select *, not max(is_pair) over (partition by out_id) and not max(is_pair) over (partition by in_id) as is_unmatched
   from ranked),
 second as (
-  select *, row_number() over (partition by out_id, left_over order by apart, in_id) = 1
-        and row_number() over (partition by in_id, left_over order by apart, out_id) = 1 as met_then from rest),
-sides as (
-  select into_kind, explode(array(struct(out_id as id, in_id as of), struct(in_id as id, out_id as of))) as side
-  from second where met or (left_over and met_then))
-select side.id, side.of as transfer_of, case when into_kind in ('savings', 'investment') then into_kind
-  when into_kind = 'loan' then 'debt_payment' else 'transfer_internal' end as by_transfer from sides
+  select *, row_number() over (partition by out_id, is_unmatched order by days_apart, in_id) = 1
+        and row_number() over (partition by in_id, is_unmatched order by days_apart, out_id) = 1 as is_second_pair
+  from unmatched),
+legs as (
+  select target_kind, explode(array(struct(out_id as id, in_id as of), struct(in_id as id, out_id as of))) as side
+  from second where is_pair or (is_unmatched and is_second_pair))
+select side.id, side.of as transfer_of, case when target_kind in ('savings', 'investment') then target_kind
+  when target_kind = 'loan' then 'debt_payment' else 'transfer_internal' end as by_transfer from legs
 """
-"""Both sides of each transfer. Of all that fit, the one nearest in time, then the first by id; two who are each other's
-first are a pair. A second round pairs those whose first choice was taken."""
+"""Both legs of each transfer. The best match of a leg is the nearest in days, then the first by id; two legs that are
+each other's best match are a pair. A second round pairs legs whose best match was taken."""
 
 
-def _chosen() -> str:
+def _first_class() -> str:
     known = ", ".join(f"by_{source}" for source in SOURCES)
     source = " ".join(f"when by_{source} is not null then '{source}'" for source in SOURCES)
     return f"""
 with joined as (
-  select m.*, s.by_transfer, s.transfer_of from classify_mapped m left join classify_sides s using (id)),
+  select m.*, s.by_transfer, s.transfer_of from classify_mapped m left join classify_transfers s using (id)),
 decided as (
   select *, coalesce({known}, 'uncategorized') as decided, case {source} else 'nobody' end as decided_by from joined)
 select *, if(is_deleted, null, if(decided = 'spending' and amount > 0, 'refund', decided)) as class,
@@ -151,8 +152,8 @@ from decided
 """
 
 
-def _with_ids() -> list[str]:
-    """Add what tells two states of a transaction apart, and an id that is the same whoever makes the event again."""
+def _add_ids() -> list[str]:
+    """Add a hash of the content, which differs between states of a transaction, and an event id, equal in every run."""
     content = ", ".join([*CONTENT, "class", "class_source", "is_deleted", "transfer_of"])
     sha = f"sha2(to_json(struct({content})), 256)"
     name = f"concat_ws('|', {', '.join(KEY)}, if(is_deleted, 'DELETE', 'UPSERT'), {sha})"
@@ -160,24 +161,24 @@ def _with_ids() -> list[str]:
 
 
 def uuid5(name: str) -> str:
-    """Return the SQL of a name's UUID of version 5, as RFC 9562 makes it."""
+    """Return SQL that computes a name's UUID version 5 (RFC 9562)."""
     digest = f"sha1(concat(unhex('{NAMESPACE.replace('-', '')}'), encode({name}, 'UTF-8')))"
-    variant = f"lower(hex((conv(substr({digest}, 17, 1), 16, 10) & 3) | 8))"
+    variant = f"translate(substr({digest}, 17, 1), '0123456789abcdef', '89ab89ab89ab89ab')"
     return (
         f"concat(substr({digest}, 1, 8), '-', substr({digest}, 9, 4), '-5', substr({digest}, 14, 3), '-',"
-        f" right({variant}, 1), substr({digest}, 18, 3), '-', substr({digest}, 21, 12))"
+        f" {variant}, substr({digest}, 18, 3), '-', substr({digest}, 21, 12))"
     )
 
 
-def refresh(spark: SparkSession, layout: Layout, users: Users) -> None:
-    """Bring `classified` and `monthly` up to date for these users. A row that says what it said is left alone."""
+def refresh(spark: SparkSession, layout: Layout, users: BatchUsers) -> None:
+    """Update `classified` and `monthly` for these users. Rows with unchanged content are not written."""
     merge(
-        classified(spark, layout, users).localCheckpoint(),
+        classified_rows(spark, layout, users).localCheckpoint(),
         layout,
         table="classified",
         key=KEY,
         users=users,
-        changed="t.content_sha256 <> s.content_sha256 or t.revision <> s.revision",
+        update_when="t.content_sha256 <> s.content_sha256 or t.revision <> s.revision",
     )
     merge(
         _monthly(spark, layout, users),
@@ -185,13 +186,13 @@ def refresh(spark: SparkSession, layout: Layout, users: Users) -> None:
         table="monthly",
         key=tuple(MONTHLY)[:4],
         users=users,
-        changed="true",
-        gone="s._gone",
+        update_when="true",
+        delete_when="s._removed",
     )
 
 
-def _monthly(spark: SparkSession, layout: Layout, users: Users) -> DataFrame:
-    """Return the months of these users, and those that are no more. Only what is posted counts."""
+def _monthly(spark: SparkSession, layout: Layout, users: BatchUsers) -> DataFrame:
+    """Return the monthly sums of these users, and the rows to delete. Only posted transactions count."""
     for table in ("classified", "monthly"):
         users.read(layout, table, spark).createOrReplaceTempView(f"months_{table}")
     return spark.sql("""
@@ -202,8 +203,8 @@ with now as (
          cast(sum(greatest(amount, 0)) as decimal(29,4)) as money_in,
          cast(sum(least(amount, 0)) as decimal(29,4)) as money_out
   from months_classified where not is_deleted and status = 'POSTED' group by all)
-select *, false as _gone from now
+select *, false as _removed from now
 union all
-select m.*, true as _gone from months_monthly m left anti join now n
+select m.*, true as _removed from months_monthly m left anti join now n
   on m.user_ref = n.user_ref and m.month = n.month and m.currency = n.currency and m.class = n.class
 """)

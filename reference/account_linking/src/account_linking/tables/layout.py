@@ -1,4 +1,4 @@
-"""Where the tables are, and what they hold. A column is named here once."""
+"""The tables' paths and columns. Each column is defined once, here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 KEY: Final = ("provider", "provider_account_id", "provider_transaction_id")
-"""What makes a transaction one. An id alone is not unique with every provider."""
+"""The key of a transaction. The id alone is not unique with every provider."""
 
 CONTENT: Final = {
     "status": "string",
@@ -37,7 +37,7 @@ CONTENT: Final = {
     "category_detailed": "string",
     "category_confidence": "string",
 }
-"""The generic schema of a transaction. Amounts are signed as the account's holder sees them: minus is out."""
+"""The generic schema of a transaction. Amounts are signed from the account holder's view: negative is money out."""
 
 LINEAGE: Final = {
     "user_ref": "string",
@@ -120,12 +120,12 @@ MONTHLY: Final = {
     "money_in": "decimal(29,4)",
     "money_out": "decimal(29,4)",
 }
-"""Both legs of a transfer are in its class: `amount`, the sum, is then nothing, and `money_in` what was moved."""
+"""Both legs of a transfer have its class: their sum `amount` is 0, and `money_in` is the amount that was moved."""
 
 OVERRIDES: Final = {"user_ref": "string", "logical_transaction_id": "string", "class": "string"}
 RULES: Final = {"user_ref": "string", "contains": "string", "class": "string"}
 HOLDERS: Final = {"user_ref": "string", "provider_account_id": "string"}
-"""Which accounts a user has or had a transaction of. Rows are only added, and before silver has the transaction."""
+"""The accounts of which a user has or had a transaction. Rows are only added, before silver has the transaction."""
 
 TABLES: Final = {
     "bronze": BRONZE,
@@ -140,7 +140,7 @@ TABLES: Final = {
 }
 
 PROPERTIES: Final = {"classified": {"delta.enableChangeDataFeed": "true"}}
-"""The topic of changes is written from what changed here."""
+"""The stream of changes reads the change data feed of `classified`."""
 
 CLUSTERED: Final = {
     "silver": "provider_account_id",
@@ -151,18 +151,18 @@ CLUSTERED: Final = {
     "rules": "user_ref",
     "holders": "user_ref",
 }
-"""By which column `upkeep` puts rows side by side, so that other files are skipped. Transactions lie by account, which
-is of their key, and not by user, which is not: the next who fetches a joint account takes its rows over."""
+"""The clustering column of each table, so that Delta skips files. Transactions are clustered by account, which is part
+of their key, and not by user, which is not: when another user fetches a joint account, its rows move to that user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Tables below one folder, or any other place that Spark can write to."""
+    """The tables below one folder, or below a URL that Spark can write to."""
 
     root: str
 
     def path(self, table: str) -> str:
-        """Return where a table is."""
+        """Return the path of a table."""
         return f"{self.root}/{table}"
 
     def sql(self, table: str) -> str:
@@ -170,16 +170,16 @@ class Layout:
         return f"delta.`{self.path(table)}`"
 
     def create(self, spark: SparkSession) -> None:
-        """Create the tables that are not there yet, or not whole: who was killed meanwhile left a log without a commit.
+        """Create missing and incomplete tables: a driver killed meanwhile leaves a Delta log without a commit.
 
-        `create table if not exists` takes a folder that holds anything for a table, and leaves that one as it is.
+        `create table if not exists` would accept such a folder as a table and leave it without a commit.
         """
         for table, columns in TABLES.items():
-            told = ", ".join(f"cast(null as {kind}) as `{name}`" for name, kind in columns.items())
-            rows = self._held(spark) if table == "holders" else spark.sql(f"select {told} limit 0")
+            select_list = ", ".join(f"cast(null as {kind}) as `{name}`" for name, kind in columns.items())
+            rows = self._holders_in_silver(spark) if table == "holders" else spark.sql(f"select {select_list} limit 0")
             writer = rows.write.format("delta").options(**PROPERTIES.get(table, {}))
             writer.mode("ignore").save(self.path(table))
 
-    def _held(self, spark: SparkSession) -> DataFrame:
-        """Return what silver says of holders: all there is to know where it is older than their table."""
+    def _holders_in_silver(self, spark: SparkSession) -> DataFrame:
+        """Return the holders by silver's rows: all that is known where silver is older than the table of holders."""
         return spark.read.format("delta").load(self.path("silver")).select(*HOLDERS).distinct()

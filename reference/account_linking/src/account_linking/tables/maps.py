@@ -1,4 +1,4 @@
-"""The tables of words and codes, as SQL expressions: a lookup needs no join, and a pattern is compiled once."""
+"""The CSV maps of categories, codes and words as SQL expressions: no join, and each pattern is compiled once."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from account_linking.tables.translate import CLASSES
 if TYPE_CHECKING:
     from pathlib import Path
 
-HERE = resources.files("account_linking.classes")
+CSV_FOLDER = resources.files("account_linking.classes")
 
 
 class UnknownClass(ValueError):
-    """A table names a class that there is not."""
+    """A CSV map names an unknown class."""
 
 
 @cache
 def version() -> str:
-    """Return what changes whenever any of the tables does."""
-    texts = [(HERE / name).read_bytes() for name in ("mcc.csv", "words.csv")]
+    """Return a version that changes whenever any CSV map changes."""
+    texts = [(CSV_FOLDER / name).read_bytes() for name in ("mcc.csv", "words.csv")]
     texts += [provider.translation.maps.read_bytes() for provider in every_provider().values()]
     return hashlib.sha256(b"\0".join(texts)).hexdigest()[:12]
 
 
 def by_category() -> str:
-    """Return the class of the provider's own category: its detailed name, else its primary one."""
+    """Return SQL of the class by the provider's category: by its detailed name, else by its primary name."""
     pairs = [
         f"'{provider.name}|{row['primary']}|{row['detailed']}', '{row['class']}'"
         for provider in every_provider().values()
@@ -45,15 +45,15 @@ def by_category() -> str:
 
 
 def by_mcc() -> str:
-    """Return the class of the merchant category code."""
-    rows = csv.DictReader((HERE / "mcc.csv").read_text(encoding="utf-8").splitlines())
+    """Return SQL of the class by the merchant category code."""
+    rows = csv.DictReader((CSV_FOLDER / "mcc.csv").read_text(encoding="utf-8").splitlines())
     whens = [f"when try_cast(mcc as int) between {row['low']} and {row['high']} then '{_class(row)}'" for row in rows]
     return f"case {' '.join(whens)} end"
 
 
 def by_words() -> str:
-    """Return the class that the description's words say."""
-    rows = csv.DictReader((HERE / "words.csv").read_text(encoding="utf-8").splitlines())
+    """Return SQL of the class by words of the description."""
+    rows = csv.DictReader((CSV_FOLDER / "words.csv").read_text(encoding="utf-8").splitlines())
     whens = [
         f"when ('{row['direction']}' in ('*', direction)) and description_clean rlike r'{row['pattern']}' "
         f"then '{_class(row)}'"
@@ -72,5 +72,5 @@ def _rows(path: Path) -> list[dict[str, str]]:
 
 def _class(row: dict[str, str]) -> str:
     if row["class"] not in CLASSES:
-        raise UnknownClass(f"{row} names no class. There are: {', '.join(CLASSES)}.")
+        raise UnknownClass(f"{row} has an unknown class. Known classes: {', '.join(CLASSES)}.")
     return row["class"]

@@ -1,4 +1,4 @@
-"""A Spark session with Delta and Kafka: the platform's, or one of our own on this machine."""
+"""A Spark session with Delta and Kafka: the platform's, or a local one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PACKAGES = (
     "io.delta:delta-spark_4.2_2.13:4.4.0",
     "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
 )
-"""For a Spark that has neither. A cluster brings its own: through spark-submit they are not asked for."""
+"""For a Spark without Delta and Kafka packages. With spark-submit the cluster provides them."""
 
 SETTINGS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -26,14 +26,14 @@ SETTINGS = {
 
 LOCAL = {
     "spark.ui.enabled": "false",
-    "spark.sql.shuffle.partitions": "2",  # two cores; a cluster wants its own default
+    "spark.sql.shuffle.partitions": "2",  # for a local Spark with two cores; a cluster keeps its own default
     "spark.databricks.delta.snapshotPartitions": "2",
 }
 
 
 def session(jars: Sequence[Path] = (), conf: Mapping[str, str] | None = None) -> SparkSession:
-    """Return the running session, else one of our own, with `jars` if they are at hand and PACKAGES otherwise."""
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - workers without Spark import this package
+    """Return the active session, else a local session with `jars`, or with PACKAGES where no jars are given."""
+    from pyspark.sql import SparkSession  # workers without Spark import this package
 
     if active := SparkSession.getActiveSession():
         return active

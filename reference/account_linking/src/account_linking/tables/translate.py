@@ -1,4 +1,4 @@
-"""From each provider's schema to the generic one, and which rows keep its rules."""
+"""Translates each provider's schema to the generic schema, and checks the rules of each row."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ CLASSES = (
     "cash",
     "tax",
     "uncategorized",
-)  # fmt: skip - a list to look over
+)  # fmt: skip - one class a line
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What must hold of a row. `holds` is SQL; null counts as broken. `field` is shown with the row."""
+    """A rule for every row. `condition` is SQL; null counts as false. `field` is reported with the row."""
 
     name: str
     field: str
-    holds: str
+    condition: str
 
 
-ALWAYS = (
+RULES_FOR_ALL = (
     Rule("is_json", "value", "_corrupt is null and t is not null"),
     Rule("has_id", "provider_transaction_id", "length(provider_transaction_id) > 0"),
     Rule("has_account", "provider_account_id", "length(provider_account_id) > 0"),
@@ -50,7 +50,7 @@ ALWAYS = (
     Rule("has_revision", "revision", "revision > 0"),
     Rule("has_known_op", "op", "op in ('UPSERT', 'DELETE')"),
 )
-OF_UPSERTS = (
+RULES_FOR_UPSERTS = (
     Rule("has_amount", "amount", "_amount is not null"),
     Rule("amount_fits", "amount", "_amount is null or amount = _amount"),
     Rule("has_one_currency", "currency", "(currency is null) <> (unofficial_currency is null)"),
@@ -58,74 +58,85 @@ OF_UPSERTS = (
     Rule("has_date", "transaction_date", "transaction_date is not null"),
     Rule("has_status", "status", "status in ('PENDING', 'POSTED', 'SCHEDULED', 'CANCELLED', 'UNKNOWN')"),
 )
-RULES = (*ALWAYS, *(Rule(rule.name, rule.field, f"op = 'DELETE' or ({rule.holds})") for rule in OF_UPSERTS))
+RULES = (
+    *RULES_FOR_ALL,
+    *(Rule(rule.name, rule.field, f"op = 'DELETE' or ({rule.condition})") for rule in RULES_FOR_UPSERTS),
+)
 
 
 def translate(bronze: DataFrame) -> DataFrame:
-    """Return transactions of all providers in the generic schema, each with the `errors` that keep it out of silver."""
-    parts = [_translated(bronze, provider) for provider in every_provider().values()]
+    """Return the transactions of all providers in the generic schema, each with `errors`: the rules that it breaks."""
+    parts = [_translate_provider(bronze, provider) for provider in every_provider().values()]
     rows = reduce(lambda one, other: one.unionByName(other), parts)
-    fine = " and ".join(f"coalesce({rule.holds}, false)" for rule in RULES)
-    broken = ", ".join(
-        f"if(coalesce({rule.holds}, false), null, "
+    all_rules = " and ".join(f"coalesce({rule.condition}, false)" for rule in RULES)
+    broken_rules = ", ".join(
+        f"if(coalesce({rule.condition}, false), null, "
         f"named_struct('rule', '{rule.name}', 'field', '{rule.field}', 'value', cast({rule.field} as string)))"
         for rule in RULES
     )
-    none = f"cast(array() as {QUARANTINE['errors']})"  # for nearly every row, and without a list of its rules
-    return rows.selectExpr("*", f"if({fine}, {none}, filter(array({broken}), e -> e is not null)) as errors")
+    no_errors = f"cast(array() as {QUARANTINE['errors']})"  # nearly every row: avoids building the array of rules
+    return rows.selectExpr(
+        "*", f"if({all_rules}, {no_errors}, filter(array({broken_rules}), e -> e is not null)) as errors"
+    )
 
 
-def _translated(bronze: DataFrame, provider: Provider) -> DataFrame:
+def _translate_provider(bronze: DataFrame, provider: Provider) -> DataFrame:
     translation = provider.translation
     columns = {
         **dict.fromkeys(CONTENT, "null"),
-        **LINEAGE_OF,
+        **LINEAGE_COLUMNS,
         **translation.columns,
         "provider": "provider",
         "is_deleted": "op = 'DELETE'",
-        "_extra": _extra(translation),
+        "_extra": _unknown_fields(translation),
         "amount": f"try_cast({translation.columns['amount']} as decimal(19,4))",
         "direction": f"if({translation.columns['amount']} < 0, 'DEBIT', 'CREDIT')",
         "logical_transaction_id": "coalesce("
         f"{translation.columns.get('pending_of', 'null')}, {translation.columns['provider_transaction_id']})",
     }
-    chosen = [f"cast({columns[name]} as {kind}) as `{name}`" for name, kind in SILVER.items()]
-    parsed = _parsed(bronze, provider.name, "transactions", translation.schema)
+    select_list = [f"cast({columns[name]} as {kind}) as `{name}`" for name, kind in SILVER.items()]
+    parsed = _parse(bronze, provider.name, "transactions", translation.schema)
     return parsed.selectExpr(
-        "t", "t._corrupt as _corrupt", "value", f"{translation.columns['amount']} as _amount", "key", "entity", *chosen
-    ).transform(_blanked)
+        "t",
+        "t._corrupt as _corrupt",
+        "value",
+        f"{translation.columns['amount']} as _amount",
+        "key",
+        "entity",
+        *select_list,
+    ).transform(_clear_deleted)
 
 
-LINEAGE_OF = {**{name: name for name in LINEAGE}, "schema_version": str(SCHEMA_VERSION)}
+LINEAGE_COLUMNS = {**{name: name for name in LINEAGE}, "schema_version": str(SCHEMA_VERSION)}
 
 
-def _blanked(rows: DataFrame) -> DataFrame:
-    """Take the content out of deleted rows: a tombstone says that something is gone, and no more of what it was."""
-    kept = {name: f"if(op = 'DELETE', null, `{name}`) as `{name}`" for name in (*CONTENT, "_extra")}
+def _clear_deleted(rows: DataFrame) -> DataFrame:
+    """Set the content of deleted rows to null: a tombstone keeps the key, and no data of the transaction."""
+    cleared = {name: f"if(op = 'DELETE', null, `{name}`) as `{name}`" for name in (*CONTENT, "_extra")}
     return rows.selectExpr(
-        *(kept.get(name, f"`{name}`") for name in rows.columns if name != "t"), "if(t is null, null, true) as t"
+        *(cleared.get(name, f"`{name}`") for name in rows.columns if name != "t"), "if(t is null, null, true) as t"
     )
 
 
-def _parsed(bronze: DataFrame, provider: str, entity: str, schema: str) -> DataFrame:
-    """Parse values to a struct `t`. Amounts go from text to decimal; what does not fit is in `t._corrupt`."""
+def _parse(bronze: DataFrame, provider: str, entity: str, schema: str) -> DataFrame:
+    """Parse values to a struct `t`, amounts as decimals. A value that does not fit the schema is in `t._corrupt`."""
     ddl = " ".join(f"{schema}, _corrupt string".split())
-    told = "map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', '_corrupt')"
-    # Exploded, because a filter on what was parsed would otherwise be moved before the parsing, and parse once more.
+    options = "map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', '_corrupt')"
+    # explode() stops Spark from pushing a filter on `t` below from_json, which would parse the value twice.
     return bronze.where(f"provider = '{provider}' and entity = '{entity}'").selectExpr(
-        "*", f"explode(array(from_json(value, '{ddl}', {told}))) as t"
+        "*", f"explode(array(from_json(value, '{ddl}', {options}))) as t"
     )
 
 
-def _extra(translation: Translation) -> str:
-    """Keep what the provider says and the schema does not know."""
-    known = ", ".join(f"'{name}'" for name in names_of(translation.schema))
-    said = "from_json(value, 'map<string,string>')"
-    return f"map_filter({said}, (k, v) -> k not in ({known}) and v is not null)"
+def _unknown_fields(translation: Translation) -> str:
+    """Return SQL of the provider's fields that the schema does not have."""
+    known = ", ".join(f"'{name}'" for name in column_names(translation.schema))
+    all_fields = "from_json(value, 'map<string,string>')"
+    return f"map_filter({all_fields}, (k, v) -> k not in ({known}) and v is not null)"
 
 
-def names_of(schema: str) -> list[str]:
-    """Return the top-level names of a DDL schema."""
+def column_names(schema: str) -> list[str]:
+    """Return the top-level column names of a DDL schema."""
     depth, names, start = 0, [], True
     word = ""
     for letter in f"{schema},":
@@ -141,8 +152,8 @@ def names_of(schema: str) -> list[str]:
     return names
 
 
-def accounts(bronze: DataFrame) -> DataFrame:
-    """Return the newest state of every account in these rows."""
+def latest_accounts(bronze: DataFrame) -> DataFrame:
+    """Return the latest revision of every account in these rows."""
     parts = []
     for provider in every_provider().values():
         columns = {
@@ -151,15 +162,15 @@ def accounts(bronze: DataFrame) -> DataFrame:
             "revision": "revision",
             **provider.translation.account_columns,
         }
-        parsed = _parsed(bronze, provider.name, "accounts", provider.translation.account_schema)
+        parsed = _parse(bronze, provider.name, "accounts", provider.translation.account_schema)
         parts.append(
             parsed.selectExpr(*(f"cast({columns[name]} as {kind}) as `{name}`" for name, kind in ACCOUNTS.items()))
         )
     rows = reduce(lambda one, other: one.unionByName(other), parts)
-    return newest(rows.where("provider_account_id is not null and revision is not null"), KEY[:2])
+    return latest_revisions(rows.where("provider_account_id is not null and revision is not null"), KEY[:2])
 
 
-def newest(rows: DataFrame, key: tuple[str, ...]) -> DataFrame:
-    """Return each key's row of the highest revision: Delta's MERGE takes one row a key."""
+def latest_revisions(rows: DataFrame, key: tuple[str, ...]) -> DataFrame:
+    """Return each key's row of the highest revision: Delta's MERGE allows one row for each key."""
     ranked = f"row_number() over (partition by {', '.join(key)} order by revision desc) as _rank"
     return rows.selectExpr("*", ranked).where("_rank = 1").drop("_rank")

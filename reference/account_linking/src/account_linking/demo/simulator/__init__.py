@@ -1,1 +1,1 @@
-"""Makes-believe banks: one server that plays every provider's API from one ledger, and signs their webhooks."""
+"""Simulated banks: one server with every provider's API, from one ledger, with signed webhooks."""

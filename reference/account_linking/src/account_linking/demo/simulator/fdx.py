@@ -1,4 +1,4 @@
-"""Plays a bank's own API in the manner of FDX: absolute amounts with a direction, and changes by time."""
+"""Simulates a bank's own API in the style of FDX: absolute amounts with a direction, changes by time."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import json
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from account_linking.demo.kinds import every_kind
-from account_linking.demo.ledger import START, moment, settled
+from account_linking.demo.kinds import all_kinds
+from account_linking.demo.ledger import START, movements_after, to_datetime
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from account_linking.demo.ledger import Item, Movement
-    from account_linking.demo.simulator.world import World
+    from account_linking.demo.simulator.banks import SimulatedBanks
 
 KINDS = {
     "savings": "SAVINGS",
@@ -25,57 +25,59 @@ KINDS = {
 
 
 class FdxError(Exception):
-    """An error as the bank tells it."""
+    """An error response of the bank."""
 
-    def __init__(self, says: str, status: int = 400) -> None:
-        super().__init__(says)
+    def __init__(self, message: str, status: int = 400) -> None:
+        super().__init__(message)
         self.status = status
 
 
 def webhook(customer: str) -> bytes:
-    """Return the body that says that a customer's transactions changed."""
+    """Return the body of a webhook: a customer's transactions changed."""
     return json.dumps({"notificationType": "TRANSACTIONS_UPDATED", "customerId": customer}).encode()
 
 
-def accounts(world: World, customer: str, token: str) -> dict[str, Any]:
+def accounts(banks: SimulatedBanks, customer: str, token: str) -> dict[str, Any]:
     """Answer /customers/ID/accounts."""
-    item = world.ledger.items.get(customer)
-    if item is None or token != f"Bearer access-{customer}" or customer in world.login_required:
+    item = banks.ledger.items.get(customer)
+    if item is None or token != f"Bearer access-{customer}" or customer in banks.login_required:
         raise FdxError("unauthorized", 401)
     rows = [{"accountId": each.id, "accountType": KINDS[each.kind], "nickname": each.kind} for each in item.accounts]
-    return {"asOf": moment(world.now).isoformat(), "accounts": rows}
+    return {"asOf": to_datetime(banks.now).isoformat(), "accounts": rows}
 
 
-def transactions(world: World, account: str, asked: Mapping[str, str]) -> dict[str, Any]:
-    """Answer /accounts/ID/transactions: what changed after `since`, until `until`, as it was then."""
-    item = _item_of(world, account)
-    since = _at(asked["since"]) if asked.get("since") else float("-inf")
-    until = _at(asked["until"])
-    told = [change for change in world.told(item.id) if change.at <= until]
-    live = settled(told)
-    changed = {each.movement.id: each.movement for each in told if each.at > since and each.movement.account == account}
-    rows = [transaction(live.get(key, movement), gone=key not in live) for key, movement in changed.items()]
-    offset = int(asked.get("offset", 0))
-    page = rows[offset : offset + world.weather.page_rows]
-    following = offset + len(page)
-    world.count("pages")
-    return {"page": {"nextOffset": following if following < len(rows) else None}, "transactions": page}
+def transactions(banks: SimulatedBanks, account: str, query: Mapping[str, str]) -> dict[str, Any]:
+    """Answer /accounts/ID/transactions: the changes after `since` up to `until`, in their state at `until`."""
+    item = _item_of(banks, account)
+    since = _at(query["since"]) if query.get("since") else float("-inf")
+    until = _at(query["until"])
+    changes = [change for change in banks.changes_until_now(item.id) if change.at <= until]
+    live = movements_after(changes)
+    changed = {
+        each.movement.id: each.movement for each in changes if each.at > since and each.movement.account == account
+    }
+    rows = [transaction(live.get(key, movement), removed=key not in live) for key, movement in changed.items()]
+    offset = int(query.get("offset", 0))
+    page = rows[offset : offset + banks.faults.page_rows]
+    next_offset = offset + len(page)
+    banks.count("pages")
+    return {"page": {"nextOffset": next_offset if next_offset < len(rows) else None}, "transactions": page}
 
 
-def _item_of(world: World, account: str) -> Item:
-    for item in world.ledger.items.values():
+def _item_of(banks: SimulatedBanks, account: str) -> Item:
+    for item in banks.ledger.items.values():
         if any(each.id == account for each in item.accounts):
             return item
     raise FdxError("no such account", 404)
 
 
-def _at(told: str) -> float:
-    return (datetime.fromisoformat(told) - START).total_seconds()
+def _at(time: str) -> float:
+    return (datetime.fromisoformat(time) - START).total_seconds()
 
 
-def transaction(movement: Movement, *, gone: bool = False) -> dict[str, Any]:
+def transaction(movement: Movement, *, removed: bool = False) -> dict[str, Any]:
     """Return a movement in the bank's schema."""
-    kind = every_kind()[movement.kind]
+    kind = all_kinds()[movement.kind]
     day = f"{movement.day.isoformat()}T00:00:00Z"
     return {
         "transactionId": movement.id,
@@ -84,7 +86,7 @@ def transaction(movement: Movement, *, gone: bool = False) -> dict[str, Any]:
         "amount": abs(movement.amount),
         "currency": movement.currency,
         "debitCreditMemo": "DEBIT" if movement.amount < 0 else "CREDIT",
-        "status": "REMOVED" if gone else "PENDING" if movement.pending else "POSTED",
+        "status": "REMOVED" if removed else "PENDING" if movement.pending else "POSTED",
         "transactionTimestamp": day,
         "postedTimestamp": None if movement.pending else day,
         "description": f"{movement.text} {movement.id}",

@@ -1,4 +1,4 @@
-"""Plays Plaid: sync by cursor, webhooks signed with ES256, amounts positive when money leaves."""
+"""Simulates Plaid: sync by cursor, webhooks signed with ES256, amounts positive when money leaves."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import jwt
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from account_linking.demo.kinds import every_kind
-from account_linking.demo.ledger import settled
+from account_linking.demo.kinds import all_kinds
+from account_linking.demo.ledger import movements_after
 
 if TYPE_CHECKING:
     from account_linking.demo.ledger import Account, Change, Movement
-    from account_linking.demo.simulator.world import World
+    from account_linking.demo.simulator.banks import SimulatedBanks
 
 SUBTYPES = {
     "checking": ("depository", "checking"),
@@ -30,7 +30,7 @@ SUBTYPES = {
 
 
 class PlaidError(Exception):
-    """An error as Plaid tells it."""
+    """An error response of Plaid."""
 
     def __init__(self, code: str, status: int = 400) -> None:
         super().__init__(code)
@@ -40,26 +40,26 @@ class PlaidError(Exception):
 
 @dataclass(slots=True)
 class Signer:
-    """Signs webhooks as Plaid does; keys by id, some of them expired."""
+    """Signs webhooks as Plaid does. `expired` are ids of keys that have expired."""
 
     key_id: str = "key-1"
     keys: dict[str, ec.EllipticCurvePrivateKey] = field(default_factory=dict)
     expired: set[str] = field(default_factory=set)
 
     def key(self, key_id: str) -> ec.EllipticCurvePrivateKey:
-        """Return a private key, making it at first use."""
+        """Return a private key; created at first use."""
         return self.keys.setdefault(key_id, ec.generate_private_key(ec.SECP256R1()))
 
     def public(self, key_id: str) -> dict[str, Any]:
         """Answer /webhook_verification_key/get."""
         if key_id not in self.keys:
             raise PlaidError("INVALID_WEBHOOK_VERIFICATION_KEY_ID")
-        told = json.loads(jwt.algorithms.ECAlgorithm.to_jwk(self.keys[key_id].public_key()))
+        jwk = json.loads(jwt.algorithms.ECAlgorithm.to_jwk(self.keys[key_id].public_key()))
         times = {"created_at": 1, "expired_at": 2 if key_id in self.expired else None}
-        return {**told, "alg": "ES256", "kid": key_id, "use": "sig", **times}
+        return {**jwk, "alg": "ES256", "kid": key_id, "use": "sig", **times}
 
     def sign(self, body: bytes, *, issued: float | None = None, key_id: str | None = None) -> str:
-        """Return the token that goes with a body."""
+        """Return the signature token of a body."""
         name = key_id or self.key_id
         claims = {"iat": time.time() if issued is None else issued}
         claims_all: dict[str, Any] = {**claims, "request_body_sha256": hashlib.sha256(body).hexdigest()}
@@ -67,8 +67,8 @@ class Signer:
 
 
 def webhook(item: str) -> bytes:
-    """Return the body that says that there is something to sync."""
-    told = {
+    """Return the body of a webhook: an item has changes to sync."""
+    fields = {
         "webhook_type": "TRANSACTIONS",
         "webhook_code": "SYNC_UPDATES_AVAILABLE",
         "item_id": item,
@@ -76,41 +76,41 @@ def webhook(item: str) -> bytes:
         "historical_update_complete": True,
         "environment": "sandbox",
     }
-    return json.dumps(told).encode()
+    return json.dumps(fields).encode()
 
 
-def sync(world: World, asked: dict[str, Any]) -> dict[str, Any]:
-    """Answer /transactions/sync: the difference between the cursor's state and that of now, page by page.
+def sync(banks: SimulatedBanks, request: dict[str, Any]) -> dict[str, Any]:
+    """Answer /transactions/sync: the difference between the cursor's state and the current state, page by page.
 
-    A cursor is the number of changes that its holder knows, and while pages are read also where they end and where the
-    next one begins. Changes that happen between two pages are an error, as with Plaid.
+    A cursor is the number of changes that the client has; between two pages also the number at the first page, and the
+    offset of the next page. A change between two pages is an error, as with Plaid.
     """
-    item = _item(world, asked["access_token"])
-    told = world.told(item)
-    known, end, offset = _cursor(asked.get("cursor") or "", len(told))
-    if end != len(told):
-        world.count("mutations")
+    item = _item(banks, request["access_token"])
+    changes = banks.changes_until_now(item)
+    known, end, offset = _cursor(request.get("cursor") or "", len(changes))
+    if end != len(changes):
+        banks.count("mutations")
         raise PlaidError("TRANSACTIONS_SYNC_MUTATION_DURING_PAGINATION")
-    rows = _difference(told[:known], told)
-    page = rows[offset : offset + min(int(asked.get("count", 100)), world.weather.page_rows)]
+    rows = _difference(changes[:known], changes)
+    page = rows[offset : offset + min(int(request.get("count", 100)), banks.faults.page_rows)]
     more = offset + len(page) < len(rows)
-    following = f"{known}:{end}:{offset + len(page)}" if more else f"{end}"
-    accounts = [_account(account) for account in world.ledger.items[item].accounts]
+    next_cursor = f"{known}:{end}:{offset + len(page)}" if more else f"{end}"
+    accounts = [_account(account) for account in banks.ledger.items[item].accounts]
     return {
-        **{name: [row for told_as, row in page if told_as == name] for name in ("added", "modified", "removed")},
+        **{name: [row for kind, row in page if kind == name] for name in ("added", "modified", "removed")},
         "accounts": accounts,
-        "next_cursor": base64.b64encode(following.encode()).decode(),
+        "next_cursor": base64.b64encode(next_cursor.encode()).decode(),
         "has_more": more,
         "transactions_update_status": "HISTORICAL_UPDATE_COMPLETE",
-        "request_id": f"r{world.count('pages')}",
+        "request_id": f"r{banks.count('pages')}",
     }
 
 
-def _item(world: World, token: str) -> str:
+def _item(banks: SimulatedBanks, token: str) -> str:
     item = token.removeprefix("access-")
-    if item not in world.ledger.items:
+    if item not in banks.ledger.items:
         raise PlaidError("INVALID_ACCESS_TOKEN")
-    if item in world.login_required:
+    if item in banks.login_required:
         raise PlaidError("ITEM_LOGIN_REQUIRED")
     return item
 
@@ -122,20 +122,20 @@ def _cursor(cursor: str, newest: int) -> tuple[int, int, int]:
 
 
 def _difference(before: list[Change], after: list[Change]) -> list[tuple[str, dict[str, Any]]]:
-    old, new = settled(before), settled(after)
+    old, new = movements_after(before), movements_after(after)
     rows = []
     for key, movement in new.items():
         if key not in old:
             rows.append(("added", transaction(movement)))
         elif movement != old[key]:
             rows.append(("modified", transaction(movement)))
-    gone = [movement for key, movement in old.items() if key not in new]
-    return rows + [("removed", {"transaction_id": each.id, "account_id": each.account}) for each in gone]
+    removed = [movement for key, movement in old.items() if key not in new]
+    return rows + [("removed", {"transaction_id": each.id, "account_id": each.account}) for each in removed]
 
 
 def transaction(movement: Movement) -> dict[str, Any]:
     """Return a movement in Plaid's schema."""
-    kind = every_kind()[movement.kind]
+    kind = all_kinds()[movement.kind]
     return {
         "transaction_id": movement.id,
         "account_id": movement.account,

@@ -1,4 +1,4 @@
-"""Serves the made-up providers over HTTP."""
+"""Serves the simulated providers over HTTP."""
 
 from __future__ import annotations
 
@@ -18,93 +18,93 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from account_linking.demo.simulator import fdx, plaid, yodlee
-from account_linking.requester.limits import Bucket
+from account_linking.requester.limits import TokenBucket
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from account_linking.demo.simulator.world import World
+    from account_linking.demo.simulator.banks import SimulatedBanks
 
 STARTED_WITHIN_SECONDS = 20
 
-Serve: TypeAlias = Callable[[Request], Awaitable[Response]]
+Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 
-def app(world: World, signer: plaid.Signer) -> Starlette:
-    """Return the application."""
-    rate = world.weather.per_second
-    banks = _Banks(world, signer, Bucket(rate, burst=max(1.0, rate), now=time.monotonic))
+def app(banks: SimulatedBanks, signer: plaid.Signer) -> Starlette:
+    """Return the ASGI application."""
+    rate = banks.faults.calls_per_second
+    endpoints = _Endpoints(banks, signer, TokenBucket(rate, burst=max(1.0, rate), now=time.monotonic))
     return Starlette(
         routes=[
-            Route("/plaid/transactions/sync", banks.guarded(banks.sync), methods=["POST"]),
-            Route("/plaid/webhook_verification_key/get", banks.guarded(banks.key), methods=["POST"]),
-            Route("/yodlee/dataExtracts/userData", banks.guarded(banks.user_data)),
-            Route("/yodlee/dataExtracts/events", banks.guarded(banks.events)),
-            Route("/fdx/customers/{customer}/accounts", banks.guarded(banks.accounts)),
-            Route("/fdx/accounts/{account}/transactions", banks.guarded(banks.transactions)),
+            Route("/plaid/transactions/sync", endpoints.with_faults(endpoints.sync), methods=["POST"]),
+            Route("/plaid/webhook_verification_key/get", endpoints.with_faults(endpoints.key), methods=["POST"]),
+            Route("/yodlee/dataExtracts/userData", endpoints.with_faults(endpoints.user_data)),
+            Route("/yodlee/dataExtracts/events", endpoints.with_faults(endpoints.events)),
+            Route("/fdx/customers/{customer}/accounts", endpoints.with_faults(endpoints.accounts)),
+            Route("/fdx/accounts/{account}/transactions", endpoints.with_faults(endpoints.transactions)),
         ]
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Banks:
-    world: World
+class _Endpoints:
+    banks: SimulatedBanks
     signer: plaid.Signer
-    bucket: Bucket
+    bucket: TokenBucket
 
     async def sync(self, request: Request) -> Response:
-        return _told(plaid.sync(self.world, await request.json()))
+        return _json_response(plaid.sync(self.banks, await request.json()))
 
     async def key(self, request: Request) -> Response:
-        return _told({"key": self.signer.public((await request.json())["key_id"])})
+        return _json_response({"key": self.signer.public((await request.json())["key_id"])})
 
     async def user_data(self, request: Request) -> Response:
-        told, following = yodlee.user_data(self.world, dict(request.query_params), _token(request))
-        link = {"Link": f"</dataExtracts/userData?{following}>; rel=next"} if following else {}
-        return _told(told, headers=link)
+        document, next_query = yodlee.user_data(self.banks, dict(request.query_params), _token(request))
+        link = {"Link": f"</dataExtracts/userData?{next_query}>; rel=next"} if next_query else {}
+        return _json_response(document, headers=link)
 
     async def events(self, request: Request) -> Response:
-        return _told(yodlee.events(self.world, dict(request.query_params)))
+        return _json_response(yodlee.events(self.banks, dict(request.query_params)))
 
     async def accounts(self, request: Request) -> Response:
-        return _told(fdx.accounts(self.world, request.path_params["customer"], _token(request)))
+        return _json_response(fdx.accounts(self.banks, request.path_params["customer"], _token(request)))
 
     async def transactions(self, request: Request) -> Response:
-        return _told(fdx.transactions(self.world, request.path_params["account"], dict(request.query_params)))
+        return _json_response(fdx.transactions(self.banks, request.path_params["account"], dict(request.query_params)))
 
-    def guarded(self, serve: Serve) -> Serve:
-        """Serve under the weather: latency, rate limit, errors."""
+    def with_faults(self, endpoint: Endpoint) -> Endpoint:
+        """Wrap an endpoint with the injected faults: latency, rate limit, status 500."""
 
-        async def guard(request: Request) -> Response:
-            self.world.count("calls")
-            await asyncio.sleep(self.world.weather.latency_seconds)
+        async def respond(request: Request) -> Response:
+            self.banks.count("calls")
+            await asyncio.sleep(self.banks.faults.latency_seconds)
             if (wait := self.bucket.take()) > 0:
                 self.bucket.give_back()
-                self.world.count("429")
-                return _told({"error_code": "RATE_LIMIT"}, 429, {"Retry-After": f"{wait:.2f}"})
-            if self.world.fails():
-                self.world.count("500")
-                return _told({"error_code": "INTERNAL_SERVER_ERROR"}, 500)
+                self.banks.count("429")
+                return _json_response({"error_code": "RATE_LIMIT"}, 429, {"Retry-After": f"{wait:.2f}"})
+            if self.banks.next_call_fails():
+                self.banks.count("500")
+                return _json_response({"error_code": "INTERNAL_SERVER_ERROR"}, 500)
             try:
-                return await serve(request)
+                return await endpoint(request)
             except (plaid.PlaidError, yodlee.YodleeError, fdx.FdxError) as error:
-                return _told({"error_code": str(error), "error_message": str(error)}, error.status)
+                return _json_response({"error_code": str(error), "error_message": str(error)}, error.status)
 
-        return guard
+        return respond
 
 
 def _token(request: Request) -> str:
     return request.headers.get("authorization", "")
 
 
-def _told(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:  # noqa: ANN401 - JSON
-    """Answer in JSON with each amount exactly as the ledger has it."""
+def _json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:  # noqa: ANN401 - JSON
+    """Return a JSON response with each amount exactly as in the ledger."""
     return Response(simplejson.dumps(value, use_decimal=True), status, headers, "application/json")
 
 
 @contextmanager
-def served(application: Starlette, port: int) -> Iterator[str]:
-    """Serve an application from a thread of this process for as long as the block lasts; yield its address."""
+def serve(application: Starlette, port: int) -> Iterator[str]:
+    """Serve an application in a thread while the context lasts; yield its URL."""
     server = uvicorn.Server(uvicorn.Config(application, host="127.0.0.1", port=port, log_level="warning"))
     thread = threading.Thread(target=server.run, name=f"http-{port}", daemon=True)
     thread.start()

@@ -1,4 +1,4 @@
-"""A bank's own API in the manner of FDX: accounts of a customer, and of each account what changed since a moment."""
+"""A bank's own API in the style of FDX: a customer's accounts, and the changes of each account since a time."""
 
 from account_linking.providers.fdx.client import fetch
 from account_linking.providers.fdx.schema import TRANSLATION
@@ -7,7 +7,7 @@ from account_linking.providers.model import Provider
 
 PROVIDER = Provider(
     name="fdx",
-    base="FDX_URL",
+    url_setting="FDX_URL",
     verifier=verifier,
     elements=elements,
     fetch=fetch,

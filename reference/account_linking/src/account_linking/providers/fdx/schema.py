@@ -1,4 +1,4 @@
-"""A transaction in the manner of FDX, and what it is in the generic schema. An id is unique within its account."""
+"""An FDX-style transaction, and its mapping to the generic schema. A transaction id is unique within its account."""
 
 from pathlib import Path
 

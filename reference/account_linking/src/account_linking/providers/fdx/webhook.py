@@ -1,4 +1,4 @@
-"""The bank says which customer's transactions changed."""
+"""The bank's webhook: names the customer whose transactions changed."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ verifier = partial(unsigned.verifier, prefix="FDX")
 
 
 def elements(body: bytes) -> tuple[Element, ...]:
-    """Return the customer to fetch; other notifications ask for nothing."""
+    """Return the customer to fetch; none for other notifications."""
     try:
-        told = json.loads(body)
-        kind, customer = told["notificationType"], str(told["customerId"])
+        notification = json.loads(body)
+        kind, customer = notification["notificationType"], str(notification["customerId"])
     except (ValueError, KeyError, TypeError) as error:
-        raise Poison(f"No notification: {error!r}; it begins {body[:80]!r}.") from error
+        raise Poison(f"The body is no FDX notification: {error!r}; it begins with {body[:80]!r}.") from error
     return (Element(provider="fdx", item=customer),) if kind == "TRANSACTIONS_UPDATED" else ()

@@ -1,4 +1,4 @@
-"""Plaid: one webhook an item, signed; transactions by cursor, with pending ones replaced when they post."""
+"""Plaid: one signed webhook for each item; transactions by cursor; a pending transaction is replaced when it posts."""
 
 from account_linking.providers.model import Provider
 from account_linking.providers.plaid.client import fetch
@@ -7,10 +7,10 @@ from account_linking.providers.plaid.webhook import elements, verifier
 
 PROVIDER = Provider(
     name="plaid",
-    base="PLAID_URL",
+    url_setting="PLAID_URL",
     verifier=verifier,
     elements=elements,
     fetch=fetch,
     translation=TRANSLATION,
-    calls_per_second=50 / 60 * 20,  # 50 a minute and item; a worker meets about twenty items a minute
+    calls_per_second=50 / 60 * 20,  # Plaid: 50 calls a minute for each item; a worker meets about 20 items a minute
 )

@@ -1,4 +1,4 @@
-"""Fetches an item's transactions from Plaid, all pages or none."""
+"""Fetches an item's transactions from Plaid: all pages, or raises."""
 
 from __future__ import annotations
 
@@ -6,81 +6,81 @@ import json
 from typing import TYPE_CHECKING, Any, Literal
 
 from account_linking.errors import LoginRequired, TryLater
-from account_linking.providers.model import Raw, Update
-from account_linking.slices import arrays
+from account_linking.json_slices import arrays
+from account_linking.providers.model import FetchResult, RawRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from account_linking.providers.model import Api, Element, Link
-    from account_linking.slices import Slice
+    from account_linking.json_slices import JsonSlice
+    from account_linking.providers.model import Api, Element, LinkedItem
 
 PAGE_ROWS = 500
-"""Plaid's largest."""
+"""Plaid's maximum of `count`."""
 
-RESTARTS = 5
-"""How often a sync begins anew because the data changed under it. Each page is one more chance for it to happen."""
+MAX_RESTARTS = 5
+"""How often a sync restarts because the data changed between two pages. Each page is one more chance of a change."""
 
-MUTATED = "TRANSACTIONS_SYNC_MUTATION_DURING_PAGINATION"
+MUTATION_ERROR = "TRANSACTIONS_SYNC_MUTATION_DURING_PAGINATION"
 OK = 200
 
 
-class _Mutated(Exception):
-    """The data changed between two pages: what was fetched so far is worth nothing."""
+class _ChangedDuringPagination(Exception):
+    """The data changed between two pages: the pages so far are no consistent state."""
 
 
-def fetch(element: Element, link: Link, cursor: str, api: Api) -> Update:
-    """Return everything since `cursor`. Begun anew from the first page's cursor whenever the data changed meanwhile."""
-    for _ in range(RESTARTS):
+def fetch(element: Element, link: LinkedItem, cursor: str, api: Api) -> FetchResult:
+    """Return all changes since `cursor`. Restarts from the first page whenever the data changed meanwhile."""
+    for _ in range(MAX_RESTARTS):
         try:
             return _pages(link, cursor, api)
-        except _Mutated:
+        except _ChangedDuringPagination:
             continue
-    raise TryLater(f"Item {element.item} changed {RESTARTS} times while it was read.")
+    raise TryLater(f"Item {element.item} changed {MAX_RESTARTS} times between two pages of a sync.")
 
 
-def _pages(link: Link, cursor: str, api: Api) -> Update:
-    records: list[Raw] = []
-    accounts: dict[str, Raw] = {}
-    more = True
-    while more:
+def _pages(link: LinkedItem, cursor: str, api: Api) -> FetchResult:
+    records: list[RawRecord] = []
+    accounts: dict[str, RawRecord] = {}
+    has_more = True
+    while has_more:
         body = _page(link, cursor, api)
-        found = arrays(body, "added", "modified", "removed", "accounts")
-        records += _raws((*found["added"], *found["modified"]))
-        records += _raws(found["removed"], op="DELETE")
-        accounts |= {each.value["account_id"]: _account(each) for each in found["accounts"]}
-        told = json.loads(body)
-        cursor, more = told["next_cursor"], told["has_more"]
-    return Update((*accounts.values(), *records), cursor)
+        page_arrays = arrays(body, "added", "modified", "removed", "accounts")
+        records += _transaction_records((*page_arrays["added"], *page_arrays["modified"]))
+        records += _transaction_records(page_arrays["removed"], op="DELETE")
+        accounts |= {each.value["account_id"]: _account_record(each) for each in page_arrays["accounts"]}
+        page = json.loads(body)
+        cursor, has_more = page["next_cursor"], page["has_more"]
+    return FetchResult((*accounts.values(), *records), cursor)
 
 
-def _page(link: Link, cursor: str, api: Api) -> bytes:
-    asked = {"access_token": link.token, "cursor": cursor, "count": PAGE_ROWS}
-    answer = api.call("POST", "/transactions/sync", json=asked)
-    if answer.status == OK:
-        return answer.body
-    code = _code(answer.body)
-    if code == MUTATED:
-        raise _Mutated
+def _page(link: LinkedItem, cursor: str, api: Api) -> bytes:
+    query = {"access_token": link.token, "cursor": cursor, "count": PAGE_ROWS}
+    response = api.call("POST", "/transactions/sync", json=query)
+    if response.status == OK:
+        return response.body
+    code = _error_code(response.body)
+    if code == MUTATION_ERROR:
+        raise _ChangedDuringPagination
     if code == "ITEM_LOGIN_REQUIRED":
-        raise LoginRequired(f"The bank of item {link.item} wants its holder to log in again.")
-    raise TryLater(f"Plaid answered {answer.status} ({code}) for item {link.item}.")
+        raise LoginRequired(f"The holder of item {link.item} must log in at the bank again.")
+    raise TryLater(f"Plaid answered {response.status} ({code}) for item {link.item}.")
 
 
-def _code(body: bytes) -> str:
+def _error_code(body: bytes) -> str:
     try:
-        told: Any = json.loads(body)
-        return str(told.get("error_code", ""))
+        error: Any = json.loads(body)
+        return str(error.get("error_code", ""))
     except (ValueError, AttributeError):
         return f"not JSON: {body[:80]!r}"
 
 
-def _raws(found: Iterable[Slice], op: Literal["UPSERT", "DELETE"] = "UPSERT") -> list[Raw]:
+def _transaction_records(slices: Iterable[JsonSlice], op: Literal["UPSERT", "DELETE"] = "UPSERT") -> list[RawRecord]:
     return [
-        Raw(entity="transactions", account=str(each.value.get("account_id", "")), value=each.text, op=op)
-        for each in found
+        RawRecord(entity="transactions", account=str(each.value.get("account_id", "")), value=each.text, op=op)
+        for each in slices
     ]
 
 
-def _account(each: Slice) -> Raw:
-    return Raw(entity="accounts", account=each.value["account_id"], value=each.text)
+def _account_record(each: JsonSlice) -> RawRecord:
+    return RawRecord(entity="accounts", account=each.value["account_id"], value=each.text)

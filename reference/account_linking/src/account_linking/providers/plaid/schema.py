@@ -1,4 +1,4 @@
-"""Plaid's transaction, and what it is in the generic schema. Plaid's amounts are positive when money leaves."""
+"""Plaid's transaction, and its mapping to the generic schema. Plaid's amounts are positive when money leaves."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Fetches what changed for a user in a window of time from Yodlee, all pages or none."""
+"""Fetches a user's changes in a time window from Yodlee: all pages, or raises."""
 
 from __future__ import annotations
 
@@ -9,82 +9,82 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
 from account_linking.errors import LoginRequired, Poison, TryLater
-from account_linking.providers.model import Element, Raw, Update
-from account_linking.slices import arrays
+from account_linking.json_slices import arrays
+from account_linking.providers.model import Element, FetchResult, RawRecord
 
 if TYPE_CHECKING:
-    from account_linking.providers.model import Answer, Api, Link
-    from account_linking.slices import Slice
+    from account_linking.json_slices import JsonSlice
+    from account_linking.providers.model import Api, ApiResponse, LinkedItem
 
-LONGEST = timedelta(minutes=60)
-OLDEST = timedelta(days=7) - timedelta(minutes=5)
-"""Seven days, less what passes until the window is asked for."""
+LONGEST_WINDOW = timedelta(minutes=60)
+OLDEST_WINDOW = timedelta(days=7) - timedelta(minutes=5)
+"""Yodlee's limit of 7 days, less 5 minutes until the request is sent."""
 
 OK = 200
-BAD = 400
-LOGIN = 401
-MOST_PAGES = 200
-"""A window of an hour holds at most a few pages of 500; a link that leads to itself must end."""
+BAD_REQUEST = 400
+UNAUTHORIZED = 401
+MAX_PAGES = 200
+"""A window of an hour has at most a few pages of 500 rows. The limit ends a `next` link that leads to itself."""
 
 
-def fetch(element: Element, link: Link, cursor: str, api: Api) -> Update:
-    """Return the window's transactions as they are now. The cursor is the latest moment that any window reached."""
-    asked = dict(parse_qsl(element.link))
-    records: list[Raw] = []
-    accounts: dict[str, Raw] = {}
-    page: dict[str, str] | None = {**asked, "loginName": link.item}
-    for _ in range(MOST_PAGES):
-        answer = api.call(
+def fetch(element: Element, link: LinkedItem, cursor: str, api: Api) -> FetchResult:
+    """Return the current state of the window's transactions. The cursor is the latest end of any window so far."""
+    window = dict(parse_qsl(element.link))
+    records: list[RawRecord] = []
+    accounts: dict[str, RawRecord] = {}
+    page: dict[str, str] | None = {**window, "loginName": link.item}
+    for _ in range(MAX_PAGES):
+        response = api.call(
             "GET", "/dataExtracts/userData", params=page, headers={"Authorization": f"Bearer {link.token}"}
         )
-        _check(answer, link)
-        found = arrays(answer.body, "transaction", "account")
-        records += [_transaction(each) for each in found["transaction"]]
-        accounts |= {str(each.value["id"]): _account(each) for each in found["account"]}
-        page = _next(answer)
+        _check(response, link)
+        page_arrays = arrays(response.body, "transaction", "account")
+        records += [_transaction_record(each) for each in page_arrays["transaction"]]
+        accounts |= {str(each.value["id"]): _account_record(each) for each in page_arrays["account"]}
+        page = _next_page(response)
         if page is None:
-            return Update((*accounts.values(), *records), max(cursor, asked["toDate"]))
-    raise Poison(f"More than {MOST_PAGES} pages for {link.item} in {element.link}.")
+            return FetchResult((*accounts.values(), *records), max(cursor, window["toDate"]))
+    raise Poison(f"Yodlee returned more than {MAX_PAGES} pages for item {link.item} in {element.link}.")
 
 
-def missed(link: Link, cursor: str, now: datetime) -> tuple[Element, ...]:
-    """Return the windows between the cursor and now, an hour each: as long, and as old, as Yodlee lets them be."""
-    oldest = now - OLDEST
+def missed_elements(link: LinkedItem, cursor: str, now: datetime) -> tuple[Element, ...]:
+    """Return the windows between the cursor and now: Yodlee allows an hour each, and none older than 7 days."""
+    oldest = now - OLDEST_WINDOW
     begin = max(datetime.fromisoformat(cursor), oldest) if cursor else oldest
-    hours = ceil((now - begin) / LONGEST)
-    edges = [begin + number * LONGEST for number in range(hours)] + [now]
+    hours = ceil((now - begin) / LONGEST_WINDOW)
+    edges = [begin + number * LONGEST_WINDOW for number in range(hours)] + [now]
     return tuple(
-        Element(provider="yodlee", item=link.item, link=f"fromDate={_told(since)}&toDate={_told(until)}")
+        Element(provider="yodlee", item=link.item, link=f"fromDate={_format_time(since)}&toDate={_format_time(until)}")
         for since, until in pairwise(edges)
     )
 
 
-def _told(at: datetime) -> str:
+def _format_time(at: datetime) -> str:
     return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def _check(answer: Answer, link: Link) -> None:
-    if answer.status == LOGIN:
-        raise LoginRequired(f"Yodlee takes the token of {link.item} no longer.")
-    if answer.status == BAD:
-        raise Poison(f"Yodlee refuses the window: {answer.body[:200]!r}.")
-    if answer.status != OK:
-        raise TryLater(f"Yodlee answered {answer.status} for {link.item}.")
+def _check(response: ApiResponse, link: LinkedItem) -> None:
+    if response.status == UNAUTHORIZED:
+        raise LoginRequired(f"Yodlee no longer accepts the token of item {link.item}.")
+    if response.status == BAD_REQUEST:
+        raise Poison(f"Yodlee refuses the window: {response.body[:200]!r}.")
+    if response.status != OK:
+        raise TryLater(f"Yodlee answered {response.status} for item {link.item}.")
 
 
-def _next(answer: Answer) -> dict[str, str] | None:
+def _next_page(response: ApiResponse) -> dict[str, str] | None:
     """Return the query of the next page, from the Link header: `</path?query>; rel=next`."""
-    for part in answer.headers.get("link", "").split(","):
+    for part in response.headers.get("link", "").split(","):
         target, _, relation = part.partition(";")
         if "next" in relation:
             return dict(parse_qsl(urlsplit(target.strip(" <>")).query))
     return None
 
 
-def _transaction(each: Slice) -> Raw:
+def _transaction_record(each: JsonSlice) -> RawRecord:
     op = "DELETE" if each.value.get("isDeleted") else "UPSERT"
-    return Raw(entity="transactions", account=str(each.value.get("accountId", "")), value=each.text, op=op)  # type: ignore[arg-type]  # op is one of the two
+    return RawRecord(entity="transactions", account=str(each.value.get("accountId", "")), value=each.text, op=op)  # type: ignore[arg-type]  # op is "DELETE" or "UPSERT"
 
 
-def _account(each: Slice) -> Raw:
-    return Raw(entity="accounts", account=str(each.value["id"]), value=each.text)
+def _account_record(each: JsonSlice) -> RawRecord:
+    return RawRecord(entity="accounts", account=str(each.value["id"]), value=each.text)

@@ -1,6 +1,6 @@
-"""Yodlee's transaction, and what it is in the generic schema. Amounts are absolute, with a direction beside them.
+"""Yodlee's transaction, and its mapping to the generic schema. Amounts are absolute; `baseType` is the direction.
 
-Categories are keyed by their type and, in detail, by subtype: names of categories differ from customer to customer.
+Categories are looked up by type and subtype, because the names of categories differ between customers.
 """
 
 from pathlib import Path
@@ -18,7 +18,7 @@ sourceMerchantCategoryCode string, checkNumber string
 SIGNED = "case t.baseType when 'DEBIT' then -t.amount.amount when 'CREDIT' then t.amount.amount end"
 
 COLUMNS = {
-    # An id is unique only together with its container.
+    # A transaction id is unique only within its CONTAINER.
     "provider_transaction_id": "concat_ws(':', t.CONTAINER, cast(t.id as string))",
     "provider_account_id": "cast(t.accountId as string)",
     "amount": SIGNED,

@@ -1,4 +1,4 @@
-"""Yodlee's webhook: unsigned, and one for many users. Each user is an element of its own."""
+"""Yodlee's webhook: unsigned, one for many users. Each user becomes an element."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ PATH = "dataExtracts/userData"
 
 
 def elements(body: bytes) -> tuple[Element, ...]:
-    """Return one element for each user and link. Other events than DATA_UPDATES ask for nothing."""
+    """Return one element for each user and link; none for events other than DATA_UPDATES."""
     try:
         event = json.loads(body)["event"]
         return tuple(_elements(event["data"])) if str(event["info"]).startswith("DATA_UPDATES") else ()
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise Poison(f"No Yodlee webhook: {error!r}; it begins {body[:80]!r}.") from error
+        raise Poison(f"The body is no Yodlee webhook: {error!r}; it begins with {body[:80]!r}.") from error
 
 
 def _elements(data: dict[str, Any]) -> Iterator[Element]:
@@ -38,9 +38,9 @@ def _elements(data: dict[str, Any]) -> Iterator[Element]:
 
 
 def _window(link: str, user: str) -> str:
-    """Return the link's window as a query of our own making. A webhook must not choose what we call, nor for whom."""
+    """Return the link's window as a query built here: a webhook must not choose the URL, nor the user."""
     parts = urlsplit(link)
-    asked = {name: values[0] for name, values in parse_qs(parts.query).items()}
-    if parts.scheme or parts.netloc or parts.path.lstrip("/") != PATH or asked.get("loginName") != user:
-        raise ValueError(f"the link {link!r} is not to {PATH} of {user}")
-    return f"fromDate={asked['fromDate']}&toDate={asked['toDate']}"
+    query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+    if parts.scheme or parts.netloc or parts.path.lstrip("/") != PATH or query.get("loginName") != user:
+        raise ValueError(f"the link {link!r} is not to {PATH} of user {user}")
+    return f"fromDate={query['fromDate']}&toDate={query['toDate']}"

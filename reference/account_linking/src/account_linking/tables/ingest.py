@@ -1,0 +1,119 @@
+"""Writes raw records into all tables: for a batch of the stream, and for the topics' whole history."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from account_linking.tables import bronze, classify
+from account_linking.tables.batch_users import ALL_USERS, find_batch_users
+from account_linking.tables.layout import BRONZE, KEY, QUARANTINE, SILVER
+from account_linking.tables.merge import merge
+from account_linking.tables.translate import RULE_VERSION, latest_accounts, latest_revisions, translate
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from account_linking.tables.layout import Layout
+
+SOURCE_POSITION = ("source_topic", "source_partition", "source_offset")
+
+
+@dataclass(slots=True)
+class Ingestion:
+    """Writes raw records into the tables. Every step is idempotent.
+
+    Bronze: an append carries the batch's number, and records up to the offsets that bronze had at the start are
+    skipped, so that not even a lost checkpoint creates duplicates. All other tables are merged by key and revision.
+    """
+
+    layout: Layout
+    _last_offsets: DataFrame | None = field(default=None)
+
+    def ingest(self, records: DataFrame, *, batch: int = 0) -> None:
+        """Ingest Kafka records: a batch of the stream, or the whole history."""
+        spark = records.sparkSession
+        rows = bronze.to_bronze(records).persist()
+        try:
+            if not rows.isEmpty():
+                query_id = spark.sparkContext.getLocalProperty("sql.streaming.queryId")
+                self._append(rows, txn=(query_id, batch) if query_id else None)
+                self.update_tables(rows)
+        finally:
+            rows.unpersist()
+
+    def _append(self, rows: DataFrame, txn: tuple[str, int] | None) -> None:
+        spark = rows.sparkSession
+        if self._last_offsets is None:
+            max_offsets = (
+                bronze.read_bronze(spark, self.layout).groupBy(*SOURCE_POSITION[:2]).agg({"source_offset": "max"})
+            )
+            offset_rows = [tuple(row) for row in max_offsets.collect()]
+            self._last_offsets = spark.createDataFrame(
+                offset_rows, "source_topic string, source_partition int, last_offset bigint"
+            )
+        new = (
+            rows.join(self._last_offsets, [*SOURCE_POSITION[:2]], "left")
+            .where("last_offset is null or source_offset > last_offset")
+            .drop("last_offset")
+        )
+        bronze.append(new, self.layout, table="bronze", txn=txn)
+
+    def update_tables(self, rows: DataFrame) -> None:
+        """Update all tables after bronze from these bronze rows."""
+        translated = translate(rows).persist()
+        try:
+            self._quarantine(translated)
+            good = translated.where("size(errors) = 0").select(*SILVER)
+            batch_users = find_batch_users(rows, good, self.layout)
+            is_newer = "s.revision > t.revision"
+            merge(
+                latest_revisions(good, KEY),
+                self.layout,
+                table="silver",
+                key=KEY,
+                update_when=is_newer,
+                users=batch_users,
+            )
+            if not rows.where("entity = 'accounts'").isEmpty():  # an empty merge costs as much as a full one
+                merge(latest_accounts(rows), self.layout, table="accounts", key=KEY[:2], update_when=is_newer)
+        finally:
+            translated.unpersist()
+        classify.refresh(rows.sparkSession, self.layout, batch_users)
+
+    def _quarantine(self, translated: DataFrame) -> None:
+        bad = translated.where("size(errors) > 0").selectExpr(
+            "*", f"{RULE_VERSION} as rule_version", "cast(null as timestamp) as replayed_at"
+        )
+        if not bad.isEmpty():  # nearly always empty, and an empty merge costs as much as a full one
+            merge(bad.select(*QUARANTINE), self.layout, table="quarantine", key=SOURCE_POSITION, update_when="false")
+
+
+def history(spark: SparkSession, bootstrap: str, layout: Layout) -> None:
+    """Ingest the topics' whole history as one batch: the same tables, without a stream."""
+    layout.create(spark)
+    Ingestion(layout).ingest(spark.read.format("kafka").options(**bronze.options(bootstrap)).load())
+
+
+def replay(spark: SparkSession, layout: Layout) -> int:
+    """Apply the current rules to quarantined rows again; return how many moved to silver."""
+    quarantined = spark.read.format("delta").load(layout.path("quarantine")).where("replayed_at is null")
+    rows = quarantined.select(*(name for name in BRONZE)).localCheckpoint()
+    good = translate(rows).where("size(errors) = 0").select(*SOURCE_POSITION).localCheckpoint()
+    count = good.count()
+    if count:
+        Ingestion(layout).update_tables(rows.join(good, [*SOURCE_POSITION], "left_semi"))
+        replayed = quarantined.join(good, [*SOURCE_POSITION], "left_semi").drop("replayed_at")
+        merge(
+            replayed.selectExpr("*", "current_timestamp() as replayed_at").select(*QUARANTINE).localCheckpoint(),
+            layout,
+            table="quarantine",
+            key=SOURCE_POSITION,
+            update_when="true",
+        )
+    return count
+
+
+def reclassify(spark: SparkSession, layout: Layout) -> None:
+    """Classify all transactions again by the current CSV maps, user rules and overrides."""
+    classify.refresh(spark, layout, ALL_USERS)

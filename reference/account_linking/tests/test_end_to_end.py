@@ -1,0 +1,205 @@
+"""From webhook to tables and topic: a real broker, AWS's own runtime client, real Spark."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from account_linking.demo import simulated_day
+from account_linking.demo.balance import compare_with_ledger, provider_transaction_id
+from account_linking.demo.deployment import SECRET, Deployment, DeploymentOptions, deploy
+from account_linking.demo.kinds import all_kinds
+from account_linking.demo.ledger_generator import generate_households
+from account_linking.demo.simulator import plaid
+from account_linking.demo.simulator.banks import FaultInjection, SimulatedBanks
+from account_linking.tables import ingest, streams
+from account_linking.tables.layout import Layout
+from account_linking.tables.maps import version
+from account_linking.topics import DEAD_LETTERS, TRANSACTIONS, WEBHOOKS, raw_topic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+    from leadsman.lab.brokers.cluster import Cluster
+
+PROVIDERS = ("plaid", "yodlee", "fdx")
+
+
+@pytest.fixture(scope="module")
+def deployment(cluster: Cluster) -> Iterator[Deployment]:
+    """A deployment after a simulated day with injected faults."""
+    faults = FaultInjection(error_rate=0.03, page_rows=20, calls_per_second=200)
+    banks = SimulatedBanks(generate_households(7, per_provider=1, providers=PROVIDERS, months=1), faults, now=-1.0)
+    with deploy(banks, DeploymentOptions(max_attempts=6), cluster=cluster) as deployment:
+        simulated_day.announce_history(deployment)
+        simulated_day.run(deployment, seed=8, per_item=12, lasts_seconds=4)
+        producer = Producer({"bootstrap.servers": deployment.bootstrap})
+        producer.produce(raw_topic("plaid", "transactions"), b"{no json", "plaid|a", headers=[("user", b"u")])
+        producer.produce(WEBHOOKS, b"no webhook", headers=[("provider", b"plaid")])
+        producer.produce(WEBHOOKS, plaid.webhook("not-linked"), headers=[("provider", b"plaid")])
+        producer.flush(10)
+        deployment.wait_until_handled()
+        yield deployment
+
+
+@pytest.fixture(scope="module")
+def tables(deployment: Deployment, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Layout:
+    layout = Layout(str(tmp_path_factory.mktemp("streamed")))
+    for name, start in (("tables", streams.start_tables), ("changes", streams.start_changes)):
+        start(spark, deployment.bootstrap, layout, checkpoint=f"{layout.root}/_checkpoints/{name}").awaitTermination()
+    return layout
+
+
+def values(spark: SparkSession, layout: Layout, table: str) -> list[str]:
+    """All rows of a table without `replayed_at`, sorted."""
+    rows = spark.read.format("delta").load(layout.path(table))
+    return sorted(str(row) for row in rows.drop("replayed_at").collect())
+
+
+def consumed(bootstrap: str, topic: str) -> list[tuple[str, bytes, dict[str, str]]]:
+    """All records of a topic."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "test", "enable.auto.commit": False})
+    place = TopicPartition(topic, 0, 0)
+    _, end = consumer.get_watermark_offsets(place, timeout=30)
+    consumer.assign([place])
+    found: list[Any] = []
+    deadline = time.monotonic() + 60
+    while consumer.position([place])[0].offset < end and time.monotonic() < deadline:
+        found += consumer.consume(1000, 1.0)
+    consumer.close()
+    return [(each.key().decode(), each.value(), {k: v.decode() for k, v in each.headers()}) for each in found]
+
+
+def test_every_transaction_is_there_exactly_once_to_the_cent(
+    deployment: Deployment, tables: Layout, spark: SparkSession
+) -> None:
+    found = compare_with_ledger(spark, tables, deployment.banks.ledger, at=deployment.banks.now)
+
+    assert found.transactions > 90
+    assert (found.missing, found.unexpected, found.duplicates, found.wrong_amounts) == ((), (), (), ())
+
+
+def test_the_workers_were_frozen_and_reused(deployment: Deployment) -> None:
+    environments = [each for mapping in deployment.mappings for each in mapping.environments]
+
+    assert sum(each.invocations for each in environments) > 30
+    assert all(each.cold_starts == 1 for each in environments if each.invocations)
+
+
+def test_the_topic_holds_the_last_state_of_every_transaction(
+    deployment: Deployment, tables: Layout, spark: SparkSession
+) -> None:
+    last: dict[str, tuple[int, dict[str, object]]] = {}
+    events = consumed(deployment.bootstrap, TRANSACTIONS)
+
+    for key, value, headers in events:
+        last[key] = max(last.get(key, (0, {})), (int(headers["sequence"]), json.loads(value)), key=lambda each: each[0])
+
+    rows = spark.read.format("delta").load(tables.path("classified")).collect()
+    assert len({headers["event-id"] for _, _, headers in events}) == len(events)
+    assert {key: event["class"] for key, (_, event) in last.items() if not event["is_deleted"]} == {
+        f"{row.provider}|{row.provider_account_id}|{row.provider_transaction_id}": row["class"]
+        for row in rows
+        if not row.is_deleted
+    }
+
+
+def test_a_record_that_is_no_transaction_is_quarantined_with_its_rule(tables: Layout, spark: SparkSession) -> None:
+    (row,) = spark.read.format("delta").load(tables.path("quarantine")).collect()
+
+    assert row.value == "{no json"
+    assert "is_json" in {error.rule for error in row.errors}
+
+
+def test_an_element_that_can_never_be_fetched_is_a_dead_letter(deployment: Deployment) -> None:
+    dead = consumed(deployment.bootstrap, DEAD_LETTERS)
+
+    assert sorted(value[:12] for _, value, _ in dead) == [b"no webhook", b'{"provider":']
+    assert all("Poison" in headers["reason"] for _, _, headers in dead)
+
+
+def test_the_history_in_one_batch_gives_the_same_tables(
+    deployment: Deployment, tables: Layout, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    batch = Layout(str(tmp_path_factory.mktemp("batch")))
+
+    ingest.history(spark, deployment.bootstrap, batch)
+
+    for table in ("bronze", "silver", "accounts", "quarantine", "classified", "monthly"):
+        assert values(spark, batch, table) == values(spark, tables, table)
+
+
+def test_a_lost_or_incomplete_checkpoint_changes_nothing(
+    deployment: Deployment, tables: Layout, spark: SparkSession
+) -> None:
+    names = ("bronze", "silver", "quarantine", "classified", "monthly")
+    before = {table: values(spark, tables, table) for table in names}
+
+    new = Path(tables.root, "_checkpoints", "new")
+    (new / "offsets").mkdir(parents=True)
+    (new / "offsets" / ".0.killed.tmp").touch()  # left by a driver that is killed while it writes the first offsets
+
+    streams.start_tables(spark, deployment.bootstrap, tables, checkpoint=str(new)).awaitTermination()
+
+    assert {table: values(spark, tables, table) for table in names} == before
+
+
+def test_most_transactions_get_their_expected_class(
+    deployment: Deployment, tables: Layout, spark: SparkSession
+) -> None:
+    ledger = deployment.banks.ledger
+    expected = {
+        provider_transaction_id(item, movement): all_kinds()[movement.kind].expected_class
+        for item in ledger.items.values()
+        for movement in ledger.live(item.id, deployment.banks.now).values()
+    }
+
+    rows = spark.read.format("delta").load(tables.path("classified")).where("not is_deleted").collect()
+
+    right = [row for row in rows if row["class"] == expected[row.provider_transaction_id]]
+    assert {row.class_version for row in rows} == {version()}
+    assert len(right) / len(rows) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("path", "token", "status"),
+    [
+        ("plaid", "forged", 401),
+        ("yodlee", "", 401),
+        ("yodlee/guessed-secret-of-enough-length", "", 401),
+        ("unknown", "", 404),
+    ],
+)
+def test_the_receiver_refuses(deployment: Deployment, path: str, token: str, status: int) -> None:
+    body = plaid.webhook("plaid-000")
+
+    answer = httpx.post(
+        f"{deployment.receiver_url}/webhooks/{path}", content=body, headers={"Plaid-Verification": token}
+    )
+
+    assert answer.status_code == status
+
+
+def test_the_receiver_stores_a_delivery_once(deployment: Deployment) -> None:
+    body = plaid.webhook("plaid-000")
+    headers = {"Plaid-Verification": deployment.signer.sign(body)}
+
+    answers = [httpx.post(f"{deployment.receiver_url}/webhooks/plaid", content=body, headers=headers) for _ in range(2)]
+
+    assert [answer.status_code for answer in answers] == [200, 401]
+
+
+def test_the_receiver_refuses_large_bodies_and_other_methods(deployment: Deployment) -> None:
+    url = f"{deployment.receiver_url}/webhooks/yodlee/{SECRET}"
+
+    large, got = httpx.post(url, content=b"x" * 1_000_000), httpx.get(url)
+
+    assert (large.status_code, got.status_code) == (413, 405)

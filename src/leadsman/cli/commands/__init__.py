@@ -1,0 +1,1 @@
+"""One file for each command. Each module is imported only when its command runs."""

@@ -1,0 +1,67 @@
+"""`leadsman dashboards`: writes Grafana dashboards over the signals that the generated rules record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from leadsman.cli.extras import require_extra
+from leadsman.prevent.alerts.exporter import CHOICES, Exporter
+
+EPILOG = """\b
+Examples:
+  leadsman dashboards --out grafana                                 for jmx_exporter in the brokers
+  leadsman dashboards --out grafana --exporter strimzi --exporter client
+
+\b
+The folder then holds, as Grafana's provisioning folder does:
+  dashboards/leadsman/*.json  an overview, and one dashboard for each failure mode
+  dashboards/leadsman.yml     what makes Grafana read them
+  datasources/leadsman.yml    an example of the data source
+  README.md                   where each file belongs, and which panels are left out
+
+\b
+The panels read series of the rules that `leadsman alerts` writes for the same exporters.
+Exit codes: 0 written; 2 could not run.
+"""
+
+
+@click.command("dashboards", epilog=EPILOG)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Folder to write: a new one, or one that this command wrote before.",
+)
+@click.option(
+    "--exporter",
+    "exporters",
+    type=click.Choice([str(each) for each in CHOICES]),
+    multiple=True,
+    default=("jmx",),
+    show_default=True,
+    help="Where metrics come from, as for `leadsman alerts`; may be repeated.",
+)
+def command(out: Path, exporters: tuple[str, ...]) -> None:
+    """Write Grafana dashboards: what stayed green in each incident, beside what shows the failure.
+
+    A panel is left out, and listed, where no exporter measures what it shows.
+    """
+    require_extra("dashboards", "dashboards")
+    from leadsman.catalogue import every_alert, every_dashboard
+    from leadsman.prevent.alerts.coverage import coverage
+    from leadsman.prevent.dashboards.queries import covered_dashboards
+    from leadsman.prevent.dashboards.write import write_dashboards
+
+    alerts = coverage([Exporter(name) for name in exporters], every_alert())
+    found = covered_dashboards(every_dashboard(), alerts)
+    write_dashboards(found, alerts, out)
+    panels = sum(len(each.panels) for each in found.dashboards)
+    click.echo(f"Wrote {len(found.dashboards)} dashboards with {panels} panels to {out}, for Grafana's provisioning.")
+    if found.not_covered:
+        click.echo(f"Not covered by {', '.join(exporters)}:")
+    for title in found.left_out:
+        click.echo(f'  The dashboard "{title}": only what stays green is measured.')
+    for title, names in found.not_covered.items():
+        click.echo(f"  {title}: {', '.join(names)}")

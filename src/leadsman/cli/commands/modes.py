@@ -1,0 +1,23 @@
+"""`leadsman modes`: lists the failure modes."""
+
+from __future__ import annotations
+
+import click
+
+from leadsman.catalogue import every_mode
+
+EPILOG = """\b
+Examples:
+  leadsman modes
+  leadsman explain idle_disconnect      symptoms, cause, proof and cure of one mode
+"""
+
+
+@click.command("modes", epilog=EPILOG)
+def command() -> None:
+    """List the failure modes with their titles and their harm."""
+    width = max(len(mode.name) for mode in every_mode())
+    for mode in every_mode():
+        harm = ", ".join(mode.card.harm)
+        click.echo(f"{mode.name:<{width}}  {mode.card.title} ({harm})")
+    click.echo("\nSymptoms, cause, proof and cure of a mode: leadsman explain NAME")

@@ -1,0 +1,46 @@
+"""`--notify`: destinations are checked before the diagnosis, failures are lines on standard error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from leadsman.cli.progress import progress
+from leadsman.errors import UsageError
+from leadsman.report.output_format import find_format
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leadsman.model import Diagnosis
+    from leadsman.notify.destination import Destination
+
+
+def notification_destinations(texts: Sequence[str], link: str | None) -> list[Destination]:
+    """Return the destinations of --notify. UsageError where one, or the link, cannot be used."""
+    if link and not link.startswith(("http://", "https://")):
+        raise UsageError("--notify-link takes an http or https URL, such as https://HOST/incident/report.html.")
+    if not texts:
+        return []
+    from leadsman.notify.kind import destination_of  # urllib and TLS are loaded only now
+
+    return [destination_of(text) for text in texts]
+
+
+def notify(diagnoses: Sequence[Diagnosis], destinations: Sequence[Destination], *, link: str) -> None:
+    """Send the messages, and print what could not be sent. The exit code stays that of the verdicts."""
+    if not destinations:
+        return
+    from leadsman.notify.send import send_notifications
+
+    with progress("Sending notifications"):
+        lines = send_notifications(diagnoses, destinations, link=link)
+    for line in lines:
+        click.echo(f"leadsman: {line}", err=True)
+
+
+def page_path(out: str | None) -> str:
+    """Return the path of the page in --out; empty without --out."""
+    return str((Path(out) / find_format("html").file).resolve()) if out else ""

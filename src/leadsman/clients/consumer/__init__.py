@@ -1,1 +1,0 @@
-"""A consumer that is supervised: it heals by itself, and says when it cannot."""

@@ -1,0 +1,103 @@
+"""Functions of the standard libraries that configurations use: numbers, durations, texts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+class _Unknown:
+    """A value that the program does not say."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "UNKNOWN"
+
+    def __bool__(self) -> bool:
+        return False
+
+
+UNKNOWN: Final = _Unknown()
+
+ENVIRONMENT = frozenset(
+    {"os.environ.get", "os.getenv", "environ.get", "getenv", "env.get", "System.getProperty", "config", "env"}
+)
+"""Functions whose second argument is the value where the environment has none."""
+
+MILLISECONDS: Mapping[str, int] = {
+    "Nanosecond": 0, "Millisecond": 1, "Second": 1000, "Minute": 60_000, "Hour": 3_600_000,
+}  # fmt: skip
+"""Go's durations are counted in milliseconds here: settings of Kafka are."""
+
+SECONDS_OF: Mapping[str, int] = {
+    "ofMillis": 1, "ofSeconds": 1000, "ofMinutes": 60_000, "ofHours": 3_600_000, "ofDays": 86_400_000,
+}  # fmt: skip
+UNITS: Mapping[str, int] = {
+    "MILLISECONDS": 1, "SECONDS": 1000, "MINUTES": 60_000, "HOURS": 3_600_000, "DAYS": 86_400_000,
+}  # fmt: skip
+NUMBERS = frozenset(
+    {"int", "Integer.valueOf", "Integer.parseInt", "Long.valueOf", "Long.parseLong", "Number", "parseInt"}
+)
+TEXTS = frozenset(
+    {"str", "String.valueOf", "Integer.toString", "Long.toString", "Boolean.toString", "String", "Boolean.valueOf"}
+)
+SAME = frozenset(
+    {"toString", "toMillis", "String", "intValue", "longValue", "toInt", "toLong", "trim", "strip", "lower"}
+)
+
+
+def operate(operator: str, left: Any, right: Any) -> Any:  # noqa: ANN401 - any value
+    """Return the result of an operator on two known values, else UNKNOWN; the right side for an unknown default."""
+    if operator in {"or", "??", "?:"}:
+        return right if left is UNKNOWN or left is None else left
+    if left is UNKNOWN or right is UNKNOWN:
+        return UNKNOWN
+    if operator == "+" and (isinstance(left, str) or isinstance(right, str)):
+        return f"{left}{right}" if isinstance(left, str | int) and isinstance(right, str | int) else UNKNOWN
+    numbers = isinstance(left, int | float) and isinstance(right, int | float)
+    return _calculate(operator, left, right) if numbers else UNKNOWN
+
+
+def _calculate(operator: str, left: float, right: float) -> Any:  # noqa: ANN401 - any value
+    calculations: dict[str, Callable[[float, float], Any]] = {
+        "+": lambda a, b: a + b,
+        "-": lambda a, b: a - b,
+        "*": lambda a, b: a * b,
+        "/": lambda a, b: a // b if b else UNKNOWN,
+        "**": lambda a, b: a**b if abs(b) < 64 and abs(a) < 1_000_000 else UNKNOWN,  # noqa: PLR2004 - no huge numbers
+    }
+    return calculations[operator](left, right) if operator in calculations else UNKNOWN
+
+
+def convert(function: str, subject: Any, arguments: list[Any]) -> Any:  # noqa: ANN401 - any value
+    """Return the result of a conversion; UNKNOWN for any other function. `subject` is the object of a method."""
+    first = arguments[0] if arguments else UNKNOWN
+    name = function.rpartition(".")[2]
+    if name in SECONDS_OF and isinstance(first, int | float):
+        return int(first * SECONDS_OF[name])
+    if function in NUMBERS:
+        return _number(first)
+    if function in TEXTS:
+        return _text(first)
+    if name in SAME and not arguments:
+        return subject
+    if name == "toMillis" and isinstance(first, int | float):
+        unit = function.split(".")[-2] if "." in function else ""
+        return int(first * UNITS[unit]) if unit in UNITS else UNKNOWN
+    return UNKNOWN
+
+
+def _number(value: Any) -> Any:  # noqa: ANN401 - any value
+    try:
+        return int(value) if isinstance(value, str | int | float) else UNKNOWN
+    except ValueError:
+        return UNKNOWN
+
+
+def _text(value: Any) -> Any:  # noqa: ANN401 - any value
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, str | int | float) else UNKNOWN

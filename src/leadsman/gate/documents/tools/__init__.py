@@ -1,0 +1,1 @@
+"""Tools that read configuration files, one module each. Nothing registers itself."""

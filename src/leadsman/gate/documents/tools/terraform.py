@@ -1,0 +1,72 @@
+"""Terraform: topics of the providers of Kafka, Confluent and Aiven, and brokers of MSK."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leadsman.gate.documents.interpreter import Tool, client, setting
+from leadsman.gate.documents.tree import Document, Leaf, Tree
+from leadsman.gate.readers.properties import parse_properties
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from leadsman.gate.facts import Client, Setting
+
+TOPICS = frozenset({"kafka_topic", "confluent_kafka_topic", "aiven_kafka_topic"})
+FACTORS = ("replication_factor", "replication")
+PROPERTIES = "server_properties"
+MSK = "msk"
+RESOURCE = 3
+"""A block `resource TYPE NAME`."""
+
+
+def _find(document: Document, _path: str) -> Iterator[Client]:
+    for key, _, block in document.root.pairs:
+        words = key.split()
+        if len(words) != RESOURCE or words[0] != "resource":
+            continue
+        if words[1] in TOPICS:
+            settings = _topic(block)
+            if settings:
+                yield client("topic", settings, block.span, name=words[2])
+        elif words[1] == "aws_msk_configuration":
+            yield from _msk(block, words[2])
+
+
+def _topic(block: Tree) -> dict[str, Setting]:
+    found: dict[str, Setting] = {}
+    for key, span, below in block.pairs:
+        if key in FACTORS and below.kind == "value":
+            found["replication.factor"] = setting("replication.factor", Leaf((key,), below, span))
+        elif key == "config":
+            for leaf in Document(below, "hcl").leaves():
+                name = ".".join(leaf.path).replace("_", ".")
+                found[name] = setting(name, leaf)
+    return found
+
+
+def _msk(block: Tree, name: str) -> Iterator[Client]:
+    text = block.get(PROPERTIES)
+    if text is None or text.value is None:
+        return
+    # The properties of a heredoc begin on the line below the attribute.
+    root = parse_properties(text.value.lstrip("\n"), first_line=text.span.line + 1)
+    leaves = Document(root, "properties").leaves()
+    settings = {".".join(leaf.path): setting(".".join(leaf.path), leaf) for leaf in leaves}
+    if settings:
+        yield client("broker", settings, block.span, defaults="broker", name=name, cluster=MSK)
+
+
+def _cluster_sizes(documents: list[Document]) -> dict[str, int]:
+    """Return the brokers of a file's one MSK cluster. Of several it is not known whose settings are whose."""
+    counts = [
+        block.text("number_of_broker_nodes")
+        for document in documents
+        for key, _, block in document.root.pairs
+        if key.startswith("resource aws_msk_cluster ")
+    ]
+    return {MSK: int(counts[0])} if len(counts) == 1 and counts[0].isdigit() else {}
+
+
+TOOL = Tool(formats=("hcl",), find=_find, cluster_sizes=_cluster_sizes)

@@ -1,0 +1,1 @@
+"""Output formats of `leadsman check program`, one module each. Nothing registers itself."""

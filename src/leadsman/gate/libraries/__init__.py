@@ -1,0 +1,1 @@
+"""Client libraries as data, one module each. Nothing registers itself."""

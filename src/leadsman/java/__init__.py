@@ -1,0 +1,1 @@
+"""Java: the runtime, the compiler, and exact jars."""

@@ -1,0 +1,1 @@
+"""Kafka brokers: clusters with and without ZooKeeper, their metrics, groups and wire protocol."""

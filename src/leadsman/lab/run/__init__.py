@@ -1,0 +1,1 @@
+"""Runs experiments: their definition, one run of them, and the capture that a run leaves."""

@@ -1,0 +1,115 @@
+"""A standalone Spark cluster and a Spark Connect server on this machine, from the installed PySpark."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from leadsman.errors import LabError
+from leadsman.lab.processes.program import LOOPBACK, Program
+from leadsman.pipeline.spark.jvm import spark_home
+from leadsman.waiting import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+START_TIMEOUT = timedelta(minutes=2)
+STOP_TIMEOUT = timedelta(seconds=30)
+
+
+@dataclass(frozen=True, slots=True)
+class SparkCluster:
+    """A running master and its workers; each worker starts executors with one core."""
+
+    url: str
+    folder: Path
+    workers: Mapping[int, Program] = field(default_factory=dict)
+
+
+def free_port() -> int:
+    """Return a port on which nothing listens."""
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def spark_cluster(
+    folder: Path, *, workers: int = 2, memory_mb: int = 700, environment: Mapping[str, str] | None = None
+) -> Iterator[SparkCluster]:
+    """Run a master and workers with one core each until the block ends. Logs and work folders are in `folder`."""
+    deploy, port = "org.apache.spark.deploy", free_port()
+    place, url = ["--host", LOOPBACK, "--webui-port", "0"], f"spark://{LOOPBACK}:{port}"
+    with ExitStack() as stack:
+        words = [f"{deploy}.master.Master", *place, "--port", str(port)]
+        stack.enter_context(_daemon("master", words, folder, until="Starting Spark master", environment=environment))
+        running = {}
+        for number in range(1, workers + 1):
+            words = [f"{deploy}.worker.Worker", *place, "--cores", "1", "--memory", f"{memory_mb}m"]
+            words += ["--work-dir", str(folder / f"work-{number}"), url]
+            worker = _daemon(
+                f"worker-{number}", words, folder, until="Successfully registered with master", environment=environment
+            )
+            running[number] = stack.enter_context(worker)
+        yield SparkCluster(url, folder, running)
+
+
+@contextmanager
+def connect_server(
+    folder: Path,
+    *,
+    master: str = "local[2]",
+    conf: Mapping[str, str] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[str]:
+    """Run a Spark Connect server until the block ends; yield its address."""
+    port = free_port()
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.driver.host": LOOPBACK,
+        "spark.connect.grpc.binding.address": LOOPBACK,
+        "spark.connect.grpc.binding.port": str(port),
+        **(conf or {}),
+    }
+    words = ["org.apache.spark.deploy.SparkSubmit", "--master", master]
+    words += [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
+    words += [
+        "--class",
+        "org.apache.spark.sql.connect.service.SparkConnectServer",
+        "spark-internal",
+    ]  # its name for "no jar"
+    until = "Spark Connect server started"
+    with _daemon("connect", words, folder, until=until, environment=environment):
+        yield f"sc://{LOOPBACK}:{port}"
+
+
+@contextmanager
+def _daemon(
+    name: str, words: Sequence[str], folder: Path, *, until: str, environment: Mapping[str, str] | None
+) -> Iterator[Program]:
+    """Run one of Spark's daemons until the block ends. It is ready when its log says `until`."""
+    log = folder / f"{name}.log"
+    around = {
+        "SPARK_HOME": str(spark_home()),
+        "SPARK_LOCAL_IP": LOOPBACK,
+        "SPARK_DAEMON_MEMORY": "600m",  # less than 450 MB a Connect server refuses
+        "PYSPARK_PYTHON": sys.executable,
+        **(environment or {}),
+    }
+    command = [str(spark_home() / "bin" / "spark-class"), *words]
+    with Program.start(name, command, folder=folder, errors=log, output=log, environment=around) as program:
+        wait_for(
+            lambda: until in log.read_text(errors="replace") or not program.is_running,
+            timeout=START_TIMEOUT,
+            what=f"{name} to say {until!r}",
+            error=LabError,
+        )
+        if not program.is_running:
+            raise LabError(f"{name} ended with code {program.popen.returncode} at its start. The reason is in {log}.")
+        yield program
+        program.stop(timeout=STOP_TIMEOUT)

@@ -1,0 +1,9 @@
+package orders
+
+import "github.com/confluentinc/confluent-kafka-go/v2/kafka"
+
+func connect(servers string) (*kafka.Producer, error) {
+	config := &kafka.ConfigMap{"bootstrap.servers": servers, "acks": "all"}
+	config.SetKey("connections.max.idle.ms", 270000)
+	return kafka.NewProducer(config)
+}

@@ -1,0 +1,7 @@
+def write(records, servers):
+    return (
+        records.writeStream.format("kafka")
+        .option("kafka.bootstrap.servers", servers)
+        .option("kafka.retries", "0")
+        .start()
+    )

@@ -1,0 +1,9 @@
+import java.util.concurrent.CountDownLatch
+import org.apache.kafka.streams.KafkaStreams
+import org.apache.kafka.streams.Topology
+
+fun main() {
+    val streams = KafkaStreams(Topology(), Settings.load())
+    streams.start()
+    CountDownLatch(1).await()
+}

@@ -1,0 +1,17 @@
+import logging
+import threading
+
+from confluent_kafka import Consumer
+
+consumer = Consumer({"bootstrap.servers": "kafka:9092", "group.id": "billing"})
+
+
+def consume():
+    while True:
+        message = consumer.poll(1.0)
+        if message is not None:
+            print(message.value())
+            consumer.commit(message)
+
+
+threading.Thread(target=consume).start()

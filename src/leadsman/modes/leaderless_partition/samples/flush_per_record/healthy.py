@@ -1,0 +1,9 @@
+from confluent_kafka import Producer
+
+
+def copy(orders, servers):
+    producer = Producer({"bootstrap.servers": servers})
+    for order in orders:
+        producer.produce("orders", order)
+        producer.poll(0)
+    producer.flush(10)

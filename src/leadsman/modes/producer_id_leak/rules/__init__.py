@@ -1,0 +1,1 @@
+"""Gate rules: programs and brokers that use up memory by ids of producers."""

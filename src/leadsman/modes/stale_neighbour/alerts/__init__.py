@@ -1,0 +1,1 @@
+"""Alerts of this mode, one file each with ALERTS: found on disk."""

@@ -1,0 +1,1 @@
+"""Gate rules: hosts of Kafka whose kernel keeps neighbour entries for ever."""

@@ -1,0 +1,1 @@
+"""Sends a message about each PRESENT finding to chats, pagers and issue trackers. A failure changes no verdict."""

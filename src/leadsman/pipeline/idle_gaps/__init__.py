@@ -1,0 +1,1 @@
+"""Finds when each writer wrote, and its longest gaps without a line."""

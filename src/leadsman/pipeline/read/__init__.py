@@ -1,0 +1,1 @@
+"""Reads files: from bytes to blocks, lines, records and events."""

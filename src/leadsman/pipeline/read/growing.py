@@ -1,0 +1,225 @@
+"""Reads a stream whose files grow, piece by piece: the events are those of reading the whole stream once.
+
+What was read stays read: each piece yields the events that no further line can change. What further lines can change
+(the last record, counts of errors, silences) is a summary, which can be made after any piece and replaces the one
+before. The state between two pieces can be pickled.
+
+Only plain logs are read so. Streams with other files (documents, outputs of programs, archives, interleaved logs) are
+read as a whole again when they have changed.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from leadsman.pipeline.idle_gaps.bisection import next_timed_line
+from leadsman.pipeline.idle_gaps.event_rows import activity_of
+from leadsman.pipeline.read.blocks import BLOCK_BYTES, is_plain
+from leadsman.pipeline.read.log_lines import FileReading, one_way
+from leadsman.pipeline.read.records import EventExtractor
+from leadsman.pipeline.read.splits import is_plain_lines
+from leadsman.pipeline.read.stream import file_read, not_understood
+from leadsman.telemetry.format import NotText, RecognisedFormat, no_time
+from leadsman.telemetry.recognise import recognise
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import tzinfo
+
+    import pyarrow as pa
+
+    from leadsman.pipeline.events import EventRow
+    from leadsman.pipeline.idle_gaps.writers import SubjectActivity
+    from leadsman.pipeline.scope.streams import File, Stream
+
+MAX_PIECE_BYTES = 64 * BLOCK_BYTES
+"""Bytes of a file that are read at once, 16 MiB: the memory of a task must not depend on how fast a file grows."""
+
+
+class NotGrowing(Exception):
+    """The stream cannot be read piece by piece: it must be read as a whole, from the beginning of its files."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileRange:
+    """A file as far as it is to be read: `file.bytes` is the offset behind the last line.
+
+    `key` stays the same when the file is renamed, and is another one where a new file has the old name.
+    """
+
+    file: File
+    key: str
+
+
+@dataclass(slots=True)
+class GrowingFile:
+    """One file of the stream, as far as it was read: `end` is the offset behind the last byte.
+
+    `first_times` is a digest of the times on the lines of the first block: a format that is recognised anew, by more
+    lines, must read the same times there.
+    """
+
+    file: File
+    key: str
+    reading: FileReading
+    names: tuple[str, ...]
+    zoned: bool
+    end: int = 0
+    first_times: bytes = b""
+    steps: tuple[int, int] = (0, 0)
+
+
+@dataclass(slots=True)
+class GrowingStream:
+    """The state of one stream between two pieces. `version` is the number of the piece with which it began."""
+
+    stream: Stream
+    version: int
+    extractor: EventExtractor
+    subjects: dict[str, SubjectActivity] = field(default_factory=dict)
+    finished: dict[str, EventRow] = field(default_factory=dict)
+    """By the key of each file that was read to its end: the event that says how much was read of it."""
+    current: GrowingFile | None = None
+
+    @classmethod
+    def begin(cls, stream: Stream, version: int) -> GrowingStream:
+        """Return the state of a stream of which nothing was read yet."""
+        return cls(stream, version, EventExtractor(stream.capture))
+
+    def read(self, files: Sequence[FileRange], zone: tzinfo) -> Iterator[EventRow | pa.RecordBatch]:
+        """Yield the events of what was appended since the piece before.
+
+        `files` are in the order in which they were written. Raises NotGrowing where the stream is not a plain log to
+        which lines were appended.
+        """
+        unread = self._unread(files)
+        self.stream = replace(self.stream, files=tuple(each.file for each in files))
+        for each in unread:
+            yield from self._continue(each, zone)
+
+    def summary(self) -> Iterator[EventRow | pa.RecordBatch]:
+        """Yield what further lines can change, as it is after the last piece."""
+        whole = copy.deepcopy(self)
+        if whole.current is not None:
+            yield from whole.current.reading.close_lines()
+            whole.finish()
+        yield from whole.finished.values()
+        yield from (not_understood(self.stream.capture, file, "empty") for file in self.stream.files if not file.bytes)
+        yield from whole.extractor.unknown_errors()
+        yield from activity_of(whole.subjects.values(), capture=self.stream.capture, file=self.stream.files[0].name)
+
+    def finish(self) -> None:
+        """End the current file, and keep the event that says how much of it was read."""
+        each = self.current
+        if each is None:
+            return
+        reading = each.reading
+        reading.in_order = one_way(*(now - then for now, then in zip(self._steps(), each.steps, strict=True)))
+        form = RecognisedFormat(each.names, no_time, each.zoned)
+        row = file_read(each.file, form, reading, stream=self.stream, extractor=self.extractor)
+        self.finished[each.key] = row
+        self.current = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without what is recognised anew from the files."""
+        if self.current is not None:
+            self.current.reading.forget_format()
+            self.current.reading.mask_texts()
+        for subject in self.subjects.values():
+            subject.mask_texts()
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore the state."""
+        for name, value in state.items():
+            setattr(self, name, value)
+
+    def _unread(self, files: Sequence[FileRange]) -> list[FileRange]:
+        """Return the current file and those after it. Files that were read to their ends may be gone."""
+        left = [each for each in files if each.key not in self.finished]
+        if left != list(files[len(files) - len(left) :]):
+            raise NotGrowing  # a file came to light that is older than what was read
+        if self.current is not None and self.current.key in {each.key for each in left[1:]}:
+            raise NotGrowing
+        return left
+
+    def _continue(self, each: FileRange, zone: tzinfo) -> Iterator[EventRow | pa.RecordBatch]:
+        """Read the unread bytes of one file."""
+        file = each.file
+        if self.current is not None and self.current.key != each.key:
+            yield from self.current.reading.close_lines()
+            self.finish()
+        if self.current is None and not file.bytes:
+            return
+        with Path(file.path).open("rb", buffering=0) as raw:
+            head = os.pread(raw.fileno(), min(BLOCK_BYTES, file.bytes), 0)
+            form = _plain_form(file, head, zone)
+            if self.current is None:
+                self.current = self._open(each, form)
+            self._check_format(self.current, form, head)
+            current = self.current
+            current.file = file
+            while current.end < file.bytes and (data := _piece(raw.fileno(), current.end, file.bytes)):
+                yield from current.reading.read_lines(data)
+                current.end += len(data)
+            current.first_times = _times(head[: current.end], form)
+
+    def _open(self, each: FileRange, form: RecognisedFormat) -> GrowingFile:
+        name = self.stream.name
+        reading = FileReading(each.file.name, form, name=name, extractor=self.extractor, subjects=self.subjects)
+        return GrowingFile(each.file, each.key, reading, form.names, form.zoned, steps=self._steps())
+
+    def _check_format(self, current: GrowingFile, form: RecognisedFormat, head: bytes) -> None:
+        """Read on with the format that is recognised now; raise NotGrowing where lines above were read otherwise."""
+        if current.end and _times(head[: current.end], form) != current.first_times:
+            raise NotGrowing
+        current.names, current.zoned = form.names, form.zoned
+        current.reading.use_format(form)
+
+    def _steps(self) -> tuple[int, int]:
+        each = self.subjects.values()
+        return sum(subject.forwards for subject in each), sum(subject.backwards for subject in each)
+
+
+def _plain_form(file: File, head: bytes, zone: tzinfo) -> RecognisedFormat:
+    """Return the format of a file that is a plain log; raise NotGrowing where it is none."""
+    if not is_plain(file.path):
+        raise NotGrowing
+    cut = head[: head.rfind(b"\n") + 1] or head
+    try:
+        form = recognise(cut, zone=zone, latest=file.changed)
+    except Exception as error:  # a corrupt file: the whole reading says what is wrong with it
+        raise NotGrowing from error
+    if isinstance(form, NotText) or not is_plain_lines(form) or next_timed_line(cut, 0, len(cut), form.time_at) is None:
+        raise NotGrowing  # without times, the lines of one block are one record
+    return form
+
+
+def _times(head: bytes, form: RecognisedFormat) -> bytes:
+    """Return a digest of the times that a format reads on the lines of the first block."""
+    digest = blake2b(digest_size=16)
+    start = 0
+    while start < len(head):
+        end = head.find(b"\n", start)
+        end = len(head) if end < 0 else end
+        digest.update(str(form.time_at(head, start, end)).encode())
+        start = end + 1
+    return digest.digest()
+
+
+def _piece(descriptor: int, begin: int, end: int) -> bytes:
+    """Return whole lines from `begin` on, one block at most where the lines are no longer than that."""
+    size = BLOCK_BYTES
+    while True:
+        data = os.pread(descriptor, min(size, end - begin), begin)
+        if begin + len(data) >= end:
+            return data
+        newline = data.rfind(b"\n")
+        if newline >= 0 or size >= MAX_PIECE_BYTES or len(data) < size:
+            return data[: newline + 1] or data
+        size *= 2

@@ -1,0 +1,419 @@
+"""Reads one file of log lines from its bytes to its events: the only place where raw lines are touched.
+
+The scanner finds signatures in whole blocks; times, fields and line numbers are worked out only around what it found
+and at the edges of quiet gaps. Formats that cannot be read so (several writers in one file, records cut into pieces,
+one large document) hand out their records one by one instead, and the rest is the same.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from leadsman.pipeline.idle_gaps.bisection import (
+    OutOfOrder,
+    TimedLine,
+    gaps_between,
+    next_timed_line,
+    previous_timed_line,
+    run_one_way,
+)
+from leadsman.pipeline.idle_gaps.writers import Edge, SubjectActivity, Times
+from leadsman.pipeline.read.batched_matches import BatchedMatches, is_self_contained
+from leadsman.pipeline.read.record_batches import RecordBatchReading
+from leadsman.pipeline.read.records import QUOTE_LENGTH, EventExtractor, Hit, RecordStart, without_secrets
+from leadsman.pipeline.read.scanner import scanner
+from leadsman.telemetry.format import RecognisedFormat, no_time
+from leadsman.telemetry.record_batch import NO_TIME
+from leadsman.telemetry.source import MAX_MATCH, once_signatures
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Iterator, Sequence
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from leadsman.pipeline.events import EventRow
+    from leadsman.pipeline.read.blocks import Block
+    from leadsman.telemetry.format import TimeAt
+
+LINES_LOOKED_BACK = 400
+"""How far above a hit its record's first line is looked for: deeper than stack traces are."""
+
+NEARBY = 4096
+"""Bytes in which a line with a time is looked for: a dump or a trace may stand there."""
+
+LINES_LOOKED_AT = 4
+"""Lines of a block by whose times it is seen whether they run one way, besides those of lines with hits."""
+
+MIN_REVERSED_STEPS = 3
+"""Two logs behind one another in one file step back once."""
+
+MAX_REVERSED_SHARE = 0.05
+"""Of the steps over an idle gap, the share that may lead the other way: two processes that share a file, a clock put
+right. Of lines in no order every second one does."""
+
+LONG_LINE = 16_384
+"""Characters. On a longer line a signature is tried only around the first thing that was found."""
+
+MANY_HITS = 40
+"""Lines with hits in one block, above which listing all newlines (50 microseconds) costs less than counting on."""
+
+HITS_A_RECORD = 1000
+"""Lines with hits that are held until their record ends: more than any stack trace or dump has."""
+
+NEWLINE = 10
+
+
+class FileReading:
+    """The reading of one file: which line it has come to, and which record that line belongs to.
+
+    `name` is that of the file's writer. Of a section, `line` lines of the file lie above it, and `at` is when it was
+    had: its lines may carry no times of their own. Of a range of the file, `head` is the last line above with a time.
+    """
+
+    def __init__(
+        self,
+        file: str,
+        form: RecognisedFormat,
+        *,
+        name: str,
+        extractor: EventExtractor,
+        subjects: dict[str, SubjectActivity],
+        line: int = 0,
+        at: int | None = None,
+        head: RecordStart | None = None,
+    ) -> None:
+        self.bytes = 0
+        self.line = line  # lines that lie behind
+        self.timed = False  # whether any line had a time
+        self.times = Times()
+        self._line_steps = [0, 0]  # steps down and up the file, record to record: a document's are sorted by time
+        self.in_order = True  # oldest first or newest first; known at the end
+        self._file = file
+        self._form = form
+        self._name = name
+        self._extractor = extractor
+        self._subjects = subjects
+        self._ends_within_line = False
+        self._head = head or RecordStart(at, "", name)
+        self._open_start, self._open = self._head, list[Hit]()  # the last record with hits
+        self._batched_matches = BatchedMatches(file, extractor)
+
+    def use_format(self, form: RecognisedFormat) -> None:
+        """Read further lines with this format."""
+        self._form = form
+
+    def forget_format(self) -> None:
+        """Drop the format, which cannot be pickled, until it is recognised anew."""
+        self._form = RecognisedFormat((), no_time, zoned=True)
+
+    def mask_texts(self) -> None:
+        """Mask the secrets in the lines that are kept, before they leave the process in a state."""
+        self._head, _ = without_secrets(self._head, ())
+        self._open_start, self._open = without_secrets(self._open_start, self._open)
+        self._batched_matches.mask_texts()
+
+    def all(self, opened: Iterable[Block]) -> Iterator[EventRow | pa.RecordBatch]:
+        """Read the file in the way of its format."""
+        before = self._steps()
+        read = self._batches if self._form.batches else self._records if self._form.records else self._lines
+        yield from read(opened)
+        steps = (now - then for now, then in zip(self._steps(), before, strict=True))
+        self.in_order = one_way(*steps) and one_way(*self._line_steps)
+
+    def _steps(self) -> tuple[int, int]:
+        """Return how many idle gaps the lines so far stepped over, forwards and backwards."""
+        subjects = self._subjects.values()
+        return sum(each.forwards for each in subjects), sum(each.backwards for each in subjects)
+
+    def _lines(self, opened: Iterable[Block]) -> Iterator[EventRow | pa.RecordBatch]:
+        """Read whole blocks: from hit to hit, and from gap to gap."""
+        for block in opened:
+            yield from self.read_lines(block.data if block.end == len(block.data) else block.data[: block.end])
+        yield from self.close_lines()
+
+    def read_lines(self, data: bytes) -> Iterator[EventRow | pa.RecordBatch]:
+        """Yield the events of further lines of a plain log. The record that the last of them belongs to stays open."""
+        subject = self._subject(self._name)
+        newlines = np.frombuffer(data, np.uint8) == NEWLINE
+        hit_lines = list(_hit_lines(data, scanner()[1](data), self._extractor.reported_once, self._form.time_at))
+        yield from self._group_hits(data, hit_lines, newlines)
+        self._note_idle_gaps(data, newlines, subject, hit_lines)
+        count = int(np.count_nonzero(newlines))
+        self._ends_within_line = data[-1] != NEWLINE
+        self.line += count
+        self.bytes += len(data)
+        subject.lines += count
+
+    def close_lines(self) -> Iterator[EventRow | pa.RecordBatch]:
+        """Yield the events of the last record of a plain log, and of lines that were kept to be read together."""
+        yield from self._close_record()
+        yield from self._batched_matches.flush()
+        self.line += self._ends_within_line
+        self._subject(self._name).lines += self._ends_within_line
+
+    def _records(self, opened: Iterable[Block]) -> Iterator[EventRow]:
+        """Read record by record, as the format hands them out. Hits wait until their writer begins its next record."""
+        _, scan = scanner()
+        assert self._form.records is not None
+        waiting: dict[str, tuple[RecordStart, list[Hit]]] = {}
+        lines: dict[str, int] = {}
+        for record in self._form.records(self._counted(opened)):
+            subject = self._subject(record.subject or self._name)
+            subject.lines += 1
+            if record.at is not None:
+                self.timed = True
+                self.times.note(record.at)
+                if record.line != lines.get(subject.name, record.line):
+                    self._line_steps[record.line < lines[subject.name]] += 1
+                lines[subject.name] = record.line
+                subject.wrote(Edge(record.at, record.line, record.quote, self._file))
+            found = {index for _, index in scan(record.text.encode())}
+            if record.record_start is None and subject.name in waiting:
+                yield from self._extractor.extract(*waiting.pop(subject.name), self._file)
+            if found:
+                at = record.at if record.at is not None else subject.last_at
+                head = RecordStart(at, record.first_line, subject.name)
+                hit = Hit(record.line, record.text, record.quote, 0, tuple(sorted(found)))
+                waiting.setdefault(subject.name, (head, []))[1].append(hit)
+        for head, hits in waiting.values():
+            yield from self._extractor.extract(head, hits, self._file)
+
+    def _batches(self, opened: Iterable[Block]) -> Iterator[EventRow | pa.RecordBatch]:
+        """Read what `_records` reads, many records at once."""
+        assert self._form.batches is not None
+        reading = RecordBatchReading(
+            self._file,
+            lambda name: self._subject(name or self._name),
+            extractor=self._extractor,
+            times=self.times,
+            line_steps=self._line_steps,
+        )
+        try:
+            for batch in self._form.batches(self._counted(opened)):
+                self.timed = self.timed or bool((batch.at != NO_TIME).any())
+                yield from reading.read(batch)
+        except Exception:
+            yield from reading.flush()  # the events before the place where a file breaks off
+            raise
+        yield from reading.close()
+
+    def _counted(self, opened: Iterable[Block]) -> Iterator[bytes]:
+        for block in opened:
+            data = block.data[: block.end]
+            self.bytes += len(data)
+            self.line += data.count(b"\n") + (not data.endswith(b"\n"))
+            yield data
+
+    def _subject(self, name: str) -> SubjectActivity:
+        subject = self._subjects.get(name)
+        if subject is None:
+            subject = self._subjects[name] = SubjectActivity(name)
+        return subject
+
+    def _group_hits(
+        self, data: bytes, hit_lines: Sequence[HitLine], newlines: NDArray[np.bool_]
+    ) -> Iterator[EventRow | pa.RecordBatch]:
+        """Group the lines with hits by record, and turn each record into events."""
+        lines = _lines_before([hit_line.start for hit_line in hit_lines], newlines)
+        goes_on = bool(self._open) and self._open_start == self._head and self._head.at is not None
+        begun, last = -1 if goes_on else -2, -1
+        for hit_line, before, after in zip(hit_lines, lines, [*hit_lines, NO_HIT_LINE][1:], strict=True):
+            if hit_line.at is not None and after.at is not None and is_self_contained(hit_line.signatures):
+                text = data[hit_line.start : hit_line.end].decode("utf-8", "replace").rstrip("\r")
+                if len(text) <= QUOTE_LENGTH:
+                    if self._open:
+                        yield from self._close_record()
+                    line = self.line + 1 + before
+                    self._batched_matches.add(
+                        hit_line.signatures, hit_line.at, line, text=text, subject=self._name, quote=text
+                    )
+                    begun, last = -2, hit_line.start
+                    continue
+            hit = _hit(data, hit_line, self.line + 1 + before)
+            now, head = self._record_start_of(data, hit_line, hit, last=last, known=(begun, self._open_start))
+            if now != begun:
+                yield from self._close_record()
+                begun, self._open_start = now, head
+            last = hit_line.start
+            self._open.append(hit)
+        if len(self._open) > HITS_A_RECORD:
+            yield from self._close_record()
+        if self._batched_matches.is_full:
+            yield from self._batched_matches.flush()
+
+    def _close_record(self) -> Iterable[EventRow]:
+        """Return the events of the record that is open, and close it. A block's last record may go on in the next."""
+        if not self._open:
+            return ()
+        events = self._extractor.extract(self._open_start, self._open, self._file)
+        self._open = []
+        return events
+
+    def _record_start_of(
+        self, data: bytes, hit_line: HitLine, hit: Hit, *, last: int, known: tuple[int, RecordStart]
+    ) -> tuple[int, RecordStart]:
+        """Return where the record begins that the line at `hit_line` belongs to, looking upwards from it, and its head.
+
+        `hit` is what was found on that line. The record of the line at `last` is `known`: there the search ends.
+        """
+        if hit_line.at is not None:
+            return hit_line.start, RecordStart(hit_line.at, hit.raw, self._name)
+        time_at, start = self._form.time_at, hit_line.start
+        for _ in range(LINES_LOOKED_BACK):
+            if start == 0:
+                break
+            end = start - 1
+            start = data.rfind(b"\n", 0, end) + 1
+            if start == last:
+                return known
+            at = time_at(data, start, end)
+            if at is not None:
+                return start, RecordStart(at, data[start:end].decode("utf-8", "replace"), self._name)
+        return -1, self._head
+
+    def _note_idle_gaps(
+        self, data: bytes, newlines: NDArray[np.bool_], subject: SubjectActivity, hit_lines: Sequence[HitLine]
+    ) -> None:
+        """Note the block's first and last line, and every long idle gap between two of its lines.
+
+        The times of lines with hits are known: two of them close together have no idle gap between them.
+        """
+        time_at = self._form.time_at
+        first, last = next_timed_line(data, 0, len(data), time_at), previous_timed_line(data, len(data), time_at)
+        if first is None or last is None:
+            return
+        self.timed = True
+        known = _timed_hit_lines(hit_lines)
+        known = [*_samples(data, time_at), *known] if len(known) < LINES_LOOKED_AT else known
+        try:
+            spans = list(_spans(data, [first, *sorted(known), last], time_at, floor_ms=subject.floor_ms))
+        except OutOfOrder:
+            self._note_every_line(data, newlines, subject)
+        else:
+            for left, right in spans:
+                self.times.note(left.at, right.at)
+                subject.wrote_between(self._edge(data, left, newlines), self._edge(data, right, newlines))
+        self._head = RecordStart(last.at, data[last.start : last.end].decode("utf-8", "replace"), subject.name)
+
+    def _note_every_line(self, data: bytes, newlines: NDArray[np.bool_], subject: SubjectActivity) -> None:
+        """Note the time of each line of a block whose times run back and forth."""
+        start = 0
+        for line, newline in enumerate([*np.flatnonzero(newlines).tolist(), len(data)], self.line + 1):
+            at = self._form.time_at(data, start, newline)
+            if at is not None:
+                self.times.note(at)
+                subject.wrote(Edge(at, line, data[start:newline].decode("utf-8", "replace").rstrip("\r"), self._file))
+            start = newline + 1
+
+    def _edge(self, data: bytes, mark: TimedLine, newlines: NDArray[np.bool_]) -> Edge:
+        line = self.line + int(np.count_nonzero(newlines[: mark.start])) + 1
+        return Edge(mark.at, line, data[mark.start : mark.end].decode("utf-8", "replace").rstrip("\r"), self._file)
+
+
+def one_way(forwards: int, backwards: int) -> bool:
+    """Whether so many steps lead one way, but for the few that clocks and threads explain."""
+    reversed_steps = min(forwards, backwards)
+    return reversed_steps < MIN_REVERSED_STEPS or reversed_steps <= MAX_REVERSED_SHARE * (forwards + backwards)
+
+
+class HitLine(NamedTuple):
+    """A line on which signatures were found: from `start` to `end` of its block, the first match ending at `near`.
+
+    `at` is the line's own time (ms since 1970), if it has one.
+    """
+
+    start: int
+    end: int
+    near: int
+    signatures: tuple[int, ...]
+    at: int | None
+
+
+NO_HIT_LINE = HitLine(0, 0, 0, (), None)
+
+
+def _hit_lines(
+    data: bytes, found: list[tuple[int, int]], reported_once: Container[int], time_at: TimeAt
+) -> Iterator[HitLine]:
+    """Group by line what was found, which comes in the order in which the matches end."""
+    start, end, near = 0, -1, 0
+    there: tuple[int, ...] = ()
+    for place, index in found:
+        if index in reported_once:
+            continue
+        if place <= end:
+            if index not in there:
+                there = tuple(sorted((*there, index)))
+            continue
+        if there:
+            yield HitLine(start, end, near, there, time_at(data, start, end))
+        start, end = data.rfind(b"\n", 0, place - 1) + 1, data.find(b"\n", place - 1)
+        end = len(data) if end < 0 else end
+        near, there = place, (index,)
+    if there:
+        yield HitLine(start, end, near, there, time_at(data, start, end))
+
+
+def _timed_hit_lines(hit_lines: Iterable[HitLine]) -> list[TimedLine]:
+    """Return the lines with hits whose times are known, but for those that are no hits later in the stream."""
+    once = once_signatures()
+    return [
+        TimedLine(hit_line.start, hit_line.end, hit_line.at)
+        for hit_line in hit_lines
+        if hit_line.at is not None and not once.issuperset(hit_line.signatures)
+    ]
+
+
+def _samples(data: bytes, time_at: TimeAt) -> Iterator[TimedLine]:
+    """Yield a few lines from all over a block."""
+    for part in range(1, LINES_LOOKED_AT + 1):
+        start = data.find(b"\n", len(data) * part // (LINES_LOOKED_AT + 1)) + 1
+        limit = data.find(b"\n", start + NEARBY)
+        mark = next_timed_line(data, start, limit if limit >= 0 else len(data), time_at) if start else None
+        if mark is not None:
+            yield mark
+
+
+def _spans(
+    data: bytes, known: Sequence[TimedLine], time_at: TimeAt, *, floor_ms: int
+) -> Iterator[tuple[TimedLine, TimedLine]]:
+    """Yield the parts of a block in which there is no idle gap, given lines in its order. Raises OutOfOrder."""
+    if not run_one_way([mark.at for mark in known]):
+        raise OutOfOrder
+    begun = known[0]
+    for left, right in gaps_between(data, pairwise(known), time_at, floor_ms=floor_ms):
+        yield begun, left
+        begun = right
+    yield begun, known[-1]
+
+
+def _hit(data: bytes, hit_line: HitLine, line: int) -> Hit:
+    """Return what was found on a line, which is the file's `line`-th."""
+    text = data[hit_line.start : hit_line.end].decode("utf-8", "replace").rstrip("\r")
+    near = hit_line.near - hit_line.start
+    window = text if len(text) <= LONG_LINE else text[max(0, near - MAX_MATCH) : near + MAX_MATCH]
+    return Hit(line, window, text, near, hit_line.signatures)
+
+
+def without_known_signatures(hit: Hit, known: Container[int]) -> Hit | None:
+    """Return what is left of a hit without signatures that are events already; None where nothing is."""
+    left = tuple(index for index in hit.signatures if index not in known)
+    if not left:
+        return None
+    if len(hit.raw) > QUOTE_LENGTH and left != hit.signatures:
+        data = hit.raw.encode()
+        hit_line = next(_hit_lines(data, scanner()[1](data), known, no_time), None)
+        hit = hit if hit_line is None else _hit(data, hit_line, hit.line)
+    return hit._replace(signatures=left)
+
+
+def _lines_before(starts: list[int], newlines: NDArray[np.bool_]) -> list[int]:
+    """Return how many lines end before each of these places. Few are counted one by one, many looked up at once."""
+    if len(starts) > MANY_HITS:
+        return [int(count) for count in np.searchsorted(np.flatnonzero(newlines), starts)]
+    counts = [np.count_nonzero(newlines[since:start]) for since, start in pairwise([0, *starts])]
+    return list(accumulate(map(int, counts)))

@@ -1,0 +1,114 @@
+"""Finds which files of a capture belong to which cluster, and gives the events of each cluster a capture of their own.
+
+The facts about all files are collected by one query. Nothing else is done where each capture is of one cluster.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+
+from leadsman import vocabulary as names
+from leadsman.pipeline.events import text_table
+from leadsman.pipeline.listing import covers_requested_time, visible_sources
+from leadsman.pipeline.scope.clusters import ClusterHint, cluster_scopes
+from leadsman.pipeline.spark.pyspark_startup import create_frame
+from leadsman.telemetry.source import CLUSTER_ID
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    from leadsman.pipeline.request import DiagnosisRequest, Input
+    from leadsman.pipeline.scope.clusters import ClusterScope
+
+FILE_EVENTS = (names.FILE_READ, names.FILE_NOT_UNDERSTOOD)
+
+
+class FileFact(NamedTuple):
+    """A fact about a file: it was read, it could not be read, or it names a cluster."""
+
+    capture: str
+    file: str
+    name: str
+    labels: Mapping[str, str]
+
+    @property
+    def cluster(self) -> str | None:
+        """The id of the cluster that the file names."""
+        is_cluster_id = self.name == names.SETTING and self.labels["key"] == CLUSTER_ID["key"]
+        return self.labels["value"] if is_cluster_id else None
+
+
+def file_facts(events: DataFrame, source: Input) -> list[FileFact]:
+    """Return the facts about each file."""
+    if source.is_in_process:
+        assert source.events is not None
+        return _facts_in_process(source.events)
+    is_cluster_id = (F.col("name") == names.SETTING) & (F.col("labels")["key"] == CLUSTER_ID["key"])
+    facts = events.where(F.col("name").isin(*FILE_EVENTS) | is_cluster_id).select("capture", "file", "name", "labels")
+    return [FileFact(*row) for row in facts.collect()]
+
+
+def _facts_in_process(events: pa.Table) -> list[FileFact]:
+    """Return the facts of events in the driver. Arrow's own search would load pandas, which takes a second."""
+    file_rows = [row for row, name in enumerate(events.column("name").to_pylist()) if name in FILE_EVENTS]
+    captures, files, event, labels = (events.column(name) for name in ("capture", "file", "name", "labels"))
+    return [
+        FileFact(captures[row].as_py(), files[row].as_py(), event[row].as_py(), dict(labels[row].as_py()))
+        for row in (*file_rows, *_cluster_id_rows(labels))
+    ]
+
+
+def _cluster_id_rows(labels: pa.ChunkedArray[Any]) -> Iterator[int]:
+    """Yield the rows whose labels hold the key of a cluster's id. Decoding all settings would take longer."""
+    rows_before = 0
+    chunk: Any  # Arrow's type stubs lack map arrays
+    for chunk in labels.chunks:
+        starts = chunk.offsets.to_pylist()
+        for position, text in enumerate(chunk.items.to_pylist()):
+            if text == CLUSTER_ID["key"]:
+                yield rows_before + bisect_right(starts, position) - 1
+        rows_before += len(chunk)
+
+
+def cluster_scopes_of_input(source: Input, files: Sequence[FileFact]) -> list[ClusterScope]:
+    """Return the scopes to diagnose, capture by capture."""
+    hints: dict[str, list[ClusterHint]] = {path: [] for path in source.captures}
+    for each in files:
+        hints[each.capture].append((each.file, each.cluster))
+    for path, found in source.captures.items():
+        hints[path] += [(each.file, None) for each in found.skipped]
+    return [scope for path, pairs in hints.items() for scope in cluster_scopes(path, pairs)]
+
+
+def has_several_clusters(scopes: Sequence[ClusterScope]) -> bool:
+    """Whether any capture is more than one scope."""
+    return any(scope.name != scope.path for scope in scopes)
+
+
+def split_by_cluster(events: DataFrame, scopes: Sequence[ClusterScope]) -> DataFrame:
+    """Return the events with the name of their scope as their capture."""
+    if not has_several_clusters(scopes):
+        return events
+    rows = [(scope.path, file, scope.name) for scope in scopes if scope.name != scope.path for file in scope.files]
+    columns = dict(zip(("capture", "file", "scope"), zip(*rows, strict=True), strict=True))
+    scope_of_file = create_frame(events.sparkSession, text_table(columns))
+    joined = events.join(F.broadcast(scope_of_file), ["capture", "file"], "left")
+    return joined.withColumn("capture", F.coalesce("scope", "capture")).select(*events.columns)
+
+
+def sources_by_scope(
+    files: Sequence[FileFact], scopes: Sequence[ClusterScope], request: DiagnosisRequest
+) -> dict[str, set[str]]:
+    """Return the sources whose symptoms each scope could show, in the requested time."""
+    scope_of = {(scope.path, file): scope.name for scope in scopes for file in scope.files}
+    read: dict[str, list[Mapping[str, str]]] = {}
+    for each in files:
+        if each.name == names.FILE_READ and covers_requested_time(each.labels, request):
+            read.setdefault(scope_of[each.capture, each.file], []).append(each.labels)
+    return {scope: visible_sources(labels) for scope, labels in read.items()}

@@ -1,0 +1,253 @@
+"""What there is to read below a path, and which files belong to one another."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from leadsman.capture import LONGEST_MANIFEST, MANIFEST, SCHEMA, read_manifest
+from leadsman.errors import CaptureError
+from leadsman.model import NotUnderstood
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from leadsman.capture import Manifest
+
+WHY_LENGTH = 200
+"""Characters of the reason why a manifest cannot be read: it may quote the manifest."""
+
+ROTATED = re.compile(
+    r"(?:[._-]\d{4}([-_.]?)\d\d\1\d\d(?:[-T_.]?\d\d(?:[-:_.]?\d\d)*)?(?:Z|[+-]\d{4})?(?:[._-]\d{1,4})?|\.\d{1,4})$"
+)
+"""`app.log.1`, `app.log-20210216`, `app.2021-02-16.3.log`, `app-2021-02-16T14-00-00Z.log`: what a rotation appends."""
+
+ADDRESS = re.compile(r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}$")
+"""`worker-10.0.3.17.log`: the last number is a host's, and counts no rotations."""
+
+COMPRESSED = (".gz", ".zst", ".bz2")
+
+NUMBERED = re.compile(r"(?:part-)?\d{4,}(?:\.\w+)*$")
+"""`000000.gz` in a CloudWatch export, `part-00000`: a file without a name of its own belongs to its folder."""
+
+EXPORTED = re.compile(r"(?:part-)?0\d{5}(?:\.\w+)*$")
+"""The same where the folder itself was given. Other numbers there may be those of processes."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One file: where it is, what the report calls it, its size on disk in bytes, and when it was last changed."""
+
+    path: str
+    name: str
+    bytes: int
+    changed: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """The files that one writer wrote, rotated or not. Read by one task, in the order of their first times."""
+
+    capture: str
+    name: str
+    files: tuple[File, ...]
+
+    @property
+    def bytes(self) -> int:
+        """Bytes on disk."""
+        return sum(file.bytes for file in self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateFile:
+    """A file that holds what another one holds, and is not read."""
+
+    file: str
+    of: str
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureFiles:
+    """What a path holds. `refused` are files that are not read, each with the reason.
+
+    `manifest` is None for bare logs, and where it cannot be read.
+    """
+
+    streams: tuple[Stream, ...]
+    skipped: tuple[NotUnderstood, ...]
+    copies: tuple[DuplicateFile, ...] = ()
+    manifest: Manifest | None = None
+
+
+def is_url(path: str) -> bool:
+    """Say whether a path is a URL for Spark to open."""
+    return "://" in path
+
+
+def captures_below(path: str) -> list[str]:
+    """Return the whole captures that lie below a folder which is none itself: one a cluster, or one a day."""
+    if not Path(path).is_dir():
+        return []
+    found: list[str] = []
+    for folder, folders, names in os.walk(path):
+        folders.sort()
+        if MANIFEST in names and is_capture(Path(folder)):
+            found.append(folder)
+            folders.clear()
+    return [] if found == [path] else found
+
+
+def is_capture(folder: Path) -> bool:
+    """Whether a folder holds a capture's manifest; other programs call theirs the same."""
+    with suppress(OSError), (folder / MANIFEST).open("rb") as file:
+        return SCHEMA.encode() in file.read(LONGEST_MANIFEST)
+    return False
+
+
+def list_files(path: str, without: Sequence[str] = ()) -> CaptureFiles:
+    """List the files at `path`, a file or a folder; none of the folders `without`.
+
+    Names are taken as they are: no character is a wildcard.
+    """
+    root = Path(path)
+    if not root.exists():
+        raise CaptureError(
+            f"No capture at {path}: there is no such file or folder. Give a capture, a folder of logs, or a log file."
+        )
+    if root.is_dir() and not os.access(root, os.R_OK | os.X_OK):
+        raise CaptureError(f"The folder {path} cannot be read: permission denied. Run as its owner, or copy it.")
+    listed = list(_walk(root, frozenset(map(Path, without))))
+    files = [item for item in listed if isinstance(item, File)]
+    skipped = [item for item in listed if isinstance(item, NotUnderstood)]
+    manifest = _readable_manifest(root)
+    if isinstance(manifest, NotUnderstood):
+        skipped, manifest = [*skipped, manifest], None
+    return CaptureFiles(tuple(group_into_streams(path, files)), tuple(skipped), manifest=manifest)
+
+
+def _readable_manifest(root: Path) -> Manifest | NotUnderstood | None:
+    """Return a capture's manifest, or why it cannot be read. None for a file, and for a folder of bare logs."""
+    if not is_capture(root):
+        return None
+    try:
+        return read_manifest(root)
+    except (CaptureError, OSError) as error:
+        return unreadable_manifest(MANIFEST, error)
+
+
+def unreadable_manifest(file: str, error: Exception) -> NotUnderstood:
+    """Return the entry for a manifest that cannot be read: its folder is read as bare logs."""
+    why = str(error.__cause__ or error)
+    return NotUnderstood(file, f"not a manifest of {SCHEMA}, so the folder is read as bare logs: {why[:WHY_LENGTH]}")
+
+
+def stream_name(name: str) -> str:
+    """Return the name of the stream that a file belongs to, by the file's path below its capture."""
+    bare = name
+    for suffix in COMPRESSED:
+        bare = bare.removesuffix(suffix)
+    folder, _, base = bare.rpartition("/")
+    if folder and NUMBERED.fullmatch(base):
+        return folder
+    if EXPORTED.fullmatch(base):
+        return re.sub(r"\d", "0", base)
+    stem, dot, extension = base.rpartition(".")
+    whole = _unrotated(stem) + dot + extension if dot and not extension.isdigit() else base
+    return f"{folder}/{_unrotated(whole)}" if folder else _unrotated(whole)
+
+
+def _unrotated(name: str) -> str:
+    return name if ADDRESS.search(name) else ROTATED.sub("", name)
+
+
+TASK_BYTES = 256 << 20
+"""What a task reads where there is more than two for each core: a second or two of work, far above its start, and
+little to do again where a machine is lost."""
+
+
+def task_count(streams: Sequence[Stream], cores: int) -> int:
+    """Return how many tasks are to read the streams, by their bytes. A stream is read by one task, however large."""
+    return max(1, cores * 2, sum(stream.bytes for stream in streams) // TASK_BYTES)
+
+
+class Readable(Protocol):
+    """What one task reads at once: a stream, or a split of one."""
+
+    @property
+    def capture(self) -> str:
+        """The capture that it is of."""
+
+    @property
+    def name(self) -> str:
+        """What tells it from the others of its capture."""
+
+    @property
+    def bytes(self) -> int:
+        """Bytes on disk."""
+
+
+AnyReadable = TypeVar("AnyReadable", bound=Readable)
+
+
+def balance_streams(streams: Sequence[AnyReadable], parts: int) -> list[list[AnyReadable]]:
+    """Share the streams out among at most `parts` tasks, largest first, so that all finish together."""
+    shares: list[list[AnyReadable]] = [[] for _ in range(min(parts, len(streams)))]
+    loads = [0] * len(shares)
+    for stream in sorted(streams, key=lambda stream: (-stream.bytes, stream.capture, stream.name)):
+        lightest = loads.index(min(loads))
+        shares[lightest].append(stream)
+        loads[lightest] += stream.bytes + 4096  # opening a file costs about as much as reading 4 KiB
+    return shares
+
+
+def group_into_streams(capture: str, files: Iterable[File]) -> Iterator[Stream]:
+    """Yield the streams that the files of a capture are of."""
+    together: dict[str, list[File]] = {}
+    for file in files:
+        together.setdefault(stream_name(file.name), []).append(file)
+    for name, members in together.items():
+        yield Stream(capture, name, tuple(members))
+
+
+def _walk(root: Path, without: frozenset[Path]) -> Iterator[File | NotUnderstood]:
+    if not root.is_dir():
+        yield _look(root.resolve(), root.name, root.parent)  # a link that somebody names is meant
+        return
+    unreadable: list[OSError] = []
+    for folder, folders, names in os.walk(root, onerror=unreadable.append):
+        folders[:] = sorted(each for each in folders if Path(folder, each) not in without)
+        for name in sorted(names):
+            path = Path(folder, name)
+            relative = path.relative_to(root).as_posix()
+            if relative != MANIFEST:
+                yield _look(path, relative, root)
+    for error in unreadable:
+        yield NotUnderstood(os.path.relpath(error.filename, root), f"folder cannot be read: {error.strerror}")
+
+
+def _why_not_read(error: OSError | RuntimeError) -> str:
+    """Return the reason for the report. `Path.resolve` raises RuntimeError for a loop of links."""
+    return f"cannot be read: {error.strerror}" if isinstance(error, OSError) else "symbolic link that leads to itself"
+
+
+def _look(path: Path, name: str, root: Path) -> File | NotUnderstood:
+    """Return the file, or why it is not read."""
+    try:
+        if path.is_symlink() and not path.resolve().is_relative_to(root.resolve()):
+            return NotUnderstood(name, "symbolic link out of the folder: not followed")
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            return NotUnderstood(name, "not a regular file")
+        if path.is_symlink():
+            return NotUnderstood(name, "symbolic link to a file that is read under its own name")
+        if not os.access(path, os.R_OK):
+            return NotUnderstood(name, "cannot be read: permission denied")
+    except (OSError, RuntimeError) as error:
+        return NotUnderstood(name, _why_not_read(error))
+    return File(str(path), name, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))

@@ -1,0 +1,1 @@
+"""Everything about Spark itself: sessions, the start of the JVM, executors, cached frames, the embedded engine."""

@@ -1,0 +1,115 @@
+"""The embedded engine: Spark SQL inside one Python process, for captures that fit into its memory.
+
+The engine is Sail, and is called as any Spark session is. A detector is some forty small queries. Catalyst analyses and
+plans each of them, which takes seconds whatever their size; Sail takes milliseconds. It runs in the tasks of a Spark
+job, with one session for each worker process, which lives as long as the process.
+
+Sail differs from Spark, in the SQL of this project, as follows:
+It lacks `* EXCEPT` and `GROUP BY ALL`; `t.*` after `JOIN ... USING` leaves out the join columns.
+Rows of one array, and arrays that are concatenated, must agree in the nullability of fields (`detector_sql.nullable`).
+`IF`, `CASE` and `UNION ALL` have the type of their first branch: an integer first, and fractions are an error.
+`collect_list` over a window includes nulls, and is null where no row is. Such a list also grows with the square of the
+number of errors, in either engine: no detector uses one.
+Regular expressions are Rust's: no look-around. It lacks `FILTER` over a window, `zip_with`, and `list[i]` in a lambda.
+`array_contains` of an array with nulls is false where Spark returns null. Large numbers as text have no exponent.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pyarrow as pa
+
+from leadsman.pipeline.spark.pyspark_startup import create_frame
+from leadsman.run_folder import run_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+
+INLINE_BYTES = 1 << 20
+"""A table up to this size is sent with each query that reads it, which takes no longer than reading it from a file."""
+
+SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - folders of one run each, made by mkdtemp
+TABLE_FOLDER: ContextVar[Path] = ContextVar("TABLE_FOLDER")
+"""The folder for tables that several queries read."""
+
+
+@contextmanager
+def embedded_session() -> Iterator[SparkSession]:
+    """Yield this process's session, with a folder in shared memory, or else on disk, for tables that queries share."""
+    parent = SHARED_MEMORY if os.access(SHARED_MEMORY, os.W_OK) else Path(tempfile.gettempdir())
+    with run_folder(parent) as folder:
+        token = TABLE_FOLDER.set(folder)
+        try:
+            yield session()
+        finally:
+            TABLE_FOLDER.reset(token)
+
+
+@cache
+def session() -> SparkSession:
+    """Return this process's own session, which ends with the process."""
+    os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"  # makes `pyspark.sql.functions` those of Spark Connect
+    os.environ.setdefault("RUST_LOG", "off")
+    from pysail.spark import SparkConnectServer  # 60 MB that only a task needs
+    from pyspark.sql import SparkSession
+
+    server = SparkConnectServer("127.0.0.1", 0)
+    server.start(background=True)
+    host, port = server.listening_address
+    spark: Any = SparkSession.builder.remote(f"sc://{host}:{port}").create()
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    spark.leadsman_server = server  # the server ends with the last reference to it
+    typed: SparkSession = spark
+    return typed
+
+
+def is_embedded(spark: SparkSession) -> bool:
+    """Whether a session is this process's embedded session."""
+    return "pysail.spark" in sys.modules and spark is session()
+
+
+def frame_from_table(table: pa.Table) -> DataFrame:
+    """Return a table as a frame. A large table is not sent again with each query, but read from a file.
+
+    The limit is the number of all rows: predicates are not pushed below it, and Sail's scan of files fails on those
+    with a lambda.
+    """
+    if table.nbytes <= INLINE_BYTES:
+        return create_frame(session(), table)
+    import pyarrow.parquet as pq
+
+    file = TABLE_FOLDER.get() / f"{uuid4()}.parquet"
+    pq.write_table(table, file, compression="none")
+    return session().read.parquet(str(file)).limit(table.num_rows)
+
+
+def materialized(frame: DataFrame) -> DataFrame:
+    """Return the computed frame, with all its fields nullable: Sail compares nullability field by field."""
+    computed: Any = frame.toArrow()
+    return frame_from_table(computed.cast(_nullable(computed.schema)))
+
+
+def _nullable(schema: pa.Schema) -> pa.Schema:
+    return pa.schema([pa.field(field.name, _nullable_type(field.type)) for field in schema])
+
+
+def _nullable_type(kind: Any) -> pa.DataType:  # noqa: ANN401 - the stubs have a class a type
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(field.name, _nullable_type(field.type)) for field in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(_nullable_type(kind.value_type))
+    if pa.types.is_map(kind):
+        return pa.map_(kind.key_type, _nullable_type(kind.item_type))
+    primitive: pa.DataType = kind
+    return primitive

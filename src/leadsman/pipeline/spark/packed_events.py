@@ -1,0 +1,81 @@
+"""Packed events: some thousands of events of one capture in one binary value, a compressed Arrow stream.
+
+Spark moves packed events from the tasks that read files to the tasks that diagnose. As rows, each event would go from
+Arrow through the JVM's own format into Spark's cache, through a shuffle and back: 200 microseconds of CPU time, where
+Spark needs only the capture. Events that Spark SQL queries are unpacked into rows (`unpack_frame`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from leadsman.pipeline.events import ARROW_SCHEMA, SPARK_DDL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pyspark.sql import DataFrame
+
+PACKED_EVENTS = pa.schema(
+    [  # type: ignore[arg-type]  # the stubs do not know that pairs do
+        ("capture", pa.string()),
+        ("count", pa.int64()),
+        ("events", pa.binary()),
+    ],
+)
+PACKED_EVENTS_DDL = "capture string, count long, events binary"
+
+COMPRESSION: Literal["zstd"] = "zstd"
+"""Events shrink to a tenth, at 400 MB/s. Every build of Arrow includes zstd."""
+
+
+def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield batches of packed events for batches of events: one row for each capture of a batch."""
+    for batch in batches:
+        yield _batch([(capture, _compress(events)) for capture, events in _by_capture(batch)])
+
+
+def unpack(packed: pa.Table) -> pa.Table:
+    """Return the events of packed events."""
+    tables = [decompress(each.as_buffer()) for each in packed.column("events")]
+    return pa.concat_tables(tables) if tables else ARROW_SCHEMA.empty_table()
+
+
+def unpack_frame(packed: DataFrame) -> DataFrame:
+    """Return the event table of a frame of packed events."""
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from leadsman.pipeline.spark.packed_events import unpack
+
+        for batch in batches:
+            for number in range(batch.num_rows):
+                yield from unpack(pa.Table.from_batches([batch.slice(number, 1)])).to_batches()
+
+    return packed.mapInArrow(read, SPARK_DDL)
+
+
+def _by_capture(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
+    captures = batch.column("capture")
+    distinct: list[Any] = captures.unique().to_pylist()
+    for capture in distinct:
+        yield capture, batch if len(distinct) == 1 else batch.filter(pc.equal(captures, capture))
+
+
+def _compress(events: pa.RecordBatch) -> tuple[int, bytes]:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, ARROW_SCHEMA, options=pa.ipc.IpcWriteOptions(compression=COMPRESSION)) as writer:
+        writer.write_batch(events)
+    return events.num_rows, sink.getvalue().to_pybytes()
+
+
+def decompress(stream: pa.Buffer) -> pa.Table:
+    """Return the events of one packed value."""
+    return pa.ipc.open_stream(stream).read_all()
+
+
+def _batch(packed: list[tuple[str, tuple[int, bytes]]]) -> pa.RecordBatch:
+    rows = [{"capture": capture, "count": count, "events": events} for capture, (count, events) in packed]
+    return pa.RecordBatch.from_pylist(rows, schema=PACKED_EVENTS)

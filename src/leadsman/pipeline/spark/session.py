@@ -1,0 +1,262 @@
+"""Opens one Spark session: the active one, a Connect server's, a cluster's, or one in a JVM of our own."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from leadsman.daemon import server
+from leadsman.errors import SparkError
+from leadsman.pipeline.spark.executors import send_package, summarize_error
+from leadsman.pipeline.spark.pyspark_startup import without_pandas
+from leadsman.run_folder import run_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+SETTINGS = {
+    "spark.ui.enabled": "false",  # 0.7 s of start-up
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "OFF",  # users read findings, not Spark's log
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "2",  # few events are left after the reader
+    "spark.sql.adaptive.enabled": "false",  # re-planning takes longer than it saves on small tables
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(32 << 20),  # pieces of remote files are megabytes each
+}
+
+LOCAL = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.codegen.wholeStage": "false",  # compiling Java for a few thousand rows takes longer than the rows
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.ui.explainMode": "simple",  # the default formats every plan for a page of the UI
+    "spark.sql.dataFrameQueryContext.enabled": "false",  # it captures a stack trace at each call, for error messages
+    "spark.sql.autoBroadcastJoinThreshold": "-1",  # each broadcast would be a job of its own
+    "spark.sql.optimizer.maxIterations": "40",
+}
+
+DELTA = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.databricks.delta.snapshotPartitions": "2",
+}
+
+
+CONNECT_PORT = 15002
+"""Spark Connect's default port."""
+
+CONNECT_TIMEOUT_SECONDS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """The requested session. `delta` loads Delta Lake; `conf` overrides all settings of this module.
+
+    `executors` is an archive of Python packages for a cluster whose Python has none. `dump_archive` writes the JVM's
+    class archive at the end.
+    """
+
+    master: str | None = None
+    remote: str | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+    delta: bool = False
+    dump_archive: bool = False
+    executors: str | None = None
+
+
+@contextmanager
+def session(options: SessionOptions = SessionOptions()) -> Iterator[SparkSession]:
+    """Yield a session; stop what was started for it. Raises SparkError where no session can be opened."""
+    logging.getLogger("SQLQueryContextLogger").disabled = True  # PySpark prints each error as JSON before raising it
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # otherwise workers take `python3` from PATH
+    if server.IS_DAEMON and (options.remote or options.master or options.conf or options.delta or options.executors):
+        raise server.NeedsOwnProcess
+    if options.remote:
+        yield from _remote(options)
+    elif active := _active():
+        yield active
+    elif options.master and not options.master.startswith("local"):
+        yield from _cluster(options)
+    else:
+        yield from _local(options)
+
+
+def _active() -> SparkSession | None:
+    if "pyspark.sql" not in sys.modules:
+        return None  # then no session is active; the import takes half a second and runs while our JVM starts
+    from pyspark.sql import SparkSession
+
+    return SparkSession.getActiveSession()
+
+
+def _remote(options: SessionOptions) -> Iterator[SparkSession]:
+    from pyspark.sql import SparkSession
+
+    _check_reachable(str(options.remote))
+    try:
+        spark = SparkSession.builder.remote(str(options.remote)).getOrCreate()
+        spark.version  # noqa: B018 - the first call is what reaches the server
+    except Exception as error:
+        raise SparkError(f"No Spark Connect server answers at {options.remote}: {summarize_error(error)}") from error
+    for key, value in {**_runtime_settings(), **options.conf}.items():
+        spark.conf.set(key, value)
+    send_package(spark, options.executors)
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def _check_reachable(url: str) -> None:
+    """Raise SparkError at once where no server listens: the client itself would retry for ten minutes."""
+    parts = urlsplit(url)
+    if parts.scheme != "sc" or not parts.hostname:
+        raise SparkError(f"--remote takes a Spark Connect address such as sc://host:15002, not {url!r}.")
+    try:
+        socket.create_connection((parts.hostname, parts.port or CONNECT_PORT), CONNECT_TIMEOUT_SECONDS).close()
+    except OSError as error:
+        raise SparkError(f"No Spark Connect server answers at {url}: {error}. Is it running?") from error
+
+
+def _runtime_settings() -> dict[str, str]:
+    """Return the settings that a running session accepts."""
+    return {key: value for key, value in SETTINGS.items() if key.startswith("spark.sql.")}
+
+
+def _cluster(options: SessionOptions) -> Iterator[SparkSession]:
+    settings = {**SETTINGS, **(DELTA if options.delta else {}), **options.conf}
+    try:
+        spark = _build(str(options.master), settings)
+    except Exception as error:
+        raise SparkError(f"No Spark cluster answers at {options.master}: {summarize_error(error)}") from error
+    send_package(spark, options.executors)
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def _local(options: SessionOptions) -> Iterator[SparkSession]:
+    settings: dict[str, str] = {**SETTINGS, **LOCAL, **(DELTA if options.delta else {}), **options.conf}
+    master = options.master or f"local[{os.cpu_count() or 2}]"
+    with run_folder() as scratch:
+        settings.setdefault("spark.local.dir", str(scratch))
+        spark, stop = _own_jvm(master, settings, options, scratch)
+        try:
+            yield spark
+        finally:
+            _stop(spark)
+            _disconnect(spark)
+            stop()
+
+
+def _stop(spark: SparkSession) -> None:
+    """Stop the session without waiting for PySpark's accumulator server, which checks once a second whether to stop."""
+    context: Any = spark.sparkContext
+    server, context._accumulatorServer = context._accumulatorServer, None  # noqa: SLF001 - PySpark has no other way
+    server.handle_error = lambda *_: None  # the JVM that it listens to may end before its next check
+    threading.Thread(target=server.shutdown, daemon=True).start()
+    spark.stop()
+
+
+def _disconnect(spark: SparkSession) -> None:
+    """Tell py4j that its JVM is about to end: otherwise py4j calls the JVM to release objects, and logs an error."""
+    gateway: Any = spark.sparkContext._gateway  # noqa: SLF001 - PySpark gives no other way to it
+    gateway._gateway_client.is_connected = False  # noqa: SLF001 - nor has py4j
+
+
+def _own_jvm(
+    master: str, settings: Mapping[str, str], options: SessionOptions, scratch: Path
+) -> tuple[SparkSession, Callable[[], object]]:
+    """Start our own JVM, or by Spark's own launcher where that fails for any reason."""
+    from leadsman.java import runtime  # only where a JVM is started
+    from leadsman.pipeline.spark import jvm
+
+    executable = runtime.find_java()
+    jars = _delta_jars() if options.delta else ()
+    archive = jvm.archive_path(executable, jvm.class_path(jars))
+    heap_mb = _heap_mb(settings)
+    attempts = (
+        [{"dump": archive}]
+        if options.dump_archive
+        else [{"archive": archive}]
+        if jvm.is_archive_complete(archive)
+        else []
+    )
+    for attempt in [*attempts, {}]:
+        try:
+            gateway = jvm.launch(executable, jars, heap_mb=heap_mb, conf=settings, scratch=scratch, **attempt)
+        except (SparkError, OSError):
+            if "archive" in attempt:
+                archive.unlink(missing_ok=True)
+            continue
+        with _environment(PYSPARK_GATEWAY_PORT=str(gateway.port), PYSPARK_GATEWAY_SECRET=gateway.secret):
+            try:
+                return _build(master, settings), gateway.stop
+            except BaseException:
+                gateway.stop()
+                raise
+    return _build(master, {**settings, "spark.driver.memory": f"{heap_mb}m"}), lambda: None
+
+
+def _delta_jars() -> tuple[Path, ...]:
+    from leadsman.java.jars import fetch_jars
+
+    return tuple(fetch_jars("spark-4.2"))
+
+
+def _heap_mb(settings: Mapping[str, str]) -> int:
+    memory = settings.get("spark.driver.memory", "1g").lower()
+    units = {"k": 1 / 1024, "m": 1, "g": 1024, "t": 1 << 20}
+    try:
+        return int(float(memory.rstrip("bkmgt")) * units.get(memory.rstrip("b")[-1], 1))
+    except ValueError as error:
+        raise SparkError(f"spark.driver.memory takes a size such as 2g, not {memory!r}.") from error
+
+
+def _build(master: str, settings: Mapping[str, str]) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    builder: Any = SparkSession.builder
+    builder = builder.master(master).appName("leadsman")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    with _keep_interrupt_handler(), without_pandas():
+        spark: SparkSession = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    return spark
+
+
+@contextmanager
+def _keep_interrupt_handler() -> Iterator[None]:
+    """Restore our handler of Ctrl-C: PySpark's calls the JVM amid another call, and fails with a long trace."""
+    handler = signal.getsignal(signal.SIGINT)
+    yield
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, handler)
+
+
+@contextmanager
+def _environment(**values: str) -> Iterator[None]:
+    before = {key: os.environ.get(key) for key in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            if value is None:
+                del os.environ[key]
+            else:
+                os.environ[key] = value

@@ -1,0 +1,1 @@
+"""Runs the detectors, decides the verdicts, and attributes symptoms to causes."""

@@ -1,0 +1,1 @@
+"""Prometheus alert rules, generated from the alerts that modes declare and from signals that exporters measure."""

@@ -1,0 +1,13 @@
+"""Consumers that leadsman_clients replaced."""
+
+from leadsman.prevent.alerts.exporter import Exporter
+from leadsman.prevent.alerts.signal import Reading, Signal
+
+SIGNAL = Signal(
+    meaning="consumers replaced, by name",
+    readings={
+        Exporter.CLIENT: Reading(
+            metric="leadsman_consumer_restarts_total", source="leadsman_clients.observability.metrics"
+        ),
+    },
+)

@@ -1,0 +1,13 @@
+"""Clients that a leadsman_clients provider could not create."""
+
+from leadsman.prevent.alerts.exporter import Exporter
+from leadsman.prevent.alerts.signal import Reading, Signal
+
+SIGNAL = Signal(
+    meaning="creations of a client that failed, by provider",
+    readings={
+        Exporter.CLIENT: Reading(
+            metric="leadsman_client_create_failures_total", source="leadsman_clients.observability.metrics"
+        ),
+    },
+)

@@ -1,0 +1,28 @@
+"""Members of consumer groups."""
+
+from leadsman.prevent.alerts.exporter import Exporter
+from leadsman.prevent.alerts.signal import Reading, Signal
+
+SIGNAL = Signal(
+    meaning="members of a consumer group",
+    readings={
+        Exporter.KMINION: Reading(
+            metric="kminion_kafka_consumer_group_members",
+            source="redpanda-data/kminion docs/metrics.md",
+            labels={"group": "group_id"},
+        ),
+        Exporter.KAFKA_EXPORTER: Reading(
+            metric="kafka_consumergroup_members",
+            source="danielqsj/kafka_exporter kafka_exporter.go",
+            labels={"group": "consumergroup"},
+        ),
+        Exporter.OPENTELEMETRY: Reading(
+            metric="kafka_consumer_group_members",
+            source="opentelemetry-collector-contrib receiver/kafkametricsreceiver/documentation.md",
+        ),
+    },
+    not_measured={
+        Exporter.CONFLUENT: "the Metrics API exports the lag of a group, not its members",
+        Exporter.MSK: "MSK exports the lag of a group (ConsumerLagMetrics), not its members",
+    },
+)

@@ -1,0 +1,14 @@
+"""A host that node_exporter measures."""
+
+from leadsman.prevent.alerts.exporter import Exporter
+from leadsman.prevent.alerts.signal import Reading, Signal
+
+SIGNAL = Signal(
+    meaning="1 for each host",
+    readings={
+        Exporter.NODE: Reading(
+            metric="node_uname_info",
+            source="prometheus/node_exporter collector/fixtures/e2e-output.txt",
+        ),
+    },
+)

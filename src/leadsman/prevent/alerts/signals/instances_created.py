@@ -1,0 +1,13 @@
+"""Clients that a leadsman_clients provider created."""
+
+from leadsman.prevent.alerts.exporter import Exporter
+from leadsman.prevent.alerts.signal import Reading, Signal
+
+SIGNAL = Signal(
+    meaning="clients created, by provider",
+    readings={
+        Exporter.CLIENT: Reading(
+            metric="leadsman_client_created_total", source="leadsman_clients.observability.metrics"
+        ),
+    },
+)

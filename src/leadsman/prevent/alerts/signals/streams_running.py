@@ -1,0 +1,13 @@
+"""Whether a Kafka Streams application is in state RUNNING."""
+
+from leadsman.prevent.alerts.exporter import Exporter
+from leadsman.prevent.alerts.signal import Reading, Signal
+
+SIGNAL = Signal(
+    meaning="1 while a Kafka Streams application is in state RUNNING; no series in any other state",
+    readings={
+        Exporter.CLIENT: Reading(
+            metric="kafka_streams_state_running", source="prometheus/jmx_exporter examples/kafka_stream.yml"
+        ),
+    },
+)

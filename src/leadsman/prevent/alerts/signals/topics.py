@@ -1,0 +1,31 @@
+"""Topics of a cluster."""
+
+from leadsman.prevent.alerts.exporter import Exporter
+from leadsman.prevent.alerts.signal import Reading, Signal, broker_readings
+
+SIGNAL = Signal(
+    meaning="topics of the cluster",
+    readings={
+        **broker_readings(
+            jmx="kafka_controller_kafkacontroller_globaltopiccount",
+            msk='kafka_controller_KafkaController_Value{name="GlobalTopicCount"}',
+            transform="max by (cluster) ({metric})",
+            misses="of a KRaft cluster the dedicated controllers must be scraped too",
+        ),
+        Exporter.KMINION: Reading(
+            metric="kminion_kafka_topic_info",
+            source="redpanda-data/kminion docs/metrics.md",
+            transform="count by (cluster) ({metric})",
+        ),
+        Exporter.KAFKA_EXPORTER: Reading(
+            metric="kafka_topic_partitions",
+            source="danielqsj/kafka_exporter kafka_exporter.go",
+            transform="count by (cluster) ({metric})",
+        ),
+        Exporter.OPENTELEMETRY: Reading(
+            metric="kafka_topic_partitions",
+            source="opentelemetry-collector-contrib receiver/kafkametricsreceiver/documentation.md",
+            transform="count by (cluster) ({metric})",
+        ),
+    },
+)

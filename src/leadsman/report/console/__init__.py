@@ -1,0 +1,1 @@
+"""Findings and changes on a terminal."""

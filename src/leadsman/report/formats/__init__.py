@@ -1,0 +1,1 @@
+"""One file for each output format of `leadsman diagnose`, each with a FORMAT. They are found on disk."""

@@ -1,0 +1,35 @@
+"""Writes a message in Jira's wiki markup, in which no text of a log becomes markup, a link or a mention."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from leadsman.report.message.message import Message
+
+SPECIAL = re.compile(r"([\\{}\[\]*_|^~!+?])")
+BLOCK_START = re.compile(r"^(?=[-#])|^(?=h[1-6]\.)|^(?=bq\.)")
+CODE_MACRO = re.compile(r"\{(?=noformat)", re.IGNORECASE)
+
+
+def jira_text(message: Message) -> str:
+    """Return the message without its title, which is the issue's summary."""
+    parts = [escaped(message.source)]
+    if message.do_now:
+        parts.append("\n".join(["*Do now*", *(f"# {escaped(step)}" for step in message.do_now)]))
+    if message.proof:
+        lines = "\n".join(f"{line.where}\n    {line.text}" for line in message.proof)
+        parts.append(f"*Proof*\n{{noformat}}\n{CODE_MACRO.sub('{ ', lines)}\n{{noformat}}")
+    if message.link:
+        parts.append(f"Report: {_link(message.link)}")
+    return "\n\n".join(parts)
+
+
+def escaped(text: str) -> str:
+    """Return one line of text in which Jira has nothing to format."""
+    return BLOCK_START.sub(r"\\", SPECIAL.sub(r"\\\1", text))
+
+
+def _link(link: str) -> str:
+    return f"[{link}]" if link.startswith(("http://", "https://")) and "]" not in link else escaped(link)

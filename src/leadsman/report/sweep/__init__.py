@@ -1,0 +1,1 @@
+"""The results of `leadsman sweep`: sentences, tables and a page."""

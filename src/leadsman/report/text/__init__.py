@@ -1,0 +1,1 @@
+"""Sentences that console, page and JSON share. Draws and prints nothing."""

@@ -1,0 +1,164 @@
+"""Sentences about a diagnosis that no card holds: certainty, alternatives, the amount of input."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from leadsman.model import Diagnosis, ErrorGroup, State, Verdict
+from leadsman.words import count, label_with_cluster, size
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leadsman.model import AlternativeFinding, Evidence, Finding
+
+WORST_FIRST = (Verdict.PRESENT, Verdict.UNKNOWN, Verdict.ABSENT)
+
+COUNT_SUFFIX = "_count"
+COMMAND_PREFIX = "leadsman "
+NOT_RULED_OUT = ("Not ruled out", "Cannot be ruled out")
+"""How the sentence of an alternative can begin: console and page print this state beside the sentence."""
+
+PRESENT_CONDITION = ", on the same subjects and in the chain's order"
+"""What PRESENT requires beyond observed links."""
+
+VERDICT_MEANING: Mapping[Verdict, str] = {
+    Verdict.PRESENT: (
+        "Every required link of the chain was observed, on the same subjects and in the chain's order, and no "
+        "alternative excludes it."
+    ),
+    Verdict.UNKNOWN: "The capture does not hold enough data to decide.",
+    Verdict.ABSENT: "Checked; no sign of it, or the telemetry contradicts its chain.",
+}
+
+
+def worst_verdict(diagnosis: Diagnosis) -> Verdict:
+    """Return the verdict to show first. UNKNOWN where no mode was evaluated."""
+    verdicts = {*diagnosis.verdicts.values(), *(finding.verdict for finding in diagnosis.findings)}
+    return next((verdict for verdict in WORST_FIRST if verdict in verdicts), Verdict.UNKNOWN)
+
+
+def diagnosis_titles(diagnoses: Sequence[Diagnosis]) -> list[str]:
+    """Return the title of each diagnosis: its path, with the cluster where the diagnoses are of several clusters."""
+    entries = Counter(diagnosis.path for diagnosis in diagnoses)
+    clusters = {diagnosis.cluster for diagnosis in diagnoses if diagnosis.cluster}
+    if len(clusters) <= 1 and entries.total() == len(entries):
+        return list(entries)
+    return [
+        label_with_cluster(each.path, each.cluster) if each.cluster or entries[each.path] > 1 else each.path
+        for each in diagnoses
+    ]
+
+
+def headline(diagnosis: Diagnosis) -> str:
+    """Return the counts of verdicts in one line."""
+    tally = Counter(diagnosis.verdicts.values())
+    parts = [f"{tally[verdict]} {verdict}" for verdict in WORST_FIRST if tally[verdict]]
+    if not parts:
+        return "No failure mode was evaluated"
+    return f"{count(len(diagnosis.verdicts), 'failure mode|failure modes')}: {', '.join(parts)}"
+
+
+def certainty(finding: Finding) -> str:
+    """Return how much of the causal chain was observed, by counting links: no percentages."""
+    tally = Counter(link.state for link in finding.chain)
+    links = count(len(finding.chain), "link|links")
+    if not finding.chain:
+        return ""
+    condition = PRESENT_CONDITION if finding.verdict is Verdict.PRESENT else ""
+    if tally[State.OBSERVED] == len(finding.chain):
+        return (
+            f"All {links} of the causal chain were observed{condition}."
+            if links != "1 link"
+            else f"Observed{condition}."
+        )
+    seen = f"Of {links} of the causal chain: " + ", ".join(f"{tally[s]} {s}" for s in State if tally[s]) + "."
+    return f"{seen} Every required link was observed{condition}." if condition else seen
+
+
+def next_step(finding: Finding) -> tuple[str, str]:
+    """Split the next step into its sentence and its command; the command is empty where the step has none."""
+    prose, prefix, arguments = finding.next.partition(COMMAND_PREFIX)
+    return prose.rstrip().removesuffix(":"), f"{COMMAND_PREFIX}{arguments}" if prefix else ""
+
+
+def alternative_text(alternative: AlternativeFinding) -> str:
+    """Return why an alternative is ruled out, or why it is not, without the words "ruled out" at the beginning."""
+    text = alternative.explanation
+    for prefix in NOT_RULED_OUT:
+        text = text.removeprefix(prefix)
+    text = text.lstrip(":. ")
+    same = alternative.ruled_out_by in {None, alternative.explanation}
+    return text if same else f"{alternative.ruled_out_by} {text}"
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceQuote:
+    """A line of evidence on the page. A repeated line is shown as a reference to `place`, the HTML id of the first."""
+
+    evidence: Evidence
+    place: str
+    is_repeated: bool
+
+
+def evidence_quotes(finding: Finding, prefix: str) -> list[list[EvidenceQuote]]:
+    """Return the quotes of each link. One line often supports two links."""
+    places: dict[Evidence, str] = {}
+    chain: list[list[EvidenceQuote]] = []
+    for link in finding.chain:
+        known = frozenset(places)
+        for evidence in link.evidence:
+            places.setdefault(evidence, f"{prefix}e{len(places) + 1}")
+        chain.append([EvidenceQuote(evidence, places[evidence], evidence in known) for evidence in link.evidence])
+    return chain
+
+
+def other_verdicts(diagnosis: Diagnosis) -> Mapping[str, Verdict]:
+    """Return the verdicts of modes without a finding."""
+    modes_with_finding = {finding.mode for finding in diagnosis.findings}
+    return {mode: verdict for mode, verdict in diagnosis.verdicts.items() if mode not in modes_with_finding}
+
+
+def amount_read(diagnosis: Diagnosis) -> str:
+    """Return how many files, bytes and lines were read."""
+    amounts = (count(diagnosis.files, "file files"), size(diagnosis.bytes), count(diagnosis.lines, "line lines"))
+    return ", ".join(amounts)
+
+
+def subject_rows(finding: Finding, at_most: int) -> list[tuple[str, str]]:
+    """Return the subjects of a finding as label and text; a long list ends with the count of the omitted names.
+
+    `affected_count` beside a list `affected` is the count of all, where the list itself was cut. The last row are the
+    events that the finding explains: its symptoms, which are listed nowhere else.
+    """
+    subjects = finding.subjects
+    rows = [
+        (label.replace("_", " "), _list_text(value, at_most, subjects.get(f"{label}{COUNT_SUFFIX}")))
+        for label, value in subjects.items()
+        if label.removesuffix(COUNT_SUFFIX) == label or label.removesuffix(COUNT_SUFFIX) not in subjects
+    ]
+    events = [f"{count(each.count)} {each.name}" for each in finding.attributed_events]
+    return [*rows, ("explains", _list_text(events, at_most, None))] if events else rows
+
+
+def _list_text(value: object, at_most: int, total: object) -> str:
+    if isinstance(value, Mapping):
+        return _list_text([f"{key} ({entry})" for key, entry in value.items()], at_most, total)
+    if not isinstance(value, list | tuple | set | frozenset):
+        return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    names = [str(entry) for entry in (value if isinstance(value, list | tuple) else sorted(value, key=str))]
+    omitted = (total if isinstance(total, int) else len(names)) - len(names[:at_most])
+    return ", ".join(names[:at_most]) + (f" and {count(omitted)} more" if omitted > 0 else "")
+
+
+def severity_text(group: ErrorGroup) -> str:
+    """Return the severity of a group of errors, and whether it is new: `lost, new`."""
+    return ", ".join(filter(None, (group.severity, "new" if group.is_new else "")))
+
+
+def count_text(group: ErrorGroup, times: str) -> str:
+    """Return count and kind of a group of errors: `12 x kind`."""
+    return f"{count(group.count)} {times} {group.kind}"

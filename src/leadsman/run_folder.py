@@ -1,0 +1,39 @@
+"""The folder of one run for temporary files: captured data lies there, so no other user may open it.
+
+The folder is removed at the end of the run. That of a run that was killed is removed by the next run of the same user.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextmanager
+def run_folder(parent: Path | None = None) -> Iterator[Path]:
+    """Yield a new folder of mode 0700 in `parent`, by default where the user's temporary files are."""
+    parent = parent or Path(tempfile.gettempdir())
+    _remove_stale_folders(parent)
+    prefix = f"{_prefix()}{os.getpid()}-"
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=parent, ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+def _prefix() -> str:
+    return f"leadsman-{os.getuid()}-"
+
+
+def _remove_stale_folders(parent: Path) -> None:
+    """Remove the folders of our processes that were killed."""
+    for folder in parent.glob(f"{_prefix()}*-*"):
+        owner = folder.name.removeprefix(_prefix()).partition("-")[0]
+        if owner.isdigit() and not Path("/proc", owner).exists():
+            with suppress(OSError):
+                shutil.rmtree(folder)

@@ -1,0 +1,1 @@
+"""Log formats made of JSON: whole documents, and lines."""

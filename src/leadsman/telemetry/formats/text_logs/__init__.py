@@ -1,0 +1,1 @@
+"""Log formats made of text lines: with a prefix that names the writer, or plain."""

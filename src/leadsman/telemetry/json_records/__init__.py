@@ -1,0 +1,1 @@
+"""Log records made of JSON: lines, and whole documents."""

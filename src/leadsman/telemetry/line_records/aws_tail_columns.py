@@ -1,0 +1,259 @@
+"""Reads `aws logs tail` in batches: lines of many log streams, each with its time and its stream before the text.
+
+Lines whose time is written like the first one's, and whose writer is known, are read block by block as arrays. All
+other lines (stack traces, other zones, other prefixes) are read one by one, as `interleaved` reads them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from leadsman.telemetry.line_records import text_lines
+from leadsman.telemetry.line_records.text_lines import MAX_WRITERS
+from leadsman.telemetry.record_batch import NO_TIME, Batch, Writers, sliding_window, text_spans
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from leadsman.telemetry.line_records.interleaved import Prefix
+    from leadsman.telemetry.timestamps.line_timestamps import LineTimestamps
+    from leadsman.telemetry.timestamps.parsers import TimestampParser
+
+    Numbers = NDArray[np.int64]
+
+TIME = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.,]\d{3,9}(?:Z|[+-]\d\d:\d\d) ")
+QUOTED_TIME = re.compile(rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.,]\d{3,9}(?:Z|[+-]\d\d:\d\d)\"")
+"""A time in quotation marks."""
+HOUR_OFFSET = 11
+"""Bytes of the date. Hour, minute, second, a point or comma, and at least three digits follow it."""
+LAST_HOUR, LAST_MINUTE, LAST_SECOND = 23, 59, 60
+DIGIT_MS = np.array([36_000_000, 3_600_000, 0, 600_000, 60_000, 0, 10_000, 1000, 0, 100, 10, 1])
+"""Milliseconds that each digit of `02:10:28.180` stands for. A zone follows, so that no hour occurs twice in a day."""
+MAX_DATES = 10_000
+MAX_NAME_LENGTHS = 8
+"""Lengths of writers' names that are tried on a whole block."""
+
+BLOCK_BYTES = 2 << 20
+"""Bytes of lines that are read together: among hundreds of writers, each should have several lines."""
+
+PADDING = bytes(256)
+"""Bytes behind a block, so that fixed offsets of its last line stay inside the array."""
+
+ZERO, NINE, BLANK, NEWLINE = 48, 57, 32, 10
+UNKNOWN_WRITER, SKIPPED = -1, -2
+
+
+def reader(prefix: Prefix, timestamps: LineTimestamps) -> Callable[[Iterable[bytes]], Iterator[Batch]]:
+    """Read what `interleaved.reader` reads, in batches."""
+
+    def batches(blocks: Iterable[bytes]) -> Iterator[Batch]:
+        tail_reader = TailReader(prefix, timestamps)
+        for number, data in text_lines.complete_lines(text_lines.coalesce_blocks(blocks, BLOCK_BYTES)):
+            batch = tail_reader.batch(number, data)
+            if len(batch.at):
+                yield batch
+
+    return batches
+
+
+class TimestampColumn:
+    """Reads times that are written like `example`: with the same length, the same marks and the same zone."""
+
+    @staticmethod
+    def can_read(example: bytes) -> bool:
+        """Whether times like this one can be read: in quotation marks and with a zone, so that no hour occurs twice."""
+        return QUOTED_TIME.fullmatch(example) is not None
+
+    def __init__(self, example: bytes, parse: TimestampParser) -> None:
+        self.width = len(example)
+        self._parse = parse
+        self._dates: dict[bytes, int] = {}
+        template = np.frombuffer(example, np.uint8)
+        zone = max(example.rfind(mark) for mark in (b"Z", b"+", b"-"))
+        digit = (template >= ZERO) & (template <= NINE) & (np.arange(self.width) < zone)
+        self._low = np.where(digit, ZERO, template).astype(np.uint8)
+        self._room = np.where(digit, NINE - ZERO, 0).astype(np.uint8)
+
+    def read(self, data: bytes, padded: NDArray[np.uint8], starts: Numbers) -> Numbers:
+        """Return the times at these offsets, NO_TIME for those written otherwise."""
+        times = sliding_window(padded, self.width)[starts]
+        digits = times - self._low
+        hour, minute, second = (
+            digits[:, offset] * 10 + digits[:, offset + 1] for offset in (HOUR_OFFSET, HOUR_OFFSET + 3, HOUR_OFFSET + 6)
+        )
+        fits = (digits <= self._room).all(axis=1) & (hour <= LAST_HOUR) & (minute <= LAST_MINUTE)
+        rows = np.flatnonzero(fits & (second <= LAST_SECOND))
+        at = np.full(len(starts), NO_TIME)
+        if not len(rows):
+            return at
+        time_of_day = digits[rows, HOUR_OFFSET : HOUR_OFFSET + len(DIGIT_MS)] @ DIGIT_MS
+        dates = np.ascontiguousarray(times[rows, :HOUR_OFFSET]).view(f"S{HOUR_OFFSET}").ravel()
+        changes = np.flatnonzero(np.concatenate(([True], dates[1:] != dates[:-1])))
+        first = zip(dates[changes].tolist(), starts[rows[changes]].tolist(), time_of_day[changes].tolist(), strict=True)
+        midnights = [self._midnight(data, *each) for each in first]
+        midnight = np.repeat(midnights, np.diff(np.append(changes, len(rows))))
+        at[rows] = np.where(midnight == NO_TIME, NO_TIME, midnight + time_of_day)
+        return at
+
+    def _midnight(self, data: bytes, date: bytes, start: int, time_of_day: int) -> int:
+        """Return when a date began, given the offset and the time of day of one of its times."""
+        midnight = self._dates.get(date)
+        if midnight is None:
+            at = self._parse(data, start, start + self.width)
+            if len(self._dates) >= MAX_DATES:
+                self._dates.clear()
+            midnight = self._dates[date] = NO_TIME if at is None else at - time_of_day
+        return midnight
+
+
+class TailReader:
+    """One file, as far as it has been read: its writers, and the writer of the line before."""
+
+    def __init__(self, prefix: Prefix, timestamps: LineTimestamps) -> None:
+        self._pattern = prefix.pattern
+        self._timestamps = timestamps
+        self._timestamp_column: TimestampColumn | None = None
+        self._writers = Writers()
+        self._writer_numbers: dict[bytes, int] = {}  # by name
+        self._lengths: list[int] = []
+        self._last = UNKNOWN_WRITER  # the writer of the last line that started a record
+        self._with_record: set[int] = set()  # writers whose next line without a time continues their last record
+
+    def batch(self, number: int, data: bytes) -> Batch:
+        """Return the lines of a block; `number` is that of its first line."""
+        padded = np.frombuffer(data + PADDING, np.uint8)
+        ends = np.append(np.flatnonzero(padded[: len(data)] == NEWLINE), len(data))
+        starts = np.concatenate(([0], ends[:-1] + 1))
+        at, writer = self._read_columns(data, padded, starts, ends=ends)
+        self._read_others(data, np.stack((starts, ends)), at, writer=writer)
+        rows = np.flatnonzero(writer != SKIPPED)
+        at, writer, starts, ends = at[rows], writer[rows], starts[rows], ends[rows]
+        starts_record = self._mark_starts(at, writer)
+        text, begin, end = _as_text(data, starts, ends)
+        return Batch(
+            writers=self._writers,
+            writer=writer,
+            at=at,
+            starts_record=starts_record,
+            line=rows + number,
+            text=text,
+            begin=begin,
+            end=end,
+        )
+
+    def _read_columns(
+        self, data: bytes, padded: NDArray[np.uint8], starts: Numbers, *, ends: Numbers
+    ) -> tuple[Numbers, Numbers]:
+        """Return times and writers of all lines that are written in the usual way; of others UNKNOWN_WRITER."""
+        writer = np.full(len(starts), UNKNOWN_WRITER)
+        if self._timestamp_column is None and (match := TIME.match(data)):
+            self._timestamp_column = TimestampColumn(match[0], self._timestamps.first)
+        if self._timestamp_column is None:
+            return np.full(len(starts), NO_TIME), writer
+        at = self._timestamp_column.read(data, padded, starts)
+        names = starts + self._timestamp_column.width
+        self._learn_name_lengths(data, names[at != NO_TIME])
+        for length in self._lengths:
+            stop = names + length
+            fits = np.flatnonzero((at != NO_TIME) & (writer == UNKNOWN_WRITER) & (stop < ends))
+            fits = fits[padded[stop[fits]] == BLANK]
+            candidate_names = [data[begin : begin + length] for begin in names[fits].tolist()]
+            numbers = list(map(self._writer_numbers.get, candidate_names))
+            if None in numbers:
+                numbers = [self._number(name) for name in candidate_names]
+            writer[fits] = numbers
+        at[writer == UNKNOWN_WRITER] = NO_TIME
+        return at, writer
+
+    def _learn_name_lengths(self, data: bytes, names: Numbers) -> None:
+        """Note the lengths of the first names in this block."""
+        for begin in names[:MAX_NAME_LENGTHS].tolist():
+            length = data.find(b" ", begin) - begin
+            if length > 0 and length not in self._lengths and len(self._lengths) < MAX_NAME_LENGTHS:
+                self._lengths = sorted([*self._lengths, length])
+
+    def _number(self, name: bytes) -> int:
+        """Return the number of a writer; UNKNOWN_WRITER where the pattern does not match the name."""
+        number = self._writer_numbers.get(name)
+        if number is None:
+            match = self._pattern.match(b"2000-01-01T00:00:00.000Z " + name + b" ")
+            is_writer = match is not None and match["id"] == name
+            number = self._writers.number(text_lines.decode_line(name)) if is_writer else UNKNOWN_WRITER
+            if len(self._writer_numbers) < MAX_WRITERS:
+                self._writer_numbers[name] = number
+        return number
+
+    def _read_others(self, data: bytes, lines: Numbers, at: Numbers, *, writer: Numbers) -> None:
+        """Read the other lines; and after one in another timestamp format, all lines until the first format is back."""
+        tries_first = self._timestamps.tries_first
+        next_row = 0
+        for row in [*np.flatnonzero(writer == UNKNOWN_WRITER).tolist(), len(at)]:
+            while next_row < row and not tries_first():
+                at[next_row], writer[next_row] = self._read(data, *lines[:, next_row].tolist())
+                next_row += 1
+            if row < len(at):
+                at[row], writer[row] = self._read(data, *lines[:, row].tolist())
+            next_row = row + 1
+
+    def _read(self, data: bytes, start: int, end: int) -> tuple[int, int]:
+        line = data[start:end]
+        if not line.strip():
+            return NO_TIME, SKIPPED
+        match = self._pattern.match(line)
+        moment = self._timestamps.time_at(line, 0, len(line))
+        writer = self._writers.number(text_lines.decode_line(match["id"])) if match else UNKNOWN_WRITER
+        return (NO_TIME if moment is None else moment), writer
+
+    def _mark_starts(self, at: Numbers, writer: Numbers) -> NDArray[np.bool_]:
+        """Assign lines without a writer to the writer before; return which lines start a record."""
+        starts: NDArray[np.bool_] = at != NO_TIME
+        if not len(at):
+            return starts
+        unnamed = writer == UNKNOWN_WRITER
+        if (
+            (~starts & ~unnamed).any()
+            or len(self._writers.names) >= MAX_WRITERS
+            or (self._last == UNKNOWN_WRITER and not starts[0])
+        ):
+            self._mark_starts_singly(starts, writer)
+        else:
+            self._with_record.update(np.unique(writer[starts & ~unnamed]).tolist())
+            if (starts & unnamed).any():
+                writer[starts & unnamed] = unnamed_writer = self._writers.number(None)
+                self._with_record.add(unnamed_writer)
+        start_rows = np.maximum.accumulate(np.where(starts, np.arange(len(at)), UNKNOWN_WRITER))
+        start_writer = np.where(start_rows == UNKNOWN_WRITER, self._last, writer[start_rows])
+        writer[:] = np.where(writer == UNKNOWN_WRITER, start_writer, writer)
+        self._last = int(start_writer[-1])
+        return starts
+
+    def _mark_starts_singly(self, starts: NDArray[np.bool_], writer: Numbers) -> None:
+        """Decide line by line which lines start a record, as `interleaved.reader` does."""
+        last = self._last
+        for row, (timed, number) in enumerate(zip(starts.tolist(), writer.tolist(), strict=True)):
+            has_record = last != UNKNOWN_WRITER if number == UNKNOWN_WRITER else number in self._with_record
+            if not timed and has_record:
+                continue
+            starts[row] = True
+            writer[row] = last = self._writers.number(None) if number == UNKNOWN_WRITER else number
+            if len(self._with_record) >= MAX_WRITERS:
+                self._with_record.clear()
+            self._with_record.add(last)
+
+
+def _as_text(data: bytes, starts: Numbers, ends: Numbers) -> tuple[bytes, Numbers, Numbers]:
+    """Return the lines as UTF-8, whatever their bytes were, and where each begins and ends."""
+    if data.isascii():
+        return data, starts, ends
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        lines = zip(starts.tolist(), ends.tolist(), strict=True)
+        texts = [data[start:end].decode("utf-8", "replace").encode() for start, end in lines]
+        return b"\n".join(texts), *text_spans(texts)
+    return data, starts, ends

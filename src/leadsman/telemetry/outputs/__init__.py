@@ -1,0 +1,1 @@
+"""Program outputs such as `kafka-topics --describe`: parsers, and what they share."""

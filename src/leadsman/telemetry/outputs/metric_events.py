@@ -1,0 +1,70 @@
+"""Events that a metric stands for beyond its number, under each of the names that exporters give the metric."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from leadsman import vocabulary as v
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from leadsman.telemetry.outputs.parser import EventColumns
+
+PRODUCER_ID_METRIC = "replicamanagerproduceridcount"
+"""kafka.server:type=ReplicaManager,name=ProducerIdCount, since 3.5: all partitions of one broker together."""
+
+HEAP_METRICS = {
+    "jvmmemorybytesused": "used",
+    "jvmmemoryusedbytes": "used",
+    "jvmmemorybytescommitted": "committed",
+    "jvmmemorycommittedbytes": "committed",
+    "jvmmemorybytesmax": "max",
+    "jvmmemorymaxbytes": "max",
+}
+"""Sizes of memory areas, as the Java client library of Prometheus names them before its version 1.0 and since."""
+
+CPU_METRICS = ("nodecpusecondstotal", "nodecpu")
+"""Prometheus's node_exporter since its 0.16, and before: seconds by `cpu` and `mode`, of which `steal` is one."""
+
+EVENT_NAMES = frozenset({v.METRIC, v.PRODUCERS_COUNTED, v.HEAP_SIZE, v.CPU_STEAL})
+
+
+def events_of_metric(samples: EventColumns) -> Iterator[EventColumns]:
+    """Yield the samples of one metric, and the events that they stand for.
+
+    Of CPU metrics only the steal time becomes events: every host has a series for each mode of each CPU, and no
+    detector reads the other modes.
+    """
+    bare_name = str(samples.labels["metric"][0]).replace("_", "").lower()
+    if bare_name not in CPU_METRICS:
+        yield samples
+    yield from _derived_events(samples, bare_name)
+
+
+def _derived_events(samples: EventColumns, bare_name: str) -> Iterator[EventColumns]:
+    if PRODUCER_ID_METRIC in bare_name:
+        yield replace(samples, name=v.PRODUCERS_COUNTED, labels={"via": ["metric"] * len(samples.lines)})
+    elif bare_name in HEAP_METRICS:
+        heap = _indices_with_label(samples, "area", "heap")
+        labels = {"kind": [HEAP_METRICS[bare_name]] * len(heap)}
+        yield replace(_select(samples, heap), name=v.HEAP_SIZE, labels=labels)
+    elif bare_name in CPU_METRICS and (steal := _indices_with_label(samples, "mode", "steal")):
+        cpus = {"cpu": [samples.labels["cpu"][index] for index in steal]} if "cpu" in samples.labels else {}
+        yield replace(_select(samples, steal), name=v.CPU_STEAL, labels=cpus)
+
+
+def _indices_with_label(samples: EventColumns, name: str, value: str) -> list[int]:
+    return [index for index, label in enumerate(samples.labels.get(name, ())) if label == value]
+
+
+def _select(samples: EventColumns, indices: Sequence[int]) -> EventColumns:
+    return replace(
+        samples,
+        lines=[samples.lines[index] for index in indices],
+        texts=[samples.texts[index] for index in indices],
+        values=[samples.values[index] for index in indices],
+        at=[samples.at[index] for index in indices] if samples.at else None,
+        subjects=[samples.subjects[index] for index in indices] if samples.subjects else None,
+    )

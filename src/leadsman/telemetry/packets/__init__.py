@@ -1,0 +1,1 @@
+"""Packet captures: the packets that open TCP connections."""

@@ -1,0 +1,1 @@
+"""Kafka's producer state: snapshot files, and a summary of the producer ids of a partition."""

@@ -1,0 +1,1 @@
+"""Applications: errors that no other source knows, and TLS certificates."""

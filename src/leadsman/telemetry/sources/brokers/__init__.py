@@ -1,0 +1,1 @@
+"""Kafka brokers and controllers: their logs, settings and cluster id."""

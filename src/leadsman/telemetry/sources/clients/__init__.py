@@ -1,0 +1,1 @@
+"""Kafka clients: what each library logs."""

@@ -1,0 +1,1 @@
+"""Clouds: inventories, maintenance events, serverless runtimes."""

@@ -1,0 +1,1 @@
+"""Hosts: kernel, sockets, neighbours, packets, processors, clocks."""

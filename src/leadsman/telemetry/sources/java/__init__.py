@@ -1,0 +1,1 @@
+"""Java runtimes: logs, flags, class histograms and heap dumps."""

@@ -1,0 +1,1 @@
+"""Prometheus: scrapes and query responses."""

@@ -1,0 +1,1 @@
+"""Timestamps of log lines, file names and JSON values."""

@@ -1,0 +1,1 @@
+"""Timestamp formats: a module for each way to write a time, which declares `FORMATS`."""

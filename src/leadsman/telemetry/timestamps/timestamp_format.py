@@ -1,0 +1,79 @@
+"""What a module below `timestamps/formats/` declares: how a line begins, and how its time is parsed."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime, tzinfo
+
+    from leadsman.telemetry.timestamps.parsers import TimestampParser
+
+DIGITS = b"0123456789"
+CAPITALS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+LETTERS = CAPITALS + CAPITALS.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class TimeDefaults:
+    """What a timestamp may leave out: its zone, and its year, which is that of `latest` or the one before."""
+
+    zone: tzinfo
+    latest: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class TimestampContext:
+    """What is known of a file before its timestamps are read: some lines, and the keys of times in JSON lines."""
+
+    defaults: TimeDefaults
+    lines: list[bytes]
+    json_keys: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimestampFormat:
+    """One way in which a line begins that carries a time. `first_bytes` are the bytes that can begin such a line.
+
+    The formats are tried in order of `priority`, the lowest first; no two have the same. `parser` returns None where
+    the file cannot have this format. A format with `is_guess` fits other text by chance: it counts only in files that
+    are full of it.
+    """
+
+    name: str
+    priority: int
+    first_bytes: bytes
+    parser: Callable[[TimestampContext], TimestampParser | None]
+    is_guess: bool = False
+
+
+def after_bytes(count: int, parse: TimestampParser) -> TimestampParser:
+    """Read a time that stands `count` bytes into the line."""
+
+    def shifted(block: bytes, start: int, end: int) -> int | None:
+        return parse(block, start + count, end)
+
+    return shifted
+
+
+def after_pattern(prefix: bytes, parse: TimestampParser) -> TimestampParser:
+    """Read a time that stands behind what the pattern `prefix` matches."""
+    match_prefix = re.compile(prefix).match
+
+    def shifted(block: bytes, start: int, end: int) -> int | None:
+        match = match_prefix(block, start, end)
+        return None if match is None else parse(block, match.end(), end)
+
+    return shifted
+
+
+def first_of(*parsers: TimestampParser) -> TimestampParser:
+    """Read a time with the first of these parsers that can."""
+
+    def either(block: bytes, start: int, end: int) -> int | None:
+        return next((at for parse in parsers if (at := parse(block, start, end)) is not None), None)
+
+    return either

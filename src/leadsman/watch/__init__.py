@@ -1,0 +1,1 @@
+"""Watches growing telemetry with Structured Streaming: the verdicts of `diagnose`, while it happens."""

@@ -1,0 +1,126 @@
+"""How far each file of each stream was read: the offsets of the streaming query, one JSON file for each.
+
+Spark's own offset log keeps only the number of such a file. With 10,000 files the positions are a megabyte, and Spark
+would parse and log them several times in each trigger.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from leadsman.errors import StateError
+from leadsman.pipeline.read.growing import FileRange
+from leadsman.pipeline.scope.streams import File, Stream
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+SCHEMA = "leadsman.positions/1"
+
+
+@dataclass(frozen=True, slots=True)
+class FilePosition:
+    """A file as far as it is read: up to the byte `end`. `key` identifies it also after a rename.
+
+    `size` is the file's size and `changed_us` its modification time (microseconds since 1970) when it was looked at.
+    """
+
+    path: str
+    name: str
+    key: str
+    end: int
+    size: int
+    changed_us: int
+
+    @property
+    def file(self) -> File:
+        """The file as far as it is read."""
+        changed = datetime.fromtimestamp(self.changed_us / 1e6, UTC)
+        return File(self.path, self.name, self.end, changed)
+
+    @property
+    def range(self) -> FileRange:
+        """The same, for the reader."""
+        return FileRange(self.file, self.key)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamPosition:
+    """The files of one stream. `changed_in` is the number of the offset in which something was appended last."""
+
+    capture: str
+    name: str
+    files: tuple[FilePosition, ...]
+    changed_in: int
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What identifies the stream."""
+        return self.capture, self.name
+
+    @property
+    def stream(self) -> Stream:
+        """The stream as far as it is read."""
+        return Stream(self.capture, self.name, tuple(each.file for each in self.files))
+
+    def is_as_far_as(self, earlier: StreamPosition) -> bool:
+        """Whether nothing was appended since, and no file was renamed or came or went."""
+        return [(each.key, each.name, each.end) for each in self.files] == [
+            (each.key, each.name, each.end) for each in earlier.files
+        ]
+
+    def in_offset(self, number: int) -> StreamPosition:
+        """Return the same position, reached in another offset."""
+        return replace(self, changed_in=number)
+
+
+Positions = dict[tuple[str, str], StreamPosition]
+
+
+class PositionFiles:
+    """The folder of positions, one file for each offset of the query."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def write(self, number: int, positions: Mapping[tuple[str, str], StreamPosition]) -> None:
+        """Write the positions of an offset, whole or not at all."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        document = {"schema": SCHEMA, "streams": [asdict(each) for each in positions.values()]}
+        part = self._folder / f".{number}.{os.getpid()}"
+        part.write_text(json.dumps(document), encoding="utf-8")
+        part.replace(self._path(number))
+
+    def read(self, number: int) -> Positions:
+        """Return the positions of an offset; none for offset 0, before the first line."""
+        if number == 0:
+            return {}
+        path = self._path(number)
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise StateError(
+                f"The positions in {path} cannot be read: {error}. Start with another --to folder."
+            ) from error
+        if document.get("schema") != SCHEMA:
+            raise StateError(f"{path} has the schema {document.get('schema')!r}; this version reads {SCHEMA}.")
+        return {each.key: each for each in map(_stream_position, document["streams"])}
+
+    def remove_before(self, number: int) -> None:
+        """Remove the positions of offsets that no restart needs."""
+        for path in self._folder.glob("*.json"):
+            if path.stem.isdigit() and int(path.stem) < number:
+                path.unlink(missing_ok=True)
+
+    def _path(self, number: int) -> Path:
+        return self._folder / f"{number}.json"
+
+
+def _stream_position(fields: dict[str, Any]) -> StreamPosition:
+    files = tuple(FilePosition(**each) for each in fields["files"])
+    return StreamPosition(fields["capture"], fields["name"], files, fields["changed_in"])

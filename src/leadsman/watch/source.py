@@ -1,0 +1,154 @@
+"""The streaming source of `leadsman watch`: watched files as a Python data source of Structured Streaming.
+
+An offset is the number of a file of positions. A partition is a share of the streams that changed; a task reads what
+was appended, and its rows are packed events, so that only events cross into the JVM.
+"""
+
+from __future__ import annotations
+
+import pickle
+from base64 import b64decode, b64encode
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+
+from leadsman.pipeline.scope.streams import balance_streams
+from leadsman.watch.positions import PositionFiles
+from leadsman.watch.stream_changes import CHANGES_DDL, StreamChange, read_change
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import tzinfo
+
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+    from leadsman.watch.file_listing import FolderListing
+    from leadsman.watch.positions import Positions
+    from leadsman.watch.replay import ReplayListing
+
+NAME = "leadsman_watch"
+OPTION = "request"
+
+
+@dataclass(frozen=True, slots=True)
+class WatchRequest:
+    """What is watched: the files of `listing`. `folder` holds positions and states; `tasks` read at once."""
+
+    listing: FolderListing | ReplayListing
+    folder: str
+    zone: tzinfo
+    tasks: int
+
+    def encode(self) -> str:
+        """Return the request as an option of the source."""
+        return b64encode(pickle.dumps(self)).decode()
+
+    @staticmethod
+    def decode(option: str) -> WatchRequest:
+        """Return the request of a source."""
+        request: WatchRequest = pickle.loads(b64decode(option))  # noqa: S301 - encoded by the same process
+        return request
+
+    @property
+    def positions(self) -> PositionFiles:
+        """The positions of each offset."""
+        return PositionFiles(Path(self.folder, "positions"))
+
+
+class WatchSource(DataSource):
+    """The data source; Spark makes its readers in processes of their own."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name by which a query reads the source."""
+        return NAME
+
+    def schema(self) -> str:
+        """Return the schema of packed events."""
+        return CHANGES_DDL
+
+    def streamReader(self, schema: StructType) -> WatchReader:  # noqa: N802, ARG002 - PySpark's signature
+        """Return the reader."""
+        return WatchReader(WatchRequest.decode(self.options[OPTION]))
+
+
+class Share(InputPartition):
+    """The streams that one task reads."""
+
+    def __init__(self, number: int, changes: list[StreamChange]) -> None:
+        super().__init__(number)
+        self.changes = changes
+
+
+class WatchReader(DataSourceStreamReader):
+    """Finds what changed, and reads it. Finding runs in one process beside the driver, reading in tasks."""
+
+    def __init__(self, request: WatchRequest) -> None:
+        self._request = request
+        self._latest: tuple[int, Positions] | None = None
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802 - PySpark's signature
+        """Return the offset before the first line."""
+        return {"number": 0}
+
+    def latestOffset(self, start: dict[str, int] | None = None, limit: Any = None) -> dict[str, int]:  # noqa: N802, ANN401, ARG002 - PySpark's signature
+        """Return the next offset where something was appended, else the same one."""
+        number = start["number"] if start else 0
+        before = self._positions(number)
+        now = self._request.listing.positions(before, number + 1)
+        if all(before.get(key) is each for key, each in now.items()):
+            return {"number": number}
+        self._request.positions.write(number + 1, now)
+        self._latest = number + 1, now
+        return {"number": number + 1}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
+        """Return the shares of the streams that changed between two offsets."""
+        before, now = self._positions(start["number"]), self._positions(end["number"])
+        changes = [
+            ChangedStream(StreamChange(each, end["number"], before[key].changed_in if key in before else 0))
+            for key, each in now.items()
+            if each.changed_in > start["number"]
+        ]
+        shares = balance_streams(changes, self._request.tasks)
+        return [Share(number, [each.change for each in share]) for number, share in enumerate(shares)]
+
+    def read(self, partition: Share) -> Iterator[pa.RecordBatch]:  # type: ignore[override]  # of its own partitions
+        """Yield the packed events of a share."""
+        folder = Path(self._request.folder, "streams")
+        for change in partition.changes:
+            yield from read_change(change, folder, self._request.zone)
+
+    def commit(self, end: dict[str, int]) -> None:
+        """Remove what no restart needs."""
+        self._request.positions.remove_before(end["number"] - 1)
+
+    def _positions(self, number: int) -> Positions:
+        if self._latest is None or self._latest[0] != number:
+            self._latest = number, self._request.positions.read(number)
+        return self._latest[1]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedStream:
+    """A stream that changed, to be shared out among tasks by its bytes."""
+
+    change: StreamChange
+
+    @property
+    def capture(self) -> str:
+        """The capture that it is of."""
+        return self.change.position.capture
+
+    @property
+    def name(self) -> str:
+        """The stream's name."""
+        return self.change.position.name
+
+    @property
+    def bytes(self) -> int:
+        """Bytes to read at most."""
+        return self.change.bytes

@@ -1,0 +1,98 @@
+"""Reads what was appended to a stream between two offsets, in a task: its new events, and its summary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from leadsman.pipeline.events import batches
+from leadsman.pipeline.read.growing import FileRange, GrowingStream, NotGrowing
+from leadsman.pipeline.read.stream import in_order, read
+from leadsman.pipeline.spark.packed_events import pack
+from leadsman.watch.stream_states import StreamStates
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import tzinfo
+    from pathlib import Path
+
+    from leadsman.watch.positions import StreamPosition
+
+FACTS, SUMMARY = "facts", "summary"
+"""Events that no further line changes; and those that the summary of a later offset replaces."""
+
+CHANGES = pa.schema(
+    [  # type: ignore[arg-type]  # the stubs do not know that pairs do
+        ("stream", pa.string()),
+        ("version", pa.int64()),
+        ("number", pa.int64()),
+        ("kind", pa.string()),
+        ("capture", pa.string()),
+        ("count", pa.int64()),
+        ("events", pa.binary()),
+    ],
+)
+CHANGES_DDL = "stream string, version long, number long, kind string, capture string, count long, events binary"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamChange:
+    """A stream that has changed: its position in the offset `number`, and the offset in which it had changed before."""
+
+    position: StreamPosition
+    number: int
+    before: int
+
+    @property
+    def bytes(self) -> int:
+        """The size of the files; more than what is read where lines were appended."""
+        return sum(each.end for each in self.position.files)
+
+
+def read_change(change: StreamChange, folder: Path, zone: tzinfo) -> Iterator[pa.RecordBatch]:
+    """Yield the packed events of a stream's change. A stream that is no growing log is read as a whole."""
+    states = StreamStates(folder)
+    position, number = change.position, change.number
+    state = states.load(position.key, change.before) if change.before else None
+    for begun in (state, GrowingStream.begin(position.stream, number)):
+        if begun is None:
+            continue
+        try:
+            facts = list(batches(begun.read(_in_order(position, zone), zone)))
+        except NotGrowing:
+            continue
+        summary = list(batches(begun.summary()))
+        states.save(position.key, number, begun, loaded=change.before)
+        yield from _packed(change, begun.version, FACTS, facts)
+        yield from _packed(change, begun.version, SUMMARY, summary)
+        return
+    yield from _packed(change, number, SUMMARY, list(batches(read(position.stream, zone))))
+
+
+def _in_order(position: StreamPosition, zone: tzinfo) -> list[FileRange]:
+    """Return the files in the order in which they were written. Raises NotGrowing where a file is no log."""
+    ranges = {each.path: each.range for each in position.files}
+    if len(ranges) == 1:
+        return list(ranges.values())
+    ordered: list[FileRange] = []
+    empty: list[FileRange] = []
+    for file, form in in_order(position.stream.files, zone):
+        if not file.bytes:
+            empty.append(ranges[file.path])
+        elif form is None or isinstance(form, str):
+            raise NotGrowing
+        else:
+            ordered.append(ranges[file.path])
+    return [*ordered, *empty]
+
+
+def _packed(change: StreamChange, version: int, kind: str, events: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    stream = change.position.name
+    packed = [row for batch in pack(events) for row in batch.to_pylist()]
+    if not packed and kind == SUMMARY:
+        packed = [{"capture": change.position.capture, "count": 0, "events": b""}]  # replaces the summary before
+    rows = [{"stream": stream, "version": version, "number": change.number, "kind": kind, **row} for row in packed]
+    if rows:
+        yield pa.RecordBatch.from_pylist(rows, schema=CHANGES)

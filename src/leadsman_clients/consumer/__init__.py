@@ -1,0 +1,1 @@
+"""A supervised consumer: it recovers by itself, and reports when it cannot."""

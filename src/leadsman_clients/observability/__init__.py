@@ -1,0 +1,1 @@
+"""How providers and consumers are doing: events, statistics, metrics, probes."""

@@ -1,0 +1,95 @@
+"""A file that cannot be read, or that is made to harm, costs itself only, and is named on standard error."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BROKEN = 'from confluent_kafka import Producer\nproducer = Producer({"bootstrap.servers": "x", "retries": 0})\n'
+
+FILES = {
+    "binary.py": b"import kafka\0\1\2",
+    "long_line.py": b"kafka = '" + b"a" * 10_000_000 + b"'\n",
+    "long_line.ts": b"// kafka " + b"a" * 10_000_000,
+    "deep.py": b"kafka = " + b"[" * 5000 + b"]" * 5000,
+    "deep.ts": b"const kafka = " + b"[" * 50_000 + b"]" * 50_000,
+    "deep.json": b'{"kafka": ' + b"[" * 100_000,
+    "deep.java": b"class kafka { int x = " + b"(" * 20_000 + b"1" + b")" * 20_000 + b"; }",
+    "deep.yml": b"kafka: " + b"[" * 5000 + b"]" * 5000,
+    "aliases.yml": b"kafka: &a [x, x, x, x, x, x, x, x, x]\n"
+    + b"".join(b"%c: &%c [%s]\n" % (98 + i, 98 + i, b", ".join([b"*%c" % (97 + i)] * 9)) for i in range(9)),
+    "syntax.py": b"import kafka\ndef (:\n",
+    "syntax.yml": b"kafka: [1, 2\nb: }",
+    "syntax.toml": b"kafka = = 1",
+}
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Path:
+    (tmp_path / "zz_broken.py").write_text(BROKEN, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_hostile_file_costs_itself_only(call, broken: Path, name: str) -> None:
+    (broken / name).write_bytes(FILES[name])
+    begun = time.monotonic()
+
+    result = call("check", "program", broken)
+
+    assert result.code == 1
+    assert "lost_without_retry" in result.out
+    assert name in result.err
+    assert time.monotonic() - begun < 10
+
+
+@pytest.mark.parametrize(
+    "text", ["class { kafka ((", "import kafka.*\nfun (", "package kafka\nfunc {", "resource kafka {"]
+)
+@pytest.mark.parametrize("suffix", [".java", ".kt", ".go", ".ts", ".tf"])
+def test_broken_syntax_is_read_as_far_as_it_goes(call, broken: Path, text: str, suffix: str) -> None:
+    (broken / f"broken{suffix}").write_text(text, encoding="utf-8")
+
+    result = call("check", "program", broken)
+
+    assert result.code == 1
+    assert result.err == ""
+
+
+def test_links_in_a_loop_are_not_followed(call, broken: Path) -> None:
+    (broken / "inner").mkdir()
+    (broken / "inner" / "again").symlink_to(broken, target_is_directory=True)
+    (broken / "kafka_nowhere.py").symlink_to(broken / "nothing.py")
+
+    result = call("check", "program", broken)
+
+    assert result.code == 1
+    assert result.out.count("zz_broken.py") == 1
+    assert "kafka_nowhere.py" in result.err
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_without_permission_is_named(call, broken: Path) -> None:
+    secret = broken / "kafka_secret.py"
+    secret.write_text(BROKEN, encoding="utf-8")
+    secret.chmod(0)
+
+    result = call("check", "program", broken)
+
+    assert result.code == 1
+    assert "kafka_secret.py" in result.err
+
+
+def test_a_pipe_does_not_block(call, broken: Path) -> None:
+    os.mkfifo(broken / "kafka_pipe.py")
+
+    result = call("check", "program", broken)
+
+    assert result.code == 1
+    assert "kafka_pipe.py" in result.err

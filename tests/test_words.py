@@ -1,0 +1,100 @@
+"""The code and its texts use the field's own words: none of the words of `banned_words.toml`."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[1]
+BANNED = tomllib.loads((Path(__file__).parent / "banned_words.toml").read_text(encoding="utf-8"))
+WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+FOLDERS = ("src", "reference", "bench", "scripts", "tests", "docs")
+PROGRAMS = [
+    pytest.param(path, id=path.relative_to(ROOT).as_posix())
+    for folder in FOLDERS
+    for path in sorted((ROOT / folder).rglob("*.py"))
+    if "recorded" not in path.parts
+]
+PAGES = [
+    pytest.param(path, id=path.relative_to(ROOT).as_posix())
+    for path in sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "src").rglob("page.md")])
+]
+
+
+def identifiers(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Every name that a program gives: of functions, classes, parameters, variables, attributes and modules."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.lineno, node.name
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.attr
+
+
+def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Every literal text of a program, docstrings among them."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, node.value
+
+
+@pytest.mark.parametrize("path", PROGRAMS)
+def test_no_identifier_is_made_of_a_banned_word(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+
+    found = [
+        f"{line}: {name}: not {word} but {BANNED['identifiers'][word]}"
+        for line, name in [(0, path.stem), *identifiers(tree)]
+        for word in map(str.lower, WORD.findall(name))
+        if word in BANNED["identifiers"] and not name.startswith("test_")
+    ]
+
+    assert found == []
+
+
+@pytest.mark.parametrize("path", PROGRAMS)
+def test_no_text_of_a_program_holds_a_banned_phrase(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+
+    found = [
+        f"{line}: {match[0]}: better: {better}"
+        for line, text in texts(tree)
+        for pattern, better in BANNED["texts"].items()
+        if (match := re.search(pattern, text, re.IGNORECASE))
+    ]
+
+    assert found == []
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_no_document_holds_a_banned_phrase(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+
+    found = [
+        f"{match[0]}: better: {better}"
+        for pattern, better in BANNED["texts"].items()
+        if (match := re.search(pattern, text, re.IGNORECASE))
+    ]
+
+    assert found == []
+
+
+SILENCED = re.compile(r"#\s*(?:ruff:\s*)?noqa\b(?!: [A-Z]+\d+(?:, [A-Z]+\d+)* - \S.{2,})")
+
+
+@pytest.mark.parametrize("path", PROGRAMS)
+def test_every_silenced_check_names_its_code_and_its_reason(path: Path) -> None:
+    lines = path.read_text(encoding="utf-8").splitlines()
+
+    assert [f"{number}: {line.strip()}" for number, line in enumerate(lines, 1) if SILENCED.search(line)] == []

@@ -1,0 +1,117 @@
+"""`leadsman watch` on real Spark and real Delta: what `diagnose` says, also after kills."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from leadsman import modes
+from leadsman.cli.commands.diagnose import exit_code
+from leadsman.report.json_documents.findings import findings_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from leadsman.model import Diagnosis
+
+MODES = Path(next(iter(modes.__path__)))
+CAPTURES = [
+    str(min(MODES.glob(f"{mode}/recorded/{kind}*")))
+    for mode, kind in (("idle_disconnect", "broken"), ("producer_id_leak", "broken"), ("idle_disconnect", "healthy"))
+]
+SECONDS = 400
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+
+
+def watch(*arguments: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "leadsman", "watch", *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+
+
+def offsets(state: Path) -> int:
+    """How many offsets of the query are committed."""
+    commits = state / "checkpoint" / "commits"
+    return max((int(path.name) for path in commits.glob("[0-9]*")), default=-1) if commits.exists() else -1
+
+
+def kill_at(process: subprocess.Popen[str], state: Path, committed: int) -> None:
+    """Kill the whole process group as soon as so many offsets are committed."""
+    deadline = time.monotonic() + SECONDS
+    while offsets(state) < committed and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+def replay(state: Path, *, batch_bytes: int) -> tuple[str, ...]:
+    pieces = ("--batch-bytes", str(batch_bytes), "--interval", "0")
+    return ("--replay", *CAPTURES, "--until-end", "--format", "json", *pieces, "--to", str(state))
+
+
+def assert_same_document(arguments: tuple[str, ...], expected: list[Diagnosis]) -> None:
+    process = watch(*arguments)
+    output, errors = process.communicate(timeout=SECONDS)
+
+    assert output == findings_json(expected) + "\n", errors
+    assert process.returncode == exit_code(expected)
+
+
+def test_a_replay_that_was_killed_ends_in_the_document_of_diagnose(
+    tmp_path: Path, diagnosed: Callable[..., list[Diagnosis]]
+):
+    arguments = replay(tmp_path / "state", batch_bytes=60_000)
+    kill_at(watch(*arguments), tmp_path / "state", 1)
+
+    assert offsets(tmp_path / "state") >= 1, "it was killed before it had begun"
+    assert_same_document(arguments, diagnosed(CAPTURES))
+
+
+@pytest.mark.long
+def test_a_replay_that_was_killed_twenty_times_ends_in_the_document_of_diagnose(
+    tmp_path: Path, diagnosed: Callable[..., list[Diagnosis]]
+):
+    chance = random.Random()
+    arguments = replay(tmp_path / "state", batch_bytes=3_000)
+    for _ in range(20):
+        kill_at(watch(*arguments), tmp_path / "state", offsets(tmp_path / "state") + chance.randrange(1, 3))
+
+    assert offsets(tmp_path / "state") >= 20
+    assert_same_document(arguments, diagnosed(CAPTURES))
+
+
+def test_a_growing_log_opens_a_finding_and_ctrl_c_ends_the_watch(tmp_path: Path):
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    process = watch(str(logs), "--to", str(tmp_path / "state"))
+    try:
+        for source in sorted(Path(CAPTURES[0]).rglob("*.log")):
+            with (logs / source.name).open("w") as file:
+                for line in source.read_text().splitlines(keepends=True):
+                    file.write(line)
+                    file.flush()
+        assert process.stdout is not None
+        first = process.stdout.readline()
+    finally:
+        os.killpg(process.pid, signal.SIGINT)
+        process.communicate(timeout=SECONDS)
+
+    assert "OPENED" in first
+    assert "idle_disconnect" in first
+    assert process.returncode == 130
+
+
+def test_speed_without_replay_is_refused(tmp_path: Path):
+    process = watch(str(tmp_path), "--speed", "5")
+    _, errors = process.communicate(timeout=SECONDS)
+
+    assert process.returncode == 2
+    assert "--replay" in errors
