@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from leadsman.gate.code.grammar import missing_parser
+import yaml
+
 from leadsman.gate.code.syntax import Span
 from leadsman.gate.documents.tree import Document, Tree
 from leadsman.gate.reader import Reader, UnreadableFile
@@ -15,7 +16,6 @@ MOST_NODES = 200_000
 
 
 def _read(text: str) -> list[Document]:
-    yaml = _yaml()
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     if "{{" in text and "}}" in text and _is_template(text):
         raise UnreadableFile("a template: check what it renders to (helm template)")
@@ -27,15 +27,6 @@ def _read(text: str) -> list[Document]:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark else ""
         raise UnreadableFile(f"not YAML: {getattr(error, 'problem', None) or error}{where}") from error
-
-
-def _yaml() -> Any:  # noqa: ANN401 - a module
-    """Return PyYAML, which is part of an extra. MissingExtra where it is not installed."""
-    try:
-        import yaml
-    except ImportError as error:
-        raise missing_parser("PyYAML") from error
-    return yaml
 
 
 def _is_template(text: str) -> bool:

@@ -250,7 +250,7 @@ MODE = FailureMode(
     alternatives=ALTERNATIVES,
     cure=(
         Cure(
-            title="Repair now: delete the entry with the wrong MAC",
+            title="If an entry has a wrong MAC: delete it now",
             why=(
                 "On a host whose entry (ip neigh show ADDRESS) differs from the address's true MAC. With the next "
                 "packet the kernel requests the MAC from the network. Measured: connections open 0.2 to 1.7 s later."
