@@ -110,7 +110,7 @@ def start() -> Iterator[Start]:
 
 
 def diagnosis(
-    title: str = "Idle disconnect after 350 s: 7 of 9 failures", *, path: str = "logs", **more: Any
+    title: str = "Idle disconnect: 7 of 9 failures after 350 s idle", *, path: str = "logs", **more: Any
 ) -> Diagnosis:
     line = Evidence(file="worker-1.log", line=41, text=more.pop("text", "2020-12-20 ERROR The server disconnected"))
     finding = Finding(

@@ -359,7 +359,7 @@ def test_every_other_service_is_reached_through_apprise(start: Start) -> None:
     lines = send(diagnosis(), f"apprise=json://127.0.0.1:{receiver.port}/hook")
 
     assert lines == []
-    assert receiver.only.json["title"] == "Idle disconnect after 350 s: 7 of 9 failures"
+    assert receiver.only.json["title"] == "Idle disconnect: 7 of 9 failures after 350 s idle"
 
 
 def test_the_name_of_a_destination_shows_nothing_secret() -> None:

@@ -288,7 +288,7 @@ MODE = FailureMode(
             ),
         ),
     ),
-    headline=("Idle disconnect after {proven_limit:at_least}: {after_gap:count} of {failures:count} failures",),
+    headline=("Idle disconnect: {after_gap:count} of {failures:count} failures after {proven_limit:at_least} idle",),
     impact=(
         "{lost:count record was|records were} reported as failed.",
         "{retried:count record was|records were} retried and delivered late.",

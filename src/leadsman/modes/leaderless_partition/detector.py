@@ -74,7 +74,7 @@ def detect(
     events: DataFrame,
     *,
     min_leaderless_seconds: float = MIN_LEADERLESS_SECONDS,
-    near_seconds: float = 30.0,
+    nearby_seconds: float = 30.0,
     before_seconds: float = 120.0,
     back_seconds: float = 600.0,
     fenced_seconds: float = 300.0,
@@ -86,8 +86,8 @@ def detect(
     """Return the observations of every link, and the points of the page.
 
     min_leaderless_seconds: an orderly change of leader takes less; no client stalled longer in a rolling restart.
-    near_seconds: a consumer that ends this soon after a commit's time-out ended because of it; Streams closes its tasks
-        first.
+    nearby_seconds: a consumer that ends this soon after a commit's time-out ended because of it; Streams closes its
+        tasks first.
     before_seconds: a broker may have been lost this long before a commit began to wait: Streams commits every 30 s.
     back_seconds: a consumer that joins again this soon was restarted by its platform; later restarts are manual.
     fenced_seconds: a broker that the controller fences this soon after a commit timed out was already missing.
@@ -102,7 +102,7 @@ def detect(
     steal = {"near": maintenance_seconds, "share": steal_share, "times": steal_factor, "history": usual_seconds}
     add_materialized(frames, {"lines": LINES})
     add_materialized(frames, incident_steps(before=before_seconds, after=fenced_seconds))
-    add_materialized(frames, consumer_steps(near=near_seconds, back=back_seconds, silent=near_seconds))
+    add_materialized(frames, consumer_steps(near=nearby_seconds, back=back_seconds, silent=nearby_seconds))
     if frames["consumers"].where("commit_timeout_count > 0").isEmpty():
         return empty_detection(*list(frames.values())[1:])
     add_materialized(frames, {"led": LED})
