@@ -126,6 +126,37 @@ def test_the_detector_distinguishes_broken_healthy_and_near_miss(mode: Mode, fol
     assert verdicts[str(folder)].verdicts[mode.name] is expected
 
 
+REAL_CAUSES = {
+    "near-miss-broker-restart-java": "A broker restarted",
+    "near-miss-not-enough-replicas": "Too few in-sync replicas",
+    "near-miss-burst-java": "A burst that is over",
+    "near-miss-fleet-java": "A large but stable fleet",
+    "near-miss-queue-full": "The server's accept queue is full",
+    "near-miss-syn-ack-dropped": "A network ACL drops the server's answer",
+    "near-miss-syn-dropped": "A firewall or security group drops",
+    "near-miss-asymmetric-route": "The answer takes another route",
+}
+"""What the lab did in these near misses, in whose captures the symptom is seen."""
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", REAL_CAUSES)
+def test_a_near_miss_with_the_symptom_names_its_real_cause(name: str, verdicts):
+    ((mode, folder),) = [(mode, path) for mode in every_mode() for path in mode.recordings() if path.name == name]
+
+    reasons = verdicts[str(folder)].absent_reasons[mode.name]
+
+    assert any(reason.startswith(REAL_CAUSES[name]) for reason in reasons)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("mode", MODES)
+def test_healthy_recordings_have_no_symptom_to_explain(mode: Mode, verdicts):
+    healthy = [folder for folder in mode.recordings() if folder.name.startswith("healthy")]
+
+    assert [verdicts[str(folder)].absent_reasons.get(mode.name, ()) for folder in healthy] == [()] * len(healthy)
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize(("mode", "folder"), BROKEN)
 def test_every_required_link_of_a_present_finding_is_observed_and_quoted(mode: Mode, folder: Path, verdicts):

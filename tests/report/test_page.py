@@ -67,6 +67,12 @@ def test_the_verdict_comes_before_its_reasons_and_the_cure_before_the_alternativ
     assert places == sorted(places)
 
 
+def test_the_reasons_of_an_absent_mode_stand_beside_its_verdict_and_are_escaped(present):
+    page = render_page([replace(present, absent_reasons={"producer_id_leak": ("A burst <b>that is over</b>.",)})])
+
+    assert "ABSENT Its symptom was observed, but: A burst &lt;b&gt;that is over&lt;/b&gt;." in text_of(page)
+
+
 def test_a_quoted_line_stands_between_its_neighbours(present):
     text = text_of(render_page([present]))
 

@@ -13,6 +13,7 @@ import pytest
 from leadsman import vocabulary as v
 from leadsman.telemetry.outputs.parser import OutputContext
 from leadsman.telemetry.source import all_sources, output_source
+from leadsman.telemetry.sources.hosts.neighbour_table import matches_head
 
 HOST = Path(__file__).with_name("host")
 AT = 1_763_726_601_000
@@ -136,6 +137,30 @@ def test_every_form_of_the_neighbour_table_has_the_same_entries(name: str) -> No
     entries = {(labels["address"], labels["mac"], labels["device"]) for labels in labels_of(f"{name}.txt")}
 
     assert entries == {("10.20.4.23", "02:5a:10:00:00:0c", "e0"), ("10.20.4.57", "02:5a:10:00:00:0a", "e0")}
+
+
+def test_a_table_of_one_device_takes_the_device_from_the_command() -> None:
+    """`ip neigh show dev eth0` leaves the device out."""
+    rows = (
+        b"10.0.0.9 lladdr 02:5a:10:00:00:0a PERMANENT \n"
+        b"10.0.0.7  FAILED \n"
+        b"fe80::1 lladdr 02:5a:10:00:00:0c router STALE \n"
+    )
+
+    bare = [each[4] for each in events_of(rows)]
+    named = [each[4] for each in events_of(rows, command="ip neigh show dev eth0")]
+
+    assert [(each["address"], each.get("mac"), each["state"]) for each in bare] == [
+        ("10.0.0.9", "02:5a:10:00:00:0a", "PERMANENT"),
+        ("10.0.0.7", None, "FAILED"),
+        ("fe80::1", "02:5a:10:00:00:0c", "STALE"),
+    ]
+    assert {each["device"] for each in named} == {"eth0"}
+
+
+@pytest.mark.parametrize("line", ["10.0.0.9 STALE", "10.0.0.9 is STALE", "10.0.0.9 lladdr"])
+def test_a_sentence_with_an_address_and_a_state_is_no_table(line: str) -> None:
+    assert not matches_head(line.encode())
 
 
 @pytest.mark.parametrize(

@@ -148,6 +148,8 @@ class Finding:
     attributed_events: tuple[AttributedEvents, ...] = ()
     changes: tuple[Change, ...] = ()
     """Changes around the beginning of the failure, where the capture reaches back far enough."""
+    absent_reasons: tuple[str, ...] = ()
+    """Why the mode is ABSENT although its symptom was observed, the most decisive first."""
     detector_error: str = ""
     """The stack trace with which the detector failed on this capture; `--out` writes it to `DETECTOR_ERRORS`."""
 
@@ -195,6 +197,8 @@ class Diagnosis:
 
     path: str
     verdicts: Mapping[str, Verdict]
+    absent_reasons: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """For each mode that is ABSENT although its symptom was observed: the reasons, the most decisive first."""
     cluster: str | None = None
     findings: tuple[Finding, ...] = ()
     conditions: tuple[Condition, ...] = ()

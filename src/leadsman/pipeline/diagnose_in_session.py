@@ -229,6 +229,7 @@ def _diagnosis(
         conditions=tuple(conditions),
         cluster=scope.cluster,
         verdicts={finding.mode: finding.verdict for _, finding in findings},
+        absent_reasons={finding.mode: finding.absent_reasons for _, finding in findings if finding.absent_reasons},
         findings=tuple(sorted(reported, key=_sort_key)),
         not_understood=(
             *(each for each in files.skipped if each.file in scope.files),

@@ -109,7 +109,8 @@ def decide(
     if not subjects and not symptom_sources(card.symptom_events) & set(sources):
         return _no_source(mode, card)
     if verdict is Verdict.ABSENT:
-        return Finding(mode=mode, verdict=verdict, title=card.title, summary=card.absent)
+        reasons = tuple(dict.fromkeys(_absent_reasons(card, of_chain, subjects.values())))
+        return Finding(mode=mode, verdict=verdict, title=card.title, summary=card.absent, absent_reasons=reasons)
     affected = {name: subjects[name] for name, each in verdicts.items() if each is verdict}
     return _finding(mode, card, verdict, affected=affected, observations=of_chain, points=tuple(points))
 
@@ -139,15 +140,57 @@ def _subject_verdict(card: FailureMode, links: Mapping[str, Observation]) -> Ver
         return Verdict.ABSENT
     if any(state is not State.OBSERVED for state in states):
         return Verdict.UNKNOWN
-    starts = [each.since for each in required if each is not None and each.since is not None]
-    return Verdict.PRESENT if starts == sorted(starts) else Verdict.ABSENT
+    return Verdict.ABSENT if _starts_late(card, links) else Verdict.PRESENT
 
 
-def _symptoms(card: FailureMode, links: Mapping[str, Observation]) -> set[State | None]:
-    """Return the states of the symptom: the link that the card names, else the last link and the last required one."""
+def _starts_late(card: FailureMode, links: Mapping[str, Observation]) -> bool:
+    """Say whether a required link began before the link that precedes it in the chain."""
+    required = [links[link.id] for link in card.chain if link.required and link.id in links]
+    starts = [each.since for each in required if each.since is not None]
+    return starts != sorted(starts)
+
+
+def _symptoms(card: FailureMode, links: Mapping[str, Observation], *, harm: bool = False) -> set[State | None]:
+    """Return the states of the symptom: the link that the card names, else the last link and the last required one.
+
+    `harm`: with the last link in any case.
+    """
     required = [link.id for link in card.chain if link.required]
     ids = {card.symptom} if card.symptom else {required[-1], card.chain[-1].id}
+    ids |= {card.chain[-1].id} if harm else set()
     return {links[name].state for name in ids & links.keys()}
+
+
+def _absent_reasons(
+    card: FailureMode, observations: Sequence[Observation], subjects: Iterable[Mapping[str, Observation]]
+) -> Iterator[str]:
+    """Yield why the mode is ABSENT although its symptom, or its harm, was observed; nothing where neither was.
+
+    An observed alternative says more than the links that it contradicts: these are named where there is none.
+    """
+    figures, observed = _figures(observations), {each.link for each in observations if each.state is State.OBSERVED}
+    with_symptom = [links for links in subjects if State.OBSERVED in _symptoms(card, links, harm=True)]
+    causes = [each for each in card.alternatives if ALTERNATIVE_PREFIX + each.id in observed] if with_symptom else []
+    for each in sorted(causes, key=lambda each: not each.decisive):
+        yield _sentences(each.cause, render(each.observed, figures))
+    if with_symptom and not causes:
+        yield from _contradictions(card, with_symptom, figures)
+
+
+def _contradictions(
+    card: FailureMode, subjects: Sequence[Mapping[str, Observation]], figures: Mapping[str, float | str]
+) -> Iterator[str]:
+    """Yield which required links are contradicted for every subject, or that their order is."""
+    for link in (link for link in card.chain if link.required):
+        states = {links[link.id].state for links in subjects if link.id in links}
+        if State.CONTRADICTED in states and State.OBSERVED not in states:
+            yield render(link.contradicted, figures) or f"Contradicted: {link.claim}"
+    if all(_starts_late(card, links) for links in subjects):
+        yield "The symptom began before its cause."
+
+
+def _sentences(*parts: str) -> str:
+    return " ".join(part if part.endswith(".") else f"{part}." for part in parts if part)
 
 
 def _most_certain(verdicts: Iterable[Verdict]) -> Verdict:

@@ -53,6 +53,7 @@ CONDITIONS_SHOWN, CONDITIONS_QUOTED = 6, 4
 CHANGES_SHOWN = 5
 SUBJECTS_NAMED = 4
 GROUPS_SHOWN = 10
+REASONS_SHOWN = 3
 FILES_NAMED = 5
 
 VERDICT_STYLE = {Verdict.PRESENT: "bold red", Verdict.UNKNOWN: "bold yellow", Verdict.ABSENT: "bold green"}
@@ -78,6 +79,7 @@ def _show_capture(terminal: Terminal, title: str, diagnosis: Diagnosis) -> None:
     for finding in diagnosis.findings:
         _show_finding(terminal, finding)
     terminal.blank()
+    _show_absent_reasons(terminal, diagnosis)
     _show_other_verdicts(terminal, diagnosis)
     _show_benign(terminal, diagnosis.benign)
     _show_unexplained(terminal, diagnosis.unexplained)
@@ -216,6 +218,16 @@ def _show_next(terminal: Terminal, finding: Finding) -> None:
         terminal.paragraph(prose, indent=5)
     if command:
         terminal.verbatim(command, indent=5, style="bold")
+
+
+def _show_absent_reasons(terminal: Terminal, diagnosis: Diagnosis) -> None:
+    for mode, reasons in diagnosis.absent_reasons.items():
+        absent = (Verdict.ABSENT, VERDICT_STYLE[Verdict.ABSENT])
+        terminal.paragraph(absent, "  ", (mode, "bold"), ", although its symptom was observed:")
+        for reason in reasons[:REASONS_SHOWN]:
+            terminal.item((terminal.symbols.dot, "dim"), reason, indent=2)
+        terminal.omitted(len(reasons) - REASONS_SHOWN, "more reason|more reasons")
+        terminal.blank()
 
 
 def _show_other_verdicts(terminal: Terminal, diagnosis: Diagnosis) -> None:

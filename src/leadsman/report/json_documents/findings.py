@@ -81,6 +81,7 @@ def _capture(diagnosis: Diagnosis) -> Json:
         ],
         "notes": _plain(diagnosis.notes),
         "verdicts": {mode: str(verdict) for mode, verdict in diagnosis.verdicts.items()},
+        "absent_reasons": {mode: _plain(reasons) for mode, reasons in diagnosis.absent_reasons.items()},
         "conditions": [_condition(condition) for condition in diagnosis.conditions],
         "findings": [_finding(finding) for finding in diagnosis.findings],
         "unexplained": [_group(group) for group in diagnosis.unexplained],

@@ -117,8 +117,8 @@ def evidence_quotes(finding: Finding, prefix: str) -> list[list[EvidenceQuote]]:
 
 
 def other_verdicts(diagnosis: Diagnosis) -> Mapping[str, Verdict]:
-    """Return the verdicts of modes without a finding."""
-    modes_with_finding = {finding.mode for finding in diagnosis.findings}
+    """Return the verdicts of modes that have neither a finding nor reasons."""
+    modes_with_finding = {finding.mode for finding in diagnosis.findings} | diagnosis.absent_reasons.keys()
     return {mode: verdict for mode, verdict in diagnosis.verdicts.items() if mode not in modes_with_finding}
 
 

@@ -32,6 +32,7 @@ JSON = re.compile(rb'\s*\[\s*\{\s*"dst"\s*:')
 HEADS = (re.compile(rb"IP address\s+HW type\s+Flags"), re.compile(rb"Address\s+HWtype\s+HWaddress"))
 BEGINS = (
     re.compile(rf"[0-9a-fA-F.:]+ dev \S+ .*\b(?:{STATES})\b".encode()),
+    re.compile(rf"[0-9a-fA-F.:]{{3,}} (?:lladdr [0-9a-fA-F:]{{11,}} .*\b| )(?:{STATES}) ?\r?$".encode()),
     re.compile(rb"\S+ \([0-9.]+\) at (?:[0-9a-f:]{11,17}|<?\(?incomplete)"),
 )
 COMPLETE = 0x2
@@ -58,11 +59,12 @@ def matches_head(head: bytes) -> bool:
     return any(pattern.match(line) for line in lines for pattern in (*HEADS, *BEGINS, JSON))
 
 
-def parse(blocks: Iterable[bytes], _context: OutputContext) -> Iterator[EventColumns]:
-    """Parse any of these tables."""
+def parse(blocks: Iterable[bytes], context: OutputContext) -> Iterator[EventColumns]:
+    """Parse any of these tables. `ip neigh show dev eth0` prints no device: the command says it."""
+    device = context.option("dev")
     rows: list[NeighbourEntry] = []
     for entry in _entries(blocks):
-        rows.append(entry)
+        rows.append(entry if entry.device else entry._replace(device=device))
         if len(rows) >= BATCH_ROWS:
             yield _as_columns(rows)
             rows = []
