@@ -8,7 +8,7 @@ READY := .venv/.ready
 JAVA_READY := .venv/.java-ready
 PROGRAMS_READY := .venv/.programs-ready
 
-.PHONY: help setup demo demo-accounts test quick test-leadsman test-accounts check lab bench bench-compare lock docs clean
+.PHONY: help setup demo demo-accounts test quick test-leadsman test-reading test-accounts check lab bench bench-compare lock docs clean
 
 help: ## Show what there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,8 +40,11 @@ check: $(READY) ## Lint, types, import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Three parts for two cores, the longest first: tests wait for brokers and JVMs half of their time.
 test: setup check ## Every check, and every test but the long ones
-	$(MAKE) --no-print-directory --jobs 2 --keep-going test-leadsman test-accounts
+	$(MAKE) --no-print-directory --jobs 2 --keep-going test-leadsman test-reading test-accounts
+
+READING := tests/pipeline tests/watch
 
 # Left out: files that start a JVM for some of their tests, and those that take more than three seconds.
 SLOW := tests/cli/test_daemon.py tests/cli/test_usage.py tests/clients/test_provider_machine.py tests/lab tests/modes \
@@ -53,12 +56,14 @@ quick: $(READY) ## The tests that need neither Java nor a broker and take second
 	$(BIN)/pytest -q -m "not spark and not lab and not browser and not long" $(addprefix --ignore=,$(SLOW))
 
 test-leadsman: setup
-	$(BIN)/pytest -m "not long"
+	$(BIN)/pytest -m "not long" $(addprefix --ignore=,$(READING))
 
-test-accounts: setup
-	$(BIN)/pytest -m "not long" reference/account_linking/tests > .venv/test-accounts.log 2>&1 \
-		|| { cat .venv/test-accounts.log; exit 1; }
-	@tail -n 1 .venv/test-accounts.log
+test-reading test-accounts: test-%: setup
+	$(BIN)/pytest -m "not long" $($*_TESTS) > .venv/test-$*.log 2>&1 || { cat .venv/test-$*.log; exit 1; }
+	@echo "$*: $$(tail -n 1 .venv/test-$*.log)"
+
+reading_TESTS := $(READING)
+accounts_TESTS := reference/account_linking/tests
 
 lab: setup ## The long experiments; writes the tables of docs/clients.md, docs/prevention.md and of what frees producer ids
 	$(BIN)/pytest -m long

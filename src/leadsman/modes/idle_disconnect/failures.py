@@ -154,7 +154,7 @@ def _episodes(*, episode: float) -> Mapping[str, str]:
                 max(at) AS failed_until,
                 min(first_seen) AS first_seen,
                 min(second) AS second,
-                max(IF({TIMED_OUT}, value, NULL)) AS in_flight_seconds,
+                max(IF({TIMED_OUT} OR name = '{names.CONNECTION_LOST}', value, NULL)) AS in_flight_seconds,
                 collect_set(CASE WHEN severed AND severed_rank <= {EVIDENCE_KEPT} THEN {EVIDENCE_LINE} END)
                     AS severed_lines,
                 max({TIMED_OUT}) AS timed_out,
@@ -177,10 +177,18 @@ def _episodes(*, episode: float) -> Mapping[str, str]:
 
 
 def _failures_with_gap(*, reset: float, stall: float) -> Mapping[str, str]:
-    """Return the steps that add when each request was sent, and the idle gap that ended at that time."""
+    """Return the steps that add when each request was sent, and the idle gap that ended at that time.
+
+    Many clients log nothing when they send. So the gap of a request that timed out can also end with the time-out: then
+    it is longer than the request was in flight. A gap as long as that is the stall alone.
+    """
     silence = f"get(filter(gaps, g -> abs(CAST(g.at AS DOUBLE) - second) < 0.002D AND g.value <= {stall}D), 0).value"
     before = f"g -> CAST(g.at AS DOUBLE) BETWEEN second - {stall + reset}D AND second + 0.001D"
     ended_then = f"g -> g.value > {reset}D AND CAST(g.at AS DOUBLE) BETWEEN sent - {reset}D AND sent + 0.1D"
+    longer_than_stall = (
+        f"g -> g.value > second - sent + {reset}D"
+        f" AND (in_flight_seconds IS NULL OR CAST(g.at AS DOUBLE) >= sent - {reset}D)"
+    )
     return {
         "idle_gaps": f"""
             SELECT capture, subject, array_sort(collect_list(gap), {TIME_ORDER}) AS all_gaps
@@ -199,7 +207,7 @@ def _failures_with_gap(*, reset: float, stall: float) -> Mapping[str, str]:
             SELECT *,
                 coalesce(
                     get(array_sort(filter(gaps, {ended_then}), {LONGEST_FIRST}), 0),
-                    IF(timed_out, get(array_sort(filter(gaps, g -> g.value > {reset}D), {LONGEST_FIRST}), 0), NULL)
+                    IF(timed_out, get(array_sort(filter(gaps, {longer_than_stall}), {LONGEST_FIRST}), 0), NULL)
                 ) AS gap
             FROM sent_requests
         """,

@@ -138,7 +138,9 @@ SOURCE = Source(
         ),
         Signature(
             v.AUTHENTICATION_FAILED,
-            r"Failed (?:re-)?authentication with [^\n]{0,80}/(?P<address>[^ \n]+) \(",
+            # Clients log the same sentence behind their own prefix, [Producer clientId=...].
+            r"(?:(?:nodeId|brokerId)=\d+\] |[^\]] |^)Failed (?:re-)?authentication with "
+            r"[^\n]{0,80}/(?P<address>[^ \n]+) \(",
         ),
         Signature(
             v.AUTHORIZATION_FAILED,

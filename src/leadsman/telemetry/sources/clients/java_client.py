@@ -54,6 +54,10 @@ CONNECTIONS = (
         v.AUTHENTICATION_FAILED,
         r"Connection to node (?P<node>-?\d+) (?:\((?P<address>[^)\n]+)\) )?terminated during authentication",
     ),
+    Signature(
+        v.AUTHENTICATION_FAILED,
+        r"clientId=[^\]\n]{1,200}\] Failed (?:re-)?authentication with [^\n]{0,80}/(?P<address>[^ \n]+) \(",
+    ),
     Signature(v.AUTHENTICATION_FAILED, r"errors\.(?P<error>S(?:asl|sl)AuthenticationException): ", names_source=False),
 )
 

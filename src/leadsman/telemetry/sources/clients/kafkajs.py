@@ -5,6 +5,11 @@ from __future__ import annotations
 from leadsman import vocabulary as v
 from leadsman.telemetry.source import Signature, Source
 
+SEVERED = r"(?:Connection (?:error|timeout)|Closed connection|Request Produce\()"
+"""How the message of an error begins that a broken or unanswered connection caused (KafkaJS 2.2, src/errors.js)."""
+
+NETWORK = {"error": "NETWORK_EXCEPTION"}
+
 SOURCE = Source(
     "kafkajs",
     "KafkaJS",
@@ -34,6 +39,16 @@ SOURCE = Source(
         Signature(
             v.PRODUCE_RETRIED,
             r"\[Connection\] Response Produce\(key: 0, version: \d+\)[^\n]{0,400}\"error\": ?\"(?P<error>[^\"\n]+)\"",
+        ),
+        # One attempt failed (src/producer/sendMessages.js); whether another follows is not said.
+        Signature(v.PRODUCE_RETRIED, rf"\[Producer\] Failed to send messages: {SEVERED}", labels=NETWORK),
+        # What send() throws after the last attempt. A consumer that crashes says "[Consumer] Crash: " before it.
+        Signature(v.RECORD_FAILED, rf"(?:^|[^:] |[^ ])KafkaJSNumberOfRetriesExceeded: {SEVERED}", labels=NETWORK),
+        # The same as the runtime of AWS Lambda writes it, where the handler did not catch it.
+        Signature(
+            v.RECORD_FAILED,
+            rf"\"errorType\": ?\"KafkaJSNumberOfRetriesExceeded\", ?\"errorMessage\": ?\"{SEVERED}",
+            labels=NETWORK,
         ),
         Signature(v.AUTHENTICATION_FAILED, r"KafkaJSSASLAuthenticationError|SASL [A-Z0-9-]+ authentication failed"),
         Signature(v.NOT_LEADER, r"This server is not the leader for that topic-partition", names_source=False),
