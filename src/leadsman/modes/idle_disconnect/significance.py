@@ -49,6 +49,11 @@ A_LITTLE_LESS = 0.9
 """The shortest gap that fails is measured between two log lines, so it is slightly shorter than the limit itself."""
 
 
+NEVER_BEST = "1e12D"
+"""Taken from the fit of a length after which uses fail less often than after shorter gaps: such a length is the best
+only where there is no other, and then shows that failures have nothing to do with gaps."""
+
+
 def _fit(failed: str, uses: str) -> str:
     """Return the SQL for the log-likelihood of `failed` failures in `uses` uses, at their own rate."""
     return (
@@ -98,10 +103,9 @@ STEPS: Mapping[str, str] = {
             all AS (PARTITION BY capture, group)
     """,
     "candidate_limits": f"""
-        SELECT *, {_fit("failed_above", "uses_above")} + {_fit("(failed - failed_above)", "(uses - uses_above)")} AS fit
-        FROM ranked_uses
-        WHERE is_failure > 0 AND limit > 0
-            AND failed_above * (uses - uses_above) >= (failed - failed_above) * uses_above
+        SELECT *, {_fit("failed_above", "uses_above")} + {_fit("(failed - failed_above)", "(uses - uses_above)")}
+            - IF(failed_above * (uses - uses_above) >= (failed - failed_above) * uses_above, 0D, {NEVER_BEST}) AS fit
+        FROM ranked_uses WHERE is_failure > 0 AND limit > 0
     """,
     "best_limits": """
         SELECT capture, group, inline(array(best)) FROM (
