@@ -15,7 +15,7 @@ TIMEOUT = timedelta(seconds=30)
 
 
 def _log(every: timedelta, idle: timedelta) -> Iterator[str]:
-    """Yield uses `every` few seconds, and twelve requests that time out after 30 s, each after `idle` without a line."""
+    """Yield uses `every` few seconds, and twelve requests that time out after 30 s, each after `idle` of silence."""
     at = START
     for _ in range(12):
         for _ in range(USES_BETWEEN):
