@@ -58,9 +58,11 @@ def secret_candidates(texts: Sequence[str]) -> Collection[int]:
     joined = "\n".join(texts)
     if (places := _worthwhile_hyperscan(len(joined))) is not None:
         data = joined.encode("utf-8", "surrogatepass")
+        if not (found := places(data)):
+            return ()
         lengths = map(len, texts) if len(data) == len(joined) else (len(_utf_8(text)) for text in texts)
         ends = list(accumulate(length + 1 for length in lengths))
-        return {bisect_right(ends, place) for place in places(data)}
+        return {bisect_right(ends, place) for place in found}
     starts = list(accumulate((len(text) + 1 for text in texts), initial=0))
     lower = joined.lower()
     if len(lower) != len(joined):  # a few letters are longer in lower case, and then places no longer agree
