@@ -74,7 +74,8 @@ def rows_of(events: EventColumns) -> Iterator[tuple[Any, ...]]:
     for index, line in enumerate(events.lines):
         own = sorted((name, text) for name, column in labels.items() if (text := column[index]) is not None)
         at = events.at[index] if events.at else None
-        subject = events.subjects[index] if events.subjects else None
+        subjects = events.subjects
+        subject = subjects if subjects is None or isinstance(subjects, str) else subjects[index]
         value = float(each) if len(events.values) and (each := events.values[index]) is not None else None
         yield events.name, int(line), events.texts[index], value, own, at, subject
 

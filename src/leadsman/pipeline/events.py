@@ -210,47 +210,53 @@ def _present(values: Sequence[object] | NDArray[Any], count: int) -> NDArray[np.
 
 
 class _Labels(NamedTuple):
-    """The labels of some events: how many each has, the length of each key, and all keys and texts in their order."""
+    """The labels of some events: how many each has, all keys and all texts in their order, and their lengths."""
 
     counts: NDArray[np.int32]
     key_lengths: NDArray[np.int32]
     keys: bytes
-    texts: Sequence[str]
+    lengths: NDArray[np.int32]
+    texts: bytes
 
 
 def _labels_of(parts: Sequence[ColumnarEvents], counts: Sequence[int]) -> pa.Array[Any]:
     """Return the column of maps: the labels of each event."""
     labels = [_labels(part.labels, count) for part, count in zip(parts, counts, strict=True)]
     keys = _text_array(np.concatenate([each.key_lengths for each in labels]), b"".join(each.keys for each in labels))
-    texts = labels[0].texts if len(labels) == 1 else list(chain.from_iterable(each.texts for each in labels))
+    texts = _text_array(np.concatenate([each.lengths for each in labels]), b"".join(each.texts for each in labels))
     return _maps(_running_sum(np.concatenate([each.counts for each in labels])), keys, texts)
 
 
 def _labels(columns: Mapping[str, str | Sequence[str | None]], count: int) -> _Labels:
-    listed = {
-        name: [column] * count if isinstance(column, str) else column
-        for name, column in columns.items()
-        if isinstance(column, str) or column.count(None) < count
-    }
-    names = [name.encode("utf-8", "replace") for name in listed]
-    lengths = np.tile(np.array(list(map(len, names)), np.int32), count)
-    texts = list(chain.from_iterable(zip(*listed.values(), strict=True)))
-    if None not in texts:
-        each = np.full(count, len(names), np.int32)
-        return _Labels(each, lengths, b"".join(names) * count, cast("list[str]", texts))
-    is_there = _present(texts, len(texts))
-    keys = b"".join(compress(names * count, is_there.tolist()))
-    each = is_there.reshape(count, len(names)).sum(axis=1, dtype=np.int32)
-    return _Labels(each, lengths[is_there], keys, [text for text in texts if text is not None])
+    present = {name: each for name, each in columns.items() if isinstance(each, str) or each.count(None) < count}
+    names = [name.encode("utf-8", "replace") for name in present]
+    key_lengths = np.tile(np.array(list(map(len, names)), np.int32), count)
+    counts, keys = np.full(count, len(names), np.int32), b"".join(names) * count
+    if all(isinstance(each, str) for each in present.values()):
+        lengths, data = _encoded(cast("list[str]", list(present.values())))
+        return _Labels(counts, key_lengths, keys, np.tile(lengths, count), data * count)
+    listed = [[each] * count if isinstance(each, str) else each for each in present.values()]
+    texts = list(chain.from_iterable(zip(*listed, strict=True)))
+    if None in texts:
+        is_there = _present(texts, len(texts))
+        keys = b"".join(compress(names * count, is_there.tolist()))
+        counts = is_there.reshape(count, len(names)).sum(axis=1, dtype=np.int32)
+        key_lengths, texts = key_lengths[is_there], [text for text in texts if text is not None]
+    return _Labels(counts, key_lengths, keys, *_encoded(cast("list[str]", texts)))
 
 
 def _texts(values: Sequence[str | None]) -> pa.Array[Any]:
     texts = ["" if value is None else value for value in values] if None in values else cast("Sequence[str]", values)
+    return _text_array(*_encoded(texts), _present(values, len(values)) if None in values else None)
+
+
+def _encoded(texts: Sequence[str]) -> tuple[NDArray[np.int32], bytes]:
+    """Return the length of each text in UTF-8, and all of them one after the other."""
     data = "".join(texts).encode("utf-8", "replace")
     lengths = np.fromiter(map(len, texts), np.int32, len(texts))
     if lengths.sum() != len(data):  # not only ASCII: a character can be several bytes
         lengths = np.fromiter((len(text.encode("utf-8", "replace")) for text in texts), np.int32, len(texts))
-    return _text_array(lengths, data, _present(values, len(values)) if None in values else None)
+    return lengths, data
 
 
 def _text_array(lengths: NDArray[np.int32], data: bytes, is_valid: NDArray[np.bool_] | None = None) -> pa.Array[Any]:
@@ -299,10 +305,10 @@ def _buffer(array: NDArray[Any]) -> pa.Buffer:
 def _pairs(labels: Sequence[Mapping[str, str]]) -> pa.Array[Any]:
     offsets = np.fromiter(accumulate(map(len, labels), initial=0), np.int32, len(labels) + 1)
     texts = mask_all([text for pairs in labels for text in pairs.values()])
-    return _maps(offsets, _texts(list(chain.from_iterable(labels))), texts)
+    return _maps(offsets, _texts(list(chain.from_iterable(labels))), _texts(texts))
 
 
-def _maps(offsets: NDArray[np.int32], keys: pa.Array[Any], texts: Sequence[str | None]) -> pa.Array[Any]:
+def _maps(offsets: NDArray[np.int32], keys: pa.Array[Any], texts: pa.Array[Any]) -> pa.Array[Any]:
     offset_array = pa.Array.from_buffers(pa.int32(), len(offsets), [None, _buffer(offsets)])
-    column: pa.Array[Any] = cast("Any", pa.MapArray).from_arrays(offset_array, keys, _texts(texts))
+    column: pa.Array[Any] = cast("Any", pa.MapArray).from_arrays(offset_array, keys, texts)
     return column

@@ -41,6 +41,7 @@ UUID_PLACEHOLDER = "a0000000-0000-0000-0000-000000000000"
 """Two lines that differ in a request id only are one message. An id of digits alone might be a date, and stays."""
 
 LAMBDA_STREAM_ID = re.compile(r"\](?=[a-f]*\d)(?=\d*[a-f])[\da-f]{32}(?![\w.$-])", re.ASCII)
+LAMBDA_STREAM_HINT = re.compile(r"\][\da-f]{32}", re.ASCII)
 LAMBDA_STREAM_PLACEHOLDER = "]a0000000000000000000000000000000"
 """So are two lines that differ only in the worker before them, as `aws logs tail` writes it: `[$LATEST]9ff9...`."""
 
@@ -241,7 +242,7 @@ def _blank(lines: Sequence[str]) -> str:
     blank = "\n".join(lines)
     if "-" in blank and all(len(line) <= MAX_MESSAGE for line in lines):
         blank = UUID.sub(UUID_PLACEHOLDER, blank) if UUID_HINT.search(blank) else blank
-        blank = LAMBDA_STREAM_ID.sub(LAMBDA_STREAM_PLACEHOLDER, blank)
+        blank = LAMBDA_STREAM_ID.sub(LAMBDA_STREAM_PLACEHOLDER, blank) if LAMBDA_STREAM_HINT.search(blank) else blank
     return blank.translate(DIGITS)
 
 

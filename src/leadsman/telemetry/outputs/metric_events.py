@@ -78,11 +78,14 @@ def _indices_with_label(samples: EventColumns, name: str, value: str) -> list[in
 
 
 def _select(samples: EventColumns, indices: Sequence[int]) -> EventColumns:
+    subjects = samples.subjects
+    if len(indices) == len(samples.lines):
+        return samples
     return replace(
         samples,
         lines=[samples.lines[index] for index in indices],
         texts=[samples.texts[index] for index in indices],
         values=[samples.values[index] for index in indices],
         at=[samples.at[index] for index in indices] if samples.at else None,
-        subjects=[samples.subjects[index] for index in indices] if samples.subjects else None,
+        subjects=subjects if subjects is None or isinstance(subjects, str) else [subjects[index] for index in indices],
     )
