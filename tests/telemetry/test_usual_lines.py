@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import struct
 from contextlib import suppress
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from leadsman.telemetry.outputs.parser import OutputContext
 from leadsman.telemetry.outputs.usual_lines import Lines, Rows, UsualLayout
+from leadsman.telemetry.packets.handshake import ETHERNET, Frame, parse_handshake
 from leadsman.telemetry.source import output_source
+from leadsman.telemetry.sources.hosts.packets import Handshakes
+from leadsman.telemetry.sources.kafka_tools import kafka_groups
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -89,17 +95,64 @@ def test_many_lines_at_a_time_hold_what_single_lines_hold(blocks: list[bytes]) -
         assert at_once == rows(blocks)
 
 
-def test_most_lines_of_real_outputs_have_a_usual_layout() -> None:
-    taken: list[int] = []
+@pytest.mark.parametrize(
+    "name",
+    ["host/arp-an", "host/ip-s-neigh", "host/ss-tan", "host/tcpdump", "outputs/kafka-topics-4.3", "prometheus-scrape"],
+)
+def test_lines_of_real_outputs_have_the_usual_layout(name: str) -> None:
+    (path,) = (path for path in HERE.rglob("*.txt") if str(path).endswith(f"{name}.txt"))
+    taken: list[Rows] = []
     every = UsualLayout.rows
 
     def counted(layout: UsualLayout, lines: Lines) -> Rows:
-        found = every(layout, lines)
-        taken.append(len(found.usual))
-        return found
+        taken.append(every(layout, lines))
+        return taken[-1]
 
     with patch.object(UsualLayout, "rows", counted):
-        for data in outputs():
-            rows([data])
+        rows([path.read_bytes()])
 
-    assert sum(taken) > 0
+    assert sum(len(each.usual) for each in taken) > 1
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.integers(0, 1 << 32))
+def test_a_table_of_groups_is_split_as_each_of_its_lines(seed: int) -> None:
+    random = Random(seed)
+    printed = (HERE / "outputs" / "kafka-consumer-groups-4.3.txt").read_text().split("\n")
+    heading = next(line for line in printed if kafka_groups.HEADING.match(line))
+    lines = list(takewhile(str.strip, printed[printed.index(heading) + 1 :]))
+    columns = kafka_groups._columns(heading)
+    texts = [damaged_line(line, random) for line in lines]
+
+    numbers, kept, cells = kafka_groups._cells(range(len(texts)), texts, columns)
+
+    singly = [(number, line, row) for number, line in enumerate(texts) if (row := kafka_groups._row(line, columns))]
+    by_row = [{name: column[index] for name, column in cells.items()} for index in range(len(kept))]
+    assert list(zip(numbers, kept, by_row, strict=True)) == singly
+
+
+def damaged_line(line: str, random: Random) -> str:
+    place = random.randrange(len(line))
+    return line if random.random() < 1 / 2 else line[:place] + random.choice(("", "x", " ", "x" * 40)) + line[place:]
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.sampled_from([2, 18, 16, 24, 4])), max_size=40))
+def test_frames_that_repeat_a_packet_are_counted_as_if_each_was_parsed(sent: list[tuple[int, int, int]]) -> None:
+    frames = [Frame(number, number, ETHERNET, frame_of(*each)) for number, each in enumerate(sent)]
+    by_key, parsed = Handshakes(), Handshakes()
+    for frame in frames:
+        by_key.add_frame(frame)
+        if (packet := parse_handshake(frame)) is not None:
+            parsed.add(packet, frame.number, frame.at)
+
+    assert by_key.packets == parsed.packets
+
+
+def frame_of(source: int, target: int, flags: int) -> bytes:
+    """A TCP segment; of the third host, with options in its IP header, and of the second one in pieces."""
+    version, fragment = (0x46, 0) if source == 2 else (0x45, 7 if target == 1 else 0)
+    macs = bytes([2, 0, 0, 0, 0, target, 2, 0, 0, 0, 0, source])
+    packet = struct.pack("!BBHHHBBH4B4B", version, 0, 40, 1, fragment, 64, 6, 0, 10, 0, 0, source, 10, 0, 0, target)
+    segment = struct.pack("!HHIIBBHHH", 40_000 + source, 9092, 1, 1, 0x50, flags, 502, 0, 0)
+    return macs + b"\x08\x00" + packet + b"\0" * 4 * (version & 1 == 0) + segment
