@@ -24,7 +24,7 @@ from leadsman.pipeline.scope.streams import list_files
 from leadsman.telemetry.source import all_signatures
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
 FIELDS = {
     "level": (
@@ -59,12 +59,13 @@ SHOWN = 3
 MINUTE_MS = 60_000
 
 
-def patterns() -> list[str]:
-    """Return every signature in the words of Rust's and RE2's regular expressions.
+def patterns(sources: Collection[str] = ()) -> list[str]:
+    """Return every signature, or those of some sources, in the words of Rust's and RE2's regular expressions.
 
     A name may come only once there, and ripgrep before 14 knows no escaped quotation mark.
     """
-    bare = (re.sub(r"\(\?P<\w+>", "(?:", signature.pattern) for _, signature, _ in all_signatures())
+    chosen = (signature for source, signature, _ in all_signatures() if not sources or source.name in sources)
+    bare = (re.sub(r"\(\?P<\w+>", "(?:", signature.pattern) for signature in chosen)
     return ["".join('"' if piece == '\\"' else piece for piece in re.findall(r"\\.|.", pattern)) for pattern in bare]
 
 

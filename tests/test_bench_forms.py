@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from leadsman.telemetry.source import all_sources
 from leadsman.vocabulary import CONNECTION_CLOSED, CONNECTION_LOST, FILE_NOT_UNDERSTOOD
 
 if TYPE_CHECKING:
@@ -62,6 +63,17 @@ def test_a_wrapper_hides_no_event(form: Form, rows: Callable[[Path], list[EventR
     found = Counter(row.name for row in rows(tmp_path))
 
     assert found[CONNECTION_LOST] == found[CONNECTION_CLOSED] == lost > 0
+
+
+@pytest.mark.parametrize("form", [named(form) for form in FORMS if form.sources])
+def test_ripgrep_looks_for_the_signatures_of_sources_that_can_occur(
+    form: Form, rows: Callable[[Path], list[EventRow]], tmp_path: Path
+) -> None:
+    form.write(tmp_path, SIZE)
+
+    reported = {row.source for row in rows(tmp_path) if row.source}
+
+    assert reported <= set(form.sources) <= {source.name for source in all_sources() if source.signatures}
 
 
 def nothing(folder: Path, size: int) -> None:

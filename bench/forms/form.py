@@ -31,7 +31,7 @@ class Goal:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
     """A row. `also` names further peers that only get a column; `twin` writes what the peer reads, where it is other
-    files than leadsman's."""
+    files than leadsman's. `sources` can have written its lines: a peer looks for their signatures."""
 
     name: str
     write: Write
@@ -39,3 +39,4 @@ class Form:
     goal: Goal
     also: tuple[str, ...] = ()
     twin: Write | None = None
+    sources: tuple[str, ...] = ()

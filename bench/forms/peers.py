@@ -1,8 +1,8 @@
 """What is measured, each in a process of its own: leadsman's reading of a folder, and peers on the same bytes.
 
-python -m bench.forms.peers NAME FOLDER prints what it took. All but the other engines use one thread; what counts is
-processor time. A peer does as little as anybody can who wants to know what is in the bytes: it parses JSON, splits
-lines into words, looks for a few patterns, walks from record to record.
+python -m bench.forms.peers NAME FOLDER SOURCE... prints what it took. All but the other engines use one thread; what
+counts is processor time. A peer does the work that anybody has to do who wants the same from the bytes: it parses JSON,
+makes a dictionary of each row or packet, looks for the same patterns. `FOUR` does the least that tells anything.
 """
 
 from __future__ import annotations
@@ -13,24 +13,34 @@ import resource
 import subprocess
 import sys
 import time
+from collections import deque
+from collections.abc import Callable, Collection
+from contextlib import contextmanager
 from datetime import UTC
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any
 
 from bench.forms import walks
 from bench.jobs import ripgrep_program
+from bench.peers import patterns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterator, Sequence
 
 DOCUMENT, LINES, TEXT = "json.loads", "json.loads of lines", "ripgrep"
-GZIP, ZSTD, WORDS = "gzip -dc, ripgrep", "zstd -dc, ripgrep", "str.split of lines"
-PACKETS, ENTRIES, INSTANCES = "struct, packet by packet", "struct, entry by entry", "struct, object by object"
+FOUR = "ripgrep, four patterns"
+GZIP, ZSTD, WORDS = "gzip -dc, ripgrep", "zstd -dc, ripgrep", "a dictionary a line"
+SAMPLES = "prometheus_client"
+PACKETS, ENTRIES, INSTANCES = "a dictionary a packet", "struct, entry by entry", "struct, object by object"
 ONE_FILE, DUCKDB, POLARS = "leadsman, one file", "DuckDB", "Polars"
 LEADSMAN = "leadsman"
 
 PATTERNS = ("ERROR", "START RequestId", "Connection reset|timed out", "Cluster ID: ")
-"""What ripgrep looks for: a few of what signatures know."""
+"""A few of what signatures know."""
+
+COLUMNS = tuple(f"column_{number}" for number in range(64))
+"""Names of a table's columns: every program has its own, and they cost the same."""
 
 ABOUT_READING = frozenset({"file.read", "file.not_understood", "subject.active"})
 """Rows that every file has, whatever is found in it: they are not counted."""
@@ -38,9 +48,11 @@ ABOUT_READING = frozenset({"file.read", "file.not_understood", "subject.active"}
 FILES_AT_ONCE = 1_000
 ENGINE_MEMORY = "4GB"
 Facts = dict[str, Any]
+Measure = Callable[[Path, Collection[str]], Facts]
+"""Measures work on a folder whose files these sources can have written."""
 
 
-def leadsman(folder: Path) -> Facts:
+def leadsman(folder: Path, _sources: Collection[str]) -> Facts:
     """Find, recognise and read all below a folder, as a task does."""
     import leadsman as package  # of the source tree that is compared; not for the peers' processes
     from leadsman.pipeline.events import EventRow, batches
@@ -76,10 +88,10 @@ def _peak_mb() -> float:
     return int(status.split("VmHWM:")[1].split()[0]) * 1024 / 1e6
 
 
-def timed(work: Callable[[Path], object]) -> Callable[[Path], Facts]:
+def timed(work: Callable[[Path], object]) -> Measure:
     """Measure a peer that works in this process."""
 
-    def measured(folder: Path) -> Facts:
+    def measured(folder: Path, _sources: Collection[str] = ()) -> Facts:
         started = time.process_time()
         work(folder)
         return {"seconds": time.process_time() - started}
@@ -102,9 +114,17 @@ def _each_line(folder: Path) -> None:
         json.loads(line)
 
 
-def _words(folder: Path) -> None:
-    for line in _lines(folder):
-        line.split()
+def _table(folder: Path) -> None:
+    """Make a list of dictionaries of each file, which is let go with the file."""
+    for path in files(folder):
+        with path.open(encoding="utf-8") as file:
+            _ = [dict(zip(COLUMNS, line.split(), strict=False)) for line in file]
+
+
+def _samples(path: Path) -> None:
+    from prometheus_client.parser import text_string_to_metric_families as parsed
+
+    deque((family.samples for family in parsed(path.read_text())), maxlen=0)
 
 
 def _lines(folder: Path) -> Iterator[bytes]:
@@ -123,26 +143,52 @@ def each_file(walk: Callable[[Path], object]) -> Callable[[Path], None]:
     return all_files
 
 
-def _ripgrep(folder: Path) -> Facts:
-    _run([*_ripgrep_command(), str(folder)])
+def _ripgrep(folder: Path, sources: Collection[str]) -> Facts:
+    with _patterns_of(sources) as listed:
+        compiled = _compiling(listed)
+        _run([*_ripgrep_command(listed), str(folder)])
+    return {"seconds": _of_children()["seconds"] - 2 * compiled}
+
+
+def _compiling(listed: str) -> float:
+    """Return what ripgrep takes for the patterns alone: leadsman's are compiled before its time begins, too."""
+    _run([*_ripgrep_command(listed), listed])
+    return float(_of_children()["seconds"])
+
+
+def _four(folder: Path, _sources: Collection[str]) -> Facts:
+    patterns = [part for pattern in PATTERNS for part in ("-e", pattern)]
+    _run([*_ripgrep_command(), *patterns, str(folder)])
     return _of_children()
 
 
-def _decompressed(*program: str) -> Callable[[Path], Facts]:
-    def measured(folder: Path) -> Facts:
+def _decompressed(*program: str) -> Measure:
+    def measured(folder: Path, sources: Collection[str]) -> Facts:
         every = files(folder)
-        for first in range(0, len(every), FILES_AT_ONCE):
-            some = map(str, every[first : first + FILES_AT_ONCE])
-            with subprocess.Popen([*program, *some], stdout=subprocess.PIPE) as source:
-                _run(_ripgrep_command(), source.stdout)
-        return _of_children()
+        with _patterns_of(sources) as listed:
+            compiled = _compiling(listed)
+            rounds = range(0, len(every), FILES_AT_ONCE)
+            for first in rounds:
+                some = map(str, every[first : first + FILES_AT_ONCE])
+                with subprocess.Popen([*program, *some], stdout=subprocess.PIPE) as source:
+                    _run(_ripgrep_command(listed), source.stdout)
+        return {"seconds": _of_children()["seconds"] - (1 + len(rounds)) * compiled}
 
     return measured
 
 
-def _ripgrep_command() -> list[str]:
-    patterns = [part for pattern in PATTERNS for part in ("-e", pattern)]
-    return [ripgrep_program(), "--count", "--threads", "1", "--no-ignore", "--text", *patterns]
+@contextmanager
+def _patterns_of(sources: Collection[str]) -> Iterator[str]:
+    """Yield the name of a file that holds the signatures of these sources."""
+    with NamedTemporaryFile("w", suffix=".patterns") as listed:
+        listed.write("\n".join(patterns(sources)) + "\n")
+        listed.flush()
+        yield listed.name
+
+
+def _ripgrep_command(listed: str = "") -> list[str]:
+    command = [ripgrep_program(), "--count", "--threads", "1", "--no-ignore", "--text", "--no-unicode"]
+    return [*command, "--file", listed] if listed else command
 
 
 def _run(command: list[str], source: Any = subprocess.DEVNULL) -> None:  # noqa: ANN401 - a pipe, or none
@@ -156,20 +202,20 @@ def _of_children() -> Facts:
     return {"seconds": took.ru_utime + took.ru_stime}
 
 
-def _duckdb(folder: Path) -> Facts:
+def _duckdb(folder: Path, _sources: Collection[str]) -> Facts:
     import duckdb
 
     engine = duckdb.connect(config={"threads": 1, "memory_limit": ENGINE_MEMORY})
     largest = max(path.stat().st_size for path in files(folder))
     statement = f"CREATE TABLE logs AS FROM read_json($files, maximum_object_size={largest + 1})"
-    return timed(lambda _: engine.execute(statement, {"files": _every_file(folder)}))(folder)
+    return timed(lambda _: engine.execute(statement, {"files": _every_file(folder)}))(folder, ())
 
 
-def _polars(folder: Path) -> Facts:
+def _polars(folder: Path, _sources: Collection[str]) -> Facts:
     os.environ["POLARS_MAX_THREADS"] = "1"
     import polars as pl  # of the group `bench`; reads the variable above
 
-    return timed(lambda _: pl.scan_ndjson(_every_file(folder), infer_schema_length=1_000).collect())(folder)
+    return timed(lambda _: pl.scan_ndjson(_every_file(folder), infer_schema_length=1_000).collect())(folder, ())
 
 
 def _every_file(folder: Path) -> str:
@@ -177,16 +223,18 @@ def _every_file(folder: Path) -> str:
     return f"{folder}/**/*"
 
 
-MEASURES: dict[str, Callable[[Path], Facts]] = {
+MEASURES: dict[str, Measure] = {
     LEADSMAN: leadsman,
     ONE_FILE: leadsman,
     DOCUMENT: timed(_document),
     LINES: timed(_each_line),
-    WORDS: timed(_words),
+    WORDS: timed(_table),
+    SAMPLES: timed(each_file(_samples)),
     PACKETS: timed(each_file(walks.packets)),
     ENTRIES: timed(each_file(walks.entries)),
     INSTANCES: timed(each_file(walks.instances)),
     TEXT: _ripgrep,
+    FOUR: _four,
     GZIP: _decompressed("gzip", "-dc"),
     ZSTD: _decompressed("zstd", "-dcq"),
     DUCKDB: _duckdb,
@@ -194,9 +242,9 @@ MEASURES: dict[str, Callable[[Path], Facts]] = {
 }
 
 
-def main(arguments: Iterable[str]) -> None:
-    name, folder = arguments
-    print(json.dumps(MEASURES[name](Path(folder))))
+def main(arguments: Sequence[str]) -> None:
+    name, folder, *sources = arguments
+    print(json.dumps(MEASURES[name](Path(folder), sources)))
 
 
 if __name__ == "__main__":

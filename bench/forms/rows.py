@@ -17,8 +17,23 @@ MANY_FILES = Goal(ratio=1 / 1.5)
 """No slower than one file by more than a half."""
 
 
-def _text(name: str, write: Write, peer: str = peers.TEXT, goal: Goal = PLAIN) -> Form:
-    return Form(name=name, write=write, peer=peer, goal=goal)
+ANY_CLIENT = ("application", "certificates", "cluster_id", "settings")
+"""Sources whose lines any client's process can write."""
+
+JAVA, RDKAFKA_LOG, PYTHON_LOG = (
+    (*ANY_CLIENT, "java_client", "jvm_log"),
+    (*ANY_CLIENT, "librdkafka"),
+    (*ANY_CLIENT, "kafka_python"),
+)
+IN_LAMBDA = (*JAVA, "serverless")
+BROKER = (*ANY_CLIENT, "broker", "host_resources", "java_client", "jvm_log")
+
+
+def _text(
+    name: str, write: Write, peer: str = peers.TEXT, goal: Goal = PLAIN, *, sources: tuple[str, ...] = JAVA
+) -> Form:
+    also = (peers.FOUR,) if peer == peers.TEXT else ()
+    return Form(name=name, write=write, peer=peer, goal=goal, sources=sources, also=also)
 
 
 def _lines(name: str, write: Write) -> Form:
@@ -41,10 +56,15 @@ CLOUDWATCH = (
     _document("filter-log-events, kafka-python", Handed(handed.filter_log_events, 3.3, _PYTHON)),
     _document("get-log-events, a file a worker", Handed(handed.get_log_events, 1.6)),
     _document("CloudWatch Insights", Handed(collectors.insights, 4.3)),
-    _text("aws logs tail, Java", Handed(handed.logs_tail, 1.5), goal=INTERLEAVED),
-    _text("aws logs tail, kafka-python", Handed(handed.logs_tail, 1.5, _PYTHON), goal=INTERLEAVED),
-    _text("CloudWatch's export to S3, gzip", Handed(handed.s3_export, 1.2), peers.GZIP),
-    _text("get-log-events as text", Handed(handed.query_text, 1.2)),
+    _text("aws logs tail, Java", Handed(handed.logs_tail, 1.5), goal=INTERLEAVED, sources=IN_LAMBDA),
+    _text(
+        "aws logs tail, kafka-python",
+        Handed(handed.logs_tail, 1.5, _PYTHON),
+        goal=INTERLEAVED,
+        sources=(*PYTHON_LOG, "serverless"),
+    ),
+    _text("CloudWatch's export to S3, gzip", Handed(handed.s3_export, 1.2), peers.GZIP, sources=IN_LAMBDA),
+    _text("get-log-events as text", Handed(handed.query_text, 1.2), sources=IN_LAMBDA),
 )
 COLLECTORS = (
     _lines("Docker json-file, a file a worker", Handed(handed.docker_json, 1.5)),
@@ -55,20 +75,20 @@ COLLECTORS = (
     _lines("Loki, logcli", Handed(by_line(collectors.logcli), 1.9)),
     _document("Loki, query_range", Handed(collectors.loki_streams, 1.3)),
     _lines("journald JSON", Handed(by_line(collectors.journald), 2.0)),
-    _text("CRI", Handed(by_line(collectors.cri), 1.3)),
-    _text("syslog", Handed(by_line(collectors.syslog), 1.4), goal=INTERLEAVED),
-    _text("Docker compose", Handed(by_line(collectors.compose), 1.2), goal=INTERLEAVED),
+    _text("CRI", Handed(by_line(collectors.cri), 1.3), sources=IN_LAMBDA),
+    _text("syslog", Handed(by_line(collectors.syslog), 1.4), goal=INTERLEAVED, sources=IN_LAMBDA),
+    _text("Docker compose", Handed(by_line(collectors.compose), 1.2), goal=INTERLEAVED, sources=IN_LAMBDA),
 )
 LOGS = (
     _text("Java, INFO, quiet", plain_logs.quiet),
     _text("Java, INFO, idle", plain_logs.idle),
     _text("Java, INFO, busy", plain_logs.busy(JAVA_3, RETRIED)),
     _text("Java, DEBUG", plain_logs.DEBUG),
-    _text("librdkafka, busy", plain_logs.busy(RDKAFKA, TIMED_OUT, plain_logs.SHORT_WEIGHT)),
-    _text("librdkafka, debug=all", plain_logs.RDKAFKA_DEBUG),
-    _text("kafka-python, busy", plain_logs.busy(KAFKA_PYTHON, FAILED, plain_logs.SHORT_WEIGHT)),
-    _text("broker, INFO", plain_logs.broker_info),
-    _text("broker, DEBUG", plain_logs.BROKER_DEBUG),
+    _text("librdkafka, busy", plain_logs.busy(RDKAFKA, TIMED_OUT, plain_logs.SHORT_WEIGHT), sources=RDKAFKA_LOG),
+    _text("librdkafka, debug=all", plain_logs.RDKAFKA_DEBUG, sources=RDKAFKA_LOG),
+    _text("kafka-python, busy", plain_logs.busy(KAFKA_PYTHON, FAILED, plain_logs.SHORT_WEIGHT), sources=PYTHON_LOG),
+    _text("broker, INFO", plain_logs.broker_info, sources=BROKER),
+    _text("broker, DEBUG", plain_logs.BROKER_DEBUG, sources=BROKER),
     _lines("Java, JSON encoder", plain_logs.JSON_ENCODER),
     _text("storm of a million lines", plain_logs.STORM),
     _text("a million distinct errors", plain_logs.distinct_errors),
@@ -95,7 +115,7 @@ OUTPUTS = (
     _document("ip -j neigh", outputs.ip_neigh_json, OUTPUT),
     _output("arp -an", outputs.arp),
     _output("tcpdump -e", outputs.tcpdump),
-    _output("Prometheus scrapes", outputs.scrapes),
+    _output("Prometheus scrapes", outputs.scrapes, peers.SAMPLES),
     _document("Prometheus query_range", outputs.query_range, OUTPUT),
 )
 BINARIES = (

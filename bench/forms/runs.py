@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -54,10 +54,10 @@ class Measured:
         return self.form.goal.reached(self.ratio, self.mb_s) if self.is_read else 0.0
 
 
-def once(name: str, folder: Path, code: Path = ROOT / "src") -> dict[str, Any]:
+def once(name: str, folder: Path, code: Path = ROOT / "src", sources: Iterable[str] = ()) -> dict[str, Any]:
     """Measure in a new process, with the leadsman of a source tree. The benchmark is always this one."""
     path = os.pathsep.join((str(code), str(ROOT)))
-    command = [sys.executable, "-m", "bench.forms.peers", name, str(folder)]
+    command = [sys.executable, "-m", "bench.forms.peers", name, str(folder), *sources]
     try:
         done = subprocess.run(
             command,
@@ -93,7 +93,7 @@ def measure(form: Form, work: Path, size: int, *, rounds: int, report: Report) -
         form.twin(twin, size)
     places = {peers.LEADSMAN: folder, form.peer: twin if form.twin else folder}
     places |= dict.fromkeys(form.also, folder)
-    taken = _by_turns(places, rounds, optional=form.also, report=report)
+    taken = _by_turns(places, rounds, form=form, report=report)
     ours, theirs = taken[peers.LEADSMAN], taken[form.peer]
     return Measured(
         form=form,
@@ -109,16 +109,16 @@ def measure(form: Form, work: Path, size: int, *, rounds: int, report: Report) -
 
 
 def _by_turns(
-    places: Mapping[str, Path], rounds: int, *, optional: Collection[str], report: Report
+    places: Mapping[str, Path], rounds: int, *, form: Form, report: Report
 ) -> dict[str, list[dict[str, Any]]]:
     """Return what each took in every round; a peer that is optional may be unable to read a form."""
     taken: dict[str, list[dict[str, Any]]] = {name: [] for name in places}
     for number in range(1, rounds + 1):
         for name, place in places.items():
             try:
-                facts = once(name, place)
+                facts = once(name, place, sources=form.sources)
             except NotMeasured as error:
-                if name not in optional:
+                if name not in form.also:
                     raise
                 report(f"  {name}: {error}")
             else:

@@ -13,9 +13,11 @@ if TYPE_CHECKING:
     from bench.forms.runs import Measured
 
 COLUMNS = (
-    "form", "MB", "MB/s a core", "peer", "its MB/s", "ratio", "goal", "reached", "events", "peak MB", "DuckDB, MB/s",
-    "Polars, MB/s",
+    "form", "MB", "MB/s a core", "peer", "its MB/s", "ratio", "goal", "reached", "events", "peak MB",
+    "four patterns, MB/s", "DuckDB, MB/s", "Polars, MB/s",
 )  # fmt: skip
+
+ALSO = (peers.FOUR, peers.DUCKDB, peers.POLARS)
 
 
 def table(measured: Iterable[Measured]) -> list[str]:
@@ -40,7 +42,7 @@ def _cells(row: Measured) -> tuple[str, ...]:
         _reached(row),
         f"{row.events:,}",
         f"{row.peak_mb:.0f}" if row.peak_mb < MAX_MEMORY_MB else f"**{row.peak_mb:.0f}**",
-        *(f"{row.also_mb_s[name]:.0f}" if name in row.also_mb_s else "" for name in (peers.DUCKDB, peers.POLARS)),
+        *(f"{row.also_mb_s[name]:,.0f}" if name in row.also_mb_s else "" for name in ALSO),
     )
 
 

@@ -1,4 +1,4 @@
-"""Peers of binary forms: from record to record by `struct`, in plain Python, keeping counts only."""
+"""Peers of binary forms: from record to record by `struct`, in plain Python."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 PCAP_HEAD, SNAPSHOT_HEAD = 24, 10
 PACKET, ENTRY = struct.Struct("<IIII"), struct.Struct(">qhiqiqiq")
+ENDS, ETHERNET = struct.Struct(">4s4sI9xB"), 14
+"""Of IPv4 and TCP behind it: both addresses, both ports, the flags."""
+PARTS = ("source", "target", "ports", "flags")
 RECORD = struct.Struct(">BII")
 AN_INSTANCE, AN_ARRAY, A_PRIMITIVE_ARRAY = struct.Struct(">QIQI"), struct.Struct(">QIIQ"), struct.Struct(">QIIB")
 REFERENCE = 8
@@ -31,13 +34,15 @@ CLASS_HEAD = REFERENCE + 4 + 6 * REFERENCE + 4
 """The class, its stack trace, six references (superclass, loader, ...), and the size of an instance."""
 
 
-def packets(path: Path) -> int:
-    """Count the packets of a capture."""
-    data, at, count = path.read_bytes(), PCAP_HEAD, 0
+def packets(path: Path) -> list[dict[str, object]]:
+    """Return the times, addresses, ports and flags of a capture's packets."""
+    data, at, found = path.read_bytes(), PCAP_HEAD, list[dict[str, object]]()
     while at < len(data):
-        at += PACKET.size + PACKET.unpack_from(data, at)[2]
-        count += 1
-    return count
+        seconds, micros, kept, _ = PACKET.unpack_from(data, at)
+        packet = dict(zip(PARTS, ENDS.unpack_from(data, at + PACKET.size + ETHERNET + 12), strict=True))
+        found.append({"at": seconds * 1_000_000 + micros, **packet})
+        at += PACKET.size + kept
+    return found
 
 
 def entries(path: Path) -> int:

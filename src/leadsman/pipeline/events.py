@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import accumulate, chain, repeat
+from itertools import accumulate, chain, compress, repeat
+from operator import is_not
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -69,19 +70,19 @@ SPARK_DDL = (
 class ColumnarEvents:
     """Many events of one name, column by column. A label is None where an event does not have it.
 
-    A single subject or file applies to all events.
+    Single values apply to all events: a subject, a file, a time, a label. Without `values` no event has one.
     """
 
     capture: str
     source: str | None
     name: str
     file: str | Sequence[str]
-    at: Sequence[int | None]
-    subjects: str | Sequence[str | None]
+    at: int | Sequence[int | None] | None
+    subjects: str | Sequence[str | None] | None
     lines: NDArray[np.int64]
     texts: Sequence[str | None]
-    values: Sequence[float | None]
-    labels: Mapping[str, Sequence[str | None]]
+    values: Sequence[float | None] | NDArray[np.float64]
+    labels: Mapping[str, str | Sequence[str | None]]
 
 
 def batches(events: Iterable[EventRow | pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -126,20 +127,20 @@ def to_batch(rows: Sequence[EventRow]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=ARROW_SCHEMA)
 
 
-def from_columns(columns: ColumnarEvents) -> pa.RecordBatch:
-    """Return the events as one Arrow batch in the table's schema."""
-    count = len(columns.lines)
+def from_columns(*parts: ColumnarEvents) -> pa.RecordBatch:
+    """Return the events as one Arrow batch in the table's schema, those of each part in their order."""
+    counts = [len(part.lines) for part in parts]
     arrays = [
-        _constant(columns.capture, count),
-        _times(columns.at),
-        _constant(columns.subjects, count) if isinstance(columns.subjects, str) else _texts(columns.subjects),
-        _texts([None] * count) if columns.source is None else _constant(columns.source, count),
-        _constant(columns.name, count),
-        _constant(columns.file, count) if isinstance(columns.file, str) else _texts(columns.file),
-        pa.Array.from_buffers(pa.int64(), count, [None, _buffer(columns.lines)]),
-        _texts(columns.texts),
-        _numbers(columns.values, pa.float64()),
-        _label_columns(columns.labels, count),
+        _repeated([part.capture for part in parts], counts),
+        _times_of(parts, counts),
+        _text_runs([part.subjects for part in parts], counts),
+        _repeated([part.source for part in parts], counts),
+        _repeated([part.name for part in parts], counts),
+        _text_runs([part.file for part in parts], counts),
+        _fixed(np.concatenate([part.lines for part in parts]), pa.int64()),
+        _texts([text for part in parts for text in part.texts] if len(parts) > 1 else parts[0].texts),
+        _values_of(parts, counts),
+        _labels_of(parts, counts),
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=ARROW_SCHEMA)
 
@@ -154,47 +155,136 @@ def _masked(texts: Sequence[str | None]) -> list[str | None]:
     return [None if text is None else next(masked) for text in texts]
 
 
-def _constant(text: str, count: int) -> pa.Array[Any]:
-    return _repeat([text], count)
+def _text_runs(columns: Sequence[str | Sequence[str | None] | None], counts: Sequence[int]) -> pa.Array[Any]:
+    """Return the columns one below the other. A single text applies to all of its events."""
+    single = [column for column in columns if column is None or isinstance(column, str)]
+    if len(single) == len(columns):
+        return _repeated(single, counts)
+    pairs = zip(columns, counts, strict=True)
+    listed = ([column] * count if column is None or isinstance(column, str) else column for column, count in pairs)
+    return _texts(list(chain.from_iterable(listed)))
 
 
-def _repeat(texts: Sequence[str], times: int) -> pa.Array[Any]:
-    """Return the sequence of texts, repeated so many times."""
-    encoded = [text.encode("utf-8", "replace") for text in texts]
-    lengths = np.tile(np.array(list(map(len, encoded)), np.int32), times)
-    return pa.Array.from_buffers(
-        pa.string(), len(lengths), [None, _offsets(lengths), pa.py_buffer(b"".join(encoded) * times)]
-    )
+def _repeated(texts: Sequence[str | None], counts: Sequence[int]) -> pa.Array[Any]:
+    """Return each text as often as its count says."""
+    encoded = [(text or "").encode("utf-8", "replace") for text in texts]
+    lengths = np.repeat(np.array(list(map(len, encoded)), np.int32), counts)
+    data = b"".join(text * count for text, count in zip(encoded, counts, strict=True))
+    is_valid = np.repeat([text is not None for text in texts], counts) if None in texts else None
+    return _text_array(lengths, data, is_valid)
 
 
-def _label_columns(labels: Mapping[str, Sequence[str | None]], count: int) -> pa.Array[Any]:
+def _times_of(parts: Sequence[ColumnarEvents], counts: Sequence[int]) -> pa.Array[Any]:
+    at = np.concatenate([_milliseconds(part.at, count) for part, count in zip(parts, counts, strict=True)])
+    is_valid = (at >= 0) & (at < TIMES.stop)
+    return _fixed(np.where(is_valid, at, 0) * 1000, ARROW_SCHEMA.field("at").type, is_valid)
+
+
+def _milliseconds(at: int | Sequence[int | None] | None, count: int) -> NDArray[np.int64]:
+    """Return times, a negative one for those that an event does not keep."""
+    if at is None or isinstance(at, int):
+        return np.full(count, at if at is not None and 0 <= at < TIMES.stop else -1, np.int64)
+    try:
+        return np.array(at, np.int64)
+    except (OverflowError, TypeError):  # some are missing, or too large for 64 bits
+        return np.array([ms if ms is not None and 0 <= ms < TIMES.stop else -1 for ms in at], np.int64)
+
+
+def _values_of(parts: Sequence[ColumnarEvents], counts: Sequence[int]) -> pa.Array[Any]:
+    pairs = list(zip(parts, counts, strict=True))
+    is_valid = np.concatenate([_present(part.values if len(part.values) else [None], count) for part, count in pairs])
+    numbers = np.zeros(sum(counts))
+    ends = accumulate(counts)
+    for (part, count), end in zip(pairs, ends, strict=True):
+        if len(part.values):
+            numbers[end - count : end] = [value or 0 for value in part.values] if None in part.values else part.values
+    return _fixed(numbers, pa.float64(), is_valid)
+
+
+def _present(values: Sequence[object] | NDArray[Any], count: int) -> NDArray[np.bool_]:
+    """Return which of the values are there; a single value applies to all events."""
+    if isinstance(values, np.ndarray) or None not in values:
+        return np.ones(count, np.bool_)
+    is_there = np.fromiter(map(is_not, values, repeat(None)), np.bool_, len(values))
+    return is_there if len(values) == count else np.repeat(is_there, count)
+
+
+class _Labels(NamedTuple):
+    """The labels of some events: how many each has, all keys and all texts in their order, and their lengths."""
+
+    counts: NDArray[np.int32]
+    key_lengths: NDArray[np.int32]
+    keys: bytes
+    lengths: NDArray[np.int32]
+    texts: bytes
+
+
+def _labels_of(parts: Sequence[ColumnarEvents], counts: Sequence[int]) -> pa.Array[Any]:
     """Return the column of maps: the labels of each event."""
-    if not labels:
-        return _pairs([{}] * count)
-    texts = list(chain.from_iterable(zip(*labels.values(), strict=True)))
-    if None not in texts:
-        return _maps(np.arange(count + 1, dtype=np.int32) * len(labels), _repeat(list(labels), count), texts)
-    keys = list(chain.from_iterable(repeat(list(labels), count)))
-    has_label = np.fromiter((text is not None for text in texts), np.bool_, len(texts))
-    offsets = np.concatenate(([0], np.cumsum(has_label.reshape(count, len(labels)).sum(axis=1)))).astype(np.int32)
-    keys = [key for key, text in zip(keys, texts, strict=True) if text is not None]
-    return _maps(offsets, _texts(keys), [text for text in texts if text is not None])
+    labels = [_labels(part.labels, count) for part, count in zip(parts, counts, strict=True)]
+    keys = _text_array(np.concatenate([each.key_lengths for each in labels]), b"".join(each.keys for each in labels))
+    texts = _text_array(np.concatenate([each.lengths for each in labels]), b"".join(each.texts for each in labels))
+    return _maps(_running_sum(np.concatenate([each.counts for each in labels])), keys, texts)
+
+
+def _labels(columns: Mapping[str, str | Sequence[str | None]], count: int) -> _Labels:
+    present = {name: each for name, each in columns.items() if isinstance(each, str) or each.count(None) < count}
+    names = [name.encode("utf-8", "replace") for name in present]
+    key_lengths = np.tile(np.array(list(map(len, names)), np.int32), count)
+    counts, keys = np.full(count, len(names), np.int32), b"".join(names) * count
+    if all(isinstance(each, str) for each in present.values()):
+        lengths, data = _encoded(cast("list[str]", list(present.values())))
+        return _Labels(counts, key_lengths, keys, np.tile(lengths, count), data * count)
+    listed = [[each] * count if isinstance(each, str) else each for each in present.values()]
+    texts = list(chain.from_iterable(zip(*listed, strict=True)))
+    if None in texts:
+        is_there = _present(texts, len(texts))
+        keys = b"".join(compress(names * count, is_there.tolist()))
+        counts = is_there.reshape(count, len(names)).sum(axis=1, dtype=np.int32)
+        key_lengths, texts = key_lengths[is_there], [text for text in texts if text is not None]
+    return _Labels(counts, key_lengths, keys, *_encoded(cast("list[str]", texts)))
 
 
 def _texts(values: Sequence[str | None]) -> pa.Array[Any]:
     texts = ["" if value is None else value for value in values] if None in values else cast("Sequence[str]", values)
+    return _text_array(*_encoded(texts), _present(values, len(values)) if None in values else None)
+
+
+def _encoded(texts: Sequence[str]) -> tuple[NDArray[np.int32], bytes]:
+    """Return the length of each text in UTF-8, and all of them one after the other."""
     data = "".join(texts).encode("utf-8", "replace")
     lengths = np.fromiter(map(len, texts), np.int32, len(texts))
     if lengths.sum() != len(data):  # not only ASCII: a character can be several bytes
         lengths = np.fromiter((len(text.encode("utf-8", "replace")) for text in texts), np.int32, len(texts))
-    return pa.Array.from_buffers(pa.string(), len(texts), [_validity(values), _offsets(lengths), pa.py_buffer(data)])
+    return lengths, data
+
+
+def _text_array(lengths: NDArray[np.int32], data: bytes, is_valid: NDArray[np.bool_] | None = None) -> pa.Array[Any]:
+    buffers = [_bitmap(is_valid), _offsets(lengths), pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.string(), len(lengths), buffers)
+
+
+def _fixed(numbers: NDArray[Any], kind: pa.DataType, is_valid: NDArray[np.bool_] | None = None) -> pa.Array[Any]:
+    return pa.Array.from_buffers(kind, len(numbers), [_bitmap(is_valid), _buffer(numbers)])
+
+
+def _bitmap(is_valid: NDArray[np.bool_] | None) -> pa.Buffer | None:
+    """Return a bit for each value; None where every value is there."""
+    if is_valid is None or is_valid.all():
+        return None
+    return _buffer(np.packbits(is_valid, bitorder="little"))
 
 
 def _offsets(lengths: NDArray[np.int32]) -> pa.Buffer:
     """Return the offsets at which each text begins, and the end of the last one."""
-    offsets = np.zeros(len(lengths) + 1, np.int32)
-    np.cumsum(lengths, out=offsets[1:])
-    return _buffer(offsets)
+    return _buffer(_running_sum(lengths))
+
+
+def _running_sum(numbers: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the sums of the numbers before each place, and of all."""
+    sums = np.zeros(len(numbers) + 1, np.int32)
+    np.cumsum(numbers, out=sums[1:])
+    return sums
 
 
 def _times(at: Sequence[int | None]) -> pa.Array[Any]:
@@ -205,15 +295,7 @@ def _times(at: Sequence[int | None]) -> pa.Array[Any]:
 def _numbers(values: Sequence[float | None], kind: pa.DataType) -> pa.Array[Any]:
     numbers = [value or 0 for value in values] if None in values else values
     data = np.array(numbers, np.float64 if kind == pa.float64() else np.int64)
-    return pa.Array.from_buffers(kind, len(values), [_validity(values), _buffer(data)])
-
-
-def _validity(values: Sequence[object]) -> pa.Buffer | None:
-    """Return the validity bitmap: a bit for each value that is not None. None where no value is."""
-    if None not in values:
-        return None
-    is_valid = np.fromiter((value is not None for value in values), np.bool_, len(values))
-    return _buffer(np.packbits(is_valid, bitorder="little"))
+    return _fixed(data, kind, _present(values, len(values)))
 
 
 def _buffer(array: NDArray[Any]) -> pa.Buffer:
@@ -223,10 +305,10 @@ def _buffer(array: NDArray[Any]) -> pa.Buffer:
 def _pairs(labels: Sequence[Mapping[str, str]]) -> pa.Array[Any]:
     offsets = np.fromiter(accumulate(map(len, labels), initial=0), np.int32, len(labels) + 1)
     texts = mask_all([text for pairs in labels for text in pairs.values()])
-    return _maps(offsets, _texts(list(chain.from_iterable(labels))), texts)
+    return _maps(offsets, _texts(list(chain.from_iterable(labels))), _texts(texts))
 
 
-def _maps(offsets: NDArray[np.int32], keys: pa.Array[Any], texts: Sequence[str | None]) -> pa.Array[Any]:
+def _maps(offsets: NDArray[np.int32], keys: pa.Array[Any], texts: pa.Array[Any]) -> pa.Array[Any]:
     offset_array = pa.Array.from_buffers(pa.int32(), len(offsets), [None, _buffer(offsets)])
-    column: pa.Array[Any] = cast("Any", pa.MapArray).from_arrays(offset_array, keys, _texts(texts))
+    column: pa.Array[Any] = cast("Any", pa.MapArray).from_arrays(offset_array, keys, texts)
     return column

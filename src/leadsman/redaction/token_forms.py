@@ -137,16 +137,15 @@ def _pattern(pattern: str) -> re.Pattern[str]:
 
 
 @cache
-def _by_hints() -> tuple[tuple[tuple[str, ...], str], ...]:
-    return tuple((tuple(form.hints.split("|")), form.pattern) for form in FORMS)
+def _by_hints() -> tuple[tuple[str, str], ...]:
+    return tuple((hint, form.pattern) for form in FORMS for hint in form.hints.split("|"))
 
 
 def token_spans(text: str, lower: str) -> Iterator[Span]:
     """Yield the place of each token that its form shows."""
-    for hints, pattern in _by_hints():
-        if any(hint in lower for hint in hints):
-            for match in _pattern(pattern).finditer(text):
-                yield match.span()
+    for pattern in dict.fromkeys([pattern for hint, pattern in _by_hints() if hint in lower]):
+        for match in _pattern(pattern).finditer(text):
+            yield match.span()
     if '"kty' in lower:
         for match in _JWK.finditer(text):
             yield match.span("value")

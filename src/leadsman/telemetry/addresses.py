@@ -38,6 +38,7 @@ def host_and_port(text: str) -> tuple[str, str] | None:
     return None if plain is None else (plain, port)
 
 
+@lru_cache(CACHED_ADDRESSES)
 def mac(text: str | None) -> str | None:
     """Return a MAC in lower case with two digits per byte; None for other text, and for a MAC of no interface."""
     lowered = (text or "").lower().replace("-", ":")

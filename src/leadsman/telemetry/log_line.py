@@ -86,7 +86,7 @@ VARIABLE_PARTS = (
     (re.compile(r":\d\d"), re.compile(r"\b[\w-]+(?:\.[\w-]+)+:\d{2,5}\b"), "<address>"),
     (re.compile("['\"]"), re.compile(r"'[^'\n]{1,200}'|\"[^\"\n]{1,200}\""), "<text>"),
     (
-        re.compile(r"[\d@]"),
+        re.compile(r"[0-9a-f]{8}|0x[0-9a-fA-F]|@[0-9a-f]{4}"),
         re.compile(r"\b0x[0-9a-fA-F]+\b|\b(?=[a-f]*\d)[0-9a-f]{8,}\b|@[0-9a-f]{4,16}\b"),
         "<hex>",
     ),

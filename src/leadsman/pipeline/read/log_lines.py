@@ -22,10 +22,12 @@ from leadsman.pipeline.idle_gaps.bisection import (
 )
 from leadsman.pipeline.idle_gaps.writers import Edge, SubjectActivity, Times
 from leadsman.pipeline.read.batched_matches import BatchedMatches, is_self_contained
+from leadsman.pipeline.read.error_runs import ErrorRun, is_unknown_error
 from leadsman.pipeline.read.record_batches import RecordBatchReading
 from leadsman.pipeline.read.records import QUOTE_LENGTH, EventExtractor, Hit, RecordStart, without_secrets
 from leadsman.pipeline.read.scanner import scanner
 from leadsman.telemetry.format import RecognisedFormat, no_time
+from leadsman.telemetry.log_line import MAX_MESSAGE
 from leadsman.telemetry.record_batch import NO_TIME
 from leadsman.telemetry.source import MAX_MATCH, once_signatures
 
@@ -101,6 +103,7 @@ class FileReading:
         self._head = head or RecordStart(at, "", name)
         self._open_start, self._open = self._head, list[Hit]()  # the last record with hits
         self._batched_matches = BatchedMatches(file, extractor)
+        self._error_run = ErrorRun(file, name, extractor)
 
     def use_format(self, form: RecognisedFormat) -> None:
         """Read further lines with this format."""
@@ -222,15 +225,12 @@ class FileReading:
         goes_on = bool(self._open) and self._open_start == self._head and self._head.at is not None
         begun, last = -1 if goes_on else -2, -1
         for hit_line, before, after in zip(hit_lines, lines, [*hit_lines, NO_HIT_LINE][1:], strict=True):
-            if hit_line.at is not None and after.at is not None and is_self_contained(hit_line.signatures):
+            if hit_line.at is not None and after.at is not None and (longest := _longest(hit_line.signatures)):
                 text = data[hit_line.start : hit_line.end].decode("utf-8", "replace").rstrip("\r")
-                if len(text) <= QUOTE_LENGTH:
+                if len(text) <= longest:
                     if self._open:
                         yield from self._close_record()
-                    line = self.line + 1 + before
-                    self._batched_matches.add(
-                        hit_line.signatures, hit_line.at, line, text=text, subject=self._name, quote=text
-                    )
+                    self._keep(hit_line.signatures, hit_line.at, self.line + 1 + before, text)
                     begun, last = -2, hit_line.start
                     continue
             hit = _hit(data, hit_line, self.line + 1 + before)
@@ -240,13 +240,22 @@ class FileReading:
                 begun, self._open_start = now, head
             last = hit_line.start
             self._open.append(hit)
+        self._error_run.close()
         if len(self._open) > HITS_A_RECORD:
             yield from self._close_record()
         if self._batched_matches.is_full:
             yield from self._batched_matches.flush()
 
+    def _keep(self, signatures: tuple[int, ...], at: int, line: int, text: str) -> None:
+        """Keep a line that is a record by itself until more such lines are read together."""
+        if is_unknown_error(signatures):
+            self._error_run.add(at, line, text, signatures)
+        else:
+            self._batched_matches.add(signatures, at, line, text=text, subject=self._name, quote=text)
+
     def _close_record(self) -> Iterable[EventRow]:
         """Return the events of the record that is open, and close it. A block's last record may go on in the next."""
+        self._error_run.close()
         if not self._open:
             return ()
         events = self._extractor.extract(self._open_start, self._open, self._file)
@@ -356,6 +365,11 @@ def _hit_lines(
         near, there = place, (index,)
     if there:
         yield HitLine(start, end, near, there, time_at(data, start, end))
+
+
+def _longest(signatures: tuple[int, ...]) -> int:
+    """Return how many characters a line with these matches can have that is read together with others; 0: none."""
+    return MAX_MESSAGE if is_unknown_error(signatures) else QUOTE_LENGTH if is_self_contained(signatures) else 0
 
 
 def _timed_hit_lines(hit_lines: Iterable[HitLine]) -> list[TimedLine]:

@@ -1,16 +1,17 @@
-"""Reads the output of a program: its facts become rows of the event table, one by one where few, else as columns."""
+"""Reads the output of a program: its facts become columns of the event table, rows where they are few."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from itertools import chain, repeat
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from leadsman.pipeline.events import ColumnarEvents, EventRow, from_columns
 from leadsman.pipeline.idle_gaps.writers import Times
 from leadsman.pipeline.read.records import MAX_TOKEN, QUOTE_LENGTH, EventExtractor
-from leadsman.redaction import MASK, hidden_parts, mask_all, mask_where_found
+from leadsman.redaction import MASK, can_hold_secret, hidden_parts, mask_all, mask_where_found
 from leadsman.telemetry.outputs.parser import OutputContext
 
 if TYPE_CHECKING:
@@ -24,8 +25,38 @@ if TYPE_CHECKING:
     from leadsman.telemetry.source import Source
     from leadsman.telemetry.timestamps.file_names import NameTime
 
-BULK = 1000
-"""Facts of one name from which on a batch of their own costs less than rows that are gathered into one."""
+MIN_BATCH = 40
+"""Facts from which on columns cost less than rows."""
+
+MAX_GATHERED = 20_000
+"""Facts that are gathered before they become a batch: some 5 MB."""
+
+
+class GatheredFacts:
+    """Facts of several outputs of a stream, as columns: one by one, small outputs would be dear."""
+
+    def __init__(self) -> None:
+        self._parts: list[ColumnarEvents] = []
+        self._count = 0
+
+    def add(self, part: ColumnarEvents) -> Iterator[pa.RecordBatch]:
+        """Add the facts of one name, and yield what was gathered once it is much."""
+        self._parts.append(part)
+        self._count += len(part.lines)
+        if self._count >= MAX_GATHERED:
+            yield from self._batch()
+
+    def rest(self) -> Iterator[EventRow | pa.RecordBatch]:
+        """Yield what was gathered since."""
+        yield from self._batch() if self._count >= MIN_BATCH else self._rows()
+
+    def _batch(self) -> Iterator[pa.RecordBatch]:
+        parts, self._parts, self._count = self._parts, [], 0
+        yield from_columns(*parts)
+
+    def _rows(self) -> Iterator[EventRow]:
+        parts, self._parts, self._count = self._parts, [], 0
+        return chain.from_iterable(map(as_rows, parts))
 
 
 class OutputReading:
@@ -41,6 +72,7 @@ class OutputReading:
         *,
         extractor: EventExtractor,
         about: OutputContext | None = None,
+        facts: GatheredFacts,
         line: int = 0,
         named: NameTime | None = None,
     ) -> None:
@@ -52,20 +84,19 @@ class OutputReading:
         self._above = line
         self._capture = extractor.capture
         self._source = source
+        self._facts = facts
         self.named = named
         self._about = about or OutputContext(file=file.name, path=file.path, at=named.at if named else None)
         extractor.sources.add(source.name)
 
-    def all(self, opened: Iterable[Block]) -> Iterator[EventRow | pa.RecordBatch]:
-        """Yield the events of the output."""
+    def all(self, opened: Iterable[Block]) -> Iterator[pa.RecordBatch]:
+        """Gather the events of the output, and yield those that were gathered where they are many."""
         assert self._source.parser is not None
         for facts in map(without_secrets, self._source.parser.read(self._counted(opened), self._about)):
             self.undated = self.undated or not facts.at
             self.times.note(*(facts.at or (self._about.at,)))
-            if len(facts.lines) < BULK:
-                yield from self._rows(facts)
-            else:
-                yield self._batch(facts)
+            if len(facts.lines):
+                yield from self._facts.add(self._columns(facts))
 
     def _counted(self, opened: Iterable[Block]) -> Iterator[bytes]:
         assert self._source.parser is not None
@@ -78,38 +109,44 @@ class OutputReading:
             yield data
         self.line += self._source.parser.text and not data.endswith(b"\n")
 
-    def _rows(self, facts: EventColumns) -> Iterator[EventRow]:
-        about = self._about
-        for index, line in enumerate(facts.lines):
-            yield EventRow(
-                capture=self._capture,
-                at=facts.at[index] if facts.at else about.at,
-                subject=facts.subjects[index] if facts.subjects else about.subject,
-                source=self._source.name,
-                name=facts.name,
-                file=about.file,
-                line=int(line) + self._above,
-                text=facts.texts[index],
-                value=facts.values[index] if facts.values else None,
-                labels={key: text for key, column in facts.labels.items() if (text := column[index]) is not None},
-            )
-
-    def _batch(self, facts: EventColumns) -> pa.RecordBatch:
-        count = len(facts.lines)
-        return from_columns(
-            ColumnarEvents(
-                capture=self._capture,
-                source=self._source.name,
-                name=facts.name,
-                file=self._about.file,
-                at=facts.at or [self._about.at] * count,
-                subjects=facts.subjects or [self._about.subject] * count,
-                lines=np.asarray(facts.lines, np.int64) + self._above,
-                texts=facts.texts,
-                values=facts.values or [None] * count,
-                labels=facts.labels,
-            )
+    def _columns(self, facts: EventColumns) -> ColumnarEvents:
+        lines = np.asarray(facts.lines, np.int64)
+        return ColumnarEvents(
+            capture=self._capture,
+            source=self._source.name,
+            name=facts.name,
+            file=self._about.file,
+            at=facts.at or self._about.at,
+            subjects=facts.subjects or self._about.subject,
+            lines=lines + self._above if self._above else lines,
+            texts=facts.texts,
+            values=facts.values,
+            labels=facts.labels,
         )
+
+
+def as_rows(columns: ColumnarEvents) -> Iterator[EventRow]:
+    """Yield the events one by one."""
+    count = len(columns.lines)
+    labels = {name: _each(column, count) for name, column in columns.labels.items()}
+    rows = zip(
+        _each(columns.at, count),
+        _each(columns.subjects, count),
+        _each(columns.file, count),
+        columns.lines.tolist(),
+        columns.texts,
+        columns.values if len(columns.values) else repeat(None, count),
+        *labels.values(),
+        strict=True,
+    )
+    for at, subject, file, line, text, value, *texts in rows:
+        own = {name: label for name, label in zip(labels, texts, strict=True) if label is not None}
+        number = None if value is None else float(value)
+        yield EventRow(columns.capture, at, subject, columns.source, columns.name, file, line, text, number, own)
+
+
+def _each(column: Any, count: int) -> Sequence[Any]:  # noqa: ANN401 - of texts or times
+    return [column] * count if column is None or isinstance(column, str | int) else column
 
 
 def without_secrets(facts: EventColumns) -> EventColumns:
@@ -117,14 +154,25 @@ def without_secrets(facts: EventColumns) -> EventColumns:
 
     A label that is a secret by its key on the line is masked as well.
     """
-    texts = [text if len(text) <= QUOTE_LENGTH else text[: QUOTE_LENGTH + MAX_TOKEN] for text in facts.texts]
+    if max(map(len, facts.texts), default=0) > QUOTE_LENGTH:
+        facts = replace(facts, texts=[text[: QUOTE_LENGTH + MAX_TOKEN] for text in facts.texts])
+    elif not can_hold_secret("\n".join(chain(facts.texts, _label_texts(facts)))):
+        return facts
+    texts = facts.texts
     distinct = list(dict.fromkeys(texts))
     masked = {distinct[index]: text for index, text in mask_where_found(distinct).items()}
-    labels = {name: _masked_labels(column) for name, column in facts.labels.items()}
+    every = {name: [each] * len(texts) if isinstance(each, str) else each for name, each in facts.labels.items()}
+    labels = {name: _masked_labels(column) for name, column in every.items()}
     for index, text in enumerate(texts) if masked else ():
         if text in masked:
             _mask_labels_of(labels, index, hidden_parts(text))
     return replace(facts, texts=[masked.get(text, text)[:QUOTE_LENGTH] for text in texts], labels=labels)
+
+
+def _label_texts(facts: EventColumns) -> Iterator[str]:
+    """Return the texts of all labels."""
+    columns = ((column,) if isinstance(column, str) else filter(None, column) for column in facts.labels.values())
+    return chain.from_iterable(columns)
 
 
 def _mask_labels_of(labels: dict[str, Sequence[str | None]], index: int, secrets: Iterable[str]) -> None:

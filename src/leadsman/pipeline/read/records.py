@@ -41,6 +41,7 @@ UUID_PLACEHOLDER = "a0000000-0000-0000-0000-000000000000"
 """Two lines that differ in a request id only are one message. An id of digits alone might be a date, and stays."""
 
 LAMBDA_STREAM_ID = re.compile(r"\](?=[a-f]*\d)(?=\d*[a-f])[\da-f]{32}(?![\w.$-])", re.ASCII)
+LAMBDA_STREAM_HINT = re.compile(r"\][\da-f]{32}", re.ASCII)
 LAMBDA_STREAM_PLACEHOLDER = "]a0000000000000000000000000000000"
 """So are two lines that differ only in the worker before them, as `aws logs tail` writes it: `[$LATEST]9ff9...`."""
 
@@ -123,7 +124,7 @@ class EventExtractor:
                         reported.add(event)
                         rows.append(row)
         if unknown and not _explained(rows, unknown):
-            self._group(head, unknown, file)
+            self.group(head, unknown, file)
         return rows
 
     def _is_ambiguous(self, hits: Iterable[Hit]) -> bool:
@@ -193,9 +194,10 @@ class EventExtractor:
         """Yield one event for each group of errors that no signature knows."""
         return self.errors.rows(iso)
 
-    def _group(self, head: RecordStart, hits: Sequence[Hit], file: str) -> None:
+    def group(self, head: RecordStart, hits: Sequence[Hit], file: str, *, blank: str = "") -> None:
+        """Count an error that no signature knows. `blank` is what `_blank` makes of its lines, if that is known."""
         hit = hits[0]
-        kind, message = key = self._message([each.text[:MAX_LENGTH] for each in hits])
+        kind, message = key = self._message([each.text[:MAX_LENGTH] for each in hits], blank)
 
         def row() -> EventRow:
             labels = {"kind": kind, "message": message, "level": split_line(hit.text[:MAX_LENGTH]).level}
@@ -203,10 +205,10 @@ class EventExtractor:
 
         self.errors.add(key, head.at, row, place=(file, hit.line))
 
-    def _message(self, lines: Sequence[str]) -> tuple[str, str]:
+    def _message(self, lines: Sequence[str], known_blank: str) -> tuple[str, str]:
         """Return kind and normalised message, in which no digit is left; a kind can be called Error404Exception."""
         text = lines[0]
-        blank = _blank(lines[:MAX_KEY_LINES])
+        blank = known_blank or _blank(lines[:MAX_KEY_LINES])
         key = self.messages.get(blank)
         if key is None:
             key = error_kind(lines), normalise(text)
@@ -240,9 +242,18 @@ def _blank(lines: Sequence[str]) -> str:
     """Return the lines with digits and ids blanked: these make no two messages different. Long lines keep their ids."""
     blank = "\n".join(lines)
     if "-" in blank and all(len(line) <= MAX_MESSAGE for line in lines):
-        blank = UUID.sub(UUID_PLACEHOLDER, blank) if UUID_HINT.search(blank) else blank
-        blank = LAMBDA_STREAM_ID.sub(LAMBDA_STREAM_PLACEHOLDER, blank)
+        blank = _without_ids(blank)
     return blank.translate(DIGITS)
+
+
+def blank_lines(lines: Sequence[str]) -> list[str]:
+    """Return what `_blank` makes of each of these lines by itself. None of them is longer than MAX_MESSAGE."""
+    return _without_ids("\n".join(lines)).translate(DIGITS).split("\n")
+
+
+def _without_ids(text: str) -> str:
+    text = UUID.sub(UUID_PLACEHOLDER, text) if UUID_HINT.search(text) else text
+    return LAMBDA_STREAM_ID.sub(LAMBDA_STREAM_PLACEHOLDER, text) if LAMBDA_STREAM_HINT.search(text) else text
 
 
 def _split_settings(hits: Iterable[Hit]) -> tuple[list[Hit], list[Hit]]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from leadsman.pipeline.idle_gaps.writers import SubjectActivity
+    from leadsman.pipeline.read.program_outputs import GatheredFacts
     from leadsman.pipeline.scope.streams import File
 
 BROKER = "broker"
@@ -44,6 +45,7 @@ class SectionedReading:
         *,
         extractor: EventExtractor,
         subjects: dict[str, SubjectActivity],
+        facts: GatheredFacts,
     ) -> None:
         self.bytes = 0
         self.line = 0
@@ -54,6 +56,7 @@ class SectionedReading:
         self._recognise = recognise
         self._extractor = extractor
         self._subjects = subjects
+        self._facts = facts
 
     def all(self, opened: Iterable[Block]) -> Iterator[EventRow | pa.RecordBatch]:
         """Yield the events of every section, and one for each that failed."""
@@ -98,7 +101,8 @@ class SectionedReading:
                 subject=part.section.subject,
                 command=part.section.command,
             )
-            return OutputReading(self._file, form.output_source, extractor=extractor, about=about, line=part.line - 1)
+            source, line = form.output_source, part.line - 1
+            return OutputReading(self._file, source, extractor=extractor, facts=self._facts, about=about, line=line)
         logged = next_timed_line(first, 0, len(first), form.time_at) is not None
         return FileReading(
             self._file.name,

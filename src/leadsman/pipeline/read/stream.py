@@ -10,7 +10,7 @@ from leadsman.pipeline.idle_gaps.bisection import next_timed_line
 from leadsman.pipeline.idle_gaps.event_rows import activity_of
 from leadsman.pipeline.read.blocks import Unreadable, blocks
 from leadsman.pipeline.read.log_lines import FileReading
-from leadsman.pipeline.read.program_outputs import OutputReading
+from leadsman.pipeline.read.program_outputs import GatheredFacts, OutputReading
 from leadsman.pipeline.read.records import EventExtractor, iso
 from leadsman.pipeline.read.sections import SectionedReading
 from leadsman.telemetry.format import NotText, no_time
@@ -40,12 +40,14 @@ def read(stream: Stream, zone: tzinfo) -> Iterator[EventRow | pa.RecordBatch]:
     """
     extractor = EventExtractor(stream.capture)
     subjects: dict[str, SubjectActivity] = {}
+    facts = GatheredFacts()
     for file, form in in_order(stream.files, zone):
         if isinstance(form, str):
             yield not_understood(stream.capture, file, form)
         elif form is not None:
-            reading = _reading(file, form, zone, stream=stream, extractor=extractor, subjects=subjects)
+            reading = _reading(file, form, zone, stream=stream, extractor=extractor, subjects=subjects, facts=facts)
             yield from _read_file(file, form, reading, stream=stream, extractor=extractor)
+    yield from facts.rest()
     yield from extractor.unknown_errors()
     yield from activity_of(subjects.values(), capture=stream.capture, file=stream.files[0].name)
 
@@ -134,11 +136,13 @@ def _reading(
     stream: Stream,
     extractor: EventExtractor,
     subjects: dict[str, SubjectActivity],
+    facts: GatheredFacts,
 ) -> AnyReading:
     if form.recognise_section is not None:
-        return SectionedReading(file, form.recognise_section, extractor=extractor, subjects=subjects)
+        return SectionedReading(file, form.recognise_section, extractor=extractor, subjects=subjects, facts=facts)
     if form.output_source is not None:
-        return OutputReading(file, form.output_source, extractor=extractor, named=time_in_name(file.name, zone))
+        named = time_in_name(file.name, zone)
+        return OutputReading(file, form.output_source, extractor=extractor, facts=facts, named=named)
     return FileReading(file.name, form, name=stream.name, extractor=extractor, subjects=subjects)
 
 

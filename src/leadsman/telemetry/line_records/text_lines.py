@@ -61,7 +61,7 @@ def coalesce_blocks(blocks: Iterable[bytes], min_bytes: int) -> Iterator[bytes]:
             return
 
 
-def complete_lines(blocks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+def complete_lines(blocks: Iterable[bytes], max_bytes: int = MAX_LINE_BYTES) -> Iterator[tuple[int, bytes]]:
     """Yield the lines of `numbered_lines` block by block: the number of the first one, and all of them joined."""
     number, size = 1, 0
     parts: list[bytes] = []
@@ -69,28 +69,28 @@ def complete_lines(blocks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
         data = block
         if parts or b"\n" not in data:  # pieces of an overlong line
             piece, newline, data = data.partition(b"\n")
-            if size < MAX_LINE_BYTES:
+            if size < max_bytes:
                 parts.append(piece)
                 size += len(piece)
             if not newline:
                 continue
-            yield number, _line(parts)
+            yield number, _line(parts, max_bytes)
             number, parts, size = number + 1, [], 0
         last = data.rfind(b"\n")
         cut_line = data[last + 1 :]
         if last >= 0:
-            yield number, _lines(data[:last])
+            yield number, _lines(data[:last], max_bytes)
             number += data.count(b"\n")
         if cut_line:
             parts, size = [cut_line], len(cut_line)
     if size:
-        yield number, _line(parts)
+        yield number, _line(parts, max_bytes)
 
 
-def _lines(joined: bytes) -> bytes:
+def _lines(joined: bytes, max_bytes: int) -> bytes:
     """Return lines without carriage returns, overlong ones cut: what `_line` does to a single one."""
-    if len(joined) > MAX_LINE_BYTES:
-        return b"\n".join(_line([line]) for line in joined.split(b"\n"))
+    if len(joined) > max_bytes:
+        return b"\n".join(_line([line], max_bytes) for line in joined.split(b"\n"))
     return (joined.replace(b"\r\n", b"\n") if b"\r\n" in joined else joined).removesuffix(b"\r")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as v
@@ -28,7 +29,20 @@ HEAP_METRICS = {
 CPU_METRICS = ("nodecpusecondstotal", "nodecpu")
 """Prometheus's node_exporter since its 0.16, and before: seconds by `cpu` and `mode`, of which `steal` is one."""
 
+CACHED_METRICS = 20_000
+
 EVENT_NAMES = frozenset({v.METRIC, v.PRODUCERS_COUNTED, v.HEAP_SIZE, v.CPU_STEAL})
+
+
+@lru_cache(CACHED_METRICS)
+def is_plain_metric(metric: str) -> bool:
+    """Whether the samples of a metric are events of their own and stand for no others."""
+    bare_name = _bare(metric)
+    return PRODUCER_ID_METRIC not in bare_name and bare_name not in HEAP_METRICS and bare_name not in CPU_METRICS
+
+
+def _bare(metric: str) -> str:
+    return metric.replace("_", "").lower()
 
 
 def events_of_metric(samples: EventColumns) -> Iterator[EventColumns]:
@@ -37,7 +51,8 @@ def events_of_metric(samples: EventColumns) -> Iterator[EventColumns]:
     Of CPU metrics only the steal time becomes events: every host has a series for each mode of each CPU, and no
     detector reads the other modes.
     """
-    bare_name = str(samples.labels["metric"][0]).replace("_", "").lower()
+    metric = samples.labels["metric"]
+    bare_name = _bare(metric if isinstance(metric, str) else str(metric[0]))
     if bare_name not in CPU_METRICS:
         yield samples
     yield from _derived_events(samples, bare_name)
@@ -45,26 +60,32 @@ def events_of_metric(samples: EventColumns) -> Iterator[EventColumns]:
 
 def _derived_events(samples: EventColumns, bare_name: str) -> Iterator[EventColumns]:
     if PRODUCER_ID_METRIC in bare_name:
-        yield replace(samples, name=v.PRODUCERS_COUNTED, labels={"via": ["metric"] * len(samples.lines)})
+        yield replace(samples, name=v.PRODUCERS_COUNTED, labels={"via": "metric"})
     elif bare_name in HEAP_METRICS:
         heap = _indices_with_label(samples, "area", "heap")
-        labels = {"kind": [HEAP_METRICS[bare_name]] * len(heap)}
-        yield replace(_select(samples, heap), name=v.HEAP_SIZE, labels=labels)
+        yield replace(_select(samples, heap), name=v.HEAP_SIZE, labels={"kind": HEAP_METRICS[bare_name]})
     elif bare_name in CPU_METRICS and (steal := _indices_with_label(samples, "mode", "steal")):
-        cpus = {"cpu": [samples.labels["cpu"][index] for index in steal]} if "cpu" in samples.labels else {}
+        cpu = samples.labels.get("cpu")
+        cpus = {} if cpu is None else {"cpu": cpu if isinstance(cpu, str) else [cpu[index] for index in steal]}
         yield replace(_select(samples, steal), name=v.CPU_STEAL, labels=cpus)
 
 
 def _indices_with_label(samples: EventColumns, name: str, value: str) -> list[int]:
-    return [index for index, label in enumerate(samples.labels.get(name, ())) if label == value]
+    labels = samples.labels.get(name, ())
+    if isinstance(labels, str):
+        return list(range(len(samples.lines))) if labels == value else []
+    return [index for index, label in enumerate(labels) if label == value]
 
 
 def _select(samples: EventColumns, indices: Sequence[int]) -> EventColumns:
+    subjects = samples.subjects
+    if len(indices) == len(samples.lines):
+        return samples
     return replace(
         samples,
         lines=[samples.lines[index] for index in indices],
         texts=[samples.texts[index] for index in indices],
         values=[samples.values[index] for index in indices],
         at=[samples.at[index] for index in indices] if samples.at else None,
-        subjects=[samples.subjects[index] for index in indices] if samples.subjects else None,
+        subjects=subjects if subjects is None or isinstance(subjects, str) else [subjects[index] for index in indices],
     )

@@ -60,17 +60,17 @@ class EventColumns:
     """Events of one name, as columns of one length: a million partitions do not become a million objects.
 
     `lines` count from 1 in the output; `texts` stand there literally. `labels` holds one column per label, with None
-    where an event does not have it. Where `at` (milliseconds since 1970 UTC) or `subjects` is None, those of
-    `OutputContext` apply.
+    where an event does not have it, or one text that all of them have; so with `subjects`. Where `at` (milliseconds
+    since 1970 UTC) or `subjects` is None, those of `OutputContext` apply.
     """
 
     name: str
     lines: Sequence[int] | NDArray[np.int64]
     texts: Sequence[str]
     values: Sequence[float | None] = ()
-    labels: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
+    labels: Mapping[str, str | Sequence[str | None]] = field(default_factory=dict)
     at: Sequence[int | None] | None = None
-    subjects: Sequence[str | None] | None = None
+    subjects: str | Sequence[str | None] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,6 +51,13 @@ class ByteStream:
         self._from += count
         return taken
 
+    def some(self) -> bytes | None:
+        """Return what was not taken yet of the last block, else the next block; None at the end."""
+        left = bytes(self._buffer[self._from :])
+        self._buffer.clear()
+        self._from = 0
+        return left or next(self._blocks, None)
+
 
 def read_frames(blocks: Iterable[bytes]) -> Iterator[Frame]:
     """Yield every frame of a capture file. OSError where it breaks off into something else."""
@@ -62,14 +69,27 @@ def read_frames(blocks: Iterable[bytes]) -> Iterator[Frame]:
     order, unit = PCAP_MAGIC[magic]
     header = source.take(20)
     link = struct.unpack(order + "I", header[16:20])[0] & 0xFFFF if header else ETHERNET
-    number = 0
-    while (record := source.take(16)) is not None:
-        seconds, fraction, captured, _ = struct.unpack(order + "IIII", record)
-        number += 1
-        data = source.take(_checked_length(captured, number))
-        if data is None:
-            return
+    for number, (seconds, fraction, data) in enumerate(_pcap_records(source, order), 1):
         yield Frame(number, seconds * 1000 + fraction // unit, link, data)
+
+
+def _pcap_records(source: ByteStream, order: str) -> Iterator[tuple[int, int, bytes]]:
+    """Yield seconds, fraction and bytes of each packet, up to where the file ends."""
+    header = struct.Struct(order + "IIII")
+    number, at, block = 0, 0, b""
+    while True:
+        begin = at + header.size
+        if begin <= len(block):
+            seconds, fraction, captured, _ = header.unpack_from(block, at)
+            end = begin + _checked_length(captured, number + 1)
+            if end <= len(block):
+                number, at = number + 1, end
+                yield seconds, fraction, block[begin:end]
+                continue
+        more = source.some()
+        if more is None:
+            return
+        block, at = block[at:] + more, 0
 
 
 def _checked_length(length: int, number: int) -> int:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import ip_address
+from typing import NamedTuple
 
-from leadsman.telemetry.addresses import mac
+from leadsman.telemetry.addresses import CACHED_ADDRESSES, mac
 
 ETHERNET, COOKED, COOKED_2, RAW, RAW_IPV4, RAW_IPV6 = 1, 113, 276, 101, 228, 229
 """Link types of capture files. The cooked ones (`tcpdump -i any`) have the MAC of the sender only."""
@@ -15,11 +16,13 @@ ARP, IPV4, IPV6 = 0x0806, 0x0800, 0x86DD
 VLANS = frozenset({0x8100, 0x88A8})
 TCP, ICMPV6 = 6, 58
 FIN, SYN, RST, ACK = 1, 2, 4, 16
+USUAL, USUAL_VERSION = struct.Struct("!12sHB5xHxB2x8sI9xB"), 0x45
+"""Of Ethernet, an IPv4 header without options, and TCP: MACs, protocol, version, fragment, protocol, addresses, ports,
+flags."""
 SOLICITATION, ADVERTISEMENT = 135, 136
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(NamedTuple):
     """One captured frame: its number in the file, its time in milliseconds since 1970, and how to read it."""
 
     number: int
@@ -28,8 +31,7 @@ class Frame:
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class HandshakePacket:
+class HandshakePacket(NamedTuple):
     """A packet that opens a connection. `flags`: S, SA, R, A (any later packet), or ARP for an announced address."""
 
     flags: str
@@ -49,6 +51,19 @@ class HandshakePacket:
 
 
 FLAG_NAMES = {"S": "SYN", "SA": "SYN-ACK", "R": "RST", "A": "ACK"}
+
+
+def same_packet_key(frame: Frame) -> tuple[object, ...] | None:
+    """Return what two frames with the same packet have in common, for TCP in IPv4 on Ethernet; None for all others.
+
+    It is read at one go: most frames of a capture repeat the packets of a few connections.
+    """
+    if frame.link != ETHERNET or len(frame.data) < USUAL.size:
+        return None
+    macs, kind, version, fragment, protocol, *ends, bits = USUAL.unpack_from(frame.data)
+    if kind != IPV4 or version != USUAL_VERSION or protocol != TCP or fragment & 0x1FFF:
+        return None
+    return macs, *ends, bits & (RST | SYN | ACK)
 
 
 def parse_handshake(frame: Frame) -> HandshakePacket | None:
@@ -89,28 +104,32 @@ def _parse_link_layer(frame: Frame) -> tuple[int, str | None, str | None, bytes]
     return 0, None, None, data
 
 
+@lru_cache(CACHED_ADDRESSES)
 def _mac(raw: bytes) -> str | None:
     return mac(raw.hex(":"))
+
+
+@lru_cache(CACHED_ADDRESSES)
+def _address(raw: bytes) -> str:
+    return str(ip_address(raw))
 
 
 def _parse_arp(packet: bytes) -> HandshakePacket | None:
     """Return the address and MAC that the sender of an ARP packet announces."""
     if len(packet) < 28 or not any(packet[14:18]):  # noqa: PLR2004 - of an ARP packet for IPv4
         return None
-    return HandshakePacket(
-        "ARP", str(ip_address(packet[14:18])), 0, str(ip_address(packet[24:28])), 0, _mac(packet[8:14]), None
-    )
+    return HandshakePacket("ARP", _address(packet[14:18]), 0, _address(packet[24:28]), 0, _mac(packet[8:14]), None)
 
 
 def _parse_neighbour_advertisement(message: bytes) -> HandshakePacket | None:
     """Return the address and MAC that a neighbour advertisement announces: what an ARP reply is for IPv4."""
     if message[0] != ADVERTISEMENT or message[24:26] != b"\x02\x01":
         return None
-    return HandshakePacket("ARP", str(ip_address(message[8:24])), 0, "", 0, _mac(message[26:32]), None)
+    return HandshakePacket("ARP", _address(message[8:24]), 0, "", 0, _mac(message[26:32]), None)
 
 
 def _parse_tcp(ends: tuple[bytes, bytes], segment: bytes, macs: tuple[str | None, str | None]) -> HandshakePacket:
     src_port, dst_port = struct.unpack_from("!HH", segment)
     bits = segment[13]
     flags = "R" if bits & RST else ("SA" if bits & ACK else "S") if bits & SYN else "A"
-    return HandshakePacket(flags, str(ip_address(ends[0])), src_port, str(ip_address(ends[1])), dst_port, *macs)
+    return HandshakePacket(flags, _address(ends[0]), src_port, _address(ends[1]), dst_port, *macs)

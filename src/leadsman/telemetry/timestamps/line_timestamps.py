@@ -117,7 +117,8 @@ def is_zoned(sample: list[bytes], defaults: TimeDefaults, timestamps: LineTimest
     """Whether every time names its zone: then another default changes none of these times of the sample."""
     candidates = _line_formats(TimestampContext(replace(defaults, zone=UNUSED_ZONE), sample, timestamps.json_keys))
     parse, _ = _line_parser(tuple(candidates[index] for index in timestamps.indices))
-    return all(parse(line, 0, len(line)) == at for line, at in zip(sample, timestamps.times, strict=True))
+    timed = ((line, at) for line, at in zip(sample, timestamps.times, strict=True) if at is not None)
+    return all(parse(line, 0, len(line)) == at for line, at in timed)
 
 
 FormatAndTime = tuple[int, int | None]

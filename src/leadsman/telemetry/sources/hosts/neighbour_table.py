@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from leadsman import vocabulary as v
 from leadsman.telemetry.addresses import address, mac
 from leadsman.telemetry.outputs.json_value_lines import MAX_DOCUMENT_BYTES
-from leadsman.telemetry.outputs.parser import EventColumns, OutputParser, decoded_lines, first_lines
+from leadsman.telemetry.outputs.parser import EventColumns, OutputParser, first_lines
+from leadsman.telemetry.outputs.usual_lines import UsualLayout, lines_by_block, merged, pieces
 from leadsman.telemetry.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from leadsman.telemetry.outputs.parser import OutputContext
+    from leadsman.telemetry.outputs.usual_lines import Lines
 
 BATCH_ROWS = 50_000
 """Entries that are yielded together: the table of a large subnet comes in pieces, so that memory stays bounded."""
@@ -35,6 +37,12 @@ BEGINS = (
     re.compile(rf"[0-9a-fA-F.:]{{3,}} (?:lladdr [0-9a-fA-F:]{{11,}} .*\b| )(?:{STATES}) ?\r?$".encode()),
     re.compile(rb"\S+ \([0-9.]+\) at (?:[0-9a-f:]{11,17}|<?\(?incomplete)"),
 )
+IP_LAYOUT = UsualLayout(
+    r"([0-9.]+) dev ([\w.@:-]+) lladdr ([0-9a-f:]{17})(?: {1,2}(?:ref \d+ )?used \d+/\d+/(\d+) ?probes \d+)?"
+    r" (REACHABLE|STALE|DELAY|PROBE|PERMANENT) ?"
+)
+ARP_LAYOUT = UsualLayout(r"\S+ \(([0-9.]+)\) at ([0-9a-f:]{17}) \[\w+\] on ([a-z0-9_.@:-]+)")
+LABELS = ("address", "mac", "state", "device", "updated")
 COMPLETE = 0x2
 PERMANENT = 0x4
 
@@ -62,28 +70,44 @@ def matches_head(head: bytes) -> bool:
 def parse(blocks: Iterable[bytes], context: OutputContext) -> Iterator[EventColumns]:
     """Parse any of these tables. `ip neigh show dev eth0` prints no device: the command says it."""
     device = context.option("dev")
-    rows: list[NeighbourEntry] = []
-    for entry in _entries(blocks):
-        rows.append(entry if entry.device else entry._replace(device=device))
-        if len(rows) >= BATCH_ROWS:
-            yield _as_columns(rows)
-            rows = []
-    if rows:
-        yield _as_columns(rows)
+    for lines in lines_by_block(blocks, max_bytes=MAX_DOCUMENT_BYTES):
+        usual, odd = _usual(lines)
+        documents = dict.fromkeys(place for place in odd if lines.texts[place].lstrip().startswith(("[{", '{"dst"')))
+        read = (_entry(lines.first + place, lines.texts[place]) for place in odd if place not in documents)
+        single = _as_columns([each if each.device else each._replace(device=device) for each in read if each])
+        yield from pieces(merged((usual, single, *(_from_json(lines, place) for place in documents))), BATCH_ROWS)
 
 
-def _as_columns(rows: list[NeighbourEntry]) -> EventColumns:
-    lines, texts, *labels = zip(*rows, strict=True)
-    names = ("address", "mac", "state", "device", "updated")
-    return EventColumns(name=v.NEIGHBOUR_ENTRY, lines=lines, texts=texts, labels=dict(zip(names, labels, strict=True)))
+def _usual(lines: Lines) -> tuple[EventColumns | None, Sequence[int]]:
+    """Return the entries on lines of a usual layout, and the places of all other lines."""
+    if IP_LAYOUT.fits(lines):
+        rows = IP_LAYOUT.rows(lines)
+        addresses, devices, macs, used, states = rows.columns
+        labels = {
+            "address": list(map(address, addresses)),
+            "mac": list(map(mac, macs)),
+            "state": states,
+            "device": devices,
+            "updated": [text or None for text in used],
+        }
+    elif ARP_LAYOUT.fits(lines):
+        rows = ARP_LAYOUT.rows(lines)
+        addresses, macs, devices = rows.columns
+        labels = {"address": addresses, "mac": list(map(mac, macs)), "state": [None] * len(macs), "device": devices}
+    else:
+        return None, range(len(lines.texts))
+    if None in labels["address"]:
+        return None, range(len(lines.texts))
+    return EventColumns(
+        name=v.NEIGHBOUR_ENTRY, lines=rows.numbers(lines), texts=rows.texts(lines), labels=labels
+    ), rows.odd
 
 
-def _entries(blocks: Iterable[bytes]) -> Iterator[NeighbourEntry]:
-    for number, line in decoded_lines(blocks, max_bytes=MAX_DOCUMENT_BYTES):
-        if line.lstrip().startswith(("[{", '{"dst"')):
-            yield from _from_json(number, line)
-        elif (entry := _entry(number, line)) is not None:
-            yield entry
+def _as_columns(entries: Sequence[NeighbourEntry]) -> EventColumns | None:
+    if not entries:
+        return None
+    lines, texts, *labels = zip(*entries, strict=True)
+    return EventColumns(name=v.NEIGHBOUR_ENTRY, lines=lines, texts=texts, labels=dict(zip(LABELS, labels, strict=True)))
 
 
 def _entry(number: int, line: str) -> NeighbourEntry | None:
@@ -124,19 +148,31 @@ def _arp_n(number: int, line: str) -> NeighbourEntry | None:
 READERS: tuple[Callable[[int, str], NeighbourEntry | None], ...] = (_ip, _arp_an, _proc, _arp_n)
 
 
-def _from_json(number: int, line: str) -> Iterator[NeighbourEntry]:
+def _from_json(lines: Lines, place: int) -> EventColumns | None:
     """Parse `ip -j neigh`, which prints all entries on one line."""
+    line = lines.texts[place]
     try:
         document = json.loads(line)
     except ValueError:
-        return
-    for each in document if isinstance(document, list) else [document]:
-        plain = address(str(each.get("dst")))
-        if plain is not None:
-            state, updated = (each.get("state") or [None])[0], each.get("updated")
-            text = line if len(line) < 1000 else f'"dst":"{each["dst"]}"'  # noqa: PLR2004 - what is quoted of a line
-            columns = mac(each.get("lladdr")), state, each.get("dev"), None if updated is None else str(updated)
-            yield NeighbourEntry(number, text, plain, *columns)
+        return None
+    every = document if isinstance(document, list) else [document]
+    plain = [address(str(each.get("dst"))) for each in every]
+    if None in plain:
+        every = [each for each, known in zip(every, plain, strict=True) if known is not None]
+        plain = [known for known in plain if known is not None]
+    short = len(line) < 1000  # noqa: PLR2004 - what is quoted of a line
+    return EventColumns(
+        name=v.NEIGHBOUR_ENTRY,
+        lines=[lines.first + place] * len(plain),
+        texts=[line] * len(plain) if short else [f'"dst":"{each["dst"]}"' for each in every],
+        labels={
+            "address": plain,
+            "mac": [mac(each.get("lladdr")) for each in every],
+            "state": [(each.get("state") or [None])[0] for each in every],
+            "device": [each.get("dev") for each in every],
+            "updated": [None if each.get("updated") is None else str(each["updated"]) for each in every],
+        },
+    )
 
 
 SOURCE = Source(

@@ -7,19 +7,23 @@ only in total. Each half-open connection becomes an event of its own, because a 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as v
 from leadsman.telemetry.addresses import address, host_and_port
-from leadsman.telemetry.outputs.parser import EventColumns, OutputParser, decoded_lines, first_lines
+from leadsman.telemetry.outputs.parser import EventColumns, OutputParser, first_lines
+from leadsman.telemetry.outputs.usual_lines import UsualLayout, lines_by_block
 from leadsman.telemetry.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from leadsman.telemetry.outputs.parser import OutputContext
+    from leadsman.telemetry.outputs.usual_lines import Lines
 
 MAX_PAIRS = 300
 """Pairs of endpoints with established connections that become events: more than a matrix has room for."""
@@ -33,6 +37,12 @@ SS_BARE = re.compile(
 SS_ROW = re.compile(r"(?:tcp\S*\s+)?([A-Z][A-Z0-9-]+)\s+(\d+)\s+(\d+)\s+(\S+)\s+(\S+)(.*)")
 SS_ROW_WITHOUT_STATE = re.compile(r"(?:tcp\s+)?(\d+)\s+(\d+)\s+(\S+)\s+(\S+)(.*)")
 STATE_FILTER = re.compile(r"\bstate (syn-sent|syn-recv|established|listening)")
+# The second line is what `ss -i` prints below a socket.
+ESTABLISHED = UsualLayout(
+    r"ESTAB +(\d+) +(\d+) +([0-9.]+|\[[0-9a-f:.]+\]):(\d+) +([0-9.]+|\[[0-9a-f:.]+\]):(\d+)"
+    r" *(?:users:\(\(\"[\w.-]+\",pid=\d+,fd=\d+\)\))? *",
+    nothing=r"\t (?:ts )?(?:sack )?(?:cubic|bbr|reno) (?:wscale:\S+ )?rto:\S+ rtt:\S+ .*",
+)
 TIMER = re.compile(r"timer:\((\w+),[^,)]*,(\d+)\)")
 PROC_STATES = {
     "01": "ESTAB",
@@ -46,6 +56,10 @@ SHOWN_STATES = frozenset({"ESTAB", "SYN-SENT", "SYN-RECV", "LISTEN"})
 """States that show whether a client can connect. Closing states do not."""
 
 LABELS = ("state", "local", "local_port", "remote", "remote_port", "recv_q", "send_q", "retransmits")
+
+
+Connection = tuple[int, str, str, str, str, str, str, str]
+"""An established connection: line, text, local address and port, remote address and port, and both queues."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +93,7 @@ class SocketTable:
     """The sockets of one output that become events."""
 
     single: list[Socket] = field(default_factory=list)
-    pairs: dict[tuple[str, ...], ConnectionCount] = field(default_factory=dict)
+    pairs: dict[tuple[str, str, str, str], ConnectionCount] = field(default_factory=dict)
     others: ConnectionCount | None = None
     listening_ports: set[str] = field(default_factory=set)
 
@@ -89,52 +103,73 @@ class SocketTable:
             self.listening_ports.add(socket.local[1])
         if socket.gets_own_event:
             self.single.append(socket)
-            return
-        pair = self._pair(socket)
-        if pair in self.pairs:
-            self.pairs[pair].count += 1
-        elif len(self.pairs) < MAX_PAIRS:
-            self.pairs[pair] = ConnectionCount(socket)
-        elif self.others is None:
-            self.others = ConnectionCount(socket)
         else:
-            self.others.count += 1
+            ends = (*socket.local, *socket.remote)
+            self.add_established([(socket.line, socket.text, *ends, *socket.queues)], socket.retransmits)
 
-    def _pair(self, socket: Socket) -> tuple[str, ...]:
-        """Return both endpoints without the port of the client."""
-        serves = self.is_server(socket)
-        local = socket.local if serves else (socket.local[0], "")
-        remote = (socket.remote[0], "") if serves else socket.remote
-        return (*local, *remote)
+    def add_all(self, sockets: Iterable[Socket | None]) -> None:
+        """Add those sockets whose states show whether a client can connect."""
+        for socket in sockets:
+            if socket is not None and socket.state in SHOWN_STATES:
+                self.add(socket)
 
-    def is_server(self, socket: Socket) -> bool:
-        """Whether this host is the server of a connection: it listens on that port, or its port is the lower one."""
-        ports = socket.local[1], socket.remote[1]
-        return ports[0] in self.listening_ports or (all(map(str.isdigit, ports)) and int(ports[0]) < int(ports[1]))
+    def add_established(self, connections: Iterable[Connection], retransmits: str | None = None) -> None:
+        """Add established connections."""
+        for connection in connections:
+            pair = self._pair(connection)
+            counted = self.pairs.get(pair)
+            if counted is not None:
+                counted.count += 1
+            elif len(self.pairs) < MAX_PAIRS:
+                self.pairs[pair] = ConnectionCount(_established(connection, retransmits))
+            elif self.others is None:
+                self.others = ConnectionCount(_established(connection, retransmits))
+            else:
+                self.others.count += 1
+
+    def _pair(self, connection: Connection) -> tuple[str, str, str, str]:
+        """Return both endpoints without the port of the client.
+
+        This host is the server where it listens on that port, or where its port is the lower one.
+        """
+        _, _, local, local_port, remote, remote_port, *_ = connection
+        serves = local_port in self.listening_ports or (
+            local_port.isdigit() and remote_port.isdigit() and int(local_port) < int(remote_port)
+        )
+        return (local, local_port, remote, "") if serves else (local, "", remote, remote_port)
 
     def events(self) -> Iterator[EventColumns]:
         """Return the sockets as events."""
-        rows = [(each, 1, _labels(each)) for each in self.single]
-        for (local, local_port, remote, remote_port), counted in self.pairs.items():
-            endpoints = {"local": local, "local_port": local_port, "remote": remote, "remote_port": remote_port}
-            rows.append((counted.socket, counted.count, {**_labels(counted.socket), **endpoints}))
-        if self.others is not None:
-            blank = {"local": "", "local_port": "", "remote": "", "remote_port": ""}
-            rows.append((self.others.socket, self.others.count, {**_labels(self.others.socket), **blank}))
-        if rows:
-            yield EventColumns(
-                name=v.SOCKET_SEEN,
-                lines=[socket.line for socket, _, _ in rows],
-                texts=[socket.text for socket, _, _ in rows],
-                values=[float(count) for _, count, _ in rows],
-                labels={name: [labels.get(name) or None for _, _, labels in rows] for name in LABELS},
-            )
+        counted = [*self.pairs.values(), *([self.others] if self.others else [])]
+        sockets = [*self.single, *(each.socket for each in counted)]
+        blank = [("", "", "", "")] if self.others else []
+        ends = [*((*each.local, *each.remote) for each in self.single), *self.pairs, *blank]
+        if not sockets:
+            return
+        labels = zip(
+            *(
+                (socket.state, *pair, *socket.queues, socket.retransmits)
+                for socket, pair in zip(sockets, ends, strict=True)
+            ),
+            strict=True,
+        )
+        yield EventColumns(
+            name=v.SOCKET_SEEN,
+            lines=[socket.line for socket in sockets],
+            texts=[socket.text for socket in sockets],
+            values=[1.0] * len(self.single) + [float(each.count) for each in counted],
+            labels={name: [text or None for text in column] for name, column in zip(LABELS, labels, strict=True)},
+        )
 
 
-def _labels(socket: Socket) -> dict[str, str | None]:
-    (local, local_port), (remote, remote_port), (received, sent) = socket.local, socket.remote, socket.queues
-    values = (socket.state, local, local_port, remote, remote_port, received, sent, socket.retransmits)
-    return dict(zip(LABELS, values, strict=True))
+def _established(connection: Connection, retransmits: str | None) -> Socket:
+    line, text, local, local_port, remote, remote_port, *queues = connection
+    received, sent = queues
+    return Socket(line, text, "ESTAB", (local, local_port), (remote, remote_port), (received, sent), retransmits)
+
+
+Reader = Callable[[int, str], Socket | None]
+"""Reads one row of a list."""
 
 
 def matches_head(head: bytes) -> bool:
@@ -146,18 +181,42 @@ def matches_head(head: bytes) -> bool:
 def parse(blocks: Iterable[bytes], context: OutputContext) -> Iterator[EventColumns]:
     """Parse these lists; several may follow one another in one file."""
     table = SocketTable()
-    read = _ss(None)  # rows without a heading: `ss -tan | grep SYN`
-    for number, line in decoded_lines(blocks):
-        raw = line.encode("utf-8", "replace")
-        if SS_HEAD.match(raw):
-            read = _ss(None if b"State" in raw else _filtered_state(context.command))
-        elif NETSTAT_HEAD.match(raw):
-            read = _netstat
-        elif PROC_HEAD.match(raw):
-            read = _proc
-        elif (socket := read(number, line)) is not None and socket.state in SHOWN_STATES:
-            table.add(socket)
+    reader = _SS  # rows without a heading: `ss -tan | grep SYN`
+    for lines in lines_by_block(blocks):
+        usual, rows, odd = _usual(lines)
+        since = 0
+        for place in (*odd, len(lines.texts)):
+            until = bisect_left(usual, place, since)
+            if reader is _SS:
+                table.add_established(rows[since:until])
+            else:
+                table.add_all(reader(lines.first + each, lines.texts[each]) for each in usual[since:until])
+            since = until
+            if place < len(lines.texts):
+                number, line = lines.first + place, lines.texts[place]
+                heading = _after_heading(line, context)
+                reader = heading or reader
+                table.add_all([] if heading else [reader(number, line)])
     yield from table.events()
+
+
+def _usual(lines: Lines) -> tuple[Sequence[int], Sequence[Connection], Sequence[int]]:
+    """Return the places of established connections, the connections, and the places of lines to be read singly."""
+    rows = ESTABLISHED.rows(lines)
+    received, sent, local, local_port, remote, remote_port = rows.columns
+    ends = [*map(address, local)], [*map(address, remote)]
+    if None in ends[0] or None in ends[1]:
+        return (), (), range(len(lines.texts))
+    columns = (ends[0], local_port, ends[1], remote_port, received, sent)
+    return rows.usual, list(zip(rows.numbers(lines), rows.texts(lines), *columns, strict=True)), rows.odd
+
+
+def _after_heading(line: str, context: OutputContext) -> Reader | None:
+    """Return how the rows below a heading are read; None for a line that is none."""
+    raw = line.encode("utf-8", "replace")
+    if SS_HEAD.match(raw):
+        return _SS if b"State" in raw else _ss(_filtered_state(context.command))
+    return _netstat if NETSTAT_HEAD.match(raw) else _proc if PROC_HEAD.match(raw) else None
 
 
 def _ss_state(state: str) -> str:
@@ -170,7 +229,7 @@ def _filtered_state(command: str) -> str:
     return _ss_state(match[1].upper()) if match else ""
 
 
-def _ss(state: str | None) -> Callable[[int, str], Socket | None]:
+def _ss(state: str | None) -> Reader:
     """Return the parser of rows of `ss`. With a state filter, `ss` does not print the state in each row."""
 
     def read(number: int, line: str) -> Socket | None:
@@ -185,6 +244,9 @@ def _ss(state: str | None) -> Callable[[int, str], Socket | None]:
         return _socket((number, line), row_state, (local, remote), queues)
 
     return read
+
+
+_SS = _ss(None)
 
 
 def _netstat(number: int, line: str) -> Socket | None:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from itertools import chain
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as v
@@ -10,14 +14,16 @@ from leadsman.telemetry.outputs.parser import (
     EventColumns,
     OutputContext,
     OutputParser,
-    decoded_lines,
     head_line_matches,
     single_event,
 )
+from leadsman.telemetry.outputs.usual_lines import lines_by_block
 from leadsman.telemetry.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from leadsman.telemetry.outputs.usual_lines import Lines
 
 HEADING = re.compile(r"GROUP\s+(?:TOPIC|COORDINATOR|CONSUMER-ID)\s")
 COLUMN = re.compile(r"\S+(?: \(ID\))?\s*")
@@ -34,31 +40,98 @@ REQUIRED_COLUMNS = (
 )
 """Columns of a group's offsets, and of its state."""
 
+NO_ROW = ("GROUP", "Consumer group '", "Warning: Consumer group '")
+"""What lines begin with that are no rows."""
+
+Place = tuple[str, int, int | None]
+"""Name, start and end of a column."""
+
 Cells = dict[str, str]
-GroupRows = list[tuple[int, str, Cells]]
-"""Line, text and cells of each row."""
+OFFSETS_LABELS = {
+    "group": "GROUP",
+    "topic": "TOPIC",
+    "partition": "PARTITION",
+    "committed": "CURRENT-OFFSET",
+    "end": "LOG-END-OFFSET",
+    "member": "CONSUMER-ID",
+    "host": "HOST",
+    "client_id": "CLIENT-ID",
+}
+"""The column of each label."""
+NEVER_MISSING = frozenset({"GROUP", "TOPIC", "PARTITION"})
+
+
+@dataclass(slots=True)
+class Rows:
+    """Rows of one kind of table, until they are many."""
+
+    lines: list[int] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    cells: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, lines: Sequence[int], texts: Sequence[str], cells: Mapping[str, Sequence[str]]) -> None:
+        """Add rows, whose cells are given by column."""
+        self.lines += lines
+        self.texts += texts
+        for name, column in cells.items():
+            self.cells[name] += column
+
+
+@dataclass(slots=True)
+class Tables:
+    """The rows of one output: of groups' offsets, and of their states."""
+
+    offsets: Rows = field(default_factory=Rows)
+    states: Rows = field(default_factory=Rows)
+    known: dict[str, str] = field(default_factory=dict)
+    """The states that sentences above the tables tell."""
+
+    def add(self, lines: Lines, part: range, columns: Sequence[Place]) -> Iterator[EventColumns]:
+        """Add the rows of one table, and yield the events of what was gathered once it is much."""
+        texts = lines.texts[part.start : part.stop]
+        names = {name for name, *_ in columns}
+        if not texts or not names:
+            return
+        numbers, texts, cells = _cells(range(lines.first + part.start, lines.first + part.stop), texts, columns)
+        if "LAG" in names:
+            self.offsets.add(numbers, texts, cells)
+        if "STATE" in names:
+            self.states.add(numbers, texts, cells)
+        if len(self.offsets.lines) + len(self.states.lines) >= BATCH_ROWS:
+            yield from self.events()
+
+    def events(self) -> Iterator[EventColumns]:
+        """Yield the events of what was gathered."""
+        offsets, self.offsets = self.offsets, Rows()
+        states, self.states = self.states, Rows()
+        if offsets.lines:
+            yield _lags(offsets, self.known)
+        if states.lines:
+            yield _states(states)
 
 
 def _parse(blocks: Iterable[bytes], context: OutputContext) -> Iterator[EventColumns]:  # noqa: ARG001 - a parser's signature
-    columns: Sequence[tuple[str, int, int | None]] = ()
-    states: dict[str, str] = {}
-    rows: GroupRows = []
-    for number, line in decoded_lines(blocks):
-        if HEADING.match(line):
-            columns = _columns(line)
-        elif match := STATE.match(line):
-            states[match["group"]] = STATES[match["sentence"]]
-            yield single_event(v.GROUP_STATE, number, line, None, group=match["group"], state=states[match["group"]])
-        elif columns and line.strip() and (cells := _cells(line, columns)):
-            rows.append((number, line, cells))
-            if len(rows) == BATCH_ROWS:
-                yield from _events(rows, states)
-                rows = []
-    if rows:
-        yield from _events(rows, states)
+    columns: Sequence[Place] = ()
+    tables = Tables()
+    for lines in lines_by_block(blocks):
+        since = 0
+        ends = (place for place, line in enumerate(lines.texts) if line.startswith(NO_ROW) or not line.strip())
+        for place in chain(ends, (len(lines.texts),)):
+            yield from tables.add(lines, range(since, place), columns)
+            since = place + 1
+            line = lines.texts[place] if place < len(lines.texts) else ""
+            if HEADING.match(line):
+                columns = _columns(line)
+            elif match := STATE.match(line):
+                group, state = match["group"], STATES[match["sentence"]]
+                tables.known[group] = state
+                yield single_event(v.GROUP_STATE, lines.first + place, line, None, group=group, state=state)
+            elif line.strip():
+                yield from tables.add(lines, range(place, place + 1), columns)
+    yield from tables.events()
 
 
-def _columns(heading: str) -> list[tuple[str, int, int | None]]:
+def _columns(heading: str) -> list[Place]:
     """Return the name, start and end of each column. Cells are padded, and can hold spaces.
 
     Empty for a heading that is cut, or of another command.
@@ -70,52 +143,61 @@ def _columns(heading: str) -> list[tuple[str, int, int | None]]:
     return [(name, start, end) for (name, start), end in zip(columns, [*ends, None], strict=True)]
 
 
-def _cells(line: str, columns: Sequence[tuple[str, int, int | None]]) -> Cells:
-    """Split a line at the columns of its heading; at its spaces where a cell is too long for its column."""
+def _cells(
+    numbers: Sequence[int], texts: list[str], columns: Sequence[Place]
+) -> tuple[Sequence[int], list[str], Mapping[str, Sequence[str]]]:
+    """Return the rows that have such cells, column by column.
+
+    Lines are split at the columns of their heading; at their spaces where a cell is too long for its column.
+    """
+    boundaries = (slice(start - 1, start) for _, start, _ in columns[1:])
+    if all({" ", ""}.issuperset(map(itemgetter(boundary), texts)) for boundary in boundaries):
+        return numbers, texts, {name: [line[start:end].strip() for line in texts] for name, start, end in columns}
+    every = zip(numbers, texts, strict=True)
+    rows = [(number, line, cells) for number, line in every if (cells := _row(line, columns))]
+    by_column = {name: [cells[name] for _, _, cells in rows] for name, *_ in columns}
+    return [number for number, _, _ in rows], [line for _, line, _ in rows], by_column
+
+
+def _row(line: str, columns: Sequence[Place]) -> Cells:
     if all(line[start - 1 : start] in {" ", ""} for _, start, _ in columns[1:]):
         return {name: line[start:end].strip() for name, start, end in columns}
     words = line.split()
     return dict(zip((name for name, *_ in columns), words, strict=True)) if len(words) == len(columns) else {}
 
 
-def _events(rows: GroupRows, states: dict[str, str]) -> Iterator[EventColumns]:
-    lag = [row for row in rows if "LAG" in row[2]]
-    if lag:
-        lines, texts, cells = zip(*lag, strict=True)
-        yield EventColumns(
-            name=v.GROUP_LAG,
-            lines=lines,
-            texts=texts,
-            values=[_number(each["LAG"]) for each in cells],
-            labels={
-                "group": [each["GROUP"] for each in cells],
-                "topic": [each["TOPIC"] for each in cells],
-                "partition": [each["PARTITION"] for each in cells],
-                "committed": [_known(each["CURRENT-OFFSET"]) for each in cells],
-                "end": [_known(each["LOG-END-OFFSET"]) for each in cells],
-                "member": [_known(each["CONSUMER-ID"]) for each in cells],
-                "host": [_known(each["HOST"].lstrip("/")) for each in cells],
-                "client_id": [_known(each["CLIENT-ID"]) for each in cells],
-                "state": [states.get(each["GROUP"]) for each in cells],
-            },
-        )
-    for line, text, cells_ in rows:
-        if "STATE" in cells_:
-            yield _state(line, text, cells_)
+def _lags(rows: Rows, states: Mapping[str, str]) -> EventColumns:
+    cells = rows.cells
+    labels: dict[str, Sequence[str | None]] = {
+        label: cells[name] if name in NEVER_MISSING else list(map(_known, cells[name]))
+        for label, name in OFFSETS_LABELS.items()
+    }
+    labels["host"] = [_known(each.lstrip("/")) for each in cells["HOST"]]
+    labels["state"] = list(map(states.get, cells["GROUP"]))
+    return EventColumns(
+        name=v.GROUP_LAG,
+        lines=rows.lines,
+        texts=rows.texts,
+        values=list(map(_number, cells["LAG"])),
+        labels=labels,
+    )
 
 
-def _state(line: int, text: str, cells: Cells) -> EventColumns:
-    address, _, node = cells["COORDINATOR (ID)"].partition(" ")
-    return single_event(
-        v.GROUP_STATE,
-        line,
-        text,
-        _number(cells["#MEMBERS"]),
-        group=cells["GROUP"],
-        state=cells["STATE"],
-        coordinator=node.strip(" ()") or None,
-        address=address,
-        assignor=_known(cells["ASSIGNMENT-STRATEGY"]),
+def _states(rows: Rows) -> EventColumns:
+    cells = rows.cells
+    coordinators = [each.partition(" ") for each in cells["COORDINATOR (ID)"]]
+    return EventColumns(
+        name=v.GROUP_STATE,
+        lines=rows.lines,
+        texts=rows.texts,
+        values=list(map(_number, cells["#MEMBERS"])),
+        labels={
+            "group": cells["GROUP"],
+            "state": cells["STATE"],
+            "coordinator": [node.strip(" ()") or None for _, _, node in coordinators],
+            "address": [address for address, _, _ in coordinators],
+            "assignor": list(map(_known, cells["ASSIGNMENT-STRATEGY"])),
+        },
     )
 
 

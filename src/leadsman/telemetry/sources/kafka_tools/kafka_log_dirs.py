@@ -78,8 +78,8 @@ def _sizes(line: int, broker: str, path: str, replicas: Sequence[Replica]) -> Ev
         labels={
             "topic": [topic for topic, _, _ in names],
             "partition": [number for _, _, number in names],
-            "broker": [broker] * count,
-            "dir": [path] * count,
+            "broker": broker,
+            "dir": path,
         },
     )
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from leadsman import vocabulary as v
-from leadsman.telemetry.outputs.block_matches import find_matches
 from leadsman.telemetry.outputs.parser import EventColumns, OutputContext, OutputParser, head_line_matches
+from leadsman.telemetry.outputs.usual_lines import UsualLayout, lines_by_block, merged
 from leadsman.telemetry.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from leadsman.telemetry.outputs.block_matches import BlockMatches
+    from leadsman.telemetry.outputs.usual_lines import Lines
 
 # Up to 2.2 no space follows the colon of a topic's own line. 4.x adds Elr and LastKnownElr behind the ISR; our own
 # collector adds LeaderEpoch.
@@ -24,56 +24,61 @@ PARTITION = (
     r"[ \t]+Topic: ?([\w.\-]+)\tPartition: ?(\d+)\tLeader: ?([\w\-]+)\tReplicas: ?([\d,]*)\tIsr: ?([\d,]*)"
     r"(?:[^\n]*\tLeaderEpoch: ?(\d+))?[^\n]*"
 )
-LINE = re.compile(rf"^(?:{PARTITION}|{TOPIC})", re.MULTILINE)
+PARTITION_LAYOUT = UsualLayout(
+    r"[ \t]+Topic: ?([\w.\-]+)\tPartition: ?(\d+)\tLeader: ?([\w\-]+)\tReplicas: ?([\d,]*)\tIsr: ?([\d,]*)"
+    r"(?:\tElr: ?[\d,]*)?(?:\tLastKnownElr: ?[\d,]*)?(?:\tLeaderEpoch: ?(\d+))?"
+)
+LINE = re.compile(rf"(?:{PARTITION}|{TOPIC})")
 SETTING = re.compile(r"([a-z][a-z.]*)=(.*?)(?=,[a-z][a-z.]*=|\s*$)")
 NO_LEADER = {"-1": "none"}
 
 
 def _parse(blocks: Iterable[bytes], context: OutputContext) -> Iterator[EventColumns]:  # noqa: ARG001 - a parser's signature
-    for matches in find_matches(LINE, blocks):
-        partitions = [index for index, topic in enumerate(matches.groups[0]) if topic is not None]
-        if partitions:
-            yield _partitions(matches, partitions)
-        yield from _settings(matches)
+    for lines in lines_by_block(blocks):
+        rows = PARTITION_LAYOUT.rows(lines)
+        odd = [(place, *match.groups("")) for place in rows.odd if (match := LINE.match(lines.texts[place]))]
+        single = [place_and_groups[:7] for place_and_groups in odd if place_and_groups[1]]
+        usual = _partitions(rows.numbers(lines), rows.texts(lines), rows.columns)
+        places, *columns = zip(*single, strict=True) if single else ([], *([()] * 6))
+        rest = _partitions([lines.first + each for each in places], [lines.texts[each] for each in places], columns)
+        if (partitions := merged((usual, rest))) is not None:
+            yield partitions
+        yield from _settings(lines, odd)
 
 
-def _partitions(matches: BlockMatches, indices: list[int]) -> EventColumns:
-    topic, partition, leader, replicas, isr, epoch = (
-        [column[index] for index in indices] for column in matches.groups[:6]
-    )
+def _partitions(lines: Sequence[int], texts: Sequence[str], columns: Sequence[Sequence[str]]) -> EventColumns:
+    topic, partition, leader, replicas, isr, epoch = columns
     return EventColumns(
         name=v.PARTITION_STATE,
-        lines=matches.lines[indices],
-        texts=[matches.texts[index] for index in indices],
+        lines=lines,
+        texts=texts,
         labels={
             "topic": topic,
             "partition": partition,
-            "leader": [NO_LEADER.get(str(each), each) for each in leader],
+            "leader": [NO_LEADER.get(each, each) for each in leader],
             "replicas": replicas,
             "isr": isr,
-            "epoch": epoch,
+            "epoch": [each or None for each in epoch] if any(epoch) else [None] * len(epoch),
         },
     )
 
 
-def _settings(matches: BlockMatches) -> Iterator[EventColumns]:
+def _settings(lines: Lines, odd: Sequence[tuple[Any, ...]]) -> Iterator[EventColumns]:
     """Yield the settings of topics that have any of their own."""
-    topics, configured = matches.groups[6], matches.groups[10]
     rows = [
-        (index, topics[index], *setting)
-        for index, text in enumerate(configured)
-        if text
-        for setting in SETTING.findall(text)
+        (place, topic, *setting)
+        for place, *_, topic, _, _, _, configured in odd
+        if configured
+        for setting in SETTING.findall(configured)
     ]
     if rows:
-        index, topic, key, value = (list(column) for column in zip(*rows, strict=True))
-        labels = {"key": key, "value": value, "topic": topic, "owner": ["topic"] * len(rows)}
+        places, topic, key, value = (list(column) for column in zip(*rows, strict=True))
         yield EventColumns(
             name=v.SETTING,
-            lines=matches.lines[index],
-            texts=[matches.texts[each] for each in index],
+            lines=[lines.first + place for place in places],
+            texts=[lines.texts[place] for place in places],
             values=[_number(each) for each in value],
-            labels=labels,
+            labels={"key": key, "value": value, "topic": topic, "owner": "topic"},
         )
 
 

@@ -47,31 +47,34 @@ def _series(element: Element, context: OutputContext) -> EventColumns:
     labels = {str(name): str(value) for name, value in series.get("metric", {}).items()}
     metric = labels.pop("__name__", "") or "expression"
     pairs = series.get("values") or ([series["value"]] if "value" in series else [])
-    quoted = zip(pairs, _quotes(element, pairs), strict=True)
-    samples = [(str(at), str(value), *quote) for (at, value), quote in quoted if math.isfinite(float(value))]
-    count = len(samples)
     subject = next((labels[name] for name in SUBJECTS if name in labels), context.subject)
+    lines, texts = _quotes(element, pairs)
+    columns = [str(at) for at, _ in pairs], [float(value) for _, value in pairs], lines, texts
+    if not all(map(math.isfinite, columns[1])):
+        kept = [index for index, value in enumerate(columns[1]) if math.isfinite(value)]
+        columns = tuple([column[index] for index in kept] for column in columns)  # type: ignore[assignment]
+    times, values, lines, texts = columns
     return EventColumns(
         name=v.METRIC,
-        lines=[line for *_, line, _ in samples],
-        texts=[text for *_, text in samples],
-        values=[float(value) for _, value, *_ in samples],
-        labels={"metric": [metric] * count} | {name: [value] * count for name, value in labels.items()},
-        at=[round(float(at) * 1000) for at, *_ in samples],
-        subjects=[subject] * count,
+        lines=lines,
+        texts=texts,
+        values=values,
+        labels={"metric": metric, **labels},
+        at=[round(float(at) * 1000) for at in times],
+        subjects=subject,
     )
 
 
-def _quotes(element: Element, pairs: Sequence[Sequence[Any]]) -> list[tuple[int, str]]:
+def _quotes(element: Element, pairs: Sequence[Sequence[Any]]) -> tuple[Sequence[int], Sequence[str]]:
     """Return line and text of each sample; in an indented response the text is its value only."""
     compact = [f'[{at},"{value}"]' for at, value in pairs]
     matches = [] if compact and compact[0] in element.raw else list(INDENTED_SAMPLE.finditer(element.raw))
     if len(matches) != len(pairs):
-        return [(element.line, text) for text in compact]
+        return [element.line] * len(pairs), compact
     ends = [match.end() for match in matches]
     newlines = (element.raw.count("\n", since, until) for since, until in pairwise([0, *ends]))
     _, *lines = accumulate(newlines, initial=element.line)
-    return [(line, match[1]) for line, match in zip(lines, matches, strict=True)]
+    return lines, [match[1] for match in matches]
 
 
 SOURCE = Source(

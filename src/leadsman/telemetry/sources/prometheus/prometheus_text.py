@@ -2,43 +2,34 @@
 
 from __future__ import annotations
 
-import math
 import re
-from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from functools import lru_cache
+from itertools import chain
+from math import isfinite
+from typing import TYPE_CHECKING, Any
 
 from leadsman import vocabulary as v
-from leadsman.telemetry.outputs.block_matches import find_matches
-from leadsman.telemetry.outputs.metric_events import EVENT_NAMES, events_of_metric
+from leadsman.telemetry.outputs.metric_events import EVENT_NAMES, events_of_metric, is_plain_metric
 from leadsman.telemetry.outputs.parser import EventColumns, OutputContext, OutputParser, first_lines
+from leadsman.telemetry.outputs.usual_lines import UsualLayout, lines_by_block
 from leadsman.telemetry.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from leadsman.telemetry.outputs.block_matches import BlockMatches
+    from leadsman.telemetry.outputs.usual_lines import Lines
 
 SAMPLE = r"([a-zA-Z_:][\w:]*)(?:\{([^\n]*)\})?[ \t]+([+-]?(?:[\d.]+(?:[eE][+-]?\d+)?|Inf))(?:[ \t]+(-?\d+))?[ \t]*"
-LINE = re.compile(rf"^{SAMPLE}$", re.MULTILINE)
+LINE, ONE_LINE = UsualLayout(SAMPLE, nothing="#.*"), re.compile(SAMPLE)
 LABEL = re.compile(r'([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"')
 COMMENT = re.compile(rb"# (?:HELP|TYPE) [a-zA-Z_:]")
 LABELLED = re.compile(rb'[a-zA-Z_:][\w:]*\{[a-zA-Z_]\w*="[^\n]*"[^\n]*\}[ \t]+[+-]?[\d.NI]')
+CACHED_LABELS = 100_000
 BUCKETS = "_bucket"
 """Histograms' buckets are left out: they are most of a scrape, and no detector reads them."""
 
-
-class _Sample(NamedTuple):
-    metric: str
-    labels: tuple[tuple[str, str], ...]
-    value: float
-    at: int | None
-    line: int
-    text: str
-
-    @property
-    def column_names(self) -> tuple[str, tuple[str, ...]]:
-        """The metric and the names of its labels: samples that share them are yielded together."""
-        return self.metric, tuple(name for name, _ in self.labels)
+_Sample = tuple[tuple[str, ...], tuple[Any, ...]]
+"""Names of labels; and line, text, metric, value, time and the labels' values."""
 
 
 def _matches(head: bytes) -> bool:
@@ -47,36 +38,47 @@ def _matches(head: bytes) -> bool:
 
 
 def _parse(blocks: Iterable[bytes], context: OutputContext) -> Iterator[EventColumns]:
-    for matches in find_matches(LINE, blocks):
-        for _, group in groupby(_samples(matches), key=lambda sample: sample.column_names):
-            yield from _events(list(group), context.at)
+    for lines in lines_by_block(blocks):
+        for samples in _samples(lines):
+            yield from _events(samples, context.at)
 
 
-def _samples(matches: BlockMatches) -> Iterator[_Sample]:
-    for (metric, labels, value, at), text, line in zip(
-        zip(*matches.groups, strict=True), matches.texts, matches.lines.tolist(), strict=True
-    ):
-        number = float(str(value))
-        if metric and not metric.endswith(BUCKETS) and math.isfinite(number):
-            label_pairs = tuple(LABEL.findall(labels)) if labels else ()
-            yield _Sample(metric, label_pairs, number, int(at) if at else None, line, text)
+def _samples(lines: Lines) -> Iterable[list[_Sample]]:
+    """Return the samples that become events together: those with the same labels, of some metrics only their own."""
+    rows = LINE.rows(lines)
+    odd = [(place, *match.groups("")) for place in rows.odd if (match := ONE_LINE.fullmatch(lines.texts[place]))]
+    found = chain(zip(rows.usual, *rows.columns, strict=True), odd)
+    together: dict[tuple[str, tuple[str, ...], bool], list[_Sample]] = {}
+    for place, metric, labels, value, at in found:
+        number = float(value)
+        if isfinite(number) and not metric.endswith(BUCKETS):
+            names, texts = _labels(labels)
+            key = ("" if is_plain_metric(metric) else metric, names, bool(at))
+            sample = (lines.first + place, lines.texts[place], metric, number, at, *texts)
+            together.setdefault(key, []).append((names, sample))
+    return together.values()
+
+
+@lru_cache(CACHED_LABELS)
+def _labels(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of labels, and their values: scrape after scrape has the same ones."""
+    pairs = LABEL.findall(text)
+    return tuple(name for name, _ in pairs), tuple(value for _, value in pairs)
 
 
 def _events(samples: list[_Sample], scraped: int | None) -> Iterator[EventColumns]:
-    """Yield samples of one metric. Those without a time of their own have the time of the scrape."""
-    first = samples[0]
-    timed = any(each.at is not None for each in samples)
-    columns = {"metric": [first.metric] * len(samples)}
-    columns |= {name: [each.labels[index][1] for each in samples] for index, (name, _) in enumerate(first.labels)}
+    """Yield samples with the same labels. Those without a time of their own have the time of the scrape."""
+    names = samples[0][0]
+    numbers, texts, metrics, values, times, *labels = zip(*(sample for _, sample in samples), strict=True)
     events = EventColumns(
         name=v.METRIC,
-        lines=[each.line for each in samples],
-        texts=[each.text for each in samples],
-        values=[each.value for each in samples],
-        labels=columns,
-        at=[scraped if each.at is None else each.at for each in samples] if timed else None,
+        lines=numbers,
+        texts=texts,
+        values=values,
+        labels={"metric": metrics, **dict(zip(names, labels, strict=True))},
+        at=[int(at) if at else scraped for at in times] if times[0] else None,
     )
-    yield from events_of_metric(events)
+    yield from (events,) if is_plain_metric(metrics[0]) else events_of_metric(events)
 
 
 SOURCE = Source(

@@ -1,0 +1,124 @@
+"""Parses the lines of a table many at a time, where a program prints nearly all of them in one layout."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from itertools import compress
+from typing import TYPE_CHECKING, NamedTuple
+
+from leadsman.telemetry.line_records.text_lines import MAX_LINE_BYTES, complete_lines
+from leadsman.telemetry.outputs.parser import EventColumns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    Column = Sequence[str]
+
+
+LINES_TRIED = 8
+
+
+class Lines(NamedTuple):
+    """Lines that stand one below the other: the number of the first, and their texts without their ends.
+
+    `is_ascii`: a character of them is a byte.
+    """
+
+    first: int
+    texts: list[str]
+    is_ascii: bool
+
+
+def lines_by_block(blocks: Iterable[bytes], max_bytes: int = MAX_LINE_BYTES) -> Iterator[Lines]:
+    """Yield all lines, those of a block together. A line longer than `max_bytes` is cut there."""
+    for number, joined in complete_lines(blocks, max_bytes):
+        is_ascii = joined.isascii()
+        if is_ascii:
+            yield Lines(number, joined.decode("ascii").split("\n"), is_ascii)
+        else:
+            yield Lines(number, [line.decode("utf-8", "replace") for line in joined.split(b"\n")], is_ascii)
+
+
+class Rows(NamedTuple):
+    """Lines as a layout reads them. `usual` are the places of those that have it, `columns` their groups.
+
+    `odd` are the places of the other lines, without those that tell nothing.
+    """
+
+    usual: Sequence[int]
+    columns: Sequence[Column]
+    odd: Sequence[int]
+
+    def texts(self, lines: Lines) -> Sequence[str]:
+        """Return those of the lines that have the layout."""
+        return lines.texts if len(self.usual) == len(lines.texts) else [lines.texts[place] for place in self.usual]
+
+    def numbers(self, lines: Lines) -> Sequence[int]:
+        """Return their numbers."""
+        if isinstance(self.usual, range):
+            return range(lines.first + self.usual.start, lines.first + self.usual.stop)
+        return [lines.first + place for place in self.usual]
+
+
+class UsualLayout:
+    """One layout of whole lines: a pattern of ASCII text, of which the first group is never empty.
+
+    What it reads must be what the reader of single lines reads: the property test in `tests/telemetry` compares both.
+    `nothing` is for lines of which that reader makes nothing.
+    """
+
+    def __init__(self, pattern: str, nothing: str = "") -> None:
+        ignored = f"|{nothing}" if nothing else ""
+        self._findall = re.compile(rf"^(?:(?:{pattern}){ignored}|(.*))$", re.MULTILINE).findall
+        self._match = re.compile(pattern).match
+        self.groups = re.compile(pattern).groups
+
+    def fits(self, lines: Lines) -> bool:
+        """Whether one of the first lines seems to have the layout."""
+        return any(map(self._match, lines.texts[:LINES_TRIED]))
+
+    def rows(self, lines: Lines) -> Rows:
+        """Return the lines that have the layout, column by column, and which others there are."""
+        found = self._findall("\n".join(lines.texts)) if lines.is_ascii else []
+        if len(found) != len(lines.texts):
+            return Rows(range(0), [()] * self.groups, range(len(lines.texts)))
+        *columns, other = zip(*found, strict=True)
+        if all(columns[0]):
+            return Rows(range(len(found)), columns, ())
+        usual = [place for place, text in enumerate(columns[0]) if text]
+        odd = [place for place, text in enumerate(other) if text]
+        return Rows(usual, [list(compress(column, columns[0])) for column in columns], odd)
+
+
+def merged(parts: Iterable[EventColumns | None]) -> EventColumns | None:
+    """Return events of one name as one, in the order of their lines. Each part has labels, lines and texts only."""
+    found = [part for part in parts if part is not None and len(part.lines)]
+    if len(found) < 2:  # noqa: PLR2004 - two can be merged
+        return found[0] if found else None
+    names = dict.fromkeys(name for part in found for name in part.labels)
+    labels = {name: [text for part in found for text in _label(part, name)] for name in names}
+    lines = [line for part in found for line in part.lines]
+    texts = [text for part in found for text in part.texts]
+    order = sorted(range(len(lines)), key=lines.__getitem__)
+    return EventColumns(
+        name=found[0].name,
+        lines=[lines[place] for place in order],
+        texts=[texts[place] for place in order],
+        labels={name: [column[place] for place in order] for name, column in labels.items()},
+    )
+
+
+def _label(part: EventColumns, name: str) -> Sequence[str | None]:
+    column = part.labels.get(name)
+    return [column] * len(part.lines) if column is None or isinstance(column, str) else column
+
+
+def pieces(events: EventColumns | None, count: int) -> Iterator[EventColumns]:
+    """Yield the events, so many together at most: a document of a million entries must not become one batch."""
+    total = 0 if events is None else len(events.lines)
+    for since in range(0, total, count):
+        assert events is not None
+        part = slice(since, since + count)
+        labels = {name: each if isinstance(each, str) else each[part] for name, each in events.labels.items()}
+        yield replace(events, lines=events.lines[part], texts=events.texts[part], labels=labels)
