@@ -1,4 +1,4 @@
-"""Many ids, or a full heap, and no leak: counts that fluctuate, bursts, ids that expire, heaps full of other objects."""
+"""Many ids, or a full heap, and no leak: counts that fluctuate, bursts, ids that expire, heaps of other objects."""
 
 from __future__ import annotations
 

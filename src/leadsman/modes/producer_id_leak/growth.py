@@ -59,16 +59,17 @@ UPPER_QUARTILE = f"coalesce(get({ALL_WOBBLES}, CAST(floor(0.75D * size({ALL_WOBB
 """The fluctuation of counts, as a share of them: the upper quartile, so that restarts of brokers do not matter."""
 
 WOBBLES_IN_BAND = 6
-"""Counts that only fluctuate stay within a band of so many times the fluctuation: six standard deviations of normally
-distributed counts. The band is a share of the curve: the counts of several partitions fluctuate less than each alone."""
+"""Counts that only fluctuate stay within a band of so many times the fluctuation: six standard deviations of a normal
+distribution. The band is a share of the curve: the sum of several partitions fluctuates less than each alone."""
 
 FEW_SAMPLES, DEVIATIONS = 5, 3
-"""Fewer samples do not show how much a count fluctuates: then so many standard deviations of the number of producers that
-come and go independently, which is its square root."""
+"""Fewer samples do not show how much a count fluctuates. Then the band is so many standard deviations of the number of
+producers that come and go independently: one is the square root of the number."""
 
 FOLLOWED = (
     "aggregate(slice(summed, 2, size(summed)), slice(summed, 1, 1), (curve, p) -> concat(curve, array(struct(p.t AS t,"
-    " IF(abs(p.v - try_element_at(curve, -1).v) > band * greatest(p.v, try_element_at(curve, -1).v), p.v, try_element_at(curve, -1).v) AS v))))"
+    " IF(abs(p.v - try_element_at(curve, -1).v) > band * greatest(p.v, try_element_at(curve, -1).v), p.v,"
+    " try_element_at(curve, -1).v) AS v))))"
 )
 """A curve that moves to a count only where that is further away than the counts fluctuate. So a number that only
 fluctuates does not move, and slow growth moves as soon as it exceeds the fluctuation."""
@@ -142,8 +143,8 @@ TIMES = {
     f" FROM summed_tiles GROUP BY {BINNED}",
     "curve_edges": "SELECT *, flatten(transform(s, s -> array(struct(s.bin * width / 1000D AS t, s.v - s.n AS v),"
     " struct((s.until + 1) * width / 1000D AS t, s.v AS v)))) AS edges FROM tile_lists",
-    "arrival_curves": f"SELECT capture, kind, entity, '{ARRIVALS}' AS via, width / 1000D AS width, 0D AS band, concat(edges,"
-    " array(struct(greatest(unix_millis(last_seen) / 1000D, try_element_at(edges, -1).t) AS t,"
+    "arrival_curves": f"SELECT capture, kind, entity, '{ARRIVALS}' AS via, width / 1000D AS width, 0D AS band,"
+    " concat(edges, array(struct(greatest(unix_millis(last_seen) / 1000D, try_element_at(edges, -1).t) AS t,"
     " try_element_at(edges, -1).v AS v))) AS curve FROM curve_edges",
 }
 """Curves of the arrivals of single-batch ids. Ids in several samples count once; ids that expired between samples count

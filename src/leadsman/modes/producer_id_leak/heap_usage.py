@@ -83,8 +83,7 @@ def heap_usage_rows(counts: DataFrame, heaps: DataFrame) -> DataFrame:
     `heap_full`: that heap is nearly full, or a broker ran out of memory; `heap_has_room`: it is known to be far from
     full. `in_use`: the live heap, ids included. `is_significant`: ids still use much of the heap; `is_negligible`: ids
     use next to nothing of it. `caused_oom`: a broker with many ids ran out of memory; then the fullest broker is one of
-    those, and the bytes are its maximum. `others_fill_heap`: that heap is full, and ids hold a small share of what is in
-    use.
+    those, and the bytes are its maximum. `others_fill_heap`: that heap is full, and ids hold a small share of it.
     """
     return run_steps({"counts": counts, "heaps": heaps}, STEPS)
 

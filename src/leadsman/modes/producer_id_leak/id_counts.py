@@ -163,8 +163,8 @@ def id_count_rows(samples: DataFrame) -> DataFrame:
             "min(least(oldest, at)) AS first_seen",
             "max(at) AS last_seen",
             "count(at) AS samples",
-            "array(struct(min(at) AS at, min_by(value, at) AS value), struct(max(at) AS at, max_by(value, at) AS value))"
-            " AS ends",
+            "array(struct(min(at) AS at, min_by(value, at) AS value),"
+            " struct(max(at) AS at, max_by(value, at) AS value)) AS ends",
             f"{_logged('records')} / nullif({_logged('value')}, 0) AS records_per_id_logged",
             f"max_by({COMPOSITION}, IF(single_batch IS NULL, NULL, struct(at, value))) AS composition",
             # A log line that contains the count is better evidence of the number than a row of a table.
