@@ -39,6 +39,14 @@ def test_a_finding_shows_title_chain_cure_and_alternatives(present):
     assert "A firewall or NAT on the way forgot the connection (cannot be ruled out) " in text
 
 
+def test_an_alternative_that_the_capture_shows_is_called_observed(present):
+    finding = present.findings[0]
+    shown_cause = replace(finding.alternatives[-1], is_observed=True)
+    findings = (replace(finding, alternatives=(shown_cause,)), *present.findings[1:])
+
+    assert "forgot the connection (observed) " in shown(replace(present, findings=findings))
+
+
 def test_what_no_finding_explains_comes_after_the_findings(present):
     text = shown(present)
 

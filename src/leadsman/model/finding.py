@@ -65,6 +65,8 @@ class AlternativeFinding:
     cause: str
     ruled_out_by: str | None
     explanation: str
+    is_observed: bool = False
+    """Whether the capture shows this cause."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

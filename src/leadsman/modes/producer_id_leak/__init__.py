@@ -177,7 +177,14 @@ MODE = FailureMode(
                 ),
                 "Counts by source, each at its own time: {counts_text}.",
             ),
-            contradicted=("The ids came at one time, and no new ids came after that.",),
+            contradicted=(
+                (
+                    "The number of ids rose between {rose_since:moment} and {rose_until:moment}, and not after that.",
+                    "Only {slow_per_hour:count id comes|ids come} per hour.",
+                    "The number of ids did not grow in {counted_for:duration} of counts.",
+                    "The counts show no growth.",
+                ),
+            ),
             not_visible=(
                 (
                     "The count stopped growing between {stopped_at:moment} and {stopped_by:moment}.",

@@ -37,7 +37,12 @@ ALTERNATIVES = (
                 "The count rose in {rises:count} steps, over {span:duration}.",
             ),
         ),
-        observed="The ids came at one time, and no new ids came after that: they will expire.",
+        observed=(
+            (
+                "The number of ids rose between {rose_since:moment} and {rose_until:moment}, and not after that.",
+                "The ids came at one time, and no new ids came after that: they will expire.",
+            ),
+        ),
         not_visible=(
             (
                 "Cannot be ruled out: the count rose in {rises:count} steps; as many deployments look the same.",

@@ -28,6 +28,10 @@ TOPICS_NAMED = 5
 MANY_STEPS = 5
 """So many steps of growth are more than the deployments of a few days."""
 
+LEVEL_SHARE = 0.5
+"""Where a number rose for at least this share of the ids' expiry and not after that, new ids may still come as fast as
+others expire: that is not shown to be a burst."""
+
 FIGURES_ALWAYS = ("ids", "topics")
 FIGURES_UNLESS_ZERO = (
     "expiry",
@@ -81,6 +85,8 @@ FIGURES_UNLESS_ZERO = (
     "level_ids",
     "oom_ids",
     "heap_used_peak",
+    "slow_per_hour",
+    "counted_for",
 )  # fmt: skip - a list of names
 """Figures that are omitted where they are 0, together with the sentences about them."""
 
@@ -106,6 +112,8 @@ FACTS = (
     "stopped_at",
     "heap_percent_text",
     "grew_since",
+    "rose_since",
+    "rose_until",
 )  # fmt: skip - a list of names
 
 SUMS = ("single_batch", "few_records", "transactional", "idle_ids")
@@ -148,14 +156,18 @@ def summarized(frames: Mapping[str, DataFrame]) -> DataFrame:
         f"coalesce(sum(IF({each} AND kind = 'topic', ids, NULL)), max(IF({each}, ids, NULL)))"
         for each in ("is_leak", "stopped_at IS NOT NULL")
     )
-    still_growing = "(growing = 'observed' OR has_grown AND NOT stopped AND NOT is_recent)"
+    still_growing = (
+        "(growing = 'observed' OR has_grown AND growing <> 'contradicted' AND NOT stopped AND NOT is_recent)"
+    )
     topic_sum = f"sum(IF({still_growing} AND kind = 'topic', {{}}, NULL))"
     broker_max = f"max(IF({still_growing} AND kind = 'broker', {{}}, NULL))"
+    no_more = "growing = 'contradicted' AND stopped"
     # The figures of topics add up to the capture's; those of brokers count the same ids again.
     steps = {
         "ranked_entities": f"""
             SELECT capture, sum(IF(kind = 'topic', ids, NULL)) AS ids, count_if(kind = 'topic') AS topics,
-                sort_array(collect_list(struct(is_leak, ids, entity, IF(is_recent, NULL, per_hour) AS per_hour,
+                sort_array(collect_list(struct(is_leak, ids, entity,
+                    IF(is_recent OR growing = 'contradicted', NULL, per_hour) AS per_hour,
                     per_day, kind,
                     stopped, is_stale, partitions, partitions_known)), false) AS ranked, {sums},
                 max_by(entity, {RANKING}) AS main_entity, max_by(kind, {RANKING}) AS main_entity_kind,
@@ -169,7 +181,11 @@ def summarized(frames: Mapping[str, DataFrame]) -> DataFrame:
                 {leaking} AS leaking_all, {remaining} AS remaining,
                 sum(composition.ids) AS described, sum(IF(is_leak AND caused_oom, 1, 0)) AS oom_leaks,
                 count_if(is_leak) AS leak_count, count_if(kind = 'topic' AND one_shot = 'contradicted') AS fleets,
-                count_if(growing = 'contradicted' AND stopped) AS bursts, count_if(long_lasting) AS long_lasting,
+                count_if({no_more}) AS bursts, min(IF({no_more}, growth_seconds, NULL)) AS rose_for,
+                min_by(stopped_at, IF({no_more}, growth_seconds, NULL)) AS rose_until,
+                min_by(grew_from, IF({no_more}, growth_seconds, NULL)) AS rose_since,
+                max(IF(growing = 'contradicted' AND has_grown AND NOT stopped, per_hour, NULL)) AS slow_per_hour,
+                max(counted_seconds) AS counted_for, count_if(long_lasting) AS long_lasting,
                 count_if(growing = 'observed' AND rises >= {MANY_STEPS}) AS growths
             FROM rows GROUP BY capture
         """,
@@ -196,7 +212,7 @@ def capture_observations(summarized: DataFrame) -> DataFrame:
         "WHEN heap_percent < 10 THEN concat(format_number(heap_percent, 1), ' %')"
         " ELSE concat(format_number(heap_percent, 0), ' %') END"
     )
-    times = ("stopped_at", "stopped_by", "came_until", "grew_since")
+    times = ("stopped_at", "stopped_by", "came_until", "grew_since", "rose_since", "rose_until")
     replaced = {*times, "expiry_setting", "fullest", "rises", "steps", "main_entity"}
     return summarized.selectExpr(
         *(name for name in summarized.columns if name not in replaced),
@@ -317,12 +333,12 @@ def _alternatives() -> dict[str, str]:
         " THEN 'contradicted' "
         "WHEN fleets > 0 THEN 'observed' END",
         "alternative.burst": "CASE WHEN leak_count > 0 OR long_lasting > 0 OR growths > 0 THEN 'contradicted' "
-        "WHEN bursts > 0 THEN 'observed' END",
+        f"WHEN bursts > 0 AND NOT coalesce(rose_for >= {LEVEL_SHARE}D * expiry, false) THEN 'observed' END",
         "alternative.transactional": "CASE WHEN transactional < described / 2 THEN 'contradicted' "
         "WHEN transactional IS NOT NULL THEN 'observed' END",
         "alternative.heap_eater": "CASE WHEN limit IS NULL OR id_heap_bytes IS NULL THEN NULL "
         "WHEN id_heap_bytes >= limit / 2 THEN 'contradicted' "
         f"WHEN coalesce(oom_errors, 0) = 0 AND in_use <= {FULL_SHARE}D * limit THEN 'contradicted' "
-        "WHEN live IS NULL THEN NULL WHEN id_heap_bytes < 0.1D * live THEN 'observed' "
+        "WHEN others_fill_heap THEN 'observed' "
         "WHEN id_heap_bytes >= live / 2 THEN 'contradicted' END",
     }

@@ -44,6 +44,43 @@ AT_GRID = (
 """The number of ids of a partition at the time `g.t`, interpolated between its samples. Before the first sample the
 number is that of the first sample, so that a partition that is sampled late does not look like growth."""
 
+OUTSIDE = (
+    "greatest(0D, get(counted, i) - greatest(get(counted, i - 1), get(counted, i + 1)),"
+    " least(get(counted, i - 1), get(counted, i + 1)) - get(counted, i))"
+)
+"""How far a count lies outside its two neighbours. Where a number only grows, falls or makes a step, that is 0."""
+
+WOBBLES = (
+    "IF(size(counted) < 3, CAST(array() AS array<double>),"
+    f" transform(sequence(1, size(counted) - 2), i -> coalesce({OUTSIDE} / nullif(get(counted, i), 0), 0D)))"
+)
+ALL_WOBBLES = f"array_sort(flatten(collect_list(wobbles) OVER ({BY_CURVE})))"
+UPPER_QUARTILE = f"coalesce(get({ALL_WOBBLES}, CAST(floor(0.75D * size({ALL_WOBBLES})) AS INT)), 0D)"
+"""The fluctuation of counts, as a share of them: the upper quartile, so that restarts of brokers do not matter."""
+
+WOBBLES_IN_BAND = 6
+"""Counts that only fluctuate stay within a band of so many times the fluctuation: six standard deviations of a normal
+distribution. The band is a share of the curve: the sum of several partitions fluctuates less than each alone."""
+
+FEW_SAMPLES, DEVIATIONS = 5, 3
+"""Fewer samples do not show how much a count fluctuates. Then the band is so many standard deviations of the number of
+producers that come and go independently: one is the square root of the number."""
+
+FOLLOWED = (
+    "aggregate(slice(summed, 2, size(summed)), slice(summed, 1, 1), (curve, p) -> concat(curve, array(struct(p.t AS t,"
+    " IF(abs(p.v - try_element_at(curve, -1).v) > band * greatest(p.v, try_element_at(curve, -1).v), p.v,"
+    " try_element_at(curve, -1).v) AS v))))"
+)
+"""A curve that moves to a count only where that is further away than the counts fluctuate. So a number that only
+fluctuates does not move, and slow growth moves as soon as it exceeds the fluctuation."""
+
+LATE_WOBBLE = (
+    "coalesce(s.d <= 1.5D * band * (s.v + s.d) AND s.d < 0.1D * (s.v - get(curve, 0).v)"
+    " AND s.since - get(risen, i - 1).until > get(risen, i - 1).until - get(risen, 0).since, false)"
+)
+"""A small step, hardly more than the fluctuation, long after all growth: a curve that stopped just below the level
+reaches it once more."""
+
 COUNTS = {
     "samples_by_time": "SELECT capture, kind, entity, via, part, at, max(value) AS value FROM samples"
     " WHERE at IS NOT NULL GROUP BY capture, kind, entity, via, part, at",
@@ -56,21 +93,30 @@ COUNTS = {
     f" max(value) OVER ({BY_PARTITION} ORDER BY at ROWS BETWEEN {DIP_SAMPLES} PRECEDING AND 1 PRECEDING) AS before,"
     f" max(value) OVER ({BY_PARTITION} ORDER BY at ROWS BETWEEN 1 FOLLOWING AND {DIP_SAMPLES} FOLLOWING) AS after"
     " FROM thinned_samples",
-    "partition_points": "SELECT capture, kind, entity, via, part,"
+    "partition_points": "SELECT capture, kind, entity, via, part, avg(value) AS mean,"
     " array_sort(collect_list(struct(unix_millis(at) / 1000D AS t,"
-    " IF(before IS NULL OR after IS NULL, value, greatest(value, least(before, after))) AS v))) AS points"
+    " IF(before IS NULL OR after IS NULL, value, greatest(value, least(before, after))) AS v))) AS points,"
+    " transform(array_sort(collect_list(struct(at, value))), s -> s.value) AS counted"
     " FROM samples_with_neighbours GROUP BY capture, kind, entity, via, part",
+    "wobbling_points": f"SELECT *, {WOBBLES} AS wobbles FROM partition_points",
     "gridded_points": "SELECT *,"
-    f" max_by(points, struct(size(points), get(points, 0).t, part)) OVER ({BY_CURVE}) AS best FROM partition_points",
-    "interpolated_points": "SELECT capture, kind, entity, via, posexplode(transform(best, g -> struct(g.t,"
-    f" {AT_GRID} AS v)))"
+    f" max_by(points, struct(size(points), get(points, 0).t, part)) OVER ({BY_CURVE}) AS best,"
+    f" {UPPER_QUARTILE} * sqrt(sum(mean * mean) OVER ({BY_CURVE})) / nullif(sum(mean) OVER ({BY_CURVE}), 0) AS wobble,"
+    f" sum(mean) OVER ({BY_CURVE}) AS level FROM wobbling_points",
+    "interpolated_points": "SELECT capture, kind, entity, via,"
+    f" greatest({WOBBLES_IN_BAND}D * coalesce(wobble, 0D), IF(size(best) < {FEW_SAMPLES} AND level > 0,"
+    f" {DEVIATIONS} / sqrt(level), 0D)) AS band,"
+    f" posexplode(transform(best, g -> struct(g.t, {AT_GRID} AS v)))"
     " FROM gridded_points",
-    "summed_points": "SELECT capture, kind, entity, via, struct(first(col.t) AS t, sum(col.v) AS v) AS point"
+    "summed_points": "SELECT capture, kind, entity, via, max(band) AS band,"
+    " struct(first(col.t) AS t, sum(col.v) AS v) AS point"
     " FROM interpolated_points GROUP BY capture, kind, entity, via, pos",
-    "count_curves": "SELECT capture, kind, entity, via, 0D AS width, array_sort(collect_list(point)) AS curve"
+    "counted_curves": "SELECT capture, kind, entity, via, max(band) AS band, array_sort(collect_list(point)) AS summed"
     " FROM summed_points GROUP BY capture, kind, entity, via",
+    "count_curves": f"SELECT capture, kind, entity, via, 0D AS width, band, {FOLLOWED} AS curve FROM counted_curves",
 }
-"""Curves of counts: the sum over all partitions, at the times of the partition with the most samples."""
+"""Curves of counts: the sum over all partitions, at the times of the partition with the most samples, without the
+counts' own fluctuation."""
 
 BINNED = "capture, kind, entity, width, last_seen"
 
@@ -97,8 +143,8 @@ TIMES = {
     f" FROM summed_tiles GROUP BY {BINNED}",
     "curve_edges": "SELECT *, flatten(transform(s, s -> array(struct(s.bin * width / 1000D AS t, s.v - s.n AS v),"
     " struct((s.until + 1) * width / 1000D AS t, s.v AS v)))) AS edges FROM tile_lists",
-    "arrival_curves": f"SELECT capture, kind, entity, '{ARRIVALS}' AS via, width / 1000D AS width, concat(edges,"
-    " array(struct(greatest(unix_millis(last_seen) / 1000D, try_element_at(edges, -1).t) AS t,"
+    "arrival_curves": f"SELECT capture, kind, entity, '{ARRIVALS}' AS via, width / 1000D AS width, 0D AS band,"
+    " concat(edges, array(struct(greatest(unix_millis(last_seen) / 1000D, try_element_at(edges, -1).t) AS t,"
     " try_element_at(edges, -1).v AS v))) AS curve FROM curve_edges",
 }
 """Curves of the arrivals of single-batch ids. Ids in several samples count once; ids that expired between samples count
@@ -149,9 +195,11 @@ def _steps(min_ids_per_hour: float) -> dict[str, str]:
     rising = f"s.d > 0 AND s.d / nullif(s.until - s.since, 0) * 3600 >= {enough}"
     return {
         "curve_steps": "SELECT *, filter(transform(sequence(0, greatest(size(curve) - 2, 0)), i ->"
-        " struct(get(curve, i).t AS since, get(curve, i + 1).t AS until, get(curve, i + 1).v - get(curve, i).v AS d)),"
+        " struct(get(curve, i).t AS since, get(curve, i + 1).t AS until, get(curve, i).v AS v,"
+        " get(curve, i + 1).v - get(curve, i).v AS d)),"
         " s -> s.until > s.since) AS steps FROM all_curves",
-        "rising_steps": f"SELECT *, filter(steps, s -> {rising}) AS rising FROM curve_steps",
+        "all_rising_steps": f"SELECT *, filter(steps, s -> {rising}) AS risen FROM curve_steps",
+        "rising_steps": f"SELECT *, filter(risen, (s, i) -> NOT {LATE_WOBBLE}) AS rising FROM all_rising_steps",
     }
 
 

@@ -15,6 +15,10 @@ SIGNIFICANT_SHARE, SIGNIFICANT_BYTES = 0.01, 26_000_000
 """Ids of a stopped leak still matter at this share of the heap, or at 100,000 ids where the heap's limit is not
 known."""
 
+NEXT_TO_NOTHING, DEFAULT_LIMIT = 0.001, 2**30
+"""Ids below this share of a heap harm no broker: of 1 GB where the limit is not known, the default of
+`kafka-server-start.sh`."""
+
 UNKNOWN_LIMIT = 1e18
 
 STEPS = {
@@ -64,7 +68,10 @@ STEPS = {
                 false) AS heap_has_room,
             coalesce(IF(limit IS NULL, id_heap_bytes >= {SIGNIFICANT_BYTES},
                 id_heap_bytes >= {SIGNIFICANT_SHARE}D * limit), false)
-                AS is_significant
+                AS is_significant,
+            coalesce(id_heap_bytes < {NEXT_TO_NOTHING}D * coalesce(limit, {DEFAULT_LIMIT}), false) AS is_negligible,
+            coalesce((oom_errors > 0 OR in_use > {FULL_SHARE}D * limit) AND id_heap_bytes < {OOM_SHARE}D * live
+                AND id_heap_bytes < limit / 2, false) AS others_fill_heap
         FROM heap_bytes
     """,
 }
@@ -74,8 +81,9 @@ def heap_usage_rows(counts: DataFrame, heaps: DataFrame) -> DataFrame:
     """Return one row for each capture: the heap that ids use on the fullest broker, in bytes and as a percentage.
 
     `heap_full`: that heap is nearly full, or a broker ran out of memory; `heap_has_room`: it is known to be far from
-    full. `in_use`: the live heap, ids included. `is_significant`: ids still use much of the heap. `caused_oom`: a
-    broker with many ids ran out of memory; then the fullest broker is one of those, and the bytes are its maximum.
+    full. `in_use`: the live heap, ids included. `is_significant`: ids still use much of the heap; `is_negligible`: ids
+    use next to nothing of it. `caused_oom`: a broker with many ids ran out of memory; then the fullest broker is one of
+    those, and the bytes are its maximum. `others_fill_heap`: that heap is full, and ids hold a small share of it.
     """
     return run_steps({"counts": counts, "heaps": heaps}, STEPS)
 

@@ -31,7 +31,8 @@ IS_ENTRY = f"(name = '{names.HEAP_CLASS}' AND labels['class'] RLIKE '{ENTRY}')"
 IS_METRIC = f"(name = '{names.METRIC}' AND (labels['metric'] RLIKE '{ID_COUNT}' OR labels['name'] RLIKE '{ID_COUNT}'))"
 IS_HEAP_COUNT = f"({COUNTED} AND labels['via'] IN ('histogram', 'heap_dump'))"
 IS_BROKER_COUNT = f"({IS_HEAP_COUNT} OR {IS_ENTRY} OR {IS_METRIC})"
-COUNT = f"IF({IS_ENTRY}, try_cast(labels['instances'] AS DOUBLE), value)"
+COUNT = f"IF({IS_ENTRY}, try_cast(labels['instances'] AS DOUBLE), round(value))"
+"""Averages over time, as recording rules of Prometheus make them, are no whole numbers."""
 
 STAMP = "[0-9]{4,}[0-9TZ:_.-]*"
 """A date or time within a file's name: scrapes whose names differ only in it are of one broker."""
@@ -161,6 +162,9 @@ def id_count_rows(samples: DataFrame) -> DataFrame:
             "max(value) AS peak",
             "min(least(oldest, at)) AS first_seen",
             "max(at) AS last_seen",
+            "count(at) AS samples",
+            "array(struct(min(at) AS at, min_by(value, at) AS value),"
+            " struct(max(at) AS at, max_by(value, at) AS value)) AS ends",
             f"{_logged('records')} / nullif({_logged('value')}, 0) AS records_per_id_logged",
             f"max_by({COMPOSITION}, IF(single_batch IS NULL, NULL, struct(at, value))) AS composition",
             # A log line that contains the count is better evidence of the number than a row of a table.
@@ -198,6 +202,9 @@ def _by_entity(parts: DataFrame) -> DataFrame:
             "min(first_seen) AS first_seen",
             "max(last_seen) AS last_seen",
             "min(last_seen) AS oldest_sample_at",
+            "sum(samples) AS samples",
+            "max(peak) AS largest_partition",
+            "filter(flatten(collect_list(ends)), e -> e.at IS NOT NULL) AS ends",
             "count_if(composition IS NOT NULL) AS described_partitions",
             "bool_and(part RLIKE '^[0-9]+$') AS partitions_known",
             f"filter(array({sources}), way -> way.ids IS NOT NULL) AS counts_by_source",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leadsman.modes.producer_id_leak.growth import MIN_PARTITIONS
+from leadsman.modes.producer_id_leak.thresholds import OOM_SHARE
 from leadsman.pipeline.detector_sql import run_steps
 
 if TYPE_CHECKING:
@@ -65,6 +66,15 @@ EVEN_RISES, EVEN_STEP = 5, 45_000
 CONNECTED_SHARE = 0.5
 """Where connections grow by at least this share of the growth of ids, the ids belong to connected producers."""
 
+NEWEST, OLDEST = (f"{each}(array_{each}(ends.at)) OVER (PARTITION BY capture)" for each in ("max", "min"))
+"""The times of the last and of the first count of the capture, of any topic or broker."""
+
+LONG_ENOUGH_SECONDS, ENOUGH_SAMPLES = 3600, 3
+"""So many counts, over at least so many seconds, would show a leak."""
+
+EVEN_FACTOR = 1.25
+"""Counts of a topic's partitions are even where none of the later ones is more than so many times the earlier ones."""
+
 MEASURED = (
     "from_arrivals, rises, steps, since, first, last, last_since, until, longest_pause, rising_seconds, ids_added,"
     " climb, per_hour, per_day, "
@@ -94,7 +104,8 @@ def _shapes(least: float) -> dict[str, str]:
                 composition.few_records AS few_records,
                 composition.transactional AS transactional, {silent} AS idle_ids,
                 w.heap_percent, w.heap_full, w.heap_has_room, w.mean_partition_ids, w.broker_partitions,
-                w.used_line, w.is_significant, w.caused_oom, w.oom_lines, h.records_written,
+                w.used_line, w.is_significant, w.is_negligible, w.caused_oom, w.oom_lines, h.records_written,
+                coalesce(w.others_fill_heap AND c.ids * w.id_bytes < {OOM_SHARE}D * w.live, false) AS others_fill_heap,
                 n.is_sampled, n.since AS sampled_since, n.until AS sampled_until,
                 n.low, n.middle, n.high, n.first_lines AS connection_lines
             FROM counts c LEFT JOIN curves_by_entity d ON c.capture = d.capture AND c.kind = d.kind
@@ -104,6 +115,12 @@ def _shapes(least: float) -> dict[str, str]:
                 LEFT JOIN connections n ON c.capture = n.capture AND c.kind = n.kind
                     AND (c.kind = 'topic' OR c.entity = n.entity)
             WHERE c.ids >= {least} OR c.peak >= {least}
+        """,
+        "counted_entities": f"""
+            SELECT *, unix_seconds({NEWEST}) - unix_seconds({OLDEST}) AS counted_seconds,
+                sum(samples) OVER (PARTITION BY capture) AS all_samples,
+                array_max(ends.at) AS newest, array_min(ends.at) AS oldest
+            FROM entities
         """,
     }
 
@@ -136,7 +153,7 @@ def _growth() -> dict[str, str]:
                 exists(curves, c -> c.from_arrivals AND c.is_growing) AS arrivals_grow,
                 array_max(transform(filter(curves, c -> NOT c.from_arrivals), c -> c.sample_count)) AS sample_count,
                 array_min(transform(curves, c -> c.first)) AS earliest
-            FROM entities
+            FROM counted_entities
         """,
         "growth_figures": f"""
             SELECT *, round(IF(curve.from_arrivals AND described_partitions < partitions,
@@ -157,6 +174,7 @@ def _growth() -> dict[str, str]:
                 timestamp_millis(CAST(ending.next_sample_at * 1000 AS BIGINT)) AS stopped_by,
                 unix_millis(last_seen) / 1000 - ending.last AS seconds_since_stop,
                     ending.last - ending.first AS growth_seconds,
+                    timestamp_millis(CAST(ending.first * 1000 AS BIGINT)) AS grew_from,
                 records_written / nullif(curve.ids_added, 0) AS written_per_id,
                 kind = 'topic' AND partitions > 1
                     AND unix_seconds(last_seen) - unix_seconds(oldest_sample_at) >= {STALE_SECONDS}
@@ -211,6 +229,31 @@ def _lifetimes() -> dict[str, str]:
     }
 
 
+def _few_ids(least: float, least_rate: float) -> dict[str, str]:
+    """Return the query for rows whose counts show no curve of growth, but are so few that no leak can be in them.
+
+    `is_small`: hours of counts, and each partition has the ids of a handful of producers, or all ids together came more
+    slowly than those of a leak. `is_even`: partitions that were counted later have as many ids as those before, and all
+    ids use next to nothing of the heap. Neither is said of ids that are known to be new ones of a single batch.
+    """
+    hours = f"all_samples >= {ENOUGH_SAMPLES} AND counted_seconds >= {LONG_ENOUGH_SECONDS}"
+    single = f"coalesce(single_batch, 0) >= {least}"
+    slow = f"peak * 3600D < {least_rate}D * counted_seconds"
+    middle = "timestamp_millis((unix_millis(oldest) + unix_millis(newest)) DIV 2)"
+    early, late = (
+        f"array_max(transform(filter(ends, e -> e.at {side} {middle}), e -> e.value))" for side in ("<=", ">")
+    )
+    own_hours = f"samples >= {ENOUGH_SAMPLES} AND unix_seconds(newest) - unix_seconds(oldest) >= {LONG_ENOUGH_SECONDS}"
+    return {
+        "small_rows": f"""
+            SELECT *, coalesce({hours} AND NOT {single} AND (largest_partition < {least} OR {slow}), false) AS is_small,
+                coalesce({own_hours} AND NOT {single} AND is_negligible AND {late} <= {EVEN_FACTOR}D * {early}, false)
+                    AS is_even
+            FROM lifetime_figures
+        """
+    }
+
+
 def _states(t: Mapping[str, float]) -> dict[str, str]:
     """Return the queries for the state of each link.
 
@@ -230,6 +273,7 @@ def _states(t: Mapping[str, float]) -> dict[str, str]:
             WHEN flat AND {kept} AND (is_significant OR caused_oom) THEN 'not visible'
             WHEN stopped AND (sample_count >= 3 OR seconds_since_stop >= {A_DAY}) THEN 'contradicted'
             WHEN flat THEN 'contradicted'
+            WHEN NOT has_grown AND (others_fill_heap OR is_small OR is_even) THEN 'contradicted'
             ELSE 'not visible' END
     """
     one_shot_share, few_records = t["one_shot_share"], t["few_records"]
@@ -249,7 +293,8 @@ def _states(t: Mapping[str, float]) -> dict[str, str]:
             ELSE 'not visible' END
     """
     return {
-        "growth_states": f"SELECT *, {growing} AS growing FROM lifetime_figures",
+        **_few_ids(t["min_ids"], t["min_ids_per_hour"]),
+        "growth_states": f"SELECT *, {growing} AS growing FROM small_rows",
         "states": f"""
             SELECT *, {one_shot} AS one_shot, IF({kept} OR (caused_oom AND has_grown), 'observed',
                 'contradicted') AS retained,

@@ -343,5 +343,8 @@ def _alternative(
     if state is State.CONTRADICTED:
         ruled_out_by = render(alternative.ruled_out, figures)
         return AlternativeFinding(cause=alternative.cause, ruled_out_by=ruled_out_by, explanation="")
-    template = alternative.observed if state is State.OBSERVED else alternative.not_visible
-    return AlternativeFinding(cause=alternative.cause, ruled_out_by=None, explanation=render(template, figures))
+    is_observed = state is State.OBSERVED
+    explanation = render(alternative.observed if is_observed else alternative.not_visible, figures)
+    return AlternativeFinding(
+        cause=alternative.cause, ruled_out_by=None, explanation=explanation, is_observed=is_observed
+    )

@@ -12,6 +12,7 @@ from leadsman.report.console.changes import location, show_change_list
 from leadsman.report.console.terminal import Terminal
 from leadsman.report.text import conditions
 from leadsman.report.text.findings import (
+    alternative_state,
     alternative_text,
     amount_read,
     certainty,
@@ -185,10 +186,8 @@ def _show_alternatives(terminal: Terminal, alternatives: Sequence[AlternativeFin
     for alternative in alternatives:
         is_open = alternative.ruled_out_by is None
         mark = (terminal.symbols.unclear, "yellow") if is_open else (terminal.symbols.no, "green")
-        state = "cannot be ruled out" if is_open else "ruled out"
-        terminal.item(
-            mark, alternative.cause, " ", (f"({state})", mark[1]), " ", alternative_text(alternative), indent=2
-        )
+        state = f"({alternative_state(alternative)})"
+        terminal.item(mark, alternative.cause, " ", (state, mark[1]), " ", alternative_text(alternative), indent=2)
 
 
 def _show_steps(terminal: Terminal, steps: Sequence[str]) -> None:

@@ -180,6 +180,7 @@ def _alternative(alternative: AlternativeFinding) -> Json:
         "cause": escape_surrogates(alternative.cause),
         "ruled_out_by": _plain(alternative.ruled_out_by),
         "explanation": escape_surrogates(alternative.explanation),
+        "observed": alternative.is_observed,
     }
 
 

@@ -85,6 +85,13 @@ def next_step(finding: Finding) -> tuple[str, str]:
     return prose.rstrip().removesuffix(":"), f"{COMMAND_PREFIX}{arguments}" if prefix else ""
 
 
+def alternative_state(alternative: AlternativeFinding) -> str:
+    """Return what the capture says of an alternative."""
+    if alternative.is_observed:
+        return "observed"
+    return "cannot be ruled out" if alternative.ruled_out_by is None else "ruled out"
+
+
 def alternative_text(alternative: AlternativeFinding) -> str:
     """Return why an alternative is ruled out, or why it is not, without the words "ruled out" at the beginning."""
     text = alternative.explanation
