@@ -105,7 +105,7 @@ COUNTS = {
     f" sum(mean) OVER ({BY_CURVE}) AS level FROM wobbling_points",
     "interpolated_points": "SELECT capture, kind, entity, via,"
     f" greatest({WOBBLES_IN_BAND}D * coalesce(wobble, 0D), IF(size(best) < {FEW_SAMPLES} AND level > 0,"
-    f" {DEVIATIONS} / sqrt(level), 0D)) AS band,"
+    f" {DEVIATIONS}D / nullif(sqrt(level), 0), 0D)) AS band,"
     f" posexplode(transform(best, g -> struct(g.t, {AT_GRID} AS v)))"
     " FROM gridded_points",
     "summed_points": "SELECT capture, kind, entity, via, max(band) AS band,"
