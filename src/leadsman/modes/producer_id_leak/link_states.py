@@ -177,6 +177,8 @@ def _growth() -> dict[str, str]:
                     ending.last - ending.first AS growth_seconds,
                     timestamp_millis(CAST(ending.first * 1000 AS BIGINT)) AS grew_from,
                 records_written / nullif(curve.ids_added, 0) AS written_per_id,
+                timestamp_millis(CAST(get(filter(curves, c -> c.rises = 1 AND NOT c.from_arrivals), 0).last * 1000
+                    AS BIGINT)) AS single_rise_by,
                 kind = 'topic' AND partitions > 1
                     AND unix_seconds(last_seen) - unix_seconds(oldest_sample_at) >= {STALE_SECONDS}
                     AS is_stale,
