@@ -92,6 +92,7 @@ MODE = FailureMode(
             ),
             "{undescribed_per_hour:count} more ids come per hour. The capture does not show what they sent.",
             "{per_hour:count} more ids come per hour.",
+            "The count rose once, by {rose_once_by:moment}. The capture does not show whether new ids keep coming.",
             "The capture does not show whether the number of ids grows: {ids:count} were counted.",
             "The capture does not show whether the number of ids grows: {entries:count} were counted.",
             (
@@ -192,6 +193,10 @@ MODE = FailureMode(
                     (
                         "All single-use ids came in the last {recent_span:duration}, so the capture does not show "
                         "whether they keep coming. Collect three counts within an hour."
+                    ),
+                    (
+                        "The count rose once, by {rose_once_by:moment}. Collect another count in an hour to see "
+                        "whether new ids keep coming."
                     ),
                     (
                         "The counts, of up to {entries:count} ids on a broker, show no growth. Collect three counts "

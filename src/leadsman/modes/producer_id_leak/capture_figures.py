@@ -114,6 +114,7 @@ FACTS = (
     "grew_since",
     "rose_since",
     "rose_until",
+    "rose_once_by",
 )  # fmt: skip - a list of names
 
 SUMS = ("single_batch", "few_records", "transactional", "idle_ids")
@@ -185,6 +186,7 @@ def summarized(frames: Mapping[str, DataFrame]) -> DataFrame:
                 min_by(stopped_at, IF({no_more}, growth_seconds, NULL)) AS rose_until,
                 min_by(grew_from, IF({no_more}, growth_seconds, NULL)) AS rose_since,
                 max(IF(growing = 'contradicted' AND has_grown AND NOT stopped, per_hour, NULL)) AS slow_per_hour,
+                max(IF(growing = 'not visible' AND NOT has_grown, single_rise_by, NULL)) AS rose_once_by,
                 max(counted_seconds) AS counted_for, count_if(long_lasting) AS long_lasting,
                 count_if(growing = 'observed' AND rises >= {MANY_STEPS}) AS growths
             FROM rows GROUP BY capture
@@ -212,7 +214,7 @@ def capture_observations(summarized: DataFrame) -> DataFrame:
         "WHEN heap_percent < 10 THEN concat(format_number(heap_percent, 1), ' %')"
         " ELSE concat(format_number(heap_percent, 0), ' %') END"
     )
-    times = ("stopped_at", "stopped_by", "came_until", "grew_since", "rose_since", "rose_until")
+    times = ("stopped_at", "stopped_by", "came_until", "grew_since", "rose_since", "rose_until", "rose_once_by")
     replaced = {*times, "expiry_setting", "fullest", "rises", "steps", "main_entity"}
     return summarized.selectExpr(
         *(name for name in summarized.columns if name not in replaced),

@@ -105,7 +105,7 @@ COUNTS = {
     f" sum(mean) OVER ({BY_CURVE}) AS level FROM wobbling_points",
     "interpolated_points": "SELECT capture, kind, entity, via,"
     f" greatest({WOBBLES_IN_BAND}D * coalesce(wobble, 0D), IF(size(best) < {FEW_SAMPLES} AND level > 0,"
-    f" {DEVIATIONS} / sqrt(level), 0D)) AS band,"
+    f" {DEVIATIONS}D / nullif(sqrt(level), 0), 0D)) AS band,"
     f" posexplode(transform(best, g -> struct(g.t, {AT_GRID} AS v)))"
     " FROM gridded_points",
     "summed_points": "SELECT capture, kind, entity, via, max(band) AS band,"
@@ -258,6 +258,7 @@ def _growth_states(short: float) -> dict[str, str]:
                 size(rising) AS rises, size(steps) AS steps,
                 get(curve, 0).t AS since, first, last, last_since, until, longest_pause, rising_seconds, ids_added,
                     climb, per_hour,
+                {EVEN} AS even_rises,
                 per_day, IF({from_arrivals}, NULL, next_sample_at) AS next_sample_at, slow_rate, fast_rate,
                 IF({from_arrivals}, size(rising) >= {ARRIVAL_RISES} AND rising_seconds >= {short}D,
                     sample_count >= {MIN_SAMPLES}
@@ -271,6 +272,16 @@ def _growth_states(short: float) -> dict[str, str]:
         """,
     }
 
+
+MANY_RISES = 10
+"""More steps of growth than the deployments of a few days make."""
+
+RESOLVED = "climb / nullif(band * array_max(transform(curve, p -> p.v)), 0)"
+EVEN = (
+    "least(size(steps) / 2, "
+    f"IF(band > 0, greatest({MANY_RISES}D, coalesce({RESOLVED} / 2, {MANY_RISES}D)), size(steps) / 2))"
+)
+"""Growth that goes on all the time rises in half of the steps, or half as often as it can exceed the fluctuation."""
 
 MIN_SAMPLES = 3
 """Samples that are needed to see whether growth continues, and steps without growth that are needed to see its end."""

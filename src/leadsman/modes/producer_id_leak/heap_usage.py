@@ -69,6 +69,8 @@ STEPS = {
             coalesce(IF(limit IS NULL, id_heap_bytes >= {SIGNIFICANT_BYTES},
                 id_heap_bytes >= {SIGNIFICANT_SHARE}D * limit), false)
                 AS is_significant,
+            coalesce(IF(limit IS NULL, id_heap_bytes >= {SIGNIFICANT_BYTES},
+                id_heap_bytes >= {OOM_SHARE}D * limit), false) AS is_large,
             coalesce(id_heap_bytes < {NEXT_TO_NOTHING}D * coalesce(limit, {DEFAULT_LIMIT}), false) AS is_negligible,
             coalesce((oom_errors > 0 OR in_use > {FULL_SHARE}D * limit) AND id_heap_bytes < {OOM_SHARE}D * live
                 AND id_heap_bytes < limit / 2, false) AS others_fill_heap
@@ -81,9 +83,10 @@ def heap_usage_rows(counts: DataFrame, heaps: DataFrame) -> DataFrame:
     """Return one row for each capture: the heap that ids use on the fullest broker, in bytes and as a percentage.
 
     `heap_full`: that heap is nearly full, or a broker ran out of memory; `heap_has_room`: it is known to be far from
-    full. `in_use`: the live heap, ids included. `is_significant`: ids still use much of the heap; `is_negligible`: ids
-    use next to nothing of it. `caused_oom`: a broker with many ids ran out of memory; then the fullest broker is one of
-    those, and the bytes are its maximum. `others_fill_heap`: that heap is full, and ids hold a small share of it.
+    full; `others_fill_heap`: it is full, and ids hold a small share of it. `in_use`: the live heap, ids included.
+    `is_significant`: ids still use much of the heap; `is_large`: a good part of it; `is_negligible`: next to nothing.
+    `caused_oom`: a broker with many ids ran out of memory; then the fullest broker is one of those, and the bytes are
+    its maximum.
     """
     return run_steps({"counts": counts, "heaps": heaps}, STEPS)
 

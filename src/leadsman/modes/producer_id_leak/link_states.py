@@ -69,7 +69,7 @@ CONNECTED_SHARE = 0.5
 NEWEST, OLDEST = (f"{each}(array_{each}(ends.at)) OVER (PARTITION BY capture)" for each in ("max", "min"))
 """The times of the last and of the first count of the capture, of any topic or broker."""
 
-LONG_ENOUGH_SECONDS, ENOUGH_SAMPLES = 3600, 3
+LONG_ENOUGH_SECONDS, ENOUGH_SAMPLES = 1800, 3
 """So many counts, over at least so many seconds, would show a leak."""
 
 EVEN_FACTOR = 1.25
@@ -78,7 +78,7 @@ EVEN_FACTOR = 1.25
 MEASURED = (
     "from_arrivals, rises, steps, since, first, last, last_since, until, longest_pause, rising_seconds, ids_added,"
     " climb, per_hour, per_day, "
-    "next_sample_at, slow_rate, fast_rate, is_growing, has_stopped, sample_count"
+    "next_sample_at, even_rises, slow_rate, fast_rate, is_growing, has_stopped, sample_count"
 )
 """The columns of a curve that the next steps use."""
 
@@ -99,28 +99,29 @@ def _shapes(least: float) -> dict[str, str]:
     return {
         "curves_by_entity": f"SELECT capture, kind, entity, collect_list({curve}) AS curves FROM curves"
         " GROUP BY capture, kind, entity",
+        "dated_counts": f"""
+            SELECT *, unix_seconds({NEWEST}) - unix_seconds({OLDEST}) AS counted_seconds,
+                sum(samples) OVER (PARTITION BY capture) AS all_samples,
+                array_max(ends.at) AS newest, array_min(ends.at) AS oldest
+            FROM counts
+        """,
         "entities": f"""
             SELECT c.*, coalesce(d.curves, array()) AS curves, composition.single_batch AS single_batch,
                 composition.few_records AS few_records,
                 composition.transactional AS transactional, {silent} AS idle_ids,
                 w.heap_percent, w.heap_full, w.heap_has_room, w.mean_partition_ids, w.broker_partitions,
-                w.used_line, w.is_significant, w.is_negligible, w.caused_oom, w.oom_lines, h.records_written,
+                w.used_line, w.is_significant, w.is_large, w.is_negligible, w.caused_oom, w.oom_lines,
+                h.records_written,
                 coalesce(w.others_fill_heap AND c.ids * w.id_bytes < {OOM_SHARE}D * w.live, false) AS others_fill_heap,
                 n.is_sampled, n.since AS sampled_since, n.until AS sampled_until,
                 n.low, n.middle, n.high, n.first_lines AS connection_lines
-            FROM counts c LEFT JOIN curves_by_entity d ON c.capture = d.capture AND c.kind = d.kind
+            FROM dated_counts c LEFT JOIN curves_by_entity d ON c.capture = d.capture AND c.kind = d.kind
                 AND c.entity = d.entity
                 LEFT JOIN heap_usage w ON c.capture = w.capture
                 LEFT JOIN heaps h ON c.capture = h.capture AND c.entity = h.entity AND c.kind = 'broker'
                 LEFT JOIN connections n ON c.capture = n.capture AND c.kind = n.kind
                     AND (c.kind = 'topic' OR c.entity = n.entity)
             WHERE c.ids >= {least} OR c.peak >= {least}
-        """,
-        "counted_entities": f"""
-            SELECT *, unix_seconds({NEWEST}) - unix_seconds({OLDEST}) AS counted_seconds,
-                sum(samples) OVER (PARTITION BY capture) AS all_samples,
-                array_max(ends.at) AS newest, array_min(ends.at) AS oldest
-            FROM entities
         """,
     }
 
@@ -153,7 +154,7 @@ def _growth() -> dict[str, str]:
                 exists(curves, c -> c.from_arrivals AND c.is_growing) AS arrivals_grow,
                 array_max(transform(filter(curves, c -> NOT c.from_arrivals), c -> c.sample_count)) AS sample_count,
                 array_min(transform(curves, c -> c.first)) AS earliest
-            FROM counted_entities
+            FROM entities
         """,
         "growth_figures": f"""
             SELECT *, round(IF(curve.from_arrivals AND described_partitions < partitions,
@@ -176,6 +177,8 @@ def _growth() -> dict[str, str]:
                     ending.last - ending.first AS growth_seconds,
                     timestamp_millis(CAST(ending.first * 1000 AS BIGINT)) AS grew_from,
                 records_written / nullif(curve.ids_added, 0) AS written_per_id,
+                timestamp_millis(CAST(get(filter(curves, c -> c.rises = 1 AND NOT c.from_arrivals), 0).last * 1000
+                    AS BIGINT)) AS single_rise_by,
                 kind = 'topic' AND partitions > 1
                     AND unix_seconds(last_seen) - unix_seconds(oldest_sample_at) >= {STALE_SECONDS}
                     AS is_stale,
@@ -210,7 +213,7 @@ def _lifetimes() -> dict[str, str]:
                     AS beyond_connections,
                 NOT connections_sampled AND sustained AND span >= {A_DAY}
                     AND most_ids_added >= {FLEET_IDS_PER_DAY}D * span / {A_DAY}
-                    AND rises >= {EVEN_RISES} AND rises >= steps / 2
+                    AND rises >= {EVEN_RISES} AND rises >= curve.even_rises
                         AND span <= {EVEN_STEP}D * rises AS is_beyond_fleet,
                 connections_sampled AND has_grown AND high > {STEADY_FACTOR}D * low
                     AND ids_added < {IDS_PER_CONNECTION}D * (high - low)
@@ -270,7 +273,7 @@ def _states(t: Mapping[str, float]) -> dict[str, str]:
             WHEN has_grown AND NOT stopped THEN 'observed'
             WHEN stopped AND {kept} AND (is_significant OR (has_grown
                 AND growth_seconds >= {LONG_SECONDS})) THEN 'not visible'
-            WHEN flat AND {kept} AND (is_significant OR caused_oom) THEN 'not visible'
+            WHEN flat AND {kept} AND (is_large OR caused_oom) THEN 'not visible'
             WHEN stopped AND (sample_count >= 3 OR seconds_since_stop >= {A_DAY}) THEN 'contradicted'
             WHEN flat THEN 'contradicted'
             WHEN NOT has_grown AND (others_fill_heap OR is_small OR is_even) THEN 'contradicted'
