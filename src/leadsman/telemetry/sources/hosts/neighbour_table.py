@@ -70,7 +70,7 @@ def parse(blocks: Iterable[bytes], _context: OutputContext) -> Iterator[EventCol
     """Parse any of these tables."""
     for lines in lines_by_block(blocks, max_bytes=MAX_DOCUMENT_BYTES):
         usual, odd = _usual(lines)
-        documents = [place for place in odd if lines.texts[place].lstrip().startswith(("[{", '{"dst"'))]
+        documents = {place: None for place in odd if lines.texts[place].lstrip().startswith(("[{", '{"dst"'))}
         read = (_entry(lines.first + place, lines.texts[place]) for place in odd if place not in documents)
         single = _as_columns([entry for entry in read if entry is not None])
         yield from pieces(merged((usual, single, *(_from_json(lines, place) for place in documents))), BATCH_ROWS)
