@@ -205,7 +205,7 @@ class EventExtractor:
 
         self.errors.add(key, head.at, row, place=(file, hit.line))
 
-    def _message(self, lines: Sequence[str], known_blank: str) -> tuple[str, str]:
+    def _message(self, lines: Sequence[str], known_blank: str = "") -> tuple[str, str]:
         """Return kind and normalised message, in which no digit is left; a kind can be called Error404Exception."""
         text = lines[0]
         blank = known_blank or _blank(lines[:MAX_KEY_LINES])

@@ -34,7 +34,6 @@ JSON = re.compile(rb'\s*\[\s*\{\s*"dst"\s*:')
 HEADS = (re.compile(rb"IP address\s+HW type\s+Flags"), re.compile(rb"Address\s+HWtype\s+HWaddress"))
 BEGINS = (
     re.compile(rf"[0-9a-fA-F.:]+ dev \S+ .*\b(?:{STATES})\b".encode()),
-    re.compile(rf"[0-9a-fA-F.:]{{3,}} (?:lladdr [0-9a-fA-F:]{{11,}} .*\b| )(?:{STATES}) ?\r?$".encode()),
     re.compile(rb"\S+ \([0-9.]+\) at (?:[0-9a-f:]{11,17}|<?\(?incomplete)"),
 )
 IP_LAYOUT = UsualLayout(
@@ -72,7 +71,7 @@ def parse(blocks: Iterable[bytes], context: OutputContext) -> Iterator[EventColu
     device = context.option("dev")
     for lines in lines_by_block(blocks, max_bytes=MAX_DOCUMENT_BYTES):
         usual, odd = _usual(lines)
-        documents = dict.fromkeys(place for place in odd if lines.texts[place].lstrip().startswith(("[{", '{"dst"')))
+        documents = {place: None for place in odd if lines.texts[place].lstrip().startswith(("[{", '{"dst"'))}
         read = (_entry(lines.first + place, lines.texts[place]) for place in odd if place not in documents)
         single = _as_columns([each if each.device else each._replace(device=device) for each in read if each])
         yield from pieces(merged((usual, single, *(_from_json(lines, place) for place in documents))), BATCH_ROWS)
