@@ -60,6 +60,8 @@ class RunContext:
     group_placement: GroupPlacement | None = None
     """The groups of the services, and the broker that coordinates them all: a fault there affects every service."""
     topic_descriptions: list[tuple[datetime, Program]] = field(default_factory=list)
+    failure_seconds: float = 0.0
+    """How much longer a failure lasts before the variant cures it or ends: what alerts on it may be slower."""
     marks: dict[str, datetime] = field(default_factory=dict)
     """When what happened, by the lab's own clock: a variant notes what its oracle needs."""
     _finished: threading.Event = field(default_factory=threading.Event)
