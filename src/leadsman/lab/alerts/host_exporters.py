@@ -22,7 +22,7 @@ from leadsman.lab.processes.program import SOURCES, Program
 from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from leadsman.lab.network.fabric import Fabric, NetworkInstance
@@ -44,24 +44,28 @@ NOT_HOSTS = frozenset({"tools"})
 """Instances of the network that are the lab's own."""
 
 
+def agents_of(context: RunContext) -> dict[str, int]:
+    """Return the port of the metrics agent of the broker on each host, by the host's name."""
+    return {f"broker-{node.id}": node.metrics_port for node in context.cluster.nodes if node.metrics_port is not None}
+
+
 @contextmanager
-def host_exporters(context: RunContext, folder: Path) -> Iterator[list[Target]]:
-    """Return the targets of the hosts that run now, and of the brokers on them; the exporters run inside."""
-    if context.fabric is None:
+def host_exporters(fabric: Fabric | None, agents: Mapping[str, int], folder: Path) -> Iterator[list[Target]]:
+    """Return the targets of the hosts that run now, and of the agents on them; the exporters run inside."""
+    if fabric is None:
         yield []
         return
-    hosts = [each for name, each in context.fabric.instances.items() if name not in NOT_HOSTS]
+    hosts = [each for name, each in fabric.instances.items() if name not in NOT_HOSTS]
     with ExitStack() as stack:
         stack.enter_context(_kernel_exporter(folder, port := free_ports(1)[0]))
         targets = [_kernel_target(port, host) for host in hosts]
         for host in hosts:
-            _set_retries(context.fabric, host)
+            fabric.run(host.namespace.netns_entry, ["sysctl", "-qw", SYN_ACK_RETRIES])
             stack.enter_context(_node_exporter(folder, host))
-            targets += _relayed(stack, folder, host, _exporters(context, host))
-        for address in {each.address for each in targets}:
-            wait_for(
-                partial(answers, f"http://{address}/metrics"), timeout=READY_TIMEOUT, what=address, error=LabError
-            )
+            targets += _relayed(stack, folder, host, _exporters(host, agents))
+        for address in dict.fromkeys(each.address for each in targets):
+            metrics = partial(answers, f"http://{address}/metrics")
+            wait_for(metrics, timeout=READY_TIMEOUT, what=f"metrics at {address}", error=LabError)
         yield targets
 
 
@@ -71,7 +75,8 @@ def _kernel_exporter(folder: Path, port: int) -> Program:
 
 
 def _kernel_target(port: int, host: NetworkInstance) -> Target:
-    return Target(job=KERNEL, address=f"{ADDRESS}:{port}", instance=f"{host.name}:{NODE_PORT}", series_job=HOSTS)
+    instance = f"{host.name}:{NODE_PORT}"
+    return Target(job=KERNEL, address=f"{ADDRESS}:{port}", instance=instance, series_job=HOSTS, series="node_sysctl_.*")
 
 
 def _node_exporter(folder: Path, host: NetworkInstance) -> Program:
@@ -79,18 +84,10 @@ def _node_exporter(folder: Path, host: NetworkInstance) -> Program:
     return start_program(folder, command, name=f"node-{host.name}", netns_entry=host.namespace.netns_entry)
 
 
-def _set_retries(fabric: Fabric, host: NetworkInstance) -> None:
-    fabric.run(host.namespace.netns_entry, ["sysctl", "-qw", SYN_ACK_RETRIES])
-
-
-def _exporters(context: RunContext, host: NetworkInstance) -> list[tuple[str, str, int]]:
+def _exporters(host: NetworkInstance, agents: Mapping[str, int]) -> list[tuple[str, str, int]]:
     """Return what listens on a host: job, instance and port."""
-    agents = [
-        (BROKERS, f"{host.name}:{AGENT_PORT}", node.metrics_port)
-        for node in context.cluster.nodes
-        if node.metrics_port is not None and f"broker-{node.id}" == host.name
-    ]
-    return [(HOSTS, f"{host.name}:{NODE_PORT}", NODE_PORT), *agents]
+    agent = [(BROKERS, f"{host.name}:{AGENT_PORT}", agents[host.name])] if host.name in agents else []
+    return [(HOSTS, f"{host.name}:{NODE_PORT}", NODE_PORT), *agent]
 
 
 def _relayed(

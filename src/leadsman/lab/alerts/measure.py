@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leadsman.catalogue import every_alert, modes_named
-from leadsman.lab.alerts.host_exporters import host_exporters
+from leadsman.lab.alerts.host_exporters import agents_of, host_exporters
 from leadsman.lab.alerts.panels import panels_with_data
 from leadsman.lab.alerts.prometheus import Monitoring, monitoring
 from leadsman.lab.alerts.providers import provider_client
@@ -97,7 +97,7 @@ def _watch(
     rules |= {name: scaled(document, trial.scale) for name, document in others.items()}
     with (
         tempfile.TemporaryDirectory(prefix="leadsman-prometheus-") as folder,
-        host_exporters(context, Path(folder)) as hosts,
+        host_exporters(context.fabric, agents_of(context), Path(folder)) as hosts,
         monitoring(
             Path(folder),
             targets=[*targets_of(context), *hosts],

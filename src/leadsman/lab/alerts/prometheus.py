@@ -135,7 +135,7 @@ def _write(
 def start_program(
     folder: Path, command: Sequence[str], *, name: str = "", netns_entry: str = HOST_NETWORK.netns_entry
 ) -> Program:
-    """Start one of Debian's monitoring programs, which logs into this folder under its name; LabError if it is missing."""
+    """Start one of Debian's monitoring programs, which logs into this folder; LabError if it is missing."""
     beside = str(Path(sys.executable).parent)
     path = shutil.which(command[0], path=beside) or shutil.which(command[0])
     if path is None:

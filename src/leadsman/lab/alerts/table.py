@@ -93,7 +93,7 @@ def _others(measured: Mapping[str, Any]) -> Iterator[str]:
     yield f"| run | {' | '.join(file.removesuffix('.yml') for file in files)} |"
     yield f"|---|{'---|' * len(files)}"
     for run in measured.values():
-        cells = (_fired(run, run["against"].get(file, ())) for file in files)
+        cells = (_fired(run, run["against"][file]) if file in run["against"] else "not run" for file in files)
         yield f"| `{run['mode']}`, `{run['variant']}` | {' | '.join(cells)} |"
 
 

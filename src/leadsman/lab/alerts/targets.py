@@ -23,13 +23,15 @@ AGENT_PORT = 9404
 class Target:
     """One exporter. `instance` is its name where that is not the address.
 
-    `series_job` is the job of its series, if another than its own: two exporters can measure one host.
+    `series_job` is the job of its series, if another than its own: two exporters can measure one host. Of the second
+    exporter Prometheus then keeps the `series` alone, a regular expression of their names.
     """
 
     job: str
     address: str
     instance: str = ""
     series_job: str = ""
+    series: str = ""
 
 
 def targets_of(context: RunContext) -> list[Target]:
@@ -49,17 +51,20 @@ def targets_of(context: RunContext) -> list[Target]:
 
 def scrape_configs(targets: Sequence[Target]) -> list[dict[str, Any]]:
     """Return Prometheus's configuration of these targets: one entry for each job."""
-    return [_scrape_config([each for each in targets if each.job == job]) for job in {each.job: None for each in targets}]
+    return [
+        _scrape_config([each for each in targets if each.job == job]) for job in {each.job: None for each in targets}
+    ]
 
 
 def _scrape_config(targets: Sequence[Target]) -> dict[str, Any]:
-    job, series_job = targets[0].job, targets[0].series_job
-    renamed = [{"target_label": "job", "replacement": series_job}] if series_job else []
+    first = targets[0]
+    kept = {"action": "keep", "source_labels": ["__name__"], "regex": first.series}
+    renamed = {"target_label": "job", "replacement": first.series_job}
     return {
-        "job_name": job,
+        "job_name": first.job,
         "static_configs": [
             {"targets": [each.address], "labels": {"instance": each.instance} if each.instance else {}}
             for each in targets
         ],
-        "metric_relabel_configs": renamed,
+        "metric_relabel_configs": [kept, renamed] if first.series_job else [],
     }

@@ -11,8 +11,8 @@ class Trial:
 
     `scale`: so many times faster than in production; durations of the mode's rules, and of public rules, are divided by
     it. `cures_by_end`: the end of the variant's programs is the cure. `failure_seconds`: how much longer than in the
-    mode's own experiment the failure lasts. `client`: one of `client_names`, if not the experiment's own. `has_provider`:
-    workers are those of `broken`, each behind a provider of leadsman_clients.
+    mode's own experiment the failure lasts. `client`: one of `client_names`, if not the experiment's own.
+    `has_provider`: workers are those of `broken`, each behind a provider of leadsman_clients.
     """
 
     mode: str
@@ -40,9 +40,7 @@ def _stale(variant: str, *, scale: float = 10, failure_seconds: float = 30) -> T
 
     With Java clients: those of librdkafka wait up to 10 s between two connections, which no setting here scales.
     """
-    return Trial(
-        mode="stale_neighbour", variant=variant, scale=scale, client="java", failure_seconds=failure_seconds
-    )
+    return Trial(mode="stale_neighbour", variant=variant, scale=scale, client="java", failure_seconds=failure_seconds)
 
 
 TRIALS = (

@@ -1,5 +1,4 @@
-"""The monitoring of production, for the lab's brokers and Java clients: a Prometheus metrics agent; for brokers also
-the garbage collector log.
+"""Monitoring as in production: a metrics agent in brokers and Java clients, and the brokers' garbage collector logs.
 
 The agent costs 0.5 s of a broker's start and answers in 0.1 s; JmxTool would be another JVM for each scrape, 2.2 s.
 """

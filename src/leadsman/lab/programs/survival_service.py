@@ -14,6 +14,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from leadsman.lab.processes.program import LOOPBACK
 from leadsman.lab.programs.producer_service import (
     DELIVERY_SECONDS,
     Delivery,
@@ -23,7 +24,6 @@ from leadsman.lab.programs.producer_service import (
     serve_commands,
     start,
 )
-from leadsman.lab.processes.program import LOOPBACK
 from leadsman_clients import Hop, PrometheusCollector, kafka_producer_provider
 
 if TYPE_CHECKING:

@@ -73,9 +73,7 @@ class Worker(ReportingProgram):
         program = Program.start(
             name, command, folder=folder, errors=errors, environment=environment, netns_entry=namespace.netns_entry
         )
-        worker = cls(
-            name=name, program=program, log=log, metrics_port=port, max_producers=_producer_count(producers)
-        )
+        worker = cls(name=name, program=program, log=log, metrics_port=port, max_producers=_producer_count(producers))
         threading.Thread(target=worker._receive, name=f"{name}-reports", daemon=True).start()
         return worker
 

@@ -126,7 +126,7 @@ def reuse_address(
             )
         second = _start_second_owner(context, stack, balanced=balanced)
         _deliver_from_second_owner(context, second)
-        context.wait(context.failure_seconds)
+        context.go_on_sending(second)
         if heal:
             _heal(context, second)
     _report_drops(context)
@@ -266,7 +266,7 @@ def run_near_miss(context: RunContext, *, fault: Callable[[RunContext], Abstract
         context.mark(FAULT_INJECTED)
         second = context.spawn(SECOND, {})
         _deliver_from_second_owner(context, second)
-        context.wait(context.failure_seconds)
+        context.go_on_sending(second)
 
 
 def _stopped(context: RunContext) -> AbstractContextManager[object]:
@@ -332,7 +332,7 @@ def connect_to_old_address(context: RunContext) -> None:
         context.mark(FAULT_INJECTED)
         second = context.spawn(SECOND, {"bootstrap.servers": f"{OTHER_HOST}:{KAFKA}"})
         _deliver_from_second_owner(context, second)
-        context.wait(context.failure_seconds)
+        context.go_on_sending(second)
 
 
 def _variant(description: str, run: Callable[[RunContext], None], layout: NetworkLayout = SITE) -> Variant:
