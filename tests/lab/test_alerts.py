@@ -1,4 +1,4 @@
-"""Alerts on real brokers, clients and hosts under a real Prometheus: they fire while a failure lasts, and end with it."""
+"""Alerts on real brokers, clients and hosts: they fire while a failure lasts, and end with its cure."""
 
 from __future__ import annotations
 

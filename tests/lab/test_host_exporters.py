@@ -1,4 +1,4 @@
-"""node_exporter in the network of a lab's host: what it counts is the host's own, and arrives in this machine's network."""
+"""node_exporter in the network of a host: what it counts is that of the host, and this machine can scrape it."""
 
 from __future__ import annotations
 
