@@ -78,7 +78,11 @@ def measure(trial: Trial, others: Mapping[str, Any], progress: Callable[[str], N
 def _workload(experiment: Experiment, trial: Trial) -> Workload:
     """Return the variant's workers. Those with a provider have the broken settings: the provider alone is the cure."""
     workload = experiment.variant("broken" if trial.has_provider else trial.variant).workload
-    return replace(workload, is_monitored=bool(trial.client or trial.has_provider))
+    return replace(
+        workload,
+        settings={**workload.settings, **trial.settings},
+        is_monitored=bool(trial.client or trial.has_provider),
+    )
 
 
 def _watch(
@@ -166,7 +170,8 @@ def _figures(trial: Trial, seen: Observation, harm: Mapping[str, int]) -> dict[s
 
     return {
         "mode": trial.mode,
-        "variant": trial.name.partition(":")[2],
+        "variant": trial.variant,
+        "title": trial.title,
         "scale": trial.scale,
         "day": began.date().isoformat(),
         "cured": seconds(seen.cured),

@@ -45,11 +45,11 @@ def _panels(measured: Mapping[str, Any]) -> Iterator[str]:
         panels = run["panels"]
         counts = (f"{sum(panels.get(uid, {}).values())} of {len(panels.get(uid, {}))}" for uid in dashboards)
         empty = dict.fromkeys(title for each in panels.values() for title, has_data in each.items() if not has_data)
-        yield f"| `{run['mode']}`, `{run['variant']}` | {' | '.join(counts)} | {'; '.join(empty) or 'none'} |"
+        yield f"| `{run['mode']}`, `{run.get('title', run['variant'])}` | {' | '.join(counts)} | {'; '.join(empty) or 'none'} |"
 
 
 def _rows(run: Mapping[str, Any], ours: set[str]) -> Iterator[str]:
-    title = f"`{run['mode']}`, `{run['variant']}`, scale {run['scale']:g}"
+    title = f"`{run['mode']}`, `{run.get('title', run['variant'])}`, scale {run['scale']:g}"
     fired = {name: figures for name, figures in run["alerts"].items() if name in ours}
     for name, figures in fired.items():
         yield (
@@ -94,7 +94,7 @@ def _others(measured: Mapping[str, Any]) -> Iterator[str]:
     yield f"|---|{'---|' * len(files)}"
     for run in measured.values():
         cells = (_fired(run, run["against"][file]) if file in run["against"] else "not run" for file in files)
-        yield f"| `{run['mode']}`, `{run['variant']}` | {' | '.join(cells)} |"
+        yield f"| `{run['mode']}`, `{run.get('title', run['variant'])}` | {' | '.join(cells)} |"
 
 
 def _fired(run: Mapping[str, Any], names: Iterable[str]) -> str:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -12,7 +16,8 @@ class Trial:
     `scale`: so many times faster than in production; durations of the mode's rules, and of public rules, are divided by
     it. `cures_by_end`: the end of the variant's programs is the cure. `failure_seconds`: how much longer than in the
     mode's own experiment the failure lasts. `client`: one of `client_names`, if not the experiment's own.
-    `has_provider`: workers are those of `broken`, each behind a provider of leadsman_clients.
+    `has_provider`: workers are those of `broken`, each behind a provider of leadsman_clients. `settings` override those
+    of the variant's workers.
     """
 
     mode: str
@@ -22,17 +27,34 @@ class Trial:
     failure_seconds: float = 0.0
     client: str = ""
     has_provider: bool = False
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """The variant, and what is changed in it."""
+        changes = [
+            *(["leadsman_clients"] if self.has_provider else []),
+            *(f"{k}={v}" for k, v in self.settings.items()),
+        ]
+        return " with ".join([self.variant, ", ".join(changes)] if changes else [self.variant])
 
     @property
     def name(self) -> str:
         """Its name on the command line, and among the saved figures."""
-        return f"{self.mode}:{self.variant}" + (":leadsman_clients" if self.has_provider else "")
+        return f"{self.mode}:{self.title.replace(' with ', ':')}"
 
 
-def _idle(variant: str, *, has_provider: bool = False) -> Trial:
+def _idle(variant: str, *, has_provider: bool = False, **settings: str) -> Trial:
     """Return a trial with Java producers, whose metrics the alerts read, or with providers of leadsman_clients."""
     client = "" if has_provider else "java"
-    return Trial(mode="idle_disconnect", variant=variant, scale=200, client=client, has_provider=has_provider)
+    return Trial(
+        mode="idle_disconnect",
+        variant=variant,
+        scale=200,
+        client=client,
+        has_provider=has_provider,
+        settings=settings,
+    )
 
 
 def _stale(variant: str, *, scale: float = 10, failure_seconds: float = 30) -> Trial:
@@ -61,6 +83,7 @@ TRIALS = (
     *(_idle(each) for each in ("broken", "broken_frozen", "broken_silent", "broken_stalled", "cured")),
     _idle("cured", has_provider=True),
     *(_idle(each) for each in ("benign_close", "broker_restart")),
+    _idle("broker_restart", retries="10"),
     *(_stale(each) for each in ("broken_healed", "broken", "broken_confirming", "broken_ipv6")),
     *(_stale(each, scale=60, failure_seconds=75) for each in ("cured", "wrong_entry_unused")),
     *(_stale(each) for each in ("syn_ack_dropped", "asymmetric_route", "queue_full", "syn_dropped")),
