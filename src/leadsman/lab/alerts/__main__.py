@@ -1,6 +1,6 @@
-"""Plays the incidents while Prometheus scrapes the brokers, and writes the table of docs/prevention.md.
+"""Plays the incidents while Prometheus scrapes brokers, clients and hosts, and writes the table of docs/prevention.md.
 
-python -m leadsman.lab.alerts                                 all trials: about 20 minutes
+python -m leadsman.lab.alerts                                 all trials: about an hour
 python -m leadsman.lab.alerts --only producer_id_leak:broken  this one alone; the page keeps the others' last figures
 python -m leadsman.lab.alerts --only                          none: write the page anew from the saved figures
 python -m leadsman.lab.alerts --against FOLDER                also with the public rule files (*.yml) of a folder

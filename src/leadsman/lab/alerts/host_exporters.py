@@ -10,13 +10,14 @@ from __future__ import annotations
 import socket
 import sys
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from leadsman.errors import LabError
 from leadsman.interrupt import defer_interrupts
 from leadsman.lab.alerts.prometheus import READY_TIMEOUT, answers, start_program
-from leadsman.lab.alerts.targets import AGENT_PORT, BROKERS, HOSTS, Target
+from leadsman.lab.alerts.targets import AGENT_PORT, BROKERS, HOSTS, SERVICES, Target
 from leadsman.lab.processes.ports import ADDRESS, free_ports
 from leadsman.lab.processes.program import SOURCES, Program
 from leadsman.waiting import wait_for
@@ -44,13 +45,23 @@ NOT_HOSTS = frozenset({"tools"})
 """Instances of the network that are the lab's own."""
 
 
-def agents_of(context: RunContext) -> dict[str, int]:
-    """Return the port of the metrics agent of the broker on each host, by the host's name."""
-    return {f"broker-{node.id}": node.metrics_port for node in context.cluster.nodes if node.metrics_port is not None}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agent:
+    """The metrics agent of the broker or worker on a host: its job, and its port there."""
+
+    job: str
+    port: int
+
+
+def agents_of(context: RunContext) -> dict[str, Agent]:
+    """Return the agent on each host that has one, by the host's name."""
+    nodes = {f"broker-{node.id}": (BROKERS, node.metrics_port) for node in context.cluster.nodes}
+    workers = {worker.name: (SERVICES, worker.metrics_port) for worker in context.workers.values()}
+    return {name: Agent(job=job, port=port) for name, (job, port) in {**nodes, **workers}.items() if port is not None}
 
 
 @contextmanager
-def host_exporters(fabric: Fabric | None, agents: Mapping[str, int], folder: Path) -> Iterator[list[Target]]:
+def host_exporters(fabric: Fabric | None, agents: Mapping[str, Agent], folder: Path) -> Iterator[list[Target]]:
     """Return the targets of the hosts that run now, and of the agents on them; the exporters run inside."""
     if fabric is None:
         yield []
@@ -84,10 +95,11 @@ def _node_exporter(folder: Path, host: NetworkInstance) -> Program:
     return start_program(folder, command, name=f"node-{host.name}", netns_entry=host.namespace.netns_entry)
 
 
-def _exporters(host: NetworkInstance, agents: Mapping[str, int]) -> list[tuple[str, str, int]]:
+def _exporters(host: NetworkInstance, agents: Mapping[str, Agent]) -> list[tuple[str, str, int]]:
     """Return what listens on a host: job, instance and port."""
-    agent = [(BROKERS, f"{host.name}:{AGENT_PORT}", agents[host.name])] if host.name in agents else []
-    return [(HOSTS, f"{host.name}:{NODE_PORT}", NODE_PORT), *agent]
+    node = (HOSTS, f"{host.name}:{NODE_PORT}", NODE_PORT)
+    agent = agents.get(host.name)
+    return [node] if agent is None else [node, (agent.job, f"{host.name}:{AGENT_PORT}", agent.port)]
 
 
 def _relayed(

@@ -35,11 +35,13 @@ class Target:
 
 
 def targets_of(context: RunContext) -> list[Target]:
-    """Return the brokers and the workers that expose metrics on this machine's network."""
+    """Return the brokers and the workers that expose metrics on this machine's network: none if they have their own."""
+    if context.fabric is not None:
+        return []
     brokers = [
         Target(job=BROKERS, address=f"{ADDRESS}:{node.metrics_port}")
         for node in context.cluster.nodes
-        if node.metrics_port is not None and context.fabric is None
+        if node.metrics_port is not None
     ]
     workers = [
         Target(job=SERVICES, address=f"{ADDRESS}:{worker.metrics_port}", instance=f"{worker.name}:{AGENT_PORT}")
