@@ -58,6 +58,11 @@ def test_no_record_was_lost_and_no_alert_fired_where_the_disconnect_is_cured_or_
     assert fired(f"idle_disconnect:{variant}") == set()
 
 
+def test_no_alert_on_lost_records_fired_in_a_restart_where_clients_retry() -> None:
+    assert MEASURED["idle_disconnect:broker_restart:retries=10"]["harm"].get("lost", 0) == 0
+    assert not {"KafkaRecordsLost", "KafkaRecordsLostSlowly"} & fired("idle_disconnect:broker_restart:retries=10")
+
+
 @pytest.mark.parametrize(
     "variant", ["cured", "queue_full", "syn_dropped", "broker_stopped", "wrong_address", "black_hole"]
 )
