@@ -19,6 +19,7 @@ EXPECTED = {
     "producer_id_leak:broken_out_of_memory": "KafkaProducerIdsFillHeap",
     "leaderless_partition:broken": "KafkaPartitionsWithoutReachableLeader",
     "idle_disconnect:broken": "KafkaRecordsLost",
+    "idle_disconnect:broken_silent": "KafkaRecordsLost",
     "idle_disconnect:broken_stalled": "KafkaRecordsLost",
     "stale_neighbour:broken": "HostConnectionsStuckInSynRecv",
     "stale_neighbour:broken_healed": "HostConnectionsStuckInSynRecv",

@@ -150,15 +150,18 @@ def _looking(context: RunContext, prometheus: Monitoring, seen: Observation) -> 
 def _look(context: RunContext, prometheus: Monitoring, seen: Observation, over: threading.Event) -> None:
     """Note when the first service stopped or the first record failed, and what Alertmanager did with each alert."""
     while not over.wait(LOOKS_EVERY_SECONDS):
-        if seen.harmed is None and _is_harmed(context):
-            seen.harmed = datetime.now(UTC)
+        if seen.harmed is None:
+            seen.harmed = _first_failure(context) or (datetime.now(UTC) if _has_stopped_service(context) else None)
         seen.notified = {**seen.notified, **prometheus.notified()}
 
 
-def _is_harmed(context: RunContext) -> bool:
-    states = {str(service.last_report.get("state")) for service in context.services.values()}
-    reports = [report for worker in list(context.workers.values()) for report in list(worker.delivery_reports)]
-    return bool(STOPPED_STATES & states) or not all(report.acknowledged for report in reports)
+def _first_failure(context: RunContext) -> datetime | None:
+    failures = [worker.first_failure for worker in list(context.workers.values())]
+    return min((at for at in failures if at is not None), default=None)
+
+
+def _has_stopped_service(context: RunContext) -> bool:
+    return bool(STOPPED_STATES & {str(service.last_report.get("state")) for service in context.services.values()})
 
 
 def _figures(trial: Trial, seen: Observation, harm: Mapping[str, int]) -> dict[str, Any]:

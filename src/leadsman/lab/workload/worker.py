@@ -6,12 +6,12 @@ import queue
 import threading
 import time
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from leadsman.errors import ProgramDidNotAnswer
 from leadsman.lab.brokers.cluster import UTC_CLOCK
-from leadsman.lab.oracles.ledger import DeliveryReport
+from leadsman.lab.oracles.ledger import DELIVERED, DeliveryReport
 from leadsman.lab.processes.ports import free_ports
 from leadsman.lab.processes.program import HOST_NETWORK, SOURCES, NetworkNamespace, Program
 from leadsman.lab.workload.reporting_program import ReportingProgram, read_reports
@@ -37,6 +37,8 @@ class Worker(ReportingProgram):
     delivery_reports: list[DeliveryReport] = field(default_factory=list)
     metrics_port: int | None = None
     """The port at which it exposes its metrics, in its network."""
+    first_failure: datetime | None = None
+    """When its first record failed; `await_report` can come later."""
     max_producers: int = 1
     """The largest number of producers that it kept at one time."""
     _reports: queue.Queue[tuple[float, dict[str, object] | None]] = field(default_factory=queue.Queue)
@@ -79,6 +81,8 @@ class Worker(ReportingProgram):
 
     def _receive(self) -> None:
         for report in read_reports(self.program):
+            if report["result"] != DELIVERED and self.first_failure is None:
+                self.first_failure = datetime.now(UTC)
             self._reports.put((time.monotonic(), report))
         self._reports.put((time.monotonic(), None))
 
