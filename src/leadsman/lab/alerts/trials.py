@@ -92,7 +92,7 @@ TRIALS = (
     *(_stale(each) for each in ("broker_stopped", "wrong_address", "black_hole")),
 )
 """`producer_id_leak`: 30 s, the length of its runs, stand for the half hour that the rule looks back.
-`leaderless_partition` and `idle_disconnect`: the scenario's own scale; but in `broken_silent` a record fails 5 s after it
-was sent, which stand for 30 s: at scale 200 that exceeds the rule's short window, as it never does in production.
-`stale_neighbour`: 10, the scale of its clients' timeouts. An hour without a full table is a minute at scale 60; the rule
-on SYN_RECV is then the stricter."""
+`leaderless_partition` and `idle_disconnect`: the scenario's own scale; but in `broken_silent` a record fails 5 s after
+it was sent, which stand for 30 s: at scale 200 that exceeds the rule's short window, as it never does in production.
+`stale_neighbour`: 10, the scale of its clients' timeouts. An hour without a full table is a minute at scale 60; the
+rule on SYN_RECV is then the stricter."""
