@@ -43,9 +43,14 @@ def _panels(measured: Mapping[str, Any]) -> Iterator[str]:
     yield f"|---|{'---|' * len(dashboards)}---|"
     for run in runs:
         panels = run["panels"]
-        counts = (f"{sum(panels.get(uid, {}).values())} of {len(panels.get(uid, {}))}" for uid in dashboards)
+        counts = (_count(panels.get(uid, {})) for uid in dashboards)
         empty = dict.fromkeys(title for each in panels.values() for title, has_data in each.items() if not has_data)
         yield f"| {_title(run)} | {' | '.join(counts)} | {'; '.join(empty) or 'none'} |"
+
+
+def _count(panels: Mapping[str, bool]) -> str:
+    """Return how many of the panels have data; a dashboard without a covered panel of its own is not written."""
+    return f"{sum(panels.values())} of {len(panels)}" if panels else "not written"
 
 
 def _runs_with_new_data(measured: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -119,5 +124,5 @@ def _fired(run: Mapping[str, Any], names: Iterable[str]) -> str:
 
 def _other(name: str, figures: Mapping[str, Any]) -> str:
     """Return when a public alert fired, without the name of its file before its own."""
-    when = "before the run" if figures["fired"] < 0 else f"after {figures['fired']:.0f} s"
+    when = "before the run" if figures["fired"] < 0 else f"after {round(figures['fired'])} s"
     return f"`{name.partition('/')[2]}` {when}"
