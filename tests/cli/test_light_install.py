@@ -75,6 +75,7 @@ def test_what_needs_no_spark_works(light, words: str) -> None:
         ("reproduce idle_disconnect", "lab"),
         ("demo", "lab"),
         ("setup", "spark"),
+        ("check server", "lsp"),
     ],
 )
 def test_a_missing_part_is_answered_by_the_one_line_that_installs_it(light, words: str, part: str) -> None:

@@ -12,6 +12,7 @@ EXTRA_MODULES = {
     "collect": ("kafka",),
     "dashboards": ("grafana_foundation_sdk",),
     "lab": ("confluent_kafka", "kafka", "aiokafka"),
+    "lsp": ("pygls", "tree_sitter"),
 }
 
 

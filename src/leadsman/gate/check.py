@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from leadsman.errors import LeadsmanError
-from leadsman.gate.reader import UnreadableFile
+from leadsman.gate.reader import UnreadableFile, reader_of
 from leadsman.gate.rule import Violation
-from leadsman.gate.sources import Unreadable, facts_of, list_sources, read_source
+from leadsman.gate.sources import Unreadable, could_matter, facts_of, list_sources, read_source, refuse_if_large
 from leadsman.gate.suppressions import ignored_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from leadsman.gate.code.syntax import Span
     from leadsman.gate.facts import Facts, Match
@@ -76,15 +77,32 @@ def check_files(files: Iterable[str], rules: Sequence[ModeRule]) -> Report:
     """Check files one after the other."""
     report = Report()
     for path in files:
-        try:
-            report.add(check_file(path, rules))
-        except UnreadableFile as error:
-            report.unreadable.append(Unreadable(path, str(error)))
-        except LeadsmanError:
-            raise
-        except Exception as error:  # noqa: BLE001 - a fault of a reader must not end the check of other files
-            report.unreadable.append(Unreadable(path, f"internal error: {type(error).__name__}: {error}"))
+        report.add(_unless_it_fails(path, partial(check_file, path, rules)))
     return report
+
+
+def check_text(path: str, text: str, rules: Sequence[ModeRule]) -> Report:
+    """Check a text that is, or will be, the file at this path."""
+
+    def checked() -> Report:
+        reader, content = reader_of(path.rpartition("/")[2]), text.encode("utf-8", errors="replace")
+        if reader is None or not could_matter(content):
+            return Report()
+        refuse_if_large(len(content))
+        return check_facts(facts_of(path, text, reader), rules)
+
+    return _unless_it_fails(path, checked)
+
+
+def _unless_it_fails(path: str, checked: Callable[[], Report]) -> Report:
+    try:
+        return checked()
+    except UnreadableFile as error:
+        return Report(unreadable=[Unreadable(path, str(error))])
+    except LeadsmanError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a fault of a reader must not end the check of other files
+        return Report(unreadable=[Unreadable(path, f"internal error: {type(error).__name__}: {error}")])
 
 
 def check_file(path: str, rules: Sequence[ModeRule]) -> Report:

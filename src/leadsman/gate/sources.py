@@ -132,8 +132,7 @@ def read_source(path: str) -> tuple[str, Reader] | None:
     if reader is None:
         return None
     content = _content(path)
-    lowered = content.lower()
-    if not any(trace in lowered for trace in TRACES):
+    if not could_matter(content):
         return None
     if b"\0" in content:
         raise UnreadableFile("a binary file")
@@ -143,13 +142,23 @@ def read_source(path: str) -> tuple[str, Reader] | None:
         return content.decode("latin-1"), reader
 
 
+def could_matter(content: bytes) -> bool:
+    """Whether a file has a trace of what rules are about."""
+    lowered = content.lower()
+    return any(trace in lowered for trace in TRACES)
+
+
+def refuse_if_large(size: int) -> None:
+    """Raise UnreadableFile for a file that is larger than what people write."""
+    if size > LARGEST:
+        raise UnreadableFile(f"{size:,} bytes; files of more than {LARGEST:,} are not checked")
+
+
 def _content(path: str) -> bytes:
     try:
         if not os.path.isfile(path):  # noqa: PTH113 - as above
             raise UnreadableFile("not a file, or a link that leads nowhere")
-        size = os.path.getsize(path)  # noqa: PTH202 - as above
-        if size > LARGEST:
-            raise UnreadableFile(f"{size:,} bytes; files of more than {LARGEST:,} are not checked")
+        refuse_if_large(os.path.getsize(path))  # noqa: PTH202 - as above
         with open(path, "rb") as stream:  # noqa: PTH123 - as above
             return stream.read()
     except OSError as error:

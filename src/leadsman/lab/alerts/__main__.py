@@ -1,6 +1,6 @@
-"""Plays the incidents while Prometheus scrapes the brokers, and writes the table of docs/prevention.md.
+"""Plays the incidents while Prometheus scrapes brokers, clients and hosts, and writes the table of docs/prevention.md.
 
-python -m leadsman.lab.alerts                                 all trials: about 20 minutes
+python -m leadsman.lab.alerts                                 all trials: about an hour
 python -m leadsman.lab.alerts --only producer_id_leak:broken  this one alone; the page keeps the others' last figures
 python -m leadsman.lab.alerts --only                          none: write the page anew from the saved figures
 python -m leadsman.lab.alerts --against FOLDER                also with the public rule files (*.yml) of a folder
@@ -16,8 +16,9 @@ from typing import Any
 
 import yaml
 
-from leadsman.lab.alerts.measure import TRIALS, measure, rule_names
+from leadsman.lab.alerts.measure import measure, rule_names
 from leadsman.lab.alerts.table import BEGIN, END, render
+from leadsman.lab.alerts.trials import TRIALS
 from leadsman.lab.survival.table import replace_between
 
 RESULTS = Path("docs/alerts.json")
@@ -28,7 +29,7 @@ PAGE = Path("docs/prevention.md")
 def main() -> None:
     """Play one variant after the other, and save the figures of each at once."""
     parser = argparse.ArgumentParser(prog="python -m leadsman.lab.alerts", description="How soon alerts fire.")
-    names = [f"{each.mode}:{each.variant}" for each in TRIALS]
+    names = [each.name for each in TRIALS]
     parser.add_argument("--only", nargs="*", choices=names, metavar="MODE:VARIANT", help=", ".join(names))
     parser.add_argument("--against", type=Path, help="a folder of public rule files, to be measured on the same runs")
     parser.add_argument("--results", type=Path, default=RESULTS, help="where figures are kept")

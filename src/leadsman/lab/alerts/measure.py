@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leadsman.catalogue import every_alert, modes_named
+from leadsman.lab.alerts.host_exporters import agents_of, host_exporters
 from leadsman.lab.alerts.panels import panels_with_data
 from leadsman.lab.alerts.prometheus import Monitoring, monitoring
+from leadsman.lab.alerts.providers import provider_client
+from leadsman.lab.alerts.targets import targets_of
 from leadsman.lab.oracles.producer_ids import BROKER_CRASHED
-from leadsman.lab.processes.ports import ADDRESS
 from leadsman.lab.run.reproduce import run
 from leadsman.lab.run.run_context import FAULT_INJECTED, RECOVERED
 from leadsman.lab.workload.services import STOPPED_STATES
@@ -27,6 +29,8 @@ from leadsman.prevent.alerts.rules import rule_document, scaled
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from leadsman.lab.alerts.trials import Trial
+    from leadsman.lab.run.experiment import Experiment, Workload
     from leadsman.lab.run.run_context import RunContext
 
 OURS = "leadsman.rules.yml"
@@ -37,40 +41,6 @@ ENDS_WITHIN_SECONDS = 45.0
 """After the cure: longer than the longest scaled window of a page."""
 
 LOOKS_EVERY_SECONDS = 0.2
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
-    """A variant to play.
-
-    `scale`: so many times faster than in production; durations of the mode's rules, and of public rules, are divided by
-    it. `cures_by_end`: the end of the variant's programs is the cure.
-    """
-
-    mode: str
-    variant: str
-    scale: float
-    cures_by_end: bool = False
-
-
-TRIALS = (
-    Trial(mode="producer_id_leak", variant="broken", scale=60, cures_by_end=True),
-    Trial(mode="producer_id_leak", variant="broken_out_of_memory", scale=60, cures_by_end=True),
-    Trial(mode="producer_id_leak", variant="cured", scale=60, cures_by_end=True),
-    Trial(mode="producer_id_leak", variant="cured_late", scale=60, cures_by_end=True),
-    Trial(mode="producer_id_leak", variant="fleet", scale=60, cures_by_end=True),
-    Trial(mode="producer_id_leak", variant="big_records", scale=60, cures_by_end=True),
-    Trial(mode="producer_id_leak", variant="transactional", scale=60, cures_by_end=True),
-    Trial(mode="leaderless_partition", variant="broken", scale=12),
-    Trial(mode="leaderless_partition", variant="broken_frozen", scale=12),
-    Trial(mode="leaderless_partition", variant="broken_isr_lost", scale=12),
-    Trial(mode="leaderless_partition", variant="rolling_restart", scale=12),
-    Trial(mode="leaderless_partition", variant="own_exception", scale=12),
-    Trial(mode="leaderless_partition", variant="rebalance_storm", scale=12),
-    Trial(mode="leaderless_partition", variant="not_enough_replicas", scale=12),
-)
-"""`producer_id_leak`: 30 s, the length of its runs, stand for the half hour that the rule looks back.
-`leaderless_partition`: the scenario's own scale."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -96,11 +66,23 @@ def measure(trial: Trial, others: Mapping[str, Any], progress: Callable[[str], N
         variant,
         run=partial(_watch, play=variant.run, trial=trial, others=others, seen=seen),
         brokers=replace(variant.brokers, is_monitored=True),
+        workload=_workload(experiment, trial),
     )
     changed = replace(experiment, variants={**experiment.variants, trial.variant: watched})
+    client = provider_client() if trial.has_provider else trial.client
     with tempfile.TemporaryDirectory(prefix="leadsman-alerts-") as folder:
-        outcome = run(changed, out=Path(folder) / "capture", variant=trial.variant, progress=progress)
+        outcome = run(changed, out=Path(folder) / "capture", client=client, variant=trial.variant, progress=progress)
     return _figures(trial, seen, dict(outcome.harm))
+
+
+def _workload(experiment: Experiment, trial: Trial) -> Workload:
+    """Return the variant's workers. Those with a provider have the broken settings: the provider alone is the cure."""
+    workload = experiment.variant("broken" if trial.has_provider else trial.variant).workload
+    return replace(
+        workload,
+        settings={**workload.settings, **trial.settings},
+        is_monitored=bool(trial.client or trial.has_provider),
+    )
 
 
 def _watch(
@@ -112,14 +94,20 @@ def _watch(
     seen: Observation,
 ) -> None:
     """Start Prometheus, play the variant, and wait until the alerts have ended."""
-    found = coverage([Exporter.JMX], every_alert())
+    context.failure_seconds = trial.failure_seconds
+    found = coverage(_exporters(context), every_alert())
     ours = {each.alert.name for each in found.covered}
     rules = {OURS: scaled(rule_document(found), trial.scale, mode=trial.mode)}
     rules |= {name: scaled(document, trial.scale) for name, document in others.items()}
-    targets = [f"{ADDRESS}:{node.metrics_port}" for node in context.cluster.nodes if node.metrics_port is not None]
     with (
         tempfile.TemporaryDirectory(prefix="leadsman-prometheus-") as folder,
-        monitoring(Path(folder), targets=targets, rules=rules, alertmanager=alertmanager_document(found)) as prometheus,
+        host_exporters(context.fabric, agents_of(context), Path(folder)) as hosts,
+        monitoring(
+            Path(folder),
+            targets=[*targets_of(context), *hosts],
+            rules=rules,
+            alertmanager=alertmanager_document(found),
+        ) as prometheus,
     ):
         context.wait(BASELINE_SECONDS)
         seen.began = datetime.now(UTC)
@@ -140,6 +128,12 @@ def _watch(
         seen.panels = panels_with_data(prometheus, found, seen.began, seen.ended)
 
 
+def _exporters(context: RunContext) -> list[Exporter]:
+    """Return what measures Kafka in this run; exporters of hosts are always among the rules'."""
+    has_clients = any(worker.metrics_port is not None for worker in context.workers.values())
+    return [Exporter.JMX, Exporter.CLIENT] if has_clients else [Exporter.JMX]
+
+
 @contextmanager
 def _looking(context: RunContext, prometheus: Monitoring, seen: Observation) -> Iterator[threading.Event]:
     """Let a thread note the harm, and what Alertmanager does, until the end; yield the event that ends it."""
@@ -154,12 +148,20 @@ def _looking(context: RunContext, prometheus: Monitoring, seen: Observation) -> 
 
 
 def _look(context: RunContext, prometheus: Monitoring, seen: Observation, over: threading.Event) -> None:
-    """Note when the first service stopped, and what Alertmanager did with each alert."""
+    """Note when the first service stopped or the first record failed, and what Alertmanager did with each alert."""
     while not over.wait(LOOKS_EVERY_SECONDS):
-        states = [service.last_report.get("state") for service in context.services.values()]
-        if seen.harmed is None and STOPPED_STATES & set(map(str, states)):
-            seen.harmed = datetime.now(UTC)
+        if seen.harmed is None:
+            seen.harmed = _first_failure(context) or (datetime.now(UTC) if _has_stopped_service(context) else None)
         seen.notified = {**seen.notified, **prometheus.notified()}
+
+
+def _first_failure(context: RunContext) -> datetime | None:
+    failures = [worker.first_failure for worker in list(context.workers.values())]
+    return min((at for at in failures if at is not None), default=None)
+
+
+def _has_stopped_service(context: RunContext) -> bool:
+    return bool(STOPPED_STATES & {str(service.last_report.get("state")) for service in context.services.values()})
 
 
 def _figures(trial: Trial, seen: Observation, harm: Mapping[str, int]) -> dict[str, Any]:
@@ -172,6 +174,7 @@ def _figures(trial: Trial, seen: Observation, harm: Mapping[str, int]) -> dict[s
     return {
         "mode": trial.mode,
         "variant": trial.variant,
+        "title": trial.title,
         "scale": trial.scale,
         "day": began.date().isoformat(),
         "cured": seconds(seen.cured),

@@ -1,4 +1,4 @@
-"""A real Prometheus and Alertmanager on this machine, which scrape the brokers of an experiment."""
+"""A real Prometheus and Alertmanager on this machine, which scrape the exporters of an experiment."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -17,12 +18,16 @@ from urllib.request import urlopen
 import yaml
 
 from leadsman.errors import LabError
+from leadsman.interrupt import defer_interrupts
+from leadsman.lab.alerts.targets import scrape_configs
 from leadsman.lab.processes.ports import ADDRESS, free_ports
-from leadsman.lab.processes.program import Program
+from leadsman.lab.processes.program import HOST_NETWORK, Program
 from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from leadsman.lab.alerts.targets import Target
 
 READY_TIMEOUT = timedelta(seconds=30)
 """Both start in a second on an idle machine."""
@@ -78,7 +83,7 @@ class Monitoring:
 
 @contextmanager
 def monitoring(
-    folder: Path, *, targets: Sequence[str], rules: Mapping[str, Any], alertmanager: Mapping[str, Any]
+    folder: Path, *, targets: Sequence[Target], rules: Mapping[str, Any], alertmanager: Mapping[str, Any]
 ) -> Iterator[Monitoring]:
     """Start both in a folder, with these rule files by name; they run inside."""
     ports = free_ports(2)
@@ -101,9 +106,10 @@ def monitoring(
             "--log.level=warn",
         ],
     )
-    with _start(folder, commands[0]), _start(folder, commands[1]):
+    with start_program(folder, commands[0]), start_program(folder, commands[1]):
         for address in addresses:
-            wait_for(partial(_is_ready, address), timeout=READY_TIMEOUT, what=f"{address} to be ready", error=LabError)
+            ready = partial(answers, f"http://{address}/-/ready")
+            wait_for(ready, timeout=READY_TIMEOUT, what=f"{address} to be ready", error=LabError)
         yield Monitoring(prometheus=f"http://{addresses[0]}", alertmanager=f"http://{addresses[1]}")
 
 
@@ -112,13 +118,13 @@ def _write(
     *,
     rules: Mapping[str, Any],
     alertmanager: Mapping[str, Any],
-    targets: Sequence[str],
+    targets: Sequence[Target],
     alertmanager_address: str,
 ) -> None:
     configuration = {
         "global": {"scrape_interval": INTERVAL, "scrape_timeout": INTERVAL, "evaluation_interval": INTERVAL},
         "rule_files": sorted(rules),
-        "scrape_configs": [{"job_name": "kafka", "static_configs": [{"targets": list(targets)}]}],
+        "scrape_configs": scrape_configs(targets),
         "alerting": {"alertmanagers": [{"static_configs": [{"targets": [alertmanager_address]}]}]},
     }
     documents = {**rules, "prometheus.yml": configuration, "alertmanager.yml": alertmanager}
@@ -126,17 +132,24 @@ def _write(
         (folder / name).write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
 
 
-def _start(folder: Path, command: Sequence[str]) -> Program:
+def start_program(
+    folder: Path, command: Sequence[str], *, name: str = "", netns_entry: str = HOST_NETWORK.netns_entry
+) -> Program:
+    """Start one of Debian's monitoring programs, which logs into this folder; LabError if it is missing."""
     beside = str(Path(sys.executable).parent)
     path = shutil.which(command[0], path=beside) or shutil.which(command[0])
     if path is None:
         raise LabError(f"{command[0]} is not installed. Install it: make setup")
-    log = folder / f"{command[0]}.log"
-    return Program.start(command[0], [path, *command[1:]], folder=folder, errors=log, output=log)
+    log = folder / f"{name or command[0]}.log"
+    with defer_interrupts():
+        return Program.start(
+            name or command[0], [path, *command[1:]], folder=folder, errors=log, output=log, netns_entry=netns_entry
+        )
 
 
-def _is_ready(address: str) -> bool:
-    with suppress(OSError), urlopen(f"http://{address}/-/ready", timeout=RESPONSE_TIMEOUT_SECONDS) as response:
+def answers(url: str) -> bool:
+    """Whether a program answers there."""
+    with suppress(OSError, HTTPException), urlopen(url, timeout=RESPONSE_TIMEOUT_SECONDS) as response:  # noqa: S310 - addresses of our own
         return bool(response.status == 200)  # noqa: PLR2004 - HTTP's OK
     return False
 

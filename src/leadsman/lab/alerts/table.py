@@ -23,8 +23,8 @@ def render(measured: Mapping[str, Any]) -> str:
     ours = {each.alert.name for each in every_alert()}
     days = ", ".join(sorted({run["day"] for run in measured.values()}))
     conditions = (
-        f"Measured on {days}, each run once, scrapes and evaluations every second. In a run with scale 12 or 60 the "
-        "durations of the mode's rules, and of public rules, are divided by the scale, as the incident's are; other "
+        f"Measured on {days}, each run once, scrapes and evaluations every second. The durations "
+        "of the mode's rules, and of public rules, are divided by the run's scale, as the incident's are; other "
         "rules run as they are written. Seconds are those of the lab."
     )
     tables = [conditions, "\n".join((*HEAD, *(row for run in measured.values() for row in _rows(run, ours))))]
@@ -36,20 +36,35 @@ def render(measured: Mapping[str, Any]) -> str:
 
 
 def _panels(measured: Mapping[str, Any]) -> Iterator[str]:
-    """Return a row for each run: how many panels of each dashboard had data."""
-    runs = [run for run in measured.values() if run.get("panels")]
+    """Return a row for each run that adds a panel with data: how many panels of each dashboard had data."""
+    runs = list(_runs_with_new_data(measured))
     dashboards = list(dict.fromkeys(uid for run in runs for uid in run["panels"]))
     yield f"| panels with data | {' | '.join(f'`{uid}`' for uid in dashboards)} | without data |"
     yield f"|---|{'---|' * len(dashboards)}---|"
     for run in runs:
         panels = run["panels"]
-        counts = (f"{sum(panels.get(uid, {}).values())} of {len(panels.get(uid, {}))}" for uid in dashboards)
+        counts = (_count(panels.get(uid, {})) for uid in dashboards)
         empty = dict.fromkeys(title for each in panels.values() for title, has_data in each.items() if not has_data)
-        yield f"| `{run['mode']}`, `{run['variant']}` | {' | '.join(counts)} | {'; '.join(empty) or 'none'} |"
+        yield f"| {_title(run)} | {' | '.join(counts)} | {'; '.join(empty) or 'none'} |"
+
+
+def _count(panels: Mapping[str, bool]) -> str:
+    """Return how many of the panels have data; a dashboard without a covered panel of its own is not written."""
+    return f"{sum(panels.values())} of {len(panels)}" if panels else "not written"
+
+
+def _runs_with_new_data(measured: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    seen: set[tuple[str, str]] = set()
+    for run in measured.values():
+        panels = run.get("panels", {}).items()
+        filled = {(uid, title) for uid, titles in panels for title, has_data in titles.items() if has_data}
+        if filled - seen:
+            seen |= filled
+            yield run
 
 
 def _rows(run: Mapping[str, Any], ours: set[str]) -> Iterator[str]:
-    title = f"`{run['mode']}`, `{run['variant']}`, scale {run['scale']:g}"
+    title = f"{_title(run)}, scale {run['scale']:g}"
     fired = {name: figures for name, figures in run["alerts"].items() if name in ours}
     for name, figures in fired.items():
         yield (
@@ -58,6 +73,11 @@ def _rows(run: Mapping[str, Any], ours: set[str]) -> Iterator[str]:
         )
     if not fired:
         yield f"| {title} | none | | {_no_harm(run)} | | |"
+
+
+def _title(run: Mapping[str, Any]) -> str:
+    variant, joined, change = run.get("title", run["variant"]).partition(" with ")
+    return f"`{run['mode']}`, `{variant}`{joined}" + (f"`{change}`" if change else "")
 
 
 def _after(figures: Mapping[str, Any]) -> str:
@@ -93,8 +113,8 @@ def _others(measured: Mapping[str, Any]) -> Iterator[str]:
     yield f"| run | {' | '.join(file.removesuffix('.yml') for file in files)} |"
     yield f"|---|{'---|' * len(files)}"
     for run in measured.values():
-        cells = (_fired(run, run["against"].get(file, ())) for file in files)
-        yield f"| `{run['mode']}`, `{run['variant']}` | {' | '.join(cells)} |"
+        cells = (_fired(run, run["against"][file]) if file in run["against"] else "not run" for file in files)
+        yield f"| {_title(run)} | {' | '.join(cells)} |"
 
 
 def _fired(run: Mapping[str, Any], names: Iterable[str]) -> str:
@@ -104,5 +124,5 @@ def _fired(run: Mapping[str, Any], names: Iterable[str]) -> str:
 
 def _other(name: str, figures: Mapping[str, Any]) -> str:
     """Return when a public alert fired, without the name of its file before its own."""
-    when = "before the run" if figures["fired"] < 0 else f"after {figures['fired']:.0f} s"
+    when = "before the run" if figures["fired"] < 0 else f"after {round(figures['fired'])} s"
     return f"`{name.partition('/')[2]}` {when}"

@@ -1,4 +1,4 @@
-"""The monitoring of production brokers, for the lab's: a Prometheus metrics agent, and the garbage collector log.
+"""Monitoring as in production: a metrics agent in brokers and Java clients, and the brokers' garbage collector logs.
 
 The agent costs 0.5 s of a broker's start and answers in 0.1 s; JmxTool would be another JVM for each scrape, 2.2 s.
 """
@@ -65,6 +65,18 @@ def options(port: int) -> tuple[str, ...]:
     """Return the options of the broker's JVM. The garbage collector log is as in Kafka's own start script."""
     (agent,) = jars.fetch_jars("metrics")
     return (f"-javaagent:{agent}={ADDRESS}:{port}:{AGENT_SETTINGS}", f"-Xlog:gc*:file={GC_LOG}:time,tags:filecount=0")
+
+
+CLIENT_SETTINGS = "client-agent.yml"
+CLIENT_EXPOSED = 'includeObjectNames: ["kafka.producer:*"]\n'
+"""In the agent's default format, which the generated alert rules read."""
+
+
+def client_environment(folder: Path, port: int) -> dict[str, str]:
+    """Return the environment of a Java client with the agent at this port; its settings are written into `folder`."""
+    (agent,) = jars.fetch_jars("metrics")
+    (folder / CLIENT_SETTINGS).write_text(CLIENT_EXPOSED, encoding="utf-8")
+    return {"JAVA_TOOL_OPTIONS": f"-javaagent:{agent}={ADDRESS}:{port}:{folder / CLIENT_SETTINGS}"}
 
 
 def scrape(port: int) -> str:

@@ -28,6 +28,10 @@ READ_TIMEOUT = timedelta(seconds=60)
 POLL_SECONDS = 1.0
 
 
+DELIVERED = "ok"
+"""The result that a worker reports for an acknowledged record."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryReport:
     """What a program reported about one record. `value` is unique in the experiment.
@@ -45,7 +49,7 @@ class DeliveryReport:
     @property
     def acknowledged(self) -> bool:
         """Whether the broker acknowledged the record."""
-        return self.result == "ok"
+        return self.result == DELIVERED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -88,10 +88,12 @@ class Program:
         output: Path | None = None,
         environment: Mapping[str, str] | None = None,
         netns_entry: str = HOST_NETWORK.netns_entry,
+        inherited: Sequence[int] = (),
     ) -> Self:
         """Start `command` in `folder`. Standard error goes to the file `errors`; so does output, or else to a pipe.
 
         `netns_entry` says which network to run it in: a `NetworkNamespace`'s, or one of programs/pdeathsig_launcher.py.
+        `inherited` are descriptors that it keeps, under the same numbers.
 
         It runs in a session of its own, which Ctrl-C does not reach: the lab stops its programs itself, in order.
         """
@@ -109,6 +111,7 @@ class Program:
                 stderr=error_file,
                 text=True,
                 start_new_session=True,
+                pass_fds=inherited,
             )
         return cls(name, popen)
 

@@ -14,6 +14,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from leadsman.lab.processes.program import LOOPBACK
 from leadsman.lab.programs.producer_service import (
     DELIVERY_SECONDS,
     Delivery,
@@ -23,15 +24,19 @@ from leadsman.lab.programs.producer_service import (
     serve_commands,
     start,
 )
-from leadsman_clients import Hop, kafka_producer_provider
+from leadsman_clients import Hop, PrometheusCollector, kafka_producer_provider
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from leadsman.lab.programs.producer_service import Sender
     from leadsman_clients import RecordMetadata
+    from leadsman_clients.observability.metrics import MetricSource
 
 DELIVERY_TIMEOUT = timedelta(seconds=DELIVERY_SECONDS)
+
+METRICS_PORT = "LEADSMAN_LAB_METRICS_PORT"
+"""The environment variable with the port for metrics; absent: none are exposed."""
 
 CHILD_SECONDS = 90
 """A child that cannot deliver hangs: after so long it is killed. Longer than its own delivery timeout."""
@@ -94,6 +99,15 @@ def path(options: SurvivalOptions) -> Hop:
     return Hop("broker", timedelta(seconds=options.hop_seconds), freezes=options.freezes)
 
 
+def expose(producers: MetricSource, port: int) -> None:
+    """Expose a provider's metrics to Prometheus, as its users do."""
+    from prometheus_client import CollectorRegistry, start_http_server
+
+    registry = CollectorRegistry()
+    registry.register(PrometheusCollector(producers))
+    start_http_server(port, addr=LOOPBACK, registry=registry)
+
+
 class Wrapped:
     """A synchronous client behind a provider."""
 
@@ -103,6 +117,8 @@ class Wrapped:
         self._producers = kafka_producer_provider(
             options.current, client=client, path=path(options), timeout=DELIVERY_TIMEOUT
         )
+        if METRICS_PORT in os.environ:
+            expose(self._producers, int(os.environ[METRICS_PORT]))
 
     def deliver(self, value: str) -> Delivery:
         """Send one record and wait until it is stored."""

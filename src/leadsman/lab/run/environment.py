@@ -126,6 +126,7 @@ def _worker_starter(
                 folder=folder,
                 namespace=HOST_NETWORK if fabric is None else fabric.instances[name].namespace,
                 producers=this_run.variant.workload.producers.get(name, "1"),
+                is_monitored=this_run.variant.workload.is_monitored,
             )
             workers[name] = stack.enter_context(worker)
         return worker

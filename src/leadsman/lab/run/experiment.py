@@ -70,13 +70,14 @@ class Workload:
 
     `settings` are those of services too. `settings_by_client` adds to them by client name. In a value, {worker} is the
     worker's name. `producers` is how many producers a worker keeps, by its name, if not one; `record`: a new producer
-    for each record.
+    for each record. `is_monitored`: workers expose metrics, where their client has any.
     """
 
     workers: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     settings_by_client: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     producers: Mapping[str, str] = field(default_factory=dict)
+    is_monitored: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

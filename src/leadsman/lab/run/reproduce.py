@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from leadsman.lab.processes.program import Program
     from leadsman.lab.run.experiment import Experiment
     from leadsman.lab.run.run_context import RunContext
+    from leadsman.lab.workload.clients import Client
 
 NEWEST_KAFKA = "4.3.1"
 
@@ -61,13 +62,15 @@ def run(
     experiment: Experiment,
     *,
     out: Path,
-    client: str = "",
+    client: str | Client = "",
     variant: str = "broken",
     kafka: str = NEWEST_KAFKA,
     keep: bool = False,
     progress: Callable[[str], None] = no_progress,
 ) -> RunOutcome:
     """Run `variant` with `client`, write the capture to `out` (which must be empty), and measure harm by the ledger.
+
+    `client` is one of `client_names`, or a client of the caller's own.
 
     Everything that was started is stopped and removed before this returns, also on failure and on Ctrl-C. With `keep`
     the lab's own folder (broker data, raw logs) is copied beside the capture. `progress` gets sentences, from several
@@ -78,7 +81,7 @@ def run(
     this_run = VariantRun(
         experiment=experiment,
         variant_name=variant,
-        client=client_named(experiment.client_for(variant, client)),
+        client=client_named(experiment.client_for(variant, client)) if isinstance(client, str) else client,
         kafka=kafka,
         out=out,
         progress=progress,

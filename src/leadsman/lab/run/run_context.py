@@ -34,6 +34,9 @@ RUN_TIMEOUT = timedelta(minutes=10)
 CATCH_UP_SECONDS = 5.0
 """A service that is alive needs under a second for what is left when its source ends, on a busy machine some."""
 
+SENDS_AGAIN_SECONDS = 1.0
+"""The pause of a service whose record failed."""
+
 FAULT_INJECTED, RECOVERED = "fault_injected", "recovered"
 """The marks by which a variant says when it injected its fault and when the cluster had recovered from it."""
 
@@ -60,6 +63,8 @@ class RunContext:
     group_placement: GroupPlacement | None = None
     """The groups of the services, and the broker that coordinates them all: a fault there affects every service."""
     topic_descriptions: list[tuple[datetime, Program]] = field(default_factory=list)
+    failure_seconds: float = 0.0
+    """How much longer a failure lasts before the variant cures it or ends: what alerts on it may be slower."""
     marks: dict[str, datetime] = field(default_factory=dict)
     """When what happened, by the lab's own clock: a variant notes what its oracle needs."""
     _finished: threading.Event = field(default_factory=threading.Event)
@@ -67,6 +72,13 @@ class RunContext:
     def wait(self, seconds: float) -> None:
         """Wait for so long: the wait is the experiment. It ends early when the scripts have finished."""
         self._finished.wait(seconds)
+
+    def go_on_sending(self, worker: Worker) -> None:
+        """Let a worker send for as long as the failure is to last longer; each record that fails takes its timeout."""
+        ends = datetime.now(UTC) + timedelta(seconds=self.failure_seconds)
+        while datetime.now(UTC) < ends:
+            self.wait(SENDS_AGAIN_SECONDS)
+            worker.deliver()
 
     def record_topics(self) -> None:
         """Start `kafka-topics --describe` now; its output becomes part of the capture."""

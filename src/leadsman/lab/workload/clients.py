@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from leadsman.errors import LabError
 from leadsman.installation import install_command
 from leadsman.java import jars, runtime
+from leadsman.lab.brokers import metrics_agent
 from leadsman.lab.processes.program import PROGRAMS
 from leadsman.lab.workload.reporting_program import log4j_options
 
@@ -35,13 +36,18 @@ Translation = tuple[dict[str, object], tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
-    """One client library at one version. `library` is the library's name in its documentation."""
+    """One client library at one version. `library` is the library's name in its documentation.
+
+    `monitored`: the environment in which its program exposes metrics to Prometheus, by its folder and a port; None:
+    its program exposes none.
+    """
 
     name: str
     version: str
     library: str
     translate: Callable[[Mapping[str, str]], Translation]
     command: Callable[[Sequence[str], Mapping[str, object], Path], list[str]]
+    monitored: Callable[[Path, int], Mapping[str, str]] | None = None
 
     @property
     def label(self) -> str:
@@ -91,7 +97,12 @@ def _java(version: str) -> Client:
         return [*program, *arguments, *(f"{name}={value}" for name, value in settings.items())]
 
     return Client(
-        name="java", version=version, library="kafka-clients", translate=lambda s: (dict(s), ()), command=command
+        name="java",
+        version=version,
+        library="kafka-clients",
+        translate=lambda s: (dict(s), ()),
+        command=command,
+        monitored=metrics_agent.client_environment,
     )
 
 

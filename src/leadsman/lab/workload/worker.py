@@ -6,12 +6,13 @@ import queue
 import threading
 import time
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from leadsman.errors import ProgramDidNotAnswer
 from leadsman.lab.brokers.cluster import UTC_CLOCK
-from leadsman.lab.oracles.ledger import DeliveryReport
+from leadsman.lab.oracles.ledger import DELIVERED, DeliveryReport
+from leadsman.lab.processes.ports import free_ports
 from leadsman.lab.processes.program import HOST_NETWORK, SOURCES, NetworkNamespace, Program
 from leadsman.lab.workload.reporting_program import ReportingProgram, read_reports
 
@@ -34,6 +35,10 @@ class Worker(ReportingProgram):
 
     quit_within: ClassVar[timedelta] = timedelta(seconds=10)
     delivery_reports: list[DeliveryReport] = field(default_factory=list)
+    metrics_port: int | None = None
+    """The port at which it exposes its metrics, in its network."""
+    first_failure: datetime | None = None
+    """When its first record failed; `await_report` can come later."""
     max_producers: int = 1
     """The largest number of producers that it kept at one time."""
     _reports: queue.Queue[tuple[float, dict[str, object] | None]] = field(default_factory=queue.Queue)
@@ -52,27 +57,32 @@ class Worker(ReportingProgram):
         folder: Path,
         namespace: NetworkNamespace = HOST_NETWORK,
         producers: str = "1",
+        is_monitored: bool = False,
     ) -> Self:
         """Start a program in `folder`, where its log will be. It is ready when it has reported its first record.
 
-        `producers`: how many producers it keeps; `record` for a new one for each record.
+        `producers`: how many producers it keeps; `record` for a new one for each record. `is_monitored`: it exposes
+        metrics, where its client has any.
         """
+        port = free_ports(1)[0] if is_monitored and client.monitored is not None else None
         log = folder / f"{name}.log"
         own = {
             key: value.replace("{worker}", name) if isinstance(value, str) else value for key, value in settings.items()
         }
         command = client.command((name, topic, producers), own, log)
-        environment = {"PYTHONPATH": str(SOURCES), **UTC_CLOCK}
+        environment = {"PYTHONPATH": str(SOURCES), **UTC_CLOCK, **_monitoring(client, folder, port)}
         errors = folder / f"{name}.err"
         program = Program.start(
             name, command, folder=folder, errors=errors, environment=environment, netns_entry=namespace.netns_entry
         )
-        worker = cls(name=name, program=program, log=log, max_producers=_producer_count(producers))
+        worker = cls(name=name, program=program, log=log, metrics_port=port, max_producers=_producer_count(producers))
         threading.Thread(target=worker._receive, name=f"{name}-reports", daemon=True).start()
         return worker
 
     def _receive(self) -> None:
         for report in read_reports(self.program):
+            if report["result"] != DELIVERED and self.first_failure is None:
+                self.first_failure = datetime.now(UTC)
             self._reports.put((time.monotonic(), report))
         self._reports.put((time.monotonic(), None))
 
@@ -118,6 +128,10 @@ class Worker(ReportingProgram):
         """Send, and wait for the delivery report."""
         self.send(size=size, block=block)
         return self.await_report()
+
+
+def _monitoring(client: Client, folder: Path, port: int | None) -> Mapping[str, str]:
+    return {} if port is None or client.monitored is None else client.monitored(folder, port)
 
 
 def _producer_count(producers: str) -> int:

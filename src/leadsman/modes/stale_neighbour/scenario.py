@@ -21,6 +21,7 @@ from leadsman.lab import faults
 from leadsman.lab.network import hosts, neighbour_table
 from leadsman.lab.network.fabric import DEVICE, DenyRule, NetworkBehaviour, NetworkLayout
 from leadsman.lab.run.experiment import Experiment, Scenario, Topology, Variant, Workload
+from leadsman.lab.run.run_context import FAULT_INJECTED, RECOVERED
 from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -125,6 +126,7 @@ def reuse_address(
             )
         second = _start_second_owner(context, stack, balanced=balanced)
         _deliver_from_second_owner(context, second)
+        context.go_on_sending(second)
         if heal:
             _heal(context, second)
     _report_drops(context)
@@ -197,6 +199,7 @@ def _start_second_owner(context: RunContext, stack: ExitStack, *, balanced: bool
     stack.enter_context(
         hosts.run_tcp_peer(fabric, SECOND, "connect", _on_this_network(context, CASSANDRA), str(CASSANDRA_PORT))
     )
+    context.mark(FAULT_INJECTED)
     return context.spawn(SECOND, {})
 
 
@@ -225,6 +228,7 @@ def _heal(context: RunContext, second: Worker) -> None:
     context.progress(f"Deleting the entry of {REUSED} on broker 1: ip neigh del")
     wrong = ["ip", "neigh", "del", _on_this_network(context, REUSED), "dev", DEVICE]
     fabric.run(fabric.instances["broker-1"].namespace.netns_entry, wrong)
+    context.mark(RECOVERED)
     for _ in range(2):
         report = second.deliver()
     context.progress(f"The next records of {SECOND} took {report.latency.total_seconds():.1f} s: {report.result}")
@@ -251,6 +255,7 @@ def leave_wrong_entry_unused(context: RunContext) -> None:
         for _ in range(3):
             context.workers[FINE].deliver()
             hosts.record_hosts(context, "broker-1", "broker-2", FINE, SECOND)
+        context.wait(context.failure_seconds)
 
 
 def run_near_miss(context: RunContext, *, fault: Callable[[RunContext], AbstractContextManager[object]]) -> None:
@@ -258,8 +263,10 @@ def run_near_miss(context: RunContext, *, fault: Callable[[RunContext], Abstract
     fabric = _fabric(context)
     fabric.launch(SECOND, REUSED, SECOND_MAC)
     with neighbour_table.gc_threshold(None), fault(context):
+        context.mark(FAULT_INJECTED)
         second = context.spawn(SECOND, {})
         _deliver_from_second_owner(context, second)
+        context.go_on_sending(second)
 
 
 def _stopped(context: RunContext) -> AbstractContextManager[object]:
@@ -322,8 +329,10 @@ def connect_to_old_address(context: RunContext) -> None:
     fabric = _fabric(context)
     fabric.launch(SECOND, REUSED, SECOND_MAC)
     with neighbour_table.gc_threshold(None), _wrong_address(context):
+        context.mark(FAULT_INJECTED)
         second = context.spawn(SECOND, {"bootstrap.servers": f"{OTHER_HOST}:{KAFKA}"})
         _deliver_from_second_owner(context, second)
+        context.go_on_sending(second)
 
 
 def _variant(description: str, run: Callable[[RunContext], None], layout: NetworkLayout = SITE) -> Variant:

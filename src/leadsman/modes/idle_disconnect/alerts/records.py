@@ -31,7 +31,10 @@ def _alert(window: Window, name: str) -> Alert:
         action="Look whether failures follow idle gaps; lower connections.max.idle.ms below every hop's limit.",
         command=COMMAND,
         symptom_of=("KafkaPartitionsWithoutReachableLeader", "HostConnectionsStuckInSynRecv"),
-        misses="A worker that sends once an hour: its few records spend no budget within the windows.",
+        misses=(
+            "A worker that sends once an hour: its few records spend no budget within the windows. A worker that was "
+            "frozen for longer than the short window: its first scrape afterwards counts the lost record already."
+        ),
         cases=(
             Case(
                 name="broken: a tenth of the records is lost",
