@@ -88,3 +88,30 @@ def test_items_without_sync_are_stale_unless_the_holder_must_log_in(store: Sqlit
     stale = store.stale(before=50)
 
     assert [claim.link.item for claim in stale] == ["one"]
+
+
+def test_a_delivery_is_new_once_until_its_time_has_passed(store: SqliteStore) -> None:
+    answers = [
+        store.remember_delivery("plaid|a", now=0, until=10),
+        store.remember_delivery("plaid|a", now=9, until=19),
+        store.remember_delivery("plaid|b", now=9, until=19),
+        store.remember_delivery("plaid|a", now=10, until=20),
+        store.remember_delivery("plaid|a", now=11, until=21),
+    ]
+
+    assert answers == [True, False, True, True, False]
+
+
+def test_a_delivery_that_was_not_stored_is_forgotten(store: SqliteStore) -> None:
+    store.remember_delivery("plaid|a", now=0, until=600)
+
+    store.remember_delivery("plaid|a", now=600, until=0)
+
+    assert store.remember_delivery("plaid|a", now=1, until=601)
+
+
+def test_of_64_copies_of_a_delivery_at_once_one_is_new(store: SqliteStore) -> None:
+    with ThreadPoolExecutor(16) as pool:
+        answers = list(pool.map(lambda _: store.remember_delivery("plaid|a", now=0, until=10), range(64)))
+
+    assert answers.count(True) == 1

@@ -36,6 +36,10 @@ create table if not exists link (
 ) without rowid
 """
 
+DELIVERIES = """
+create table if not exists delivery (name text primary key, until real not null) without rowid
+"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
@@ -71,6 +75,13 @@ class Store(Protocol):
     def add(self, links: Iterable[LinkedItem]) -> None:
         """Add items, or change their user and token."""
 
+    def remember_delivery(self, name: str, *, now: float, until: float) -> bool:
+        """Remember a webhook's delivery until a time, unless it is remembered already; return whether it was new.
+
+        One atomic step: of ten copies that arrive at once, one is new. It inserts the name, or replaces one whose time
+        has passed (`until <= :now`).
+        """
+
 
 class SqliteStore:
     """The store in one file, shared by the processes of one machine."""
@@ -80,6 +91,7 @@ class SqliteStore:
         with self._connection() as connection:
             connection.execute("pragma journal_mode = wal")
             connection.execute(TABLES)
+            connection.execute(DELIVERIES)
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
@@ -159,6 +171,13 @@ class SqliteStore:
             )
             for row in rows
         ]
+
+    def remember_delivery(self, name: str, *, now: float, until: float) -> bool:
+        """Remember a webhook's delivery until a time, unless it is remembered already; return whether it was new."""
+        with self._connection() as connection:
+            connection.execute("delete from delivery where until <= ?", (now,))
+            done = connection.execute("insert into delivery values (?, ?) on conflict do nothing", (name, until))
+            return done.rowcount == 1
 
 
 def _parse_fetch_result(text: str) -> FetchResult:
