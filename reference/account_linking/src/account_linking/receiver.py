@@ -23,6 +23,7 @@ from account_linking.errors import WebhookRefused
 from account_linking.providers import every_provider
 from account_linking.providers.model import IncomingWebhook
 from account_linking.requester.publishing import kafka_path
+from account_linking.store import SqliteStore
 from account_linking.topics import WEBHOOKS
 from leadsman_clients import ClientsError, kafka_producer_provider
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from account_linking.providers.model import Settings, Verify
+    from account_linking.store import Store
     from leadsman_clients import KafkaProducerProvider
 
 LOG = logging.getLogger(__name__)
@@ -45,24 +47,7 @@ STORE_TIMEOUT = timedelta(seconds=5)
 
 
 DELIVERY_MEMORY_SECONDS = 600.0
-"""How long a replayed webhook is recognised: twice the 300 s after which a token of Plaid's is too old anyway."""
-
-
-class DeliveredWebhooks:
-    """Tokens of webhooks that were stored. A webhook that was not stored is left out, so that a retry is accepted."""
-
-    def __init__(self) -> None:
-        self._stored_at: dict[str, float] = {}
-
-    def __contains__(self, delivery: str) -> bool:
-        return bool(delivery) and delivery in self._stored_at
-
-    def add(self, delivery: str) -> None:
-        """Remember a delivery, and forget deliveries older than DELIVERY_MEMORY_SECONDS."""
-        now = time.monotonic()
-        for old in [each for each, at in self._stored_at.items() if now - at > DELIVERY_MEMORY_SECONDS]:
-            del self._stored_at[old]
-        self._stored_at[delivery] = now
+"""How long a repeated webhook is recognised: twice the 300 s after which a token of Plaid's is too old anyway."""
 
 
 def app(settings: Settings | None = None) -> Starlette:
@@ -80,7 +65,8 @@ def app(settings: Settings | None = None) -> Starlette:
         yield
         await asyncio.to_thread(producers.close)
 
-    receive = partial(_receive, verify=verify, producers=producers, delivered=DeliveredWebhooks())
+    store = SqliteStore(resolved_settings["ACCOUNT_LINKING_STORE"])
+    receive = partial(_receive, verify=verify, producers=producers, store=store)
     routes = [
         Route("/webhooks/{provider}", receive, methods=["POST"]),
         Route("/webhooks/{provider}/{secret}", receive, methods=["POST"]),
@@ -89,7 +75,7 @@ def app(settings: Settings | None = None) -> Starlette:
 
 
 async def _receive(
-    request: Request, *, verify: Mapping[str, Verify], producers: KafkaProducerProvider, delivered: DeliveredWebhooks
+    request: Request, *, verify: Mapping[str, Verify], producers: KafkaProducerProvider, store: Store
 ) -> JSONResponse:
     provider = request.path_params["provider"]
     if provider not in verify:
@@ -98,16 +84,23 @@ async def _receive(
     if body is None:
         return _response(413, "too large")
     try:
-        delivery = await asyncio.to_thread(verify[provider], _incoming_webhook(request, body))
-        if delivery in delivered:
-            raise WebhookRefused("This webhook was stored before: a replay.")  # noqa: TRY301 - refused like any other
+        delivery = await asyncio.to_thread(_verify_new, verify[provider], _incoming_webhook(request, body), store)
     except WebhookRefused as refused:
         LOG.warning("refused a webhook of %s from %s: %s", provider, _source(request), refused)
         return _response(refused.status, "refused")
     response = await _store(provider, body, producers)
-    if delivery and response.status_code == OK:
-        delivered.add(delivery)
+    if delivery and response.status_code != OK:
+        await asyncio.to_thread(store.forget_delivery, delivery)
     return response
+
+
+def _verify_new(verify: Verify, incoming: IncomingWebhook, store: Store) -> str:
+    """Verify a webhook, and remember its delivery before it is stored: of copies that arrive at once, one is new."""
+    delivery = verify(incoming)
+    now = time.time()
+    if delivery and not store.remember_delivery(delivery, now=now, until=now + DELIVERY_MEMORY_SECONDS):
+        raise WebhookRefused("This webhook was received before: a repeat.")
+    return delivery
 
 
 async def _body(request: Request) -> bytes | None:

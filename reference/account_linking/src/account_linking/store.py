@@ -82,6 +82,9 @@ class Store(Protocol):
         has passed (`until <= :now`).
         """
 
+    def forget_delivery(self, name: str) -> None:
+        """Forget a delivery that could not be stored, so that the provider's next attempt is new."""
+
 
 class SqliteStore:
     """The store in one file, shared by the processes of one machine."""
@@ -178,6 +181,11 @@ class SqliteStore:
             connection.execute("delete from delivery where until <= ?", (now,))
             done = connection.execute("insert into delivery values (?, ?) on conflict do nothing", (name, until))
             return done.rowcount == 1
+
+    def forget_delivery(self, name: str) -> None:
+        """Forget a delivery that could not be stored, so that the provider's next attempt is new."""
+        with self._connection() as connection:
+            connection.execute("delete from delivery where name = ?", (name,))
 
 
 def _parse_fetch_result(text: str) -> FetchResult:
