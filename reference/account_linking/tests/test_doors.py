@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from account_linking import elements, receiver
 from account_linking.demo.deployment import create_topics
-from account_linking.demo.fetch_harness import FetchHarness
+from account_linking.demo.fetch_harness import FetchHarness, _Api
 from account_linking.demo.ledger import START, Account, Change, Item, Ledger, Movement
 from account_linking.demo.simulator import fdx, plaid, yodlee
 from account_linking.demo.simulator.banks import SimulatedBanks
@@ -204,7 +204,8 @@ def test_an_element_that_can_never_succeed_is_a_dead_letter_and_the_others_are_f
     values.append(elements.dump(Element(provider="plaid", item="not-linked")))
     event = make_event([replace(record("", value, offset), topic=ELEMENTS) for offset, value in enumerate(values)])
 
-    answer = run(event, Context(), Requester(store=store, api=harness.api, publish=harness.publish))
+    worker = Requester(store=store, api=lambda name, _: _Api(harness, name), publish=harness._publish)
+    answer = run(event, Context(), worker)
 
     dead = {each.key: dict(each.headers)["reason"].decode() for each in harness.records if each.topic == DEAD_LETTERS}
     assert sorted(dead) == [f"{ELEMENTS}-0-{offset}" for offset in (0, 2, 3)]

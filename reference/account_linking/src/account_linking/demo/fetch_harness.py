@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from account_linking.demo.ledger import Change
-    from account_linking.providers.model import Api
     from account_linking.requester.worker import Outgoing
     from account_linking.store import Store
 
@@ -83,12 +82,8 @@ class FetchHarness:
 
     def handle(self, element: Element) -> None:
         """Fetch one element."""
-        requester = Requester(store=self.store, api=self.api, publish=self.publish)
+        requester = Requester(store=self.store, api=lambda name, _: _Api(self, name), publish=self._publish)
         requester.handle(element, timeout=TIME_LIMIT)
-
-    def api(self, provider: str, _deadline: float) -> Api:
-        """Return a provider's API, for a requester."""
-        return _Api(self, provider)
 
     async def call(self, method: str, path: str, **request: Any) -> httpx.Response:  # noqa: ANN401 - httpx's own arguments
         """Call the simulated banks' HTTP API, without a network."""
@@ -101,8 +96,7 @@ class FetchHarness:
         window = [time.isoformat().replace("+00:00", "Z") for time in map(to_datetime, (since - 0.5, until))]
         return f"fromDate={window[0]}&toDate={window[1]}"
 
-    def publish(self, records: Sequence[Outgoing], *, timeout: timedelta) -> None:
-        """Collect the records, for a requester."""
+    def _publish(self, records: Sequence[Outgoing], *, timeout: timedelta) -> None:
         assert timeout
         self.records += records
         if self.dies:
