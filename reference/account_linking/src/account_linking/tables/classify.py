@@ -199,9 +199,9 @@ def _monthly(spark: SparkSession, layout: Layout, users: BatchUsers) -> DataFram
 with now as (
   select user_ref, cast(trunc(coalesce(posted_date, transaction_date), 'month') as date) as month,
          coalesce(currency, unofficial_currency) as currency, class, count(*) as transactions,
-         cast(sum(amount) as decimal(29,4)) as amount,
-         cast(sum(greatest(amount, 0)) as decimal(29,4)) as money_in,
-         cast(sum(least(amount, 0)) as decimal(29,4)) as money_out
+         try_sum(amount) as amount,
+         try_sum(greatest(amount, 0)) as money_in,
+         try_sum(least(amount, 0)) as money_out
   from months_classified where not is_deleted and status = 'POSTED' group by all)
 select *, false as _removed from now
 union all

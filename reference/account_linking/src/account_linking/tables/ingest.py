@@ -9,7 +9,7 @@ from account_linking.tables import bronze, classify
 from account_linking.tables.batch_users import ALL_USERS, find_batch_users
 from account_linking.tables.layout import BRONZE, KEY, QUARANTINE, SILVER
 from account_linking.tables.merge import merge
-from account_linking.tables.translate import RULE_VERSION, latest_accounts, latest_revisions, translate
+from account_linking.tables.translate import RULE_VERSION, latest_accounts, latest_revisions, rejected, translate
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -63,7 +63,7 @@ class Ingestion:
         """Update all tables after bronze from these bronze rows."""
         translated = translate(rows).persist()
         try:
-            self._quarantine(translated)
+            self._quarantine(rejected(rows, translated))
             good = translated.where("size(errors) = 0").select(*SILVER)
             batch_users = find_batch_users(rows, good, self.layout)
             is_newer = "s.revision > t.revision"
@@ -81,12 +81,10 @@ class Ingestion:
             translated.unpersist()
         classify.refresh(rows.sparkSession, self.layout, batch_users)
 
-    def _quarantine(self, translated: DataFrame) -> None:
-        bad = translated.where("size(errors) > 0").selectExpr(
-            "*", f"{RULE_VERSION} as rule_version", "cast(null as timestamp) as replayed_at"
-        )
-        if not bad.isEmpty():  # nearly always empty, and an empty merge costs as much as a full one
-            merge(bad.select(*QUARANTINE), self.layout, table="quarantine", key=SOURCE_POSITION, update_when="false")
+    def _quarantine(self, bad: DataFrame) -> None:
+        rows = bad.selectExpr("*", f"{RULE_VERSION} as rule_version", "cast(null as timestamp) as replayed_at")
+        if not rows.isEmpty():  # nearly always empty, and an empty merge costs as much as a full one
+            merge(rows.select(*QUARANTINE), self.layout, table="quarantine", key=SOURCE_POSITION, update_when="false")
 
 
 def history(spark: SparkSession, bootstrap: str, layout: Layout) -> None:
@@ -96,21 +94,27 @@ def history(spark: SparkSession, bootstrap: str, layout: Layout) -> None:
 
 
 def replay(spark: SparkSession, layout: Layout) -> int:
-    """Apply the current rules to quarantined rows again; return how many moved to silver."""
+    """Apply the current rules to quarantined rows again; return how many moved to their tables.
+
+    A row that still breaks a rule gets the current reasons.
+    """
     quarantined = spark.read.format("delta").load(layout.path("quarantine")).where("replayed_at is null")
-    rows = quarantined.select(*(name for name in BRONZE)).localCheckpoint()
-    good = translate(rows).where("size(errors) = 0").select(*SOURCE_POSITION).localCheckpoint()
+    rows = quarantined.select(*BRONZE).localCheckpoint()
+    bad = rejected(rows, translate(rows)).localCheckpoint()
+    good = rows.join(bad, [*SOURCE_POSITION], "left_anti").localCheckpoint()
     count = good.count()
     if count:
-        Ingestion(layout).update_tables(rows.join(good, [*SOURCE_POSITION], "left_semi"))
-        replayed = quarantined.join(good, [*SOURCE_POSITION], "left_semi").drop("replayed_at")
-        merge(
-            replayed.selectExpr("*", "current_timestamp() as replayed_at").select(*QUARANTINE).localCheckpoint(),
-            layout,
-            table="quarantine",
-            key=SOURCE_POSITION,
-            update_when="true",
-        )
+        Ingestion(layout).update_tables(good)
+    replayed = quarantined.join(good.select(*SOURCE_POSITION), [*SOURCE_POSITION], "left_semi").drop("replayed_at")
+    judged = replayed.selectExpr("*", "current_timestamp() as replayed_at").select(*QUARANTINE)
+    still_bad = bad.selectExpr("*", f"{RULE_VERSION} as rule_version", "cast(null as timestamp) as replayed_at")
+    merge(
+        judged.unionByName(still_bad.select(*QUARANTINE)).localCheckpoint(),
+        layout,
+        table="quarantine",
+        key=SOURCE_POSITION,
+        update_when="s.replayed_at is not null or t.errors <> s.errors or t.rule_version <> s.rule_version",
+    )
     return count
 
 

@@ -14,7 +14,7 @@ KEY: Final = ("provider", "provider_account_id", "provider_transaction_id")
 CONTENT: Final = {
     "status": "string",
     "raw_status": "string",
-    "amount": "decimal(19,4)",
+    "amount": "decimal(33,18)",
     "direction": "string",
     "currency": "string",
     "unofficial_currency": "string",
@@ -37,7 +37,8 @@ CONTENT: Final = {
     "category_detailed": "string",
     "category_confidence": "string",
 }
-"""The generic schema of a transaction. Amounts are signed from the account holder's view: negative is money out."""
+"""The generic schema of a transaction. Amounts are signed from the account holder's view: negative is money out. Their
+type has the 18 decimal places of ether; an amount has no more of them than its currency (`currencies/`)."""
 
 LINEAGE: Final = {
     "user_ref": "string",
@@ -116,9 +117,9 @@ MONTHLY: Final = {
     "currency": "string",
     "class": "string",
     "transactions": "bigint",
-    "amount": "decimal(29,4)",
-    "money_in": "decimal(29,4)",
-    "money_out": "decimal(29,4)",
+    "amount": "decimal(38,18)",
+    "money_in": "decimal(38,18)",
+    "money_out": "decimal(38,18)",
 }
 """Both legs of a transfer have its class: their sum `amount` is 0, and `money_in` is the amount that was moved."""
 
