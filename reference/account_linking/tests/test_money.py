@@ -115,13 +115,14 @@ NUMBERS = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False).map(json.dumps),
     st.integers(-(10**17), 10**17).map(str),
 )
-NASTY = r"""
+TOKENS = r"""
 -0 -0.00 0e5 -0e-9 1e2 1.0E7 1E+2 100e-2 125e-1 1e14 1e15 999999999999999.99 1000000000000000 10.00000000004
 0.00000000004 0.1000000000000000000001 12.500000000000000000000000 1e-18 1e-19 1e-99 1e99 1e-9999999 1e-999999999
 1e999999999 "12.50" "1.234,50" "1,234.50" "1_000" "12\n" "+5" "0x1F" "1f" "5d" "NaN" "Infinity" "1\u0032" "-" "" "."
 "1e" "--1" "5-" "(5)" "$5" true null [] [5] {} {"amount":5} NaN Infinity -Infinity +5 05 -05 .5 5. 1.2.3 1-2 0x1F 1e
-""".split()
-NASTY += [
+"""
+NASTY = [
+    *TOKENS.split(),
     '"1 000"',
     '" 12"',
     '"12 "',

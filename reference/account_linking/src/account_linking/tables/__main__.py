@@ -1,13 +1,15 @@
-"""python -m account_linking.tables stream|history|replay|reclassify|upkeep --tables FOLDER [--bootstrap HOST:PORT]."""
+"""python -m account_linking.tables COMMAND --tables FOLDER [--bootstrap HOST:PORT]."""
 
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from typing import TYPE_CHECKING
 
 from account_linking.tables import ingest, streams
 from account_linking.tables.layout import Layout
+from account_linking.tables.quarantine import read_quarantine
 from account_linking.tables.session import session
 from account_linking.tables.upkeep import run_upkeep
 
@@ -28,7 +30,13 @@ def main(arguments: Sequence[str], spark: SparkSession | None = None) -> int:
         case "history":
             ingest.history(running, options.bootstrap, layout)
         case "replay":
-            sys.stdout.write(f"{ingest.replay(running, layout)} rows moved from quarantine to silver\n")
+            moved = ingest.replay(running, layout)
+            left = read_quarantine(running, layout, samples=0).waiting
+            sys.stdout.write(f"{moved:,} records moved from quarantine to their tables; {left:,} still break a rule.\n")
+        case "quarantine":
+            found = read_quarantine(running, layout, samples=options.samples, rule=options.rule)
+            replay = f"python -m account_linking.tables replay --tables {shlex.quote(options.tables)}"
+            sys.stdout.writelines(f"{line}\n" for line in found.lines(replay=replay))
         case "upkeep":
             run_upkeep(running, layout)
         case _:
@@ -54,11 +62,13 @@ def _stream(spark: SparkSession, options: argparse.Namespace, layout: Layout) ->
 
 def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m account_linking.tables", description=__doc__)
-    parser.add_argument("command", choices=["stream", "history", "replay", "reclassify", "upkeep"])
+    parser.add_argument("command", choices=["stream", "history", "quarantine", "replay", "reclassify", "upkeep"])
     parser.add_argument("--tables", required=True, help="folder of the tables, or a URL that Spark can write to")
     parser.add_argument("--bootstrap", default="localhost:9092", help="Kafka brokers (bootstrap.servers)")
     parser.add_argument("--every", default="1 second", help="trigger interval of the stream (processingTime)")
     parser.add_argument("--once", action="store_true", help="process all available records, then stop (availableNow)")
+    parser.add_argument("--rule", default="", help="quarantine: only records that break this rule")
+    parser.add_argument("--samples", type=int, default=10, help="quarantine: how many records to show")
     return parser.parse_args(arguments)
 
 

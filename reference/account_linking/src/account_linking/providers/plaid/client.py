@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from account_linking.errors import LoginRequired, TryLater
-from account_linking.json_slices import arrays
+from account_linking.json_slices import arrays, page_member, parse_page
 from account_linking.providers.model import FetchResult, RawRecord
 
 if TYPE_CHECKING:
@@ -48,9 +47,9 @@ def _pages(link: LinkedItem, cursor: str, api: Api) -> FetchResult:
         page_arrays = arrays(body, "added", "modified", "removed", "accounts")
         records += _transaction_records((*page_arrays["added"], *page_arrays["modified"]))
         records += _transaction_records(page_arrays["removed"], op="DELETE")
-        accounts |= {each.value["account_id"]: _account_record(each) for each in page_arrays["accounts"]}
-        page = json.loads(body)
-        cursor, has_more = page["next_cursor"], page["has_more"]
+        accounts |= {each.name("account_id") or each.text: _account_record(each) for each in page_arrays["accounts"]}
+        page = parse_page(body)
+        cursor, has_more = page_member(page, "next_cursor", str), page_member(page, "has_more", bool)
     return FetchResult((*accounts.values(), *records), cursor)
 
 
@@ -69,18 +68,16 @@ def _page(link: LinkedItem, cursor: str, api: Api) -> bytes:
 
 def _error_code(body: bytes) -> str:
     try:
-        error: Any = json.loads(body)
-        return str(error.get("error_code", ""))
-    except (ValueError, AttributeError):
-        return f"not JSON: {body[:80]!r}"
+        return page_member(parse_page(body), "error_code", str)
+    except TryLater:
+        return "no error code"
 
 
 def _transaction_records(slices: Iterable[JsonSlice], op: Literal["UPSERT", "DELETE"] = "UPSERT") -> list[RawRecord]:
     return [
-        RawRecord(entity="transactions", account=str(each.value.get("account_id", "")), value=each.text, op=op)
-        for each in slices
+        RawRecord(entity="transactions", account=each.name("account_id"), value=each.text, op=op) for each in slices
     ]
 
 
 def _account_record(each: JsonSlice) -> RawRecord:
-    return RawRecord(entity="accounts", account=each.value["account_id"], value=each.text)
+    return RawRecord(entity="accounts", account=each.name("account_id"), value=each.text)

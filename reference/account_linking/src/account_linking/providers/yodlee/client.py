@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import parse_qsl, urlsplit
 
 from account_linking.errors import LoginRequired, Poison, TryLater
@@ -40,7 +40,7 @@ def fetch(element: Element, link: LinkedItem, cursor: str, api: Api) -> FetchRes
         _check(response, link)
         page_arrays = arrays(response.body, "transaction", "account")
         records += [_transaction_record(each) for each in page_arrays["transaction"]]
-        accounts |= {str(each.value["id"]): _account_record(each) for each in page_arrays["account"]}
+        accounts |= {each.name("id") or each.text: _account_record(each) for each in page_arrays["account"]}
         page = _next_page(response)
         if page is None:
             return FetchResult((*accounts.values(), *records), max(cursor, window["toDate"]))
@@ -82,9 +82,10 @@ def _next_page(response: ApiResponse) -> dict[str, str] | None:
 
 
 def _transaction_record(each: JsonSlice) -> RawRecord:
-    op = "DELETE" if each.value.get("isDeleted") else "UPSERT"
-    return RawRecord(entity="transactions", account=str(each.value.get("accountId", "")), value=each.text, op=op)  # type: ignore[arg-type]  # op is "DELETE" or "UPSERT"
+    is_deleted = isinstance(each.value, dict) and each.value.get("isDeleted") is True
+    op: Literal["UPSERT", "DELETE"] = "DELETE" if is_deleted else "UPSERT"
+    return RawRecord(entity="transactions", account=each.name("accountId"), value=each.text, op=op)
 
 
 def _account_record(each: JsonSlice) -> RawRecord:
-    return RawRecord(entity="accounts", account=str(each.value["id"]), value=each.text)
+    return RawRecord(entity="accounts", account=each.name("id"), value=each.text)
