@@ -91,10 +91,10 @@ def expected(case: Case) -> Decimal | None:
     if abs(number) >= Decimal(10) ** 15 or not is_multiple(number, units):
         return None
     if case.provider == "plaid":
-        return -number
+        return number.copy_negate()  # unlike -number it does not round
     if text.startswith("-") or case.direction not in {"DEBIT", "CREDIT"}:
         return None
-    return -number if case.direction == "DEBIT" else number
+    return number.copy_negate() if case.direction == "DEBIT" else number
 
 
 def is_multiple(number: Decimal, units: int) -> bool:

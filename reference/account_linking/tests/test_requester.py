@@ -262,7 +262,7 @@ def test_missed_windows_of_yodlee_are_an_hour_each_and_reach_until_now() -> None
     ]
 
 
-MALFORMED = [
+MALFORMED: list[Any] = [
     5,
     None,
     "x",
@@ -284,7 +284,7 @@ class OnePage:
 
     body: bytes
 
-    def call(self, method: str, path: str, **request: Any) -> ApiResponse:
+    def call(self, method: str, path: str, **request: Any) -> ApiResponse:  # noqa: ARG002 - as an Api
         return ApiResponse(200, self.body)
 
 

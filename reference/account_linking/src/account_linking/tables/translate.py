@@ -172,6 +172,9 @@ def _translate_provider(bronze: DataFrame, provider: Provider) -> DataFrame:
     )
 
 
+LONE_SURROGATE = r"(?i)\\ud[89ab][0-9a-f]{2}(?!\\ud[c-f])|(?<!\\ud[89ab][0-9a-f]{2})\\ud[c-f]"
+"""Half of a character outside of the basic plane, as an escape in JSON."""
+
 LINEAGE_COLUMNS = {**{name: name for name in LINEAGE}, "schema_version": str(SCHEMA_VERSION)}
 
 
@@ -212,11 +215,13 @@ def _parse(bronze: DataFrame, provider: str, entity: str, schema: str, *, number
 def _is_json(value: str) -> str:
     """Return SQL that is true where the value fits the schema, and nothing stands before or after it.
 
-    from_json() ignores what follows the document. So the value's hash, which the value cannot contain, is put behind it
-    as the second element of an array, and must be found there.
+    Texts are UTF-8 without lone surrogates: Spark makes question marks of others, and one id of two. from_json()
+    ignores what follows the document, so the value's hash, which the value cannot contain, is put behind it as the
+    second element of an array, and must be found there.
     """
     second = f"get_json_object(concat('[', {value}, ',\"', raw_sha256, '\"]'), '$[1]')"
-    return f"t is not null and t._corrupt is null and {second} = raw_sha256 as _is_json"
+    is_unicode = f"is_valid_utf8({value}) and not {value} rlike r'{LONE_SURROGATE}'"
+    return f"t is not null and t._corrupt is null and {is_unicode} and {second} = raw_sha256 as _is_json"
 
 
 def _unknown_fields(translation: Translation) -> str:
