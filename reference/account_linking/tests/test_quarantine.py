@@ -138,7 +138,7 @@ TRANSACTION_KEYS: dict[str, Callable[[dict[str, Any]], tuple[str, str]]] = {
 ACCOUNT_KEYS = {"plaid": "account_id", "yodlee": "id", "fdx": "accountId"}
 
 
-def fate_of(record: Outgoing, offset: int, places: dict[str, Any]) -> str:
+def outcome_of(record: Outgoing, offset: int, places: dict[str, Any]) -> str:
     """What became of a record, by the tables' contents: this reads the JSON on its own."""
     if offset in places["quarantine"]:
         assert offset not in places["silver_offsets"]
@@ -171,10 +171,10 @@ def test_records_in_are_rows_and_quarantined_and_superseded(
         "silver": {(row.provider, row.provider_account_id, row.provider_transaction_id): row for row in silver},
         "accounts": {(row.provider, row.provider_account_id): row.revision for row in table(spark, layout, "accounts")},
     }
-    fates = Counter(fate_of(record, offset, places) for offset, record in enumerate(records))
-    assert sum(fates.values()) == len(table(spark, layout, "bronze")) == len(records)
-    assert fates["quarantined"] == len(quarantine) > len(records) // 5
-    assert fates["superseded"] > 0
+    outcomes = Counter(outcome_of(record, offset, places) for offset, record in enumerate(records))
+    assert sum(outcomes.values()) == len(table(spark, layout, "bronze")) == len(records)
+    assert outcomes["quarantined"] == len(quarantine) > len(records) // 5
+    assert outcomes["superseded"] > 0
     assert len(silver) > 50
     assert all(row.errors and all(error.rule and error.field for error in row.errors) for row in quarantine)
 

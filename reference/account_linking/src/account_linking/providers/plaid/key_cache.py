@@ -84,7 +84,7 @@ class KeyCache:
         except UnknownKey as error:
             self._store(key_id, _Entry(None, self.now() + UNKNOWN_KEY_CACHE_SECONDS))
             future.set_exception(error)
-        except BaseException as error:  # noqa: BLE001 - whoever waits must get it, and so does the caller
+        except BaseException as error:  # noqa: BLE001 - every waiting webhook must get it
             self._store(key_id, None)
             future.set_exception(error)
 

@@ -1,6 +1,6 @@
 """Yodlee's webhook: unsigned, one for many users. Each user becomes an element.
 
-Whoever has the URL's secret and an allowed address can send one, so it only says where to look again: its users must
+Any sender with the URL's secret and an allowed address can send one, so it only says where to look again: its users must
 be linked, its windows are read as two times and written anew, and its data is not used.
 """
 
