@@ -1,7 +1,7 @@
 """Yodlee's webhook: unsigned, one for many users. Each user becomes an element.
 
-Any sender with the URL's secret and an allowed address can send one, so it only says where to look again: its users must
-be linked, its windows are read as two times and written anew, and its data is not used.
+Any sender with the URL's secret and an allowed address can send one, so it only says where to look again: its users
+must be linked, its windows are read as two times and written anew, and its data is not used.
 """
 
 from __future__ import annotations
