@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
+import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -479,6 +481,32 @@ def test_a_request_with_any_token_is_refused_and_never_an_internal_error(token: 
 
     assert answer.status_code == 401
     assert answer.json() == {"message": "refused"}
+
+
+def test_a_webhook_gets_503_while_the_store_does_not_answer(
+    signer: plaid.Signer, cluster: Cluster, plaid_settings: dict[str, str], tmp_path: Path
+) -> None:
+    store = tmp_path / "items.sqlite"
+    settings = {**plaid_settings, "KAFKA_BOOTSTRAP": cluster.bootstrap, "ACCOUNT_LINKING_STORE": str(store)}
+    headers = {"Plaid-Verification": signer.sign(BODY)}
+
+    with serve(receiver.app(settings), free_ports(1)[0]) as url:
+        for path in tmp_path.iterdir():
+            path.write_bytes(b"no database" * 1000)
+        answer = httpx.post(f"{url}/webhooks/plaid", content=BODY, headers=headers, timeout=30)
+
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "30")
+
+
+def test_a_body_that_does_not_end_is_refused(receiver_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(receiver, "BODY_TIMEOUT", timedelta(seconds=0.5))
+    host, port = httpx.URL(receiver_url).host, httpx.URL(receiver_url).port
+
+    with socket.create_connection((host, port), timeout=20) as connection:
+        connection.sendall(b"POST /webhooks/plaid HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nx")
+        answer = connection.recv(1000)
+
+    assert answer.startswith(b"HTTP/1.1 408 ")
 
 
 def test_a_webhook_that_could_not_be_stored_is_accepted_again(

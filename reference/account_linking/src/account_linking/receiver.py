@@ -1,7 +1,7 @@
 """Receives webhooks: verifies the raw bytes, stores the webhook in Kafka, and only then answers with 200.
 
-`uvicorn --factory account_linking.receiver:app`. HTTP statuses: 401 refused, 404 unknown provider, 413 too large,
-503 not stored. After 413 and 503 providers send the webhook again.
+`uvicorn --factory account_linking.receiver:app`. HTTP statuses: 401 refused, 404 unknown provider, 408 too slow,
+413 too large, 503 not stored. After 408, 413 and 503 providers send the webhook again.
 """
 
 from __future__ import annotations
@@ -45,6 +45,8 @@ OK = 200
 STORE_TIMEOUT = timedelta(seconds=5)
 """Plaid's own time-out for a webhook is 10 s."""
 
+BODY_TIMEOUT = timedelta(seconds=10)
+"""A sender that takes longer for its 900 kB keeps the connection and the memory for nothing."""
 
 DELIVERY_MEMORY_SECONDS = 600.0
 """How long a repeated webhook is recognised: twice the 300 s after which a token of Plaid's is too old anyway."""
@@ -80,7 +82,10 @@ async def _receive(
     provider = request.path_params["provider"]
     if provider not in verify:
         return _response(404, "unknown provider")
-    body = await _body(request)
+    try:
+        body = await asyncio.wait_for(_body(request), BODY_TIMEOUT.total_seconds())
+    except TimeoutError:
+        return _response(408, "too slow")
     if body is None:
         return _response(413, "too large")
     try:
@@ -97,8 +102,14 @@ async def _receive(
 def _verify_new(verify: Verify, incoming: IncomingWebhook, store: Store) -> str:
     """Verify a webhook, and remember its delivery before it is stored: of copies that arrive at once, one is new."""
     delivery = verify(incoming)
+    if not delivery:
+        return ""
     now = time.time()
-    if delivery and not store.remember_delivery(delivery, now=now, until=now + DELIVERY_MEMORY_SECONDS):
+    try:
+        is_new = store.remember_delivery(delivery, now=now, until=now + DELIVERY_MEMORY_SECONDS)
+    except Exception as error:  # each store has its own errors
+        raise WebhookRefused(f"The store did not answer: {type(error).__name__}.", status=503) from error
+    if not is_new:
         raise WebhookRefused("This webhook was received before: a repeat.")
     return delivery
 

@@ -65,7 +65,10 @@ class KeyCache:
                 future = self._in_flight[key_id] = Future()
         if is_first:
             self._fetch(key_id, future)
-        return _usable(key_id, future.result(KEY_TIMEOUT_SECONDS))
+        try:
+            return _usable(key_id, future.result(KEY_TIMEOUT_SECONDS))
+        except TimeoutError as error:
+            raise WebhookRefused(f"Key {key_id} did not come in {KEY_TIMEOUT_SECONDS:g} s.", status=503) from error
 
     def _limit(self, entry: _Entry | None) -> None:
         """Refuse to look up one more id that was never a key. A known key is always fetched again."""
