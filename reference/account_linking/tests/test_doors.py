@@ -448,7 +448,7 @@ def receiver_url(
 
 
 def end_of_topic(cluster: Cluster) -> int:
-    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "doors"})
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "doors", "log_level": 0})
     _, end = consumer.get_watermark_offsets(TopicPartition(WEBHOOKS, 0), timeout=30)
     consumer.close()
     return int(end)
