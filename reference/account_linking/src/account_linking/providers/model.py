@@ -40,7 +40,7 @@ class LinkedItem:
     provider: str
     item: str
     user: str
-    token: str
+    token: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
