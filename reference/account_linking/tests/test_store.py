@@ -59,7 +59,7 @@ def make_store(backend: str, request: pytest.FixtureRequest, sealer: Sealer) -> 
         case "sqlite":
             store = SqliteStore(request.getfixturevalue("tmp_path") / "items.sqlite", sealer)
         case "postgresql":
-            request.getfixturevalue("postgres").run("drop table if exists link")
+            request.getfixturevalue("postgres").run("drop table if exists link, delivery")
             store = PostgresStore(request.getfixturevalue("postgres").url, sealer)
         case _:
             client = aws_client("dynamodb", request.getfixturevalue("aws"))
@@ -224,6 +224,21 @@ def test_a_removed_item_leaves_nothing_and_is_unknown(store: Store, request: pyt
     assert not isinstance(store, DynamoStore) or b"part-" not in stored_bytes(store, request)
     with pytest.raises(KeyError):
         store.claim("plaid", "one", now=50, until=60)
+
+
+def test_of_64_copies_of_a_delivery_one_is_new(store: Store) -> None:
+    with ThreadPoolExecutor(16) as pool:
+        found = list(pool.map(lambda _: store.remember_delivery("d" * 5000, now=0, until=30), range(64)))
+
+    assert sum(found) == 1
+
+
+def test_a_delivery_is_forgotten_after_its_time(store: Store) -> None:
+    deliveries = [("d", 0.0, 30.0), ("d", 29.9, 60.0), ("other", 1.0, 30.0), ("d", 30.0, 60.0), ("d", 59.0, 99.0)]
+
+    found = [store.remember_delivery(name, now=now, until=until) for name, now, until in deliveries]
+
+    assert found == [True, False, True, True, False]
 
 
 def test_no_token_is_in_a_database_in_its_log_or_in_ours(

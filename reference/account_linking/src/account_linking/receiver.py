@@ -20,6 +20,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from account_linking.errors import WebhookRefused
+from account_linking.kafka_security import client_settings
 from account_linking.providers import every_provider
 from account_linking.providers.model import IncomingWebhook
 from account_linking.requester.publishing import kafka_path
@@ -69,7 +70,7 @@ def app(settings: Settings | None = None) -> Starlette:
     """Return the ASGI application. The settings are the environment variables unless given."""
     resolved_settings: Settings = os.environ if settings is None else settings
     producers = kafka_producer_provider(
-        {"bootstrap.servers": resolved_settings["KAFKA_BOOTSTRAP"]},
+        lambda: {"bootstrap.servers": resolved_settings["KAFKA_BOOTSTRAP"], **client_settings(resolved_settings)},
         path=kafka_path(resolved_settings, "broker"),
         timeout=STORE_TIMEOUT,
     )

@@ -14,7 +14,7 @@ from account_linking.kafka_event import parse_records
 from account_linking.providers import every_provider
 from account_linking.requester.api import HttpApi, http_sessions
 from account_linking.requester.limits import TokenBucket
-from account_linking.requester.publishing import LAMBDA_PATH, InvocationPublisher, kafka_path, lambda_producers
+from account_linking.requester.publishing import InvocationPublisher, lambda_producers
 from account_linking.requester.worker import Requester, parse_element
 from account_linking.store import open_store
 
@@ -58,9 +58,7 @@ def requester() -> Requester:
 @cache
 def shared_publisher() -> InvocationPublisher:
     """Return the publisher of this process."""
-    return InvocationPublisher(
-        lambda_producers(os.environ["KAFKA_BOOTSTRAP"], timeout=time_limit(), path=kafka_path(os.environ, LAMBDA_PATH))
-    )
+    return InvocationPublisher(lambda_producers(os.environ, timeout=time_limit()))
 
 
 def make_requester(publish: Publish) -> Requester:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from math import ceil
 from typing import TYPE_CHECKING, Any, Final
 
 from account_linking.errors import TryLater
 from account_linking.store.model import Claim
-from account_linking.store.values import SealedValues
+from account_linking.store.values import SealedValues, delivery_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -214,6 +215,26 @@ class DynamoStore:
     def reseal(self) -> int:
         """Seal every token again with the current key; return how many. Safe beside running workers."""
         return sum(self._reseal(row) for row in self._scan("#sk = :link", {":link": LINK}))
+
+    def remember_delivery(self, name: str, *, now: float, until: float) -> bool:
+        """Remember a webhook's delivery until a time, unless it is remembered already; return whether it was new.
+
+        DynamoDB deletes the row some time after `expires_at`; until then the condition replaces it.
+        """
+        row = _typed(
+            {"pk": f"delivery|{delivery_key(name)}", "sk": "delivery", "until": until, EXPIRES_AT: ceil(until)}
+        )
+        try:
+            self.client.put_item(
+                TableName=self.table,
+                Item=row,
+                ConditionExpression="attribute_not_exists(#pk) or #until <= :now",
+                ExpressionAttributeNames=_names("#pk #until"),
+                ExpressionAttributeValues=_typed({":now": now}),
+            )
+        except self.client.exceptions.ConditionalCheckFailedException:
+            return False
+        return True
 
     def _reseal(self, row: Row) -> bool:
         provider, item, old = row["provider"]["S"], row["item"]["S"], row["token"]["B"]

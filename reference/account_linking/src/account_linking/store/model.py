@@ -65,3 +65,10 @@ class Store(Protocol):
 
     def reseal(self) -> int:
         """Seal every token again with the current key; return how many. Safe beside running workers."""
+
+    def remember_delivery(self, name: str, *, now: float, until: float) -> bool:
+        """Remember a webhook's delivery until a time, unless it is remembered already; return whether it was new.
+
+        One atomic step: of ten copies that arrive at once, one is new. It inserts the name, or replaces one whose time
+        has passed (`until <= :now`).
+        """

@@ -7,6 +7,7 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from account_linking.store.model import Claim
+from account_linking.store.values import delivery_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -22,6 +23,8 @@ TABLES = (
         state text not null default 'good', unfinished {bytes}, primary key (provider, item))""",
     """create index if not exists link_of_user on link ("user")""",
     "create index if not exists link_by_sync on link (synced_at)",
+    "create table if not exists delivery (name text primary key, until double precision not null)",
+    "create index if not exists delivery_by_time on delivery (until)",
 )
 
 
@@ -145,6 +148,19 @@ class SqlStore(ABC):
             )
             for provider, item, token in rows
         )
+
+    def remember_delivery(self, name: str, *, now: float, until: float) -> bool:
+        """Remember a webhook's delivery until a time, unless it is remembered already; return whether it was new."""
+        key = delivery_key(name)
+        with self._transaction() as cursor:
+            self._run(cursor, "delete from delivery where until <= ? and name <> ?", (now, key))
+            done = self._run(
+                cursor,
+                "insert into delivery (name, until) values (?, ?) on conflict (name)"
+                " do update set until = excluded.until where delivery.until <= ?",
+                (key, until, now),
+            )
+            return bool(done.rowcount == 1)
 
     def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         with self._transaction() as cursor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import zlib
 from dataclasses import asdict, dataclass
@@ -46,6 +47,11 @@ class SealedValues:
             return None
         document = json.loads(zlib.decompress(self.sealer.unseal(sealed, _context("result", provider, item))))
         return FetchResult(tuple(RawRecord(**record) for record in document["records"]), document["cursor"])
+
+
+def delivery_key(name: str) -> str:
+    """Return a delivery's name at the length that every database can index: a webhook's token may be longer."""
+    return hashlib.sha256(name.encode()).hexdigest()
 
 
 def _bytes(token: bytes | str) -> bytes:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from typing import TYPE_CHECKING
 
+from account_linking.kafka_security import spark_options
 from account_linking.tables import ingest, streams
 from account_linking.tables.layout import Layout
 from account_linking.tables.session import session
@@ -26,7 +28,7 @@ def main(arguments: Sequence[str], spark: SparkSession | None = None) -> int:
         case "stream":
             _stream(running, options, layout)
         case "history":
-            ingest.history(running, options.bootstrap, layout)
+            ingest.history(running, options.bootstrap, layout, security=spark_options(os.environ))
         case "replay":
             sys.stdout.write(f"{ingest.replay(running, layout)} rows moved from quarantine to silver\n")
         case "upkeep":
@@ -37,17 +39,16 @@ def main(arguments: Sequence[str], spark: SparkSession | None = None) -> int:
 
 
 def _stream(spark: SparkSession, options: argparse.Namespace, layout: Layout) -> None:
-    every = None if options.once else options.every
-    queries = [
-        start(spark, options.bootstrap, layout, checkpoint=f"{options.tables}/_checkpoints/{name}", every=every)
-        for name, start in (("tables", streams.start_tables), ("changes", streams.start_changes))
-        if not options.once
-    ]
-    if options.once:
-        for name, start in (("tables", streams.start_tables), ("changes", streams.start_changes)):
-            start(
-                spark, options.bootstrap, layout, checkpoint=f"{options.tables}/_checkpoints/{name}"
-            ).awaitTermination()
+    """Run both streams: side by side without end, or with --once one after the other."""
+    security = spark_options(os.environ)
+    queries = []
+    for name, start in (("tables", streams.start_tables), ("changes", streams.start_changes)):
+        checkpoint = f"{options.tables}/_checkpoints/{name}"
+        every = None if options.once else options.every
+        query = start(spark, options.bootstrap, layout, checkpoint=checkpoint, every=every, security=security)
+        if options.once:
+            query.awaitTermination()
+        queries.append(query)
     for query in queries:
         query.awaitTermination()
 

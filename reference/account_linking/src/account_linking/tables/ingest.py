@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from account_linking.tables import bronze, classify
@@ -12,6 +13,8 @@ from account_linking.tables.merge import merge
 from account_linking.tables.translate import RULE_VERSION, latest_accounts, latest_revisions, translate
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import DataFrame, SparkSession
 
     from account_linking.tables.layout import Layout
@@ -89,10 +92,12 @@ class Ingestion:
             merge(bad.select(*QUARANTINE), self.layout, table="quarantine", key=SOURCE_POSITION, update_when="false")
 
 
-def history(spark: SparkSession, bootstrap: str, layout: Layout) -> None:
+def history(
+    spark: SparkSession, bootstrap: str, layout: Layout, *, security: Mapping[str, str] = MappingProxyType({})
+) -> None:
     """Ingest the topics' whole history as one batch: the same tables, without a stream."""
     layout.create(spark)
-    Ingestion(layout).ingest(spark.read.format("kafka").options(**bronze.options(bootstrap)).load())
+    Ingestion(layout).ingest(spark.read.format("kafka").options(**bronze.options(bootstrap, security)).load())
 
 
 def replay(spark: SparkSession, layout: Layout) -> int:

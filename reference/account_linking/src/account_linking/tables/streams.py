@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from account_linking.tables import bronze
@@ -10,6 +11,8 @@ from account_linking.tables.layout import KEY
 from account_linking.topics import TRANSACTIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
@@ -26,13 +29,20 @@ INTERNAL_COLUMNS = ("user_ref", "content_sha256", "event_id", "revision", "is_de
 
 
 def start_tables(
-    spark: SparkSession, bootstrap: str, layout: Layout, *, checkpoint: str, every: str | None = None
+    spark: SparkSession,
+    bootstrap: str,
+    layout: Layout,
+    *,
+    checkpoint: str,
+    every: str | None = None,
+    security: Mapping[str, str] = MappingProxyType({}),
 ) -> StreamingQuery:
     """Start the stream into the tables: all available records, or with `every` ("1 second") without end."""
     layout.create(spark)
     spark.conf.set(CHECKPOINT_EMPTY_CHECK, "false")
     ingestion = Ingestion(layout)
-    options = {**bronze.options(bootstrap), "maxOffsetsPerTrigger": str(MAX_ROWS_PER_BATCH), "failOnDataLoss": "true"}
+    limits = {"maxOffsetsPerTrigger": str(MAX_ROWS_PER_BATCH), "failOnDataLoss": "true"}
+    options = {**bronze.options(bootstrap, security), **limits}
     records = spark.readStream.format("kafka").options(**options).load()
     writer = records.writeStream.option("checkpointLocation", checkpoint).queryName("tables")
     trigger = writer.trigger(processingTime=every) if every else writer.trigger(availableNow=True)
@@ -40,7 +50,13 @@ def start_tables(
 
 
 def start_changes(
-    spark: SparkSession, bootstrap: str, layout: Layout, *, checkpoint: str, every: str | None = None
+    spark: SparkSession,
+    bootstrap: str,
+    layout: Layout,
+    *,
+    checkpoint: str,
+    every: str | None = None,
+    security: Mapping[str, str] = MappingProxyType({}),
 ) -> StreamingQuery:
     """Start the stream of changes into the topic `bank.transaction.v1`.
 
@@ -50,7 +66,8 @@ def start_changes(
     spark.conf.set(CHECKPOINT_EMPTY_CHECK, "false")
     feed = spark.readStream.format("delta").option("readChangeFeed", "true").option("startingVersion", 0)
     changed = feed.load(layout.path("classified")).where("_change_type in ('insert', 'update_postimage')")
-    writer = events(changed).writeStream.format("kafka").option("kafka.bootstrap.servers", bootstrap)
+    brokers = {**security, "kafka.bootstrap.servers": bootstrap}
+    writer = events(changed).writeStream.format("kafka").options(**brokers)
     writer = writer.option("topic", TRANSACTIONS).option("checkpointLocation", checkpoint).queryName("changes")
     trigger = writer.trigger(processingTime=every) if every else writer.trigger(availableNow=True)
     return trigger.start()
