@@ -29,7 +29,7 @@ def arrays(document: bytes, *names: str) -> dict[str, list[JsonSlice]]:
     try:
         return _arrays(document.decode(), names)
     except (ValueError, IndexError) as error:
-        raise TryLater(f"The response is no JSON object: {error}; it begins with {document[:80]!r}.") from error
+        raise TryLater(f"The response of {len(document)} bytes is no JSON object: {type(error).__name__}.") from None
 
 
 def _arrays(text: str, names: tuple[str, ...]) -> dict[str, list[JsonSlice]]:
