@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from mangum import Mangum
 
 from account_linking import receiver
 from account_linking.requester.publishing import LAMBDA_PATH
+from account_linking.secret_settings import with_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,4 +26,4 @@ def handler(event: Mapping[str, Any], context: Any) -> dict[str, Any]:  # noqa: 
 @cache
 def adapter() -> Mangum:
     """Return the adapter of this process; its producers are closed by the provider, not by a lifespan."""
-    return Mangum(receiver.app(path=LAMBDA_PATH), lifespan="off")
+    return Mangum(receiver.app(with_secrets(os.environ), path=LAMBDA_PATH), lifespan="off")

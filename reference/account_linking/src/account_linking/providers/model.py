@@ -8,7 +8,7 @@ from datetime import datetime  # noqa: TC003 - a type alias needs it at run time
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from importlib.resources.abc import Traversable
 
 Settings: TypeAlias = Mapping[str, str]
 """Environment variables."""
@@ -90,14 +90,15 @@ class Translation:
     """Maps a provider's schema to the generic schema, in SQL over the parsed value `t` and the raw record's columns.
 
     `schema` and `account_schema` are DDL; `columns` and `account_columns` give an expression for each generic column
-    that the provider has. `maps` is the CSV file of the provider's categories: primary, detailed (or *), class.
+    that the provider has. `maps` is the CSV file of the provider's categories: primary, detailed (or *), class. It is
+    found inside a ZIP file as well.
     """
 
     schema: str
     columns: Mapping[str, str]
     account_schema: str
     account_columns: Mapping[str, str]
-    maps: Path
+    maps: Traversable
 
 
 def whole_item(link: LinkedItem, _cursor: str, _now: datetime) -> tuple[Element, ...]:

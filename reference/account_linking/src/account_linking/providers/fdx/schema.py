@@ -1,6 +1,6 @@
 """An FDX-style transaction, and its mapping to the generic schema. A transaction id is unique within its account."""
 
-from pathlib import Path
+from importlib.resources import files
 
 from account_linking.providers.model import Translation
 
@@ -47,5 +47,5 @@ TRANSLATION = Translation(
     columns=COLUMNS,
     account_schema=ACCOUNT_SCHEMA,
     account_columns=ACCOUNT_COLUMNS,
-    maps=Path(__file__).parent / "classes.csv",
+    maps=files("account_linking.providers.fdx") / "classes.csv",
 )

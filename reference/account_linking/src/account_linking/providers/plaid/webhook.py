@@ -8,9 +8,6 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
-import httpx
-import jwt
-
 from account_linking.errors import Poison, WebhookRefused
 from account_linking.providers.model import Element
 
@@ -75,6 +72,8 @@ def verifier(settings: Settings, now: Callable[[], float] = time.time) -> Verify
 
 
 def _claims(token: str, keys: KeyCache) -> dict[str, Any]:
+    import jwt  # the Spark jobs load this module, and have no such package
+
     try:
         head = jwt.get_unverified_header(token)
         if head.get("alg") != ALGORITHM or not isinstance(head.get("kid"), str):
@@ -102,6 +101,8 @@ def _check_body(claims: dict[str, Any], body: bytes) -> None:
 
 def _fetch_key(settings: Settings, key_id: str) -> dict[str, Any]:
     """Fetch a public key from Plaid. An unknown key is refused with 401; if Plaid sends no key, 503 makes it retry."""
+    import httpx  # the same
+
     body = {"client_id": settings["PLAID_CLIENT_ID"], "secret": settings["PLAID_SECRET"], "key_id": key_id}
     try:
         response = httpx.post(f"{settings['PLAID_URL']}/webhook_verification_key/get", json=body, timeout=5)
