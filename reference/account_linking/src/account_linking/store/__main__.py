@@ -1,4 +1,4 @@
-"""python -m account_linking.store create|add|reseal|new-key FILE. The settings name the store and its key."""
+"""python -m account_linking.store create|add|reseal|forget|new-key. The settings name the store and its key."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from account_linking.providers.model import Settings
+    from account_linking.store.model import Store
 
 FIELDS = ("provider", "item", "user", "token")
 FORM = '{"provider": "plaid", "item": "ID", "user": "ID", "token": "ACCESS TOKEN"}'
@@ -34,6 +35,8 @@ def main(arguments: Sequence[str], settings: Settings, lines: TextIO) -> int:
         case "create":
             store.create()
             sys.stdout.write("The store has its tables.\n")
+        case "forget":
+            _forget(store, options.user)
         case "add":
             links = list(_links(lines))
             store.add(links)
@@ -41,6 +44,17 @@ def main(arguments: Sequence[str], settings: Settings, lines: TextIO) -> int:
         case _:
             sys.stdout.write(f"{store.reseal()} tokens sealed with the current key.\n")
     return 0
+
+
+def _forget(store: Store, user: str) -> None:
+    """Delete a user's items. A second run deletes items that were added meanwhile."""
+    items = store.items_of(user)
+    for link in items:
+        store.remove(link.provider, link.item)
+        sys.stdout.write(f"deleted {link.provider}|{link.item}\n")
+    sys.stdout.write(
+        f"{len(items)} items deleted. Next: python -m account_linking.tables forget --user {user} --tables ...\n"
+    )
 
 
 def _links(lines: TextIO) -> Iterator[LinkedItem]:
@@ -67,6 +81,7 @@ def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
     commands.add_parser("create", help="create the tables that do not exist yet")
     commands.add_parser("add", help=f"add items, or change their user and token; one a line of the input: {FORM}")
     commands.add_parser("reseal", help="seal every access token again with the current key")
+    commands.add_parser("forget", help="delete a user's items with their tokens").add_argument("--user", required=True)
     commands.add_parser("new-key", help="put a new key first in a key file").add_argument("file")
     return parser.parse_args(arguments)
 

@@ -1,4 +1,4 @@
-"""python -m account_linking.tables stream|history|replay|reclassify|upkeep --tables FOLDER [--bootstrap HOST:PORT]."""
+"""python -m account_linking.tables stream|history|replay|reclassify|upkeep|forget --tables FOLDER [--bootstrap HOST:PORT]."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from account_linking.kafka_security import spark_options
 from account_linking.tables import ingest, streams
+from account_linking.tables.forget import forget
 from account_linking.tables.layout import Layout
 from account_linking.tables.session import session
 from account_linking.tables.upkeep import run_upkeep
@@ -31,11 +32,22 @@ def main(arguments: Sequence[str], spark: SparkSession | None = None) -> int:
             ingest.history(running, options.bootstrap, layout, security=spark_options(os.environ))
         case "replay":
             sys.stdout.write(f"{ingest.replay(running, layout)} rows moved from quarantine to silver\n")
+        case "forget":
+            _forget(running, options.user, layout)
         case "upkeep":
             run_upkeep(running, layout)
         case _:
             ingest.reclassify(running, layout)
     return 0
+
+
+def _forget(spark: SparkSession, user: str, layout: Layout) -> None:
+    counts = forget(spark, layout, user)
+    rows = ", ".join(f"{count} of {table}" for table, count in counts.items() if count) or "none"
+    sys.stdout.write(
+        f"Rows deleted: {rows}. The running stream of changes sends the tombstones."
+        " Older files leave the disk with the first upkeep after 7 days.\n"
+    )
 
 
 def _stream(spark: SparkSession, options: argparse.Namespace, layout: Layout) -> None:
@@ -55,12 +67,16 @@ def _stream(spark: SparkSession, options: argparse.Namespace, layout: Layout) ->
 
 def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m account_linking.tables", description=__doc__)
-    parser.add_argument("command", choices=["stream", "history", "replay", "reclassify", "upkeep"])
+    parser.add_argument("command", choices=["stream", "history", "replay", "reclassify", "upkeep", "forget"])
     parser.add_argument("--tables", required=True, help="folder of the tables, or a URL that Spark can write to")
     parser.add_argument("--bootstrap", default="localhost:9092", help="Kafka brokers (bootstrap.servers)")
     parser.add_argument("--every", default="1 second", help="trigger interval of the stream (processingTime)")
     parser.add_argument("--once", action="store_true", help="process all available records, then stop (availableNow)")
-    return parser.parse_args(arguments)
+    parser.add_argument("--user", help="forget: the user whose rows are deleted")
+    parsed = parser.parse_args(arguments)
+    if parsed.command == "forget" and not parsed.user:
+        parser.error("forget needs --user")
+    return parsed
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from account_linking.tables import bronze, classify
 from account_linking.tables.batch_users import ALL_USERS, find_batch_users
+from account_linking.tables.forget import without_forgotten
 from account_linking.tables.layout import BRONZE, KEY, QUARANTINE, SILVER
 from account_linking.tables.merge import merge
 from account_linking.tables.translate import RULE_VERSION, latest_accounts, latest_revisions, translate
@@ -36,7 +37,7 @@ class Ingestion:
     def ingest(self, records: DataFrame, *, batch: int = 0) -> None:
         """Ingest Kafka records: a batch of the stream, or the whole history."""
         spark = records.sparkSession
-        rows = bronze.to_bronze(records).persist()
+        rows = without_forgotten(bronze.to_bronze(records), self.layout).persist()
         try:
             if not rows.isEmpty():
                 query_id = spark.sparkContext.getLocalProperty("sql.streaming.queryId")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from account_linking.tables import bronze
 from account_linking.tables.ingest import Ingestion
-from account_linking.tables.layout import KEY
+from account_linking.tables.layout import FORGOTTEN_VERSION, KEY
 from account_linking.topics import TRANSACTIONS
 
 if TYPE_CHECKING:
@@ -60,11 +60,12 @@ def start_changes(
 ) -> StreamingQuery:
     """Start the stream of changes into the topic `bank.transaction.v1`.
 
-    At least once: a consumer keeps the highest `sequence` of each key, or drops event ids that it already has.
+    A new checkpoint starts with the current rows, then the changes: the first versions of the table may have left the
+    disk with VACUUM. At least once: a consumer keeps the highest `sequence` of each key, or drops event ids that it already has.
     """
     layout.create(spark)
     spark.conf.set(CHECKPOINT_EMPTY_CHECK, "false")
-    feed = spark.readStream.format("delta").option("readChangeFeed", "true").option("startingVersion", 0)
+    feed = spark.readStream.format("delta").option("readChangeFeed", "true")
     changed = feed.load(layout.path("classified")).where("_change_type in ('insert', 'update_postimage')")
     brokers = {**security, "kafka.bootstrap.servers": bootstrap}
     writer = events(changed).writeStream.format("kafka").options(**brokers)
@@ -87,5 +88,7 @@ def events(changed: DataFrame) -> DataFrame:
         f"named_struct('key', '{name}', 'value', encode({value}, 'UTF-8'))" for name, value in header_columns.items()
     )
     return changed.selectExpr(
-        f"concat_ws('|', {', '.join(KEY)}) as key", f"to_json(struct({body})) as value", f"array({headers}) as headers"
+        f"concat_ws('|', {', '.join(KEY)}) as key",
+        f"if(class_version <=> '{FORGOTTEN_VERSION}', null, to_json(struct({body}))) as value",
+        f"array({headers}) as headers",
     )
