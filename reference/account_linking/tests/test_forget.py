@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._resource import ConfigResource
+from confluent_kafka.admin._config import ConfigResource
 
 from account_linking.demo.deployment import create_topics
 from account_linking.errors import InvalidSettings
@@ -91,8 +91,9 @@ def events(cluster: Cluster) -> dict[str, list[tuple[dict[str, str], bytes | Non
     consumer.assign([TopicPartition(TRANSACTIONS, 0, 0)])
     found: dict[str, list[tuple[dict[str, str], bytes | None]]] = {}
     while (message := consumer.poll(30)) is not None and not message.error():
-        headers = {name: value.decode() for name, value in message.headers() or ()}
-        found.setdefault(message.key().decode(), []).append((headers, message.value()))
+        pairs: Any = message.headers() or ()
+        key = (message.key() or b"").decode()
+        found.setdefault(key, []).append(({name: value.decode() for name, value in pairs}, message.value()))
     consumer.close()
     return found
 

@@ -59,7 +59,7 @@ def set_up(settings: Settings, *, partitions: Mapping[str, int], replicas: int) 
 
 
 def _alter(admin: Any, names: Sequence[str]) -> None:  # noqa: ANN401 - confluent-kafka publishes no types
-    from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
+    from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
 
     resources = [
         ConfigResource(

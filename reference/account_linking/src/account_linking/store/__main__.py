@@ -52,9 +52,7 @@ def _forget(store: Store, user: str) -> None:
     for link in items:
         store.remove(link.provider, link.item)
         sys.stdout.write(f"deleted {link.provider}|{link.item}\n")
-    sys.stdout.write(
-        f"{len(items)} items deleted. Next: python -m account_linking.tables forget --user {user} --tables ...\n"
-    )
+    sys.stdout.write(f"{len(items)} items deleted. Next: python -m account_linking.tables forget\n")
 
 
 def _links(lines: TextIO) -> Iterator[LinkedItem]:

@@ -11,7 +11,8 @@ import hashlib
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from account_linking.tables.layout import CONTENT, FORGOTTEN, FORGOTTEN_VERSION
+from account_linking.tables.classify import uuid5
+from account_linking.tables.layout import CONTENT, FORGOTTEN, FORGOTTEN_VERSION, KEY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,11 +78,12 @@ def _remember(spark: SparkSession, layout: Layout, user: str) -> None:
 
 def _send_tombstones(spark: SparkSession, layout: Layout, user: str) -> None:
     """Mark the user's classified rows, so that the stream of changes sends a record without a value for each."""
+    name = f"concat_ws('|', {', '.join(KEY)}, 'FORGOTTEN')"  # an event of its own: consumers drop ids that they have
     cleared = ", ".join(f"`{name}` = null" for name in (*CONTENT, "class", "class_confidence", "transfer_of"))
     _change(
         spark,
         f"update {layout.sql('classified')} set {cleared}, is_deleted = true, class_source = 'deleted',"
-        f" class_version = '{FORGOTTEN_VERSION}' where {BY_USER}",
+        f" class_version = '{FORGOTTEN_VERSION}', content_sha256 = null, event_id = {uuid5(name)} where {BY_USER}",
         {"user": user},
     )
 

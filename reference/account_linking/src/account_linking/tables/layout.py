@@ -131,7 +131,7 @@ FORGOTTEN: Final = {"user_sha256": "string", "forgotten_at": "timestamp"}
 """Users that were deleted on request, by a hash of their name: their older records stay out of the tables."""
 
 FORGOTTEN_VERSION: Final = "forgotten"
-"""The `class_version` of a row of `classified` that is about to be deleted: its event is a tombstone without a value."""
+"""The `class_version` of a row of `classified` that is about to be deleted: its event is a record without a value."""
 
 TABLES: Final = {
     "bronze": BRONZE,

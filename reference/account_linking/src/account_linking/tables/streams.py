@@ -61,7 +61,8 @@ def start_changes(
     """Start the stream of changes into the topic `bank.transaction.v1`.
 
     A new checkpoint starts with the current rows, then the changes: the first versions of the table may have left the
-    disk with VACUUM. At least once: a consumer keeps the highest `sequence` of each key, or drops event ids that it already has.
+    disk with VACUUM. At least once: a consumer keeps the highest `sequence` of each key, or drops event ids that it
+    already has.
     """
     layout.create(spark)
     spark.conf.set(CHECKPOINT_EMPTY_CHECK, "false")
