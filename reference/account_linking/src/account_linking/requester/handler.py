@@ -16,9 +16,9 @@ from account_linking.kafka_event import parse_records
 from account_linking.providers import every_provider
 from account_linking.requester.api import HttpApi, http_sessions
 from account_linking.requester.limits import TokenBucket
-from account_linking.requester.publishing import LAMBDA_PATH, InvocationPublisher, kafka_path, lambda_producers
+from account_linking.requester.publishing import InvocationPublisher, lambda_producers
 from account_linking.requester.worker import Requester, parse_element
-from account_linking.store import SqliteStore
+from account_linking.store import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -79,9 +79,7 @@ def requester() -> Requester:
 @cache
 def shared_publisher() -> InvocationPublisher:
     """Return the publisher of this process."""
-    return InvocationPublisher(
-        lambda_producers(os.environ["KAFKA_BOOTSTRAP"], timeout=time_limit(), path=kafka_path(os.environ, LAMBDA_PATH))
-    )
+    return InvocationPublisher(lambda_producers(os.environ, timeout=time_limit()))
 
 
 def make_requester(publish: Publish) -> Requester:
@@ -98,7 +96,7 @@ def make_requester(publish: Publish) -> Requester:
         base_url = os.environ[providers[name].url_setting]
         return HttpApi(base_url=base_url, sessions=sessions, bucket=buckets[name], deadline=deadline)
 
-    return Requester(store=SqliteStore(os.environ["ACCOUNT_LINKING_STORE"]), api=api, publish=publish)
+    return Requester(store=open_store(os.environ), api=api, publish=publish)
 
 
 def time_limit() -> timedelta:

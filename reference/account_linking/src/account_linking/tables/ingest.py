@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from account_linking.tables import bronze, classify
 from account_linking.tables.batch_users import ALL_USERS, find_batch_users
+from account_linking.tables.forget import without_forgotten
 from account_linking.tables.layout import BRONZE, KEY, QUARANTINE, SILVER
 from account_linking.tables.merge import merge
 from account_linking.tables.translate import RULE_VERSION, latest_accounts, latest_revisions, rejected, translate
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import DataFrame, SparkSession
 
     from account_linking.tables.layout import Layout
@@ -33,7 +37,7 @@ class Ingestion:
     def ingest(self, records: DataFrame, *, batch: int = 0) -> None:
         """Ingest Kafka records: a batch of the stream, or the whole history."""
         spark = records.sparkSession
-        rows = bronze.to_bronze(records).persist()
+        rows = without_forgotten(bronze.to_bronze(records), self.layout).persist()
         try:
             if not rows.isEmpty():
                 query_id = spark.sparkContext.getLocalProperty("sql.streaming.queryId")
@@ -87,10 +91,12 @@ class Ingestion:
             merge(rows.select(*QUARANTINE), self.layout, table="quarantine", key=SOURCE_POSITION, update_when="false")
 
 
-def history(spark: SparkSession, bootstrap: str, layout: Layout) -> None:
+def history(
+    spark: SparkSession, bootstrap: str, layout: Layout, *, security: Mapping[str, str] = MappingProxyType({})
+) -> None:
     """Ingest the topics' whole history as one batch: the same tables, without a stream."""
     layout.create(spark)
-    Ingestion(layout).ingest(spark.read.format("kafka").options(**bronze.options(bootstrap)).load())
+    Ingestion(layout).ingest(spark.read.format("kafka").options(**bronze.options(bootstrap, security)).load())
 
 
 def replay(spark: SparkSession, layout: Layout) -> int:

@@ -128,6 +128,12 @@ RULES: Final = {"user_ref": "string", "contains": "string", "class": "string"}
 HOLDERS: Final = {"user_ref": "string", "provider_account_id": "string"}
 """The accounts of which a user has or had a transaction. Rows are only added, before silver has the transaction."""
 
+FORGOTTEN: Final = {"user_sha256": "string", "forgotten_at": "timestamp"}
+"""Users that were deleted on request, by a hash of their name: their older records stay out of the tables."""
+
+FORGOTTEN_VERSION: Final = "forgotten"
+"""The `class_version` of a row of `classified` that is about to be deleted: its event is a record without a value."""
+
 TABLES: Final = {
     "bronze": BRONZE,
     "silver": SILVER,
@@ -138,6 +144,7 @@ TABLES: Final = {
     "overrides": OVERRIDES,
     "rules": RULES,
     "holders": HOLDERS,
+    "forgotten": FORGOTTEN,
 }
 
 PROPERTIES: Final = {"classified": {"delta.enableChangeDataFeed": "true"}}

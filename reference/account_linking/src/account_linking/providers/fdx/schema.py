@@ -1,6 +1,6 @@
 """An FDX-style transaction, and its mapping to the generic schema. A transaction id is unique within its account."""
 
-from pathlib import Path
+from importlib.resources import files
 
 from account_linking.providers.model import Translation
 
@@ -52,5 +52,5 @@ TRANSLATION = Translation(
     is_absolute=True,
     account_schema=ACCOUNT_SCHEMA,
     account_columns=ACCOUNT_COLUMNS,
-    maps=Path(__file__).parent / "classes.csv",
+    maps=files("account_linking.providers.fdx") / "classes.csv",
 )

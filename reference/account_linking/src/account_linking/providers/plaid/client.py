@@ -21,6 +21,36 @@ MAX_RESTARTS = 5
 """How often a sync restarts because the data changed between two pages. Each page is one more chance of a change."""
 
 MUTATION_ERROR = "TRANSACTIONS_SYNC_MUTATION_DURING_PAGINATION"
+LOGIN_ERROR = "ITEM_LOGIN_REQUIRED"
+ERROR_CODES = frozenset(
+    {
+        MUTATION_ERROR,
+        LOGIN_ERROR,
+        "ACCESS_NOT_GRANTED",
+        "ADDITION_LIMIT_EXCEEDED",
+        "INSTITUTION_DOWN",
+        "INSTITUTION_NOT_RESPONDING",
+        "INSTITUTION_NO_LONGER_SUPPORTED",
+        "INTERNAL_SERVER_ERROR",
+        "INVALID_ACCESS_TOKEN",
+        "INVALID_API_KEYS",
+        "INVALID_FIELD",
+        "ITEM_LOCKED",
+        "ITEM_NOT_FOUND",
+        "ITEM_NOT_SUPPORTED",
+        "NO_ACCOUNTS",
+        "PLANNED_MAINTENANCE",
+        "PRODUCTS_NOT_SUPPORTED",
+        "PRODUCT_NOT_READY",
+        "RATE_LIMIT",
+        "RATE_LIMIT_EXCEEDED",
+        "TRANSACTIONS_LIMIT",
+        "TRANSACTIONS_SYNC_LIMIT",
+        "USER_SETUP_REQUIRED",
+    }
+)
+"""Codes of Plaid's documentation that a sync may answer with; they alone are quoted in log lines."""
+
 OK = 200
 
 
@@ -61,16 +91,18 @@ def _page(link: LinkedItem, cursor: str, api: Api) -> bytes:
     code = _error_code(response.body)
     if code == MUTATION_ERROR:
         raise _ChangedDuringPagination
-    if code == "ITEM_LOGIN_REQUIRED":
+    if code == LOGIN_ERROR:
         raise LoginRequired(f"The holder of item {link.item} must log in at the bank again.")
     raise TryLater(f"Plaid answered {response.status} ({code}) for item {link.item}.")
 
 
 def _error_code(body: bytes) -> str:
+    """Return the error code if it is on the list: whatever else an answer contains may be a holder's data."""
     try:
-        return page_member(parse_page(body), "error_code", str)
+        code = page_member(parse_page(body), "error_code", str)
     except TryLater:
         return "no error code"
+    return code if code in ERROR_CODES else "an unlisted error code"
 
 
 def _transaction_records(slices: Iterable[JsonSlice], op: Literal["UPSERT", "DELETE"] = "UPSERT") -> list[RawRecord]:

@@ -1,6 +1,6 @@
 """Plaid's transaction, and its mapping to the generic schema. Plaid's amounts are positive when money leaves."""
 
-from pathlib import Path
+from importlib.resources import files
 
 from account_linking.providers.model import Translation
 
@@ -59,5 +59,5 @@ TRANSLATION = Translation(
     is_absolute=False,
     account_schema=ACCOUNT_SCHEMA,
     account_columns=ACCOUNT_COLUMNS,
-    maps=Path(__file__).parent / "classes.csv",
+    maps=files("account_linking.providers.plaid") / "classes.csv",
 )

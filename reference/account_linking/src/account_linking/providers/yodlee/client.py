@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from math import ceil
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 LONGEST_WINDOW = timedelta(minutes=60)
 OLDEST_WINDOW = timedelta(days=7) - timedelta(minutes=5)
 """Yodlee's limit of 7 days, less 5 minutes until the request is sent."""
+
+ERROR_CODE = re.compile(rb'"errorCode"\s*:\s*"(Y\d{3})"')
+ERROR_BODY_BYTES = 10_000
+"""An error of Yodlee's has some hundred bytes."""
 
 OK = 200
 BAD_REQUEST = 400
@@ -44,7 +49,7 @@ def fetch(element: Element, link: LinkedItem, cursor: str, api: Api) -> FetchRes
         page = _next_page(response)
         if page is None:
             return FetchResult((*accounts.values(), *records), max(cursor, window["toDate"]))
-    raise Poison(f"Yodlee returned more than {MAX_PAGES} pages for item {link.item} in {element.link}.")
+    raise Poison(f"Yodlee returned more than {MAX_PAGES} pages for a window of item {link.item}.")
 
 
 def missed_elements(link: LinkedItem, cursor: str, now: datetime) -> tuple[Element, ...]:
@@ -67,9 +72,15 @@ def _check(response: ApiResponse, link: LinkedItem) -> None:
     if response.status == UNAUTHORIZED:
         raise LoginRequired(f"Yodlee no longer accepts the token of item {link.item}.")
     if response.status == BAD_REQUEST:
-        raise Poison(f"Yodlee refuses the window: {response.body[:200]!r}.")
+        raise Poison(f"Yodlee refuses a window of item {link.item}: {_error_code(response.body)}.")
     if response.status != OK:
         raise TryLater(f"Yodlee answered {response.status} for item {link.item}.")
+
+
+def _error_code(body: bytes) -> str:
+    """Return Yodlee's error code (Y and three digits): whatever else an answer contains may be a holder's data."""
+    found = ERROR_CODE.search(body[:ERROR_BODY_BYTES])
+    return found[1].decode() if found else "an answer without an error code"
 
 
 def _next_page(response: ApiResponse) -> dict[str, str] | None:

@@ -3,7 +3,7 @@
 Categories are looked up by type and subtype, because the names of categories differ between customers.
 """
 
-from pathlib import Path
+from importlib.resources import files
 
 from account_linking.providers.model import Translation
 
@@ -58,5 +58,5 @@ TRANSLATION = Translation(
     is_absolute=True,
     account_schema=ACCOUNT_SCHEMA,
     account_columns=ACCOUNT_COLUMNS,
-    maps=Path(__file__).parent / "classes.csv",
+    maps=files("account_linking.providers.yodlee") / "classes.csv",
 )
