@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from account_linking import elements
-from account_linking.demo.balance import expected_rows
 from account_linking.demo.deployment import linked_items
+from account_linking.demo.expected_rows import expected_rows
 from account_linking.demo.fetch_harness import FetchHarness, kafka_frame
 from account_linking.demo.ledger import START, Account, Change, Item, Ledger, Movement, to_datetime
 from account_linking.demo.simulator import fdx, plaid, yodlee
@@ -58,7 +58,9 @@ STEPS = st.builds(
     st.sampled_from([(), (), (0,), (0,), (0, 0), (1,), (0, 2), (5,), (3, 1)]),
     st.sampled_from([False, False, False, True]),
 )
-STORIES = st.lists(st.tuples(st.sampled_from(PROVIDERS), st.lists(STEPS, min_size=1, max_size=14)), min_size=3, max_size=5)
+STORIES = st.lists(
+    st.tuples(st.sampled_from(PROVIDERS), st.lists(STEPS, min_size=1, max_size=14)), min_size=3, max_size=5
+)
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
 
@@ -148,7 +150,11 @@ def last_states(harness: FetchHarness) -> dict[str, Decimal]:
             row = json.loads(record.value, parse_float=Decimal, parse_int=Decimal)
             provider = record.topic.split(".")[1]
             key = f"{provider}|{transaction_id(provider, row)}"
-            last[key] = max(last.get(key, (0, False, {})), (int(headers["revision"]), headers["op"] == "DELETE", row), key=lambda each: each[0])
+            last[key] = max(
+                last.get(key, (0, False, {})),
+                (int(headers["revision"]), headers["op"] == "DELETE", row),
+                key=lambda each: each[0],
+            )
     return {key: amount(key.partition("|")[0], row) for key, (_, deleted, row) in last.items() if not deleted}
 
 
@@ -205,9 +211,9 @@ def check_tables(spark: SparkSession, layout: Layout, stories: list[tuple[str, l
     users = [item.user for item in harness.banks.ledger.items.values()]
     silver = spark.read.format("delta").load(layout.path("silver")).where("not is_deleted")
     rows = silver.where(silver.user_ref.isin(users)).collect()
-    assert {f"{row.provider}|{row.provider_transaction_id}": (row.amount, row.currency) for row in rows} == expected_rows(
-        harness.banks.ledger, harness.banks.now
-    )
+    assert {
+        f"{row.provider}|{row.provider_transaction_id}": (row.amount, row.currency) for row in rows
+    } == expected_rows(harness.banks.ledger, harness.banks.now)
 
 
 @given(STORIES)

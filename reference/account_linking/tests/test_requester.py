@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from account_linking import elements
-from account_linking.demo.balance import expected_rows
 from account_linking.demo.deployment import linked_items
+from account_linking.demo.expected_rows import expected_rows
 from account_linking.demo.fetch_harness import FetchHarness
 from account_linking.demo.ledger import START, Account, Change, Item, Ledger, Movement
 from account_linking.demo.ledger_generator import generate_households

@@ -1,4 +1,4 @@
-"""python -m account_linking.tables stream|history|replay|reclassify|upkeep --tables FOLDER [--bootstrap HOST:PORT]."""
+"""python -m account_linking.tables stream|history|replay|reclassify|rebuild|upkeep --tables FOLDER [--bootstrap HOST:PORT]."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from account_linking.tables import ingest, streams
 from account_linking.tables.layout import Layout
+from account_linking.tables.rebuild import rebuild
 from account_linking.tables.session import session
 from account_linking.tables.upkeep import run_upkeep
 
@@ -29,6 +30,12 @@ def main(arguments: Sequence[str], spark: SparkSession | None = None) -> int:
             ingest.history(running, options.bootstrap, layout)
         case "replay":
             sys.stdout.write(f"{ingest.replay(running, layout)} rows moved from quarantine to silver\n")
+        case "rebuild":
+            rebuilt = rebuild(running, layout)
+            sys.stdout.write(
+                f"Rows that bronze now gives otherwise: {rebuilt.silver} of silver, {rebuilt.accounts} of accounts,"
+                f" {rebuilt.quarantine} of quarantine. classified and monthly are up to date.\n"
+            )
         case "upkeep":
             run_upkeep(running, layout)
         case _:
@@ -54,7 +61,7 @@ def _stream(spark: SparkSession, options: argparse.Namespace, layout: Layout) ->
 
 def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m account_linking.tables", description=__doc__)
-    parser.add_argument("command", choices=["stream", "history", "replay", "reclassify", "upkeep"])
+    parser.add_argument("command", choices=["stream", "history", "replay", "reclassify", "rebuild", "upkeep"])
     parser.add_argument("--tables", required=True, help="folder of the tables, or a URL that Spark can write to")
     parser.add_argument("--bootstrap", default="localhost:9092", help="Kafka brokers (bootstrap.servers)")
     parser.add_argument("--every", default="1 second", help="trigger interval of the stream (processingTime)")

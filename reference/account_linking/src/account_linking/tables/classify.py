@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from account_linking.tables import maps
+from account_linking.tables.batch_users import ALL_USERS
 from account_linking.tables.layout import CLASSIFIED, CONTENT, KEY, MONTHLY
-from account_linking.tables.merge import merge
+from account_linking.tables.merge import latest_version, merge
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -154,7 +155,9 @@ from decided
 
 def _add_ids() -> list[str]:
     """Add a hash of the content, which differs between states of a transaction, and an event id, equal in every run."""
-    content = ", ".join([*CONTENT, "class", "class_source", "is_deleted", "transfer_of"])
+    content = ", ".join(
+        [*CONTENT, "logical_transaction_id", "user_ref", "class", "class_source", "is_deleted", "transfer_of"]
+    )
     sha = f"sha2(to_json(struct({content})), 256)"
     name = f"concat_ws('|', {', '.join(KEY)}, if(is_deleted, 'DELETE', 'UPSERT'), {sha})"
     return ["*", f"{sha} as content_sha256", f"{uuid5(name)} as event_id"]
@@ -171,24 +174,55 @@ def uuid5(name: str) -> str:
 
 
 def refresh(spark: SparkSession, layout: Layout, users: BatchUsers) -> None:
-    """Update `classified` and `monthly` for these users. Rows with unchanged content are not written."""
+    """Update `classified` and `monthly` for these users, again while another writer changes silver or accounts.
+
+    Each writer does so after its own change. So the last one reads the last state, whoever else writes an earlier state.
+    """
+    versions = None
+    while versions != (now := _versions(spark, layout)):
+        versions = now
+        _merge_classified(spark, layout, users)
+        merge(
+            _monthly(spark, layout, users),
+            layout,
+            table="monthly",
+            key=tuple(MONTHLY)[:4],
+            users=users,
+            update_when="not s._removed",
+            delete_when="s._removed",
+            insert_when="not s._removed",
+        )
+
+
+def _versions(spark: SparkSession, layout: Layout) -> list[int]:
+    """Return the versions of the tables that classes and months are computed from."""
+    return [latest_version(spark, layout, table) for table in ("silver", "accounts")]
+
+
+def _merge_classified(spark: SparkSession, layout: Layout, users: BatchUsers) -> None:
+    """Write new and changed rows. With all users, rows whose transaction left silver in a rebuild are deleted."""
+    is_rebuild = users is ALL_USERS
+    known = users.read(layout, "classified", spark)
+    if is_rebuild:  # read before silver, which gets every transaction earlier
+        known = known.select(*KEY, "user_ref", "revision", "content_sha256").localCheckpoint()
+    rows = classified_rows(spark, layout, users).localCheckpoint()
+    changed = rows.selectExpr("*", "false as _removed")
+    if is_rebuild:
+        removed = known.join(rows, [*KEY], "left_anti").selectExpr("*", "true as _removed")
+        changed = changed.unionByName(removed, allowMissingColumns=True)
     merge(
-        classified_rows(spark, layout, users).localCheckpoint(),
+        changed,
         layout,
         table="classified",
         key=KEY,
         users=users,
-        update_when="t.content_sha256 <> s.content_sha256 or t.revision <> s.revision",
+        update_when=f"not s._removed and ({CHANGED})",
+        delete_when=f"s._removed and not ({CHANGED}) and t.user_ref = s.user_ref",
+        insert_when="not s._removed",
     )
-    merge(
-        _monthly(spark, layout, users),
-        layout,
-        table="monthly",
-        key=tuple(MONTHLY)[:4],
-        users=users,
-        update_when="true",
-        delete_when="s._removed",
-    )
+
+
+CHANGED = "t.content_sha256 <> s.content_sha256 or t.revision <> s.revision"
 
 
 def _monthly(spark: SparkSession, layout: Layout, users: BatchUsers) -> DataFrame:

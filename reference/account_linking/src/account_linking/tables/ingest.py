@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from account_linking.tables import bronze, classify
 from account_linking.tables.batch_users import ALL_USERS, find_batch_users
 from account_linking.tables.layout import BRONZE, KEY, QUARANTINE, SILVER
-from account_linking.tables.merge import merge
-from account_linking.tables.translate import RULE_VERSION, latest_accounts, latest_revisions, translate
+from account_linking.tables.merge import NEWER, NEWER_ACCOUNT, latest, merge, retry_conflicts
+from account_linking.tables.translate import RULE_VERSION, latest_accounts, translate
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from account_linking.tables.batch_users import BatchUsers
     from account_linking.tables.layout import Layout
 
 SOURCE_POSITION = ("source_topic", "source_partition", "source_offset")
@@ -57,36 +58,37 @@ class Ingestion:
             .where("last_offset is null or source_offset > last_offset")
             .drop("last_offset")
         )
-        bronze.append(new, self.layout, table="bronze", txn=txn)
+        retry_conflicts(lambda: bronze.append(new, self.layout, table="bronze", txn=txn))
 
     def update_tables(self, rows: DataFrame) -> None:
         """Update all tables after bronze from these bronze rows."""
         translated = translate(rows).persist()
         try:
-            self._quarantine(translated)
-            good = translated.where("size(errors) = 0").select(*SILVER)
-            batch_users = find_batch_users(rows, good, self.layout)
-            is_newer = "s.revision > t.revision"
-            merge(
-                latest_revisions(good, KEY),
-                self.layout,
-                table="silver",
-                key=KEY,
-                update_when=is_newer,
-                users=batch_users,
-            )
-            if not rows.where("entity = 'accounts'").isEmpty():  # an empty merge costs as much as a full one
-                merge(latest_accounts(rows), self.layout, table="accounts", key=KEY[:2], update_when=is_newer)
+            bad = quarantined(translated)
+            if not bad.isEmpty():  # nearly always empty, and an empty merge costs as much as a full one
+                merge(bad, self.layout, table="quarantine", key=SOURCE_POSITION, update_when="false")
+            users = self._merge_good(rows, translated.where("size(errors) = 0").select(*SILVER))
         finally:
             translated.unpersist()
-        classify.refresh(rows.sparkSession, self.layout, batch_users)
+        classify.refresh(rows.sparkSession, self.layout, users)
 
-    def _quarantine(self, translated: DataFrame) -> None:
-        bad = translated.where("size(errors) > 0").selectExpr(
-            "*", f"{RULE_VERSION} as rule_version", "cast(null as timestamp) as replayed_at"
-        )
-        if not bad.isEmpty():  # nearly always empty, and an empty merge costs as much as a full one
-            merge(bad.select(*QUARANTINE), self.layout, table="quarantine", key=SOURCE_POSITION, update_when="false")
+    def _merge_good(self, rows: DataFrame, good: DataFrame) -> BatchUsers:
+        """Merge good transactions and accounts; return the users whose classes and months may change."""
+        has_accounts = not rows.where("entity = 'accounts'").isEmpty()
+        accounts = latest_accounts(rows) if has_accounts else None
+        users = find_batch_users(rows, good, self.layout, accounts=accounts)
+        merge(latest(good, KEY), self.layout, table="silver", key=KEY, update_when=NEWER, users=users)
+        if accounts is not None:
+            merge(accounts, self.layout, table="accounts", key=KEY[:2], update_when=NEWER_ACCOUNT, users=users)
+        return users
+
+
+def quarantined(translated: DataFrame) -> DataFrame:
+    """Return the rows that break a rule, as rows of `quarantine`."""
+    bad = translated.where("size(errors) > 0")
+    return bad.selectExpr("*", f"{RULE_VERSION} as rule_version", "cast(null as timestamp) as replayed_at").select(
+        *QUARANTINE
+    )
 
 
 def history(spark: SparkSession, bootstrap: str, layout: Layout) -> None:

@@ -44,26 +44,42 @@ def start_changes(
 ) -> StreamingQuery:
     """Start the stream of changes into the topic `bank.transaction.v1`.
 
-    At least once: a consumer keeps the highest `sequence` of each key, or drops event ids that it already has.
+    At least once: a consumer keeps the highest `sequence` of each key. The event id names a state: a transaction that
+    returns to an earlier state has that state's id again.
     """
     layout.create(spark)
     spark.conf.set(CHECKPOINT_EMPTY_CHECK, "false")
     feed = spark.readStream.format("delta").option("readChangeFeed", "true").option("startingVersion", 0)
-    changed = feed.load(layout.path("classified")).where("_change_type in ('insert', 'update_postimage')")
-    writer = events(changed).writeStream.format("kafka").option("kafka.bootstrap.servers", bootstrap)
+    changed = feed.load(layout.path("classified")).where("_change_type in ('insert', 'update_postimage', 'delete')")
+    first = first_sequence(spark, layout)
+    writer = (
+        events(changed, first_sequence=first).writeStream.format("kafka").option("kafka.bootstrap.servers", bootstrap)
+    )
     writer = writer.option("topic", TRANSACTIONS).option("checkpointLocation", checkpoint).queryName("changes")
     trigger = writer.trigger(processingTime=every) if every else writer.trigger(availableNow=True)
     return trigger.start()
 
 
-def events(changed: DataFrame) -> DataFrame:
+def first_sequence(spark: SparkSession, layout: Layout) -> int:
+    """Return the `sequence` of the first commit of `classified`: the time of the table's creation in milliseconds.
+
+    Versions of a new table start at 0 again. A commit takes longer than a millisecond: so the sequences of a table that
+    was created anew are above those of the old one, and consumers that keep the highest `sequence` accept them.
+    """
+    created = spark.sql(f"describe detail {layout.sql('classified')}").selectExpr("unix_millis(createdAt)")
+    return int(created.collect()[0][0])
+
+
+def events(changed: DataFrame, *, first_sequence: int = 0) -> DataFrame:
     """Return rows of the change feed as Kafka records: key, JSON, headers by which a consumer drops duplicates."""
+    columns = {**{name: f"`{name}`" for name in changed.columns}, "is_deleted": "is_deleted or _change_type = 'delete'"}
+    changed = changed.selectExpr(*(f"{expression} as `{name}`" for name, expression in columns.items()))
     body = ", ".join(name for name in changed.columns if not name.startswith("_") and name not in INTERNAL_COLUMNS[1:3])
     header_columns = {
         "event-id": "event_id",
         "op": "if(is_deleted, 'DELETE', 'UPSERT')",
         "revision": "cast(revision as string)",
-        "sequence": "cast(_commit_version as string)",
+        "sequence": f"cast({first_sequence} + _commit_version as string)",
         "schema": "'bank.transaction.v1'",
     }
     headers = ", ".join(

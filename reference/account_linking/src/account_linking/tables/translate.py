@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from account_linking.providers import every_provider
 from account_linking.tables.layout import ACCOUNTS, CONTENT, KEY, LINEAGE, QUARANTINE, SILVER
+from account_linking.tables.merge import latest
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -167,10 +168,5 @@ def latest_accounts(bronze: DataFrame) -> DataFrame:
             parsed.selectExpr(*(f"cast({columns[name]} as {kind}) as `{name}`" for name, kind in ACCOUNTS.items()))
         )
     rows = reduce(lambda one, other: one.unionByName(other), parts)
-    return latest_revisions(rows.where("provider_account_id is not null and revision is not null"), KEY[:2])
-
-
-def latest_revisions(rows: DataFrame, key: tuple[str, ...]) -> DataFrame:
-    """Return each key's row of the highest revision: Delta's MERGE allows one row for each key."""
-    ranked = f"row_number() over (partition by {', '.join(key)} order by revision desc) as _rank"
-    return rows.selectExpr("*", ranked).where("_rank = 1").drop("_rank")
+    known = rows.where("provider_account_id is not null and revision is not null")
+    return latest(known, KEY[:2], "revision desc, user_ref desc")
