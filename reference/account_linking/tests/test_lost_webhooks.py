@@ -7,7 +7,6 @@ import uuid
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -30,6 +29,7 @@ from account_linking.tables.layout import Layout
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -41,7 +41,7 @@ HOUR = 3600.0
 
 @dataclass(frozen=True)
 class Step:
-    """A change after some hours, its webhook's deliveries (each so many steps late; none: lost), and whether a worker dies."""
+    """A change after some hours; its webhook's deliveries, each so many steps late (none: lost); does a worker die."""
 
     action: str
     hours: float

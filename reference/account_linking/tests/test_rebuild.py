@@ -1,4 +1,4 @@
-"""Tables are computed again from bronze with the same result, beside a running stream, and moved rows take their months."""
+"""Tables are computed again from bronze with the same result; a row that moves to another user takes its months."""
 
 from __future__ import annotations
 

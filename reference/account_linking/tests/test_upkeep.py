@@ -9,7 +9,6 @@ import pytest
 
 from account_linking.demo.fetch_harness import kafka_frame
 from account_linking.demo.sample_records import bought, with_user
-from account_linking.requester.worker import Outgoing
 from account_linking.tables.batch_users import MAX_RANGES, find_batch_users
 from account_linking.tables.ingest import Ingestion
 from account_linking.tables.layout import CLUSTERED, KEY
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from account_linking.requester.worker import Outgoing
     from account_linking.tables.layout import Layout
 
 

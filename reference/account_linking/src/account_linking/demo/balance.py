@@ -177,7 +177,7 @@ class _Comparison:
         yield from self.rows("bronze", expected, self.read("bronze"), key=lambda row: str(_position(row)))
 
     def quarantine(self) -> Iterator[Difference]:
-        """Every quarantined row is a record of the topics, with a reason; every record that is no JSON is quarantined."""
+        """Compare each quarantined row with its record; each record that is no JSON must be quarantined."""
         rows = self.read("quarantine")
         names = {str(_position(row)) for row in rows}
         expected = {
@@ -226,7 +226,7 @@ class _Comparison:
                     yield Difference("classified", identity(row), name, form.pattern, row[name])
 
     def topic(self) -> Iterator[Difference]:
-        """The last event of each transaction must be its row of `classified`; without a row it must be a deletion."""
+        """Compare the last event of each transaction with its row of `classified`; without one it is a deletion."""
         last: dict[str, TopicRecord] = {}
         for event in read_topic(self.bootstrap, TRANSACTIONS):
             if event.key not in last or _sequence(event) > _sequence(last[event.key]):

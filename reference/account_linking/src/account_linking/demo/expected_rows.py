@@ -1,7 +1,7 @@
 """The rows that the tables must have: from the ledger and the README's words, without code of the tables.
 
-A second statement of every provider's schema and of the generic schema. What only a fetch decides (revisions, positions in
-the topics) is not here: `balance` reads it from the topics.
+A second statement of every provider's schema and of the generic schema. What only a fetch decides (revisions,
+positions in the topics) is not here: `balance` reads it from the topics.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def _read_partition(consumer: Consumer, topic: str, partition: int) -> Iterator[
             )
         for message in consumer.consume(1000, 1.0):
             if message.error() is None:
-                at = message.offset() + 1
+                at = int(message.offset() or 0) + 1
                 yield _record(message)
 
 

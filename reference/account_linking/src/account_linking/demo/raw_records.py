@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from account_linking.demo.independent_reader import TopicRecord
 
 KNOWN_FIELDS = {
-    "plaid": "transaction_id account_id amount iso_currency_code unofficial_currency_code date authorized_date datetime "
-    "authorized_datetime name merchant_name merchant_entity_id original_description pending pending_transaction_id "
-    "payment_channel check_number transaction_code counterparties personal_finance_category",
-    "yodlee": "id CONTAINER accountId amount baseType status isDeleted date transactionDate postDate description merchant "
-    "category categoryType subType sourceMerchantCategoryCode checkNumber",
+    "plaid": "transaction_id account_id amount iso_currency_code unofficial_currency_code date authorized_date "
+    "datetime authorized_datetime name merchant_name merchant_entity_id original_description pending "
+    "pending_transaction_id payment_channel check_number transaction_code counterparties personal_finance_category",
+    "yodlee": "id CONTAINER accountId amount baseType status isDeleted date transactionDate postDate description "
+    "merchant category categoryType subType sourceMerchantCategoryCode checkNumber",
     "fdx": "transactionId accountId referenceTransactionId amount currency debitCreditMemo status transactionTimestamp "
     "postedTimestamp description payee category subCategory checkNumber",
 }

@@ -1,4 +1,4 @@
-"""python -m account_linking.tables stream|history|replay|reclassify|rebuild|upkeep --tables FOLDER [--bootstrap HOST:PORT]."""
+"""python -m account_linking.tables COMMAND --tables FOLDER [--bootstrap HOST:PORT]: streams, rebuild, maintenance."""
 
 from __future__ import annotations
 

@@ -38,10 +38,11 @@ class BatchUsers:
         return " or ".join(f"({part})" for part in parts) or "false"
 
     def read(self, layout: Layout, table: str, spark: SparkSession) -> DataFrame:
-        """Return a table's rows of these users; of `accounts` those of all users: an account may be another user's, too."""
+        """Return a table's rows of these users; of `accounts` all in the ranges: an account may be another user's."""
         rows = spark.read.format("delta").load(layout.path(table)).alias("t").where(self.condition(table, "t"))
-        is_shared = self.user_refs is None or table == "accounts"
-        return rows if is_shared else rows.join(self.user_refs, "user_ref", "left_semi")
+        if self.user_refs is None or table == "accounts":
+            return rows
+        return rows.join(self.user_refs, "user_ref", "left_semi")
 
 
 ALL_USERS: Final = BatchUsers()

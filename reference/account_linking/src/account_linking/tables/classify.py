@@ -176,7 +176,7 @@ def uuid5(name: str) -> str:
 def refresh(spark: SparkSession, layout: Layout, users: BatchUsers) -> None:
     """Update `classified` and `monthly` for these users, again while another writer changes silver or accounts.
 
-    Each writer does so after its own change. So the last one reads the last state, whoever else writes an earlier state.
+    Each writer does so after its own change: the last one reads the last state, whoever else writes an earlier state.
     """
     versions = None
     while versions != (now := _versions(spark, layout)):

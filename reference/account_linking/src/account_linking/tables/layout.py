@@ -152,8 +152,8 @@ CLUSTERED: Final = {
     "holders": "user_ref",
 }
 """The clustering column of each table, so that Delta skips files. Accounts and transactions are clustered by account,
-which is part of their key, and not by user, which is not: when another user fetches a joint account, its rows move to that
-user."""
+which is part of their key, and not by user, which is not: when another user fetches a joint account, its rows move to
+that user."""
 
 
 @dataclass(frozen=True, slots=True)

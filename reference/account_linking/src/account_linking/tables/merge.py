@@ -19,14 +19,14 @@ CONFLICT_ERRORS: Final = ("DELTA_CONCURRENT_", "DELTA_METADATA_CHANGED", "DELTA_
 """Delta's error classes of a commit that another writer's commit made impossible. The same statement may run again."""
 
 MAX_ATTEMPTS: Final = 20
-"""Attempts of a statement. Each failed attempt means that another writer has committed meanwhile: two writers take turns."""
+"""Attempts of a statement. After each failed one another writer has committed meanwhile: two writers take turns."""
 
 NEWER: Final = (
     "(s.revision > t.revision or (s.revision = t.revision and (s.schema_version > t.schema_version"
     " or (s.schema_version = t.schema_version and s.item_ref > t.item_ref))))"
 )
 """SQL of the order of a transaction's states: by revision; a corrected translation of the same revision is later. Two
-items with one account can publish it under the same revision: then the item decides, so that every order gives one result."""
+items with one account can publish it under the same revision: then the item decides, in whichever order they come."""
 
 LATEST: Final = "revision desc, schema_version desc, item_ref desc, source_topic, source_partition, source_offset"
 """The same order, latest first. Of two copies of a record the first counts, as in a stream."""
@@ -68,7 +68,7 @@ def merge(
     insert_when: str = "true",
     users: BatchUsers = ALL_USERS,
 ) -> None:
-    """Delete rows by `delete_when`, else update by `update_when`, insert new keys by `insert_when`; `s` is new, `t` old.
+    """Delete rows by `delete_when`, else update by `update_when`, insert by `insert_when`; `s` is new, `t` old.
 
     With `users`, all rows must be of these users, and Delta reads only files that can have their rows. This needs the
     table's clustering column in the key: otherwise a row with the same key may be another user's, in any file.

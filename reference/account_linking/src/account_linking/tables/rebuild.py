@@ -1,7 +1,7 @@
 """Computes the tables again from bronze, by the current translation and rules, beside the running stream.
 
-Tables keep their history of versions, so that the `sequence` of published events grows on. Each row is compared with the
-row that was read, and replaced or deleted only if no other writer has replaced it meanwhile.
+Tables keep their history of versions, so that the `sequence` of published events grows on. Each row is compared with
+the row that was read, and replaced or deleted only if no other writer has replaced it meanwhile.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Fetches a user's changes in a time window from Yodlee, and in the windows that were not fetched: all pages, or raises."""
+"""Fetches a user's changes from Yodlee, in a window and in the missing windows before it: all pages, or raises."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 
 MAX_MISSING_WINDOWS = 24
-"""Maximum of windows that a fetch adds to its own: a day, in a second at Yodlee's rate limit. The next fetch continues."""
+"""Maximum of windows that a fetch adds to its own: a day, in a second at the rate limit. The next fetch continues."""
 
 OK = 200
 BAD_REQUEST = 400

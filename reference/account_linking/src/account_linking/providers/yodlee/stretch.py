@@ -1,4 +1,4 @@
-"""The cursor of Yodlee: the contiguous stretch of time whose changes were fetched. A missing window is never skipped."""
+"""Yodlee's cursor: the contiguous stretch of time whose changes were fetched. A missing window is never skipped."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Stretch:
         return f"{_format_time(self.begin)}/{_format_time(self.end)}"
 
     def recent(self, now: datetime) -> Stretch:
-        """Return the stretch, or one without length at Yodlee's limit if all of it is older: what lies between is lost."""
+        """Return the stretch, or one without length at Yodlee's limit if all of it is older: the gap is lost."""
         oldest = now - OLDEST_WINDOW
         return Stretch(oldest, oldest) if self.end < oldest else self
 
