@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from account_linking.demo.simulator.banks import FaultInjection, SimulatedBanks
 from account_linking.tables import ingest, streams
 from account_linking.tables.layout import Layout
 from account_linking.tables.maps import version
+from account_linking.tables.rebuild import rebuild
 from account_linking.topics import DEAD_LETTERS, TRANSACTIONS, WEBHOOKS, raw_topic
 
 if TYPE_CHECKING:
@@ -204,3 +206,26 @@ def test_the_receiver_refuses_large_bodies_and_other_methods(deployment: Deploym
     large, got = httpx.post(url, content=b"x" * 1_000_000), httpx.get(url)
 
     assert (large.status_code, got.status_code) == (413, 405)
+
+
+def test_a_rebuild_publishes_nothing_and_events_of_tables_created_anew_are_the_last(
+    deployment: Deployment, tables: Layout, spark: SparkSession, tmp_path: Path
+) -> None:
+    banks, anew = deployment.banks, Layout(str(tmp_path / "anew"))
+    published = len(consumed(deployment.bootstrap, TRANSACTIONS))
+    rebuild(spark, tables)
+    start_changes(spark, deployment, tables)
+    published_after = len(consumed(deployment.bootstrap, TRANSACTIONS))
+    shutil.copytree(tables.path("bronze"), anew.path("bronze"))
+
+    rebuild(spark, anew)
+    start_changes(spark, deployment, anew)
+
+    found = compare_with_ledger(anew.root, banks.ledger, at=banks.now, bootstrap=deployment.bootstrap)
+    assert published_after == published
+    assert [str(each) for each in found.differences] == []
+
+
+def start_changes(spark: SparkSession, deployment: Deployment, layout: Layout) -> None:
+    checkpoint = f"{layout.root}/_checkpoints/changes"
+    streams.start_changes(spark, deployment.bootstrap, layout, checkpoint=checkpoint).awaitTermination()

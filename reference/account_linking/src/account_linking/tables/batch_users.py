@@ -37,9 +37,10 @@ class BatchUsers:
         parts = (f"{alias}.{column} between {_literal(low)} and {_literal(high)}" for low, high in self.ranges[column])
         return " or ".join(f"({part})" for part in parts) or "false"
 
-    def read(self, layout: Layout, table: str, spark: SparkSession) -> DataFrame:
+    def read(self, layout: Layout, table: str, spark: SparkSession, *, version: int | None = None) -> DataFrame:
         """Return a table's rows of these users; of `accounts` all in the ranges: an account may be another user's."""
-        rows = spark.read.format("delta").load(layout.path(table)).alias("t").where(self.condition(table, "t"))
+        reader = spark.read.format("delta").options(**({} if version is None else {"versionAsOf": version}))
+        rows = reader.load(layout.path(table)).alias("t").where(self.condition(table, "t"))
         if self.user_refs is None or table == "accounts":
             return rows
         return rows.join(self.user_refs, "user_ref", "left_semi")
@@ -69,10 +70,46 @@ def find_batch_users(
     if new := _pairs(row_pairs) - known:
         _append_holders(spark.createDataFrame(sorted(new), _read_holders(spark, layout).schema), layout)
     pairs = _pairs(row_pairs) | known
-    names = sorted({user for user, _ in pairs} | {row.user_ref for row in row_pairs if row.user_ref is not None})
-    ids = sorted({account for _, account in pairs} | _accounts(row_pairs))
-    ranges = {"user_ref": tuple(_ranges(names)), "provider_account_id": tuple(_ranges(ids))}
+    names = {user for user, _ in pairs} | {row.user_ref for row in row_pairs if row.user_ref is not None}
+    return _batch_users(spark, names, {account for _, account in pairs} | _accounts(row_pairs))
+
+
+def _batch_users(spark: SparkSession, names: Iterable[str], accounts: Iterable[str]) -> BatchUsers:
+    names, accounts = sorted(names), sorted(accounts)
+    ranges = {"user_ref": tuple(_ranges(names)), "provider_account_id": tuple(_ranges(accounts))}
     return BatchUsers(_names_frame(spark, names, "user_ref"), ranges)
+
+
+def named_users(spark: SparkSession, layout: Layout, names: Iterable[str]) -> BatchUsers:
+    """Return these users, with the accounts that they have or had."""
+    names = set(names)
+    pairs = _pairs(_read_holders_of(spark, layout, names).collect())
+    return _batch_users(spark, names, {account for _, account in pairs})
+
+
+def every_user(spark: SparkSession, layout: Layout) -> Iterator[BatchUsers]:
+    """Yield all users, in slices of about MAX_ACCOUNTS accounts: a slice's merges take about as long as a batch's.
+
+    One merge of all users would take so long that it conflicts with every batch of a running stream.
+    """
+    pairs: set[tuple[str, str]] = set()
+    last_user = None
+    for row in _read_holders(spark, layout).distinct().orderBy("user_ref").toLocalIterator():
+        if len(pairs) >= MAX_ACCOUNTS and row.user_ref != last_user:
+            yield _batch_users(spark, {user for user, _ in pairs}, {account for _, account in pairs})
+            pairs = set()
+        pairs |= _pairs([row])
+        last_user = row.user_ref
+    if pairs:
+        yield _batch_users(spark, {user for user, _ in pairs}, {account for _, account in pairs})
+
+
+def account_slices(rows: DataFrame) -> Iterator[BatchUsers]:
+    """Yield the accounts of rows as ranges of MAX_ACCOUNTS accounts each, whoever has them."""
+    ids = sorted(row[0] for row in rows.select("provider_account_id").distinct().collect())
+    for start in range(0, len(ids), MAX_ACCOUNTS):
+        part = ids[start : start + MAX_ACCOUNTS]
+        yield BatchUsers(None, {"provider_account_id": ((part[0], part[-1]),)})
 
 
 def _users_of_many_accounts(named: DataFrame, good: DataFrame, layout: Layout) -> BatchUsers:

@@ -9,11 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from account_linking.tables import maps
-from account_linking.tables.batch_users import ALL_USERS
+from account_linking.tables.batch_users import named_users
 from account_linking.tables.layout import CLASSIFIED, CONTENT, KEY, MONTHLY
 from account_linking.tables.merge import latest_version, merge
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import DataFrame, SparkSession
 
     from account_linking.tables.batch_users import BatchUsers
@@ -173,41 +175,62 @@ def uuid5(name: str) -> str:
     )
 
 
-def refresh(spark: SparkSession, layout: Layout, users: BatchUsers) -> None:
-    """Update `classified` and `monthly` for these users, again while another writer changes silver or accounts.
+def refresh(spark: SparkSession, layout: Layout, users: BatchUsers, *, removes: bool = False) -> None:
+    """Update `classified` and `monthly` for these users. Rows with unchanged content are not written.
 
-    Each writer does so after its own change: the last one reads the last state, whoever else writes an earlier state.
+    Two writers may do so at a time: the stream and a rebuild. Whoever reads first may write last, an earlier state. So
+    each does it again for those users whose rows of silver or accounts another writer has changed meanwhile. With
+    `removes`, rows of `classified` are deleted whose transaction has left silver.
     """
-    versions = None
-    while versions != (now := _versions(spark, layout)):
-        versions = now
-        _merge_classified(spark, layout, users)
-        merge(
-            _monthly(spark, layout, users),
-            layout,
-            table="monthly",
-            key=tuple(MONTHLY)[:4],
-            users=users,
-            update_when="not s._removed",
-            delete_when="s._removed",
-            insert_when="not s._removed",
-        )
+    before = _versions(spark, layout)
+    again: BatchUsers | None = users
+    while again is not None:
+        _merge_classified(spark, layout, again, removes=removes)
+        _merge_monthly(spark, layout, again)
+        now = _versions(spark, layout)
+        again = _changed_users(spark, layout, again, (before, now)) if now != before else None
+        before = now
 
 
-def _versions(spark: SparkSession, layout: Layout) -> list[int]:
-    """Return the versions of the tables that classes and months are computed from."""
-    return [latest_version(spark, layout, table) for table in ("silver", "accounts")]
+def _versions(spark: SparkSession, layout: Layout) -> tuple[int, int]:
+    """Return the versions of the tables that classes and months are computed from: silver, accounts."""
+    return latest_version(spark, layout, "silver"), latest_version(spark, layout, "accounts")
 
 
-def _merge_classified(spark: SparkSession, layout: Layout, users: BatchUsers) -> None:
-    """Write new and changed rows. With all users, rows whose transaction left silver in a rebuild are deleted."""
-    is_rebuild = users is ALL_USERS
+def _changed_users(
+    spark: SparkSession, layout: Layout, users: BatchUsers, versions: tuple[tuple[int, int], tuple[int, int]]
+) -> BatchUsers | None:
+    """Return those of the users whose transactions or accounts differ between two versions; None without any."""
+    transactions, accounts = (
+        [users.read(layout, table, spark, version=version) for version in of_table]
+        for table, of_table in zip(("silver", "accounts"), zip(*versions, strict=True), strict=True)
+    )
+    changed = _different(*transactions, by="user_ref", columns=(*KEY, "revision", "schema_version"))
+    changed_accounts = _different(*accounts, by="provider_account_id", columns=("provider", "revision", "kind"))
+    holders = users.read(layout, "holders", spark).join(changed_accounts, "provider_account_id", "left_semi")
+    names = {row.user_ref for row in changed.unionByName(holders.select("user_ref")).distinct().collect()}
+    return named_users(spark, layout, names) if names else None
+
+
+def _different(one: DataFrame, other: DataFrame, *, by: str, columns: Sequence[str]) -> DataFrame:
+    """Return the values of column `by` whose rows differ in these columns."""
+    states = [
+        frame.selectExpr(by, f"xxhash64({', '.join(columns)}) as _hash")
+        .groupBy(by)
+        .agg({"_hash": "bit_xor", "*": "count"})
+        .selectExpr(by, f"struct(`bit_xor(_hash)`, `count(1)`) as {name}")
+        for frame, name in ((one, "_one"), (other, "_other"))
+    ]
+    return states[0].join(states[1], by, "full_outer").where("not (_one <=> _other)").select(by)
+
+
+def _merge_classified(spark: SparkSession, layout: Layout, users: BatchUsers, *, removes: bool) -> None:
     known = users.read(layout, "classified", spark)
-    if is_rebuild:  # read before silver, which gets every transaction earlier
+    if removes:  # read before silver, which gets every transaction earlier
         known = known.select(*KEY, "user_ref", "revision", "content_sha256").localCheckpoint()
     rows = classified_rows(spark, layout, users).localCheckpoint()
     changed = rows.selectExpr("*", "false as _removed")
-    if is_rebuild:
+    if removes:
         removed = known.join(rows, [*KEY], "left_anti").selectExpr("*", "true as _removed")
         changed = changed.unionByName(removed, allowMissingColumns=True)
     merge(
@@ -218,6 +241,19 @@ def _merge_classified(spark: SparkSession, layout: Layout, users: BatchUsers) ->
         users=users,
         update_when=f"not s._removed and ({CHANGED})",
         delete_when=f"s._removed and not ({CHANGED}) and t.user_ref = s.user_ref",
+        insert_when="not s._removed",
+    )
+
+
+def _merge_monthly(spark: SparkSession, layout: Layout, users: BatchUsers) -> None:
+    merge(
+        _monthly(spark, layout, users),
+        layout,
+        table="monthly",
+        key=tuple(MONTHLY)[:4],
+        users=users,
+        update_when="not s._removed",
+        delete_when="s._removed",
         insert_when="not s._removed",
     )
 

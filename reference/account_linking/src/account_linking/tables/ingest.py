@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from account_linking.tables import bronze, classify
-from account_linking.tables.batch_users import ALL_USERS, find_batch_users
+from account_linking.tables.batch_users import every_user, find_batch_users
 from account_linking.tables.layout import BRONZE, KEY, QUARANTINE, SILVER
 from account_linking.tables.merge import NEWER, NEWER_ACCOUNT, latest, merge, retry_conflicts
 from account_linking.tables.translate import RULE_VERSION, latest_accounts, translate
@@ -118,4 +118,5 @@ def replay(spark: SparkSession, layout: Layout) -> int:
 
 def reclassify(spark: SparkSession, layout: Layout) -> None:
     """Classify all transactions again by the current CSV maps, user rules and overrides."""
-    classify.refresh(spark, layout, ALL_USERS)
+    for users in every_user(spark, layout):
+        classify.refresh(spark, layout, users)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from account_linking.tables import bronze, classify
-from account_linking.tables.batch_users import ALL_USERS, append_holders
+from account_linking.tables.batch_users import account_slices, append_holders, every_user
 from account_linking.tables.ingest import SOURCE_POSITION, quarantined
 from account_linking.tables.layout import ACCOUNTS, KEY, QUARANTINE, SILVER
 from account_linking.tables.merge import NEWER, NEWER_ACCOUNT, latest, latest_version, merge
@@ -54,7 +54,8 @@ def rebuild(spark: SparkSession, layout: Layout) -> Rebuilt:
         )
     finally:
         translated.unpersist()
-    classify.refresh(spark, layout, ALL_USERS)
+    for users in every_user(spark, layout):
+        classify.refresh(spark, layout, users, removes=True)
     return rebuilt
 
 
@@ -71,15 +72,17 @@ def _rebuild_table(old: DataFrame, new: DataFrame, layout: Layout, *, table: str
     if table == "silver":
         append_holders(changed.where("not _removed"), layout)
     is_unchanged = UNCHANGED.format(hash=_hash(columns, "t."))
-    merge(
-        changed,
-        layout,
-        table=table,
-        key=key,
-        update_when=f"not s._removed and ({newer} or {is_unchanged})",
-        delete_when=f"s._removed and {is_unchanged}",
-        insert_when="not s._removed",
-    )
+    for users in account_slices(changed):
+        merge(
+            changed.alias("s").where(users.condition(table, "s")),
+            layout,
+            table=table,
+            key=key,
+            update_when=f"not s._removed and ({newer} or {is_unchanged})",
+            delete_when=f"s._removed and {is_unchanged}",
+            insert_when="not s._removed",
+            users=users,
+        )
     return changed.count()
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from account_linking.tables import bronze
 from account_linking.tables.ingest import Ingestion
-from account_linking.tables.layout import KEY
+from account_linking.tables.layout import CONTENT, KEY
 from account_linking.topics import TRANSACTIONS
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ CHECKPOINT_EMPTY_CHECK = "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnSt
 """Switched off: a driver that is killed while it writes its first offsets leaves a temporary file, and with the check
 no later driver would start. The check protects stateful queries; these are stateless."""
 
+CLASSES = ("class", "class_source", "class_confidence", "transfer_of")
 INTERNAL_COLUMNS = ("user_ref", "content_sha256", "event_id", "revision", "is_deleted")
 
 
@@ -70,10 +71,16 @@ def first_sequence(spark: SparkSession, layout: Layout) -> int:
     return int(created.collect()[0][0])
 
 
+def _state(name: str) -> str:
+    """Return SQL of a column after the change: a deleted row has no content, as a deleted transaction."""
+    if name == "is_deleted":
+        return "is_deleted or _change_type = 'delete'"
+    return f"if(_change_type = 'delete', null, `{name}`)" if name in (*CONTENT, *CLASSES) else f"`{name}`"
+
+
 def events(changed: DataFrame, *, first_sequence: int = 0) -> DataFrame:
     """Return rows of the change feed as Kafka records: key, JSON, headers by which a consumer drops duplicates."""
-    columns = {**{name: f"`{name}`" for name in changed.columns}, "is_deleted": "is_deleted or _change_type = 'delete'"}
-    changed = changed.selectExpr(*(f"{expression} as `{name}`" for name, expression in columns.items()))
+    changed = changed.selectExpr(*(f"{_state(name)} as `{name}`" for name in changed.columns))
     body = ", ".join(name for name in changed.columns if not name.startswith("_") and name not in INTERNAL_COLUMNS[1:3])
     header_columns = {
         "event-id": "event_id",
