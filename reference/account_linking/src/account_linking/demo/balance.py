@@ -86,9 +86,8 @@ class Balance:
         return tuple(each.row for each in self.differences if (each.table, each.column) == ("silver", "amount"))
 
     def _rows(self, found: str) -> tuple[str, ...]:
-        places = ((each.table, each.column, each.found) for each in self.differences)
-        wanted = ("silver", WHOLE_ROW, found)
-        return tuple(each.row for each, place in zip(self.differences, places, strict=True) if place == wanted)
+        place = ("silver", WHOLE_ROW, found)
+        return tuple(each.row for each in self.differences if (each.table, each.column, each.found) == place)
 
 
 def compare_with_ledger(root: str, ledger: Ledger, *, at: float, bootstrap: str) -> Balance:

@@ -105,7 +105,7 @@ def every_user(spark: SparkSession, layout: Layout) -> Iterator[BatchUsers]:
 
 
 def account_slices(rows: DataFrame) -> Iterator[BatchUsers]:
-    """Yield the accounts of rows as ranges of MAX_ACCOUNTS accounts each, whoever has them."""
+    """Yield the accounts of rows as ranges of MAX_ACCOUNTS accounts each, of all users."""
     ids = sorted(row[0] for row in rows.select("provider_account_id").distinct().collect())
     for start in range(0, len(ids), MAX_ACCOUNTS):
         part = ids[start : start + MAX_ACCOUNTS]
