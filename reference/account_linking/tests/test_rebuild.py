@@ -66,6 +66,11 @@ def rows(spark: SparkSession, layout: Layout, *tables: str) -> dict[str, list[st
     return found
 
 
+def copied(tables: Layout, to: Path) -> Layout:
+    shutil.copytree(tables.root, to)
+    return Layout(str(to))
+
+
 def months(spark: SparkSession, layout: Layout) -> dict[str, int]:
     """The number of transactions in `monthly`, by user."""
     found = spark.read.format("delta").load(layout.path("monthly")).groupBy("user_ref").sum("transactions").collect()
@@ -125,7 +130,7 @@ def test_an_account_record_of_one_user_reclassifies_the_transactions_of_another(
 
 
 def test_two_items_that_publish_a_transaction_under_one_revision_give_one_result_in_any_order(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, empty_tables: Layout, tmp_path: Path
 ) -> None:
     first = with_user("anna", bought("x", account="joint"))
     second = replace(
@@ -134,8 +139,7 @@ def test_two_items_that_publish_a_transaction_under_one_revision_give_one_result
     )
     found = []
     for name, order in (("one", (first, second)), ("other", (second, first))):
-        layout = Layout(str(tmp_path / name))
-        layout.create(spark)
+        layout = copied(empty_tables, tmp_path / name)
         for number, record in enumerate(order):
             ingest_records(spark, layout, [record], offset=number)
         found += [row.user_ref for row in spark.read.format("delta").load(layout.path("silver")).collect()]
@@ -183,17 +187,16 @@ def test_a_corrected_translation_reaches_silver_when_a_record_comes_again(
 
 
 def test_a_rebuild_with_other_rules_gives_what_the_history_gives_in_empty_tables(
-    spark: SparkSession, layout: Layout, tmp_path: Path, patched: pytest.MonkeyPatch
+    spark: SparkSession, layout: Layout, empty_tables: Layout, tmp_path: Path, patched: pytest.MonkeyPatch
 ) -> None:
     ingest_records(spark, layout, RECORDS)
     before = rows(spark, layout)
     strict = translate.Rule("is_early", "revision", "revision < 5 and provider_transaction_id <> 'bob-0'")
-    other = Layout(str(tmp_path / "other"))
+    other = copied(empty_tables, tmp_path / "other")
 
     with patched.context() as stricter:
         stricter.setattr(translate, "RULES", (*translate.RULES, strict))
         rebuilt = rebuild.rebuild(spark, layout)
-        other.create(spark)
         ingest_records(spark, other, RECORDS)
         rebuilt_rows, expected = rows(spark, layout), rows(spark, other)
     back = rebuild.rebuild(spark, layout)
@@ -220,7 +223,7 @@ def test_a_rebuild_from_bronze_alone_gives_identical_tables(
 
 
 def test_a_rebuild_beside_a_running_stream_gives_the_same_tables(
-    spark: SparkSession, layout: Layout, tmp_path: Path
+    spark: SparkSession, layout: Layout, empty_tables: Layout, tmp_path: Path
 ) -> None:
     batches = [
         [
@@ -236,8 +239,7 @@ def test_a_rebuild_beside_a_running_stream_gives_the_same_tables(
         rebuild.rebuild(spark.newSession(), layout)
     stream.join()
 
-    whole = Layout(str(tmp_path / "whole"))
-    whole.create(spark)
+    whole = copied(empty_tables, tmp_path / "whole")
     ingest_records(spark, whole, [record for batch in batches for record in batch])
     assert streamed == []
     assert rows(spark, layout) == rows(spark, whole)

@@ -178,9 +178,9 @@ def uuid5(name: str) -> str:
 def refresh(spark: SparkSession, layout: Layout, users: BatchUsers, *, removes: bool = False) -> None:
     """Update `classified` and `monthly` for these users. Rows with unchanged content are not written.
 
-    Two writers may do so at a time: the stream and a rebuild. The one that reads first may write last, an earlier state.
-    So each repeats it for those users whose rows of silver or accounts another writer has changed meanwhile. With
-    `removes`, rows of `classified` are deleted whose transaction has left silver.
+    Two writers may do so at a time: the stream and a rebuild. The one that reads first may write last, an earlier
+    state. So each repeats it for those users whose rows of silver or accounts another writer has changed meanwhile.
+    With `removes`, rows of `classified` are deleted whose transaction has left silver.
     """
     before = _versions(spark, layout)
     again: BatchUsers | None = users
