@@ -83,6 +83,12 @@ def patched() -> Iterator[pytest.MonkeyPatch]:
         yield monkeypatch
 
 
+@pytest.fixture
+def other(tmp_path: Path, empty_tables: Layout) -> Layout:
+    """Other empty tables."""
+    return copied(empty_tables, tmp_path / "other")
+
+
 def correct_translation(patched: pytest.MonkeyPatch, **columns: str) -> None:
     """Correct Plaid's translation, as the next schema version."""
     providers = every_provider()
@@ -187,12 +193,11 @@ def test_a_corrected_translation_reaches_silver_when_a_record_comes_again(
 
 
 def test_a_rebuild_with_other_rules_gives_what_the_history_gives_in_empty_tables(
-    spark: SparkSession, layout: Layout, empty_tables: Layout, tmp_path: Path, patched: pytest.MonkeyPatch
+    spark: SparkSession, layout: Layout, other: Layout, patched: pytest.MonkeyPatch
 ) -> None:
     ingest_records(spark, layout, RECORDS)
     before = rows(spark, layout)
     strict = translate.Rule("is_early", "revision", "revision < 5 and provider_transaction_id <> 'bob-0'")
-    other = copied(empty_tables, tmp_path / "other")
 
     with patched.context() as stricter:
         stricter.setattr(translate, "RULES", (*translate.RULES, strict))
@@ -223,7 +228,7 @@ def test_a_rebuild_from_bronze_alone_gives_identical_tables(
 
 
 def test_a_rebuild_beside_a_running_stream_gives_the_same_tables(
-    spark: SparkSession, layout: Layout, empty_tables: Layout, tmp_path: Path
+    spark: SparkSession, layout: Layout, other: Layout
 ) -> None:
     batches = [
         [
@@ -239,10 +244,9 @@ def test_a_rebuild_beside_a_running_stream_gives_the_same_tables(
         rebuild.rebuild(spark.newSession(), layout)
     stream.join()
 
-    whole = copied(empty_tables, tmp_path / "whole")
-    ingest_records(spark, whole, [record for batch in batches for record in batch])
+    ingest_records(spark, other, [record for batch in batches for record in batch])
     assert streamed == []
-    assert rows(spark, layout) == rows(spark, whole)
+    assert rows(spark, layout) == rows(spark, other)
 
 
 def run_batches(
