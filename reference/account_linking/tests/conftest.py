@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -43,10 +44,18 @@ def cluster() -> Iterator[Cluster]:
         yield running
 
 
-@pytest.fixture
-def layout(tmp_path: Path, spark: SparkSession) -> Layout:
-    tables = Layout(str(tmp_path / "tables"))
+@pytest.fixture(scope="session")
+def empty_tables(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Layout:
+    """All tables without rows. To create them takes seconds, to copy them none."""
+    tables = Layout(str(tmp_path_factory.mktemp("empty") / "tables"))
     tables.create(spark)
+    return tables
+
+
+@pytest.fixture
+def layout(tmp_path: Path, empty_tables: Layout) -> Layout:
+    tables = Layout(str(tmp_path / "tables"))
+    shutil.copytree(empty_tables.root, tables.root)
     return tables
 
 

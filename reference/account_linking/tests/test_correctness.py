@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from account_linking.demo.balance import provider_transaction_id
+from account_linking.demo.expected_rows import provider_transaction_id
 from account_linking.demo.fetch_harness import FetchHarness, kafka_frame
 from account_linking.demo.ledger import START, Account, Change, Item, Ledger, Movement, posted_movement
 from account_linking.demo.simulator.banks import FaultInjection, SimulatedBanks

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from account_linking import elements
-from account_linking.demo.balance import expected_rows
 from account_linking.demo.deployment import linked_items
+from account_linking.demo.expected_rows import expected_rows
 from account_linking.demo.fetch_harness import FetchHarness
 from account_linking.demo.ledger import START, Account, Change, Item, Ledger, Movement
 from account_linking.demo.ledger_generator import generate_households
@@ -249,17 +249,40 @@ def test_the_sweeper_replaces_lost_webhooks(tmp_path: Path) -> None:
     assert len(published) == len(expected_rows(ledger, at=0.0))
 
 
-def test_missed_windows_of_yodlee_are_an_hour_each_and_reach_until_now() -> None:
+def missed_windows(cursor: str, now: datetime) -> list[str]:
     link = LinkedItem(provider="yodlee", item="anna", user="anna", token="t")
+    return [element.link for element in yodlee_missed(link, cursor, now)]
+
+
+def test_missed_windows_of_yodlee_are_an_hour_each_and_reach_until_now() -> None:
     now = datetime(2026, 6, 1, 12, 30, tzinfo=UTC)
 
-    windows = [element.link for element in yodlee_missed(link, "2026-06-01T10:00:00Z", now)]
+    windows = missed_windows("2026-05-25T12:00:00Z/2026-06-01T10:00:00Z", now)
 
     assert windows == [
         "fromDate=2026-06-01T10:00:00Z&toDate=2026-06-01T11:00:00Z",
         "fromDate=2026-06-01T11:00:00Z&toDate=2026-06-01T12:00:00Z",
         "fromDate=2026-06-01T12:00:00Z&toDate=2026-06-01T12:30:00Z",
     ]
+
+
+def test_missed_windows_before_the_first_fetched_one_go_back_seven_days() -> None:
+    now = datetime(2026, 6, 8, 12, tzinfo=UTC)
+
+    never, once = missed_windows("", now), missed_windows("2026-06-08T11:00:00Z/2026-06-08T12:00:00Z", now)
+
+    assert never[0] == "fromDate=2026-06-08T11:05:00Z&toDate=2026-06-08T12:00:00Z"
+    assert never[-1] == once[-1] == "fromDate=2026-06-01T12:05:00Z&toDate=2026-06-01T13:05:00Z"
+    assert (len(never), len(once)) == (168, 167)
+
+
+def test_a_stretch_older_than_yodlee_keeps_begins_anew() -> None:
+    now = datetime(2026, 6, 30, tzinfo=UTC)
+
+    windows = missed_windows("2026-06-01T10:00:00Z/2026-06-01T12:00:00Z", now)
+
+    assert windows[0].startswith("fromDate=2026-06-23T00:05:00Z")
+    assert len(windows) == 168
 
 
 MALFORMED: list[Any] = [

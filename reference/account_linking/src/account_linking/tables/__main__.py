@@ -1,4 +1,4 @@
-"""python -m account_linking.tables COMMAND --tables FOLDER [--bootstrap HOST:PORT]: streams and maintenance."""
+"""python -m account_linking.tables COMMAND --tables FOLDER [--bootstrap HOST:PORT]: streams, rebuild, maintenance."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from account_linking.tables import ingest, streams
 from account_linking.tables.forget import forget
 from account_linking.tables.layout import Layout
 from account_linking.tables.quarantine import read_quarantine
+from account_linking.tables.rebuild import rebuild
 from account_linking.tables.session import session
 from account_linking.tables.upkeep import run_upkeep
 
@@ -40,6 +41,12 @@ def main(arguments: Sequence[str], spark: SparkSession | None = None) -> int:
             found = read_quarantine(running, layout, samples=options.samples, rule=options.rule)
             replay = f"python -m account_linking.tables replay --tables {shlex.quote(options.tables)}"
             sys.stdout.writelines(f"{line}\n" for line in found.lines(replay=replay))
+        case "rebuild":
+            rebuilt = rebuild(running, layout)
+            sys.stdout.write(
+                f"Rows that bronze now gives otherwise: {rebuilt.silver} of silver, {rebuilt.accounts} of accounts,"
+                f" {rebuilt.quarantine} of quarantine. classified and monthly are up to date.\n"
+            )
         case "forget":
             _forget(running, options.user, layout)
         case "upkeep":
@@ -75,7 +82,7 @@ def _stream(spark: SparkSession, options: argparse.Namespace, layout: Layout) ->
 
 def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m account_linking.tables", description=__doc__)
-    commands = ["stream", "history", "quarantine", "replay", "reclassify", "upkeep", "forget"]
+    commands = ["stream", "history", "quarantine", "replay", "reclassify", "rebuild", "upkeep", "forget"]
     parser.add_argument("command", choices=commands)
     parser.add_argument("--tables", required=True, help="folder of the tables, or a URL that Spark can write to")
     parser.add_argument("--bootstrap", default="localhost:9092", help="Kafka brokers (bootstrap.servers)")

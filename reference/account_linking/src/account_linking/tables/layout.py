@@ -152,15 +152,16 @@ PROPERTIES: Final = {"classified": {"delta.enableChangeDataFeed": "true"}}
 
 CLUSTERED: Final = {
     "silver": "provider_account_id",
-    "accounts": "user_ref",
+    "accounts": "provider_account_id",
     "classified": "provider_account_id",
     "monthly": "user_ref",
     "overrides": "user_ref",
     "rules": "user_ref",
     "holders": "user_ref",
 }
-"""The clustering column of each table, so that Delta skips files. Transactions are clustered by account, which is part
-of their key, and not by user, which is not: when another user fetches a joint account, its rows move to that user."""
+"""The clustering column of each table, so that Delta skips files. Accounts and transactions are clustered by account,
+which is part of their key, and not by user, which is not: when another user fetches a joint account, its rows move to
+that user."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from account_linking.currencies import official, unofficial
 from account_linking.providers import every_provider
 from account_linking.tables import amounts, dates
 from account_linking.tables.layout import ACCOUNTS, BRONZE, CONTENT, KEY, LINEAGE, QUARANTINE, SILVER
+from account_linking.tables.merge import latest
 from account_linking.topics import ENTITIES
 
 if TYPE_CHECKING:
@@ -251,10 +252,4 @@ def column_names(schema: str) -> list[str]:
 def latest_accounts(bronze: DataFrame) -> DataFrame:
     """Return the latest revision of every account in these rows."""
     good = translate_accounts(bronze).where("size(errors) = 0").select(*ACCOUNTS)
-    return latest_revisions(good, KEY[:2])
-
-
-def latest_revisions(rows: DataFrame, key: tuple[str, ...]) -> DataFrame:
-    """Return each key's row of the highest revision: Delta's MERGE allows one row for each key."""
-    ranked = f"row_number() over (partition by {', '.join(key)} order by revision desc) as _rank"
-    return rows.selectExpr("*", ranked).where("_rank = 1").drop("_rank")
+    return latest(good, KEY[:2], "revision desc, user_ref desc")
