@@ -237,17 +237,17 @@ def test_the_quarantine_is_looked_at_and_tried_again_by_commands(
     main(["quarantine", "--tables", layout.root, "--rule", "is_date", "--samples", "1"], spark)
     after = capsys.readouterr().out
 
-    assert "5 records in quarantine; 0 moved to their tables since." in before
+    assert "Records in quarantine: 5. Moved to their tables since: 0." in before
     assert 'currency_is_known: unofficial_currency = "POINTS"' in before
     assert 'amount_in_minor_units: amount = "0.125"' in before
     assert "is_json: value = a record of 16 bytes" in before
     assert "\x1b" not in before
     assert "SECRET" not in before
     assert moved.splitlines() == [
-        "1 records moved from quarantine to their tables; 4 still break a rule.",
-        "0 records moved from quarantine to their tables; 4 still break a rule.",
+        "Moved from quarantine to their tables: 1. Still in quarantine: 4.",
+        "Moved from quarantine to their tables: 0. Still in quarantine: 4.",
     ]
-    assert "4 records in quarantine; 1 moved to their tables since." in after
+    assert "Records in quarantine: 4. Moved to their tables since: 1." in after
     assert "amount_in_minor_units" not in after
     assert [row.provider_transaction_id for row in table(spark, layout, "silver")] == ["p"]
 
@@ -265,7 +265,23 @@ def test_a_record_that_still_breaks_a_rule_gets_the_current_reason(spark: SparkS
     assert [each.rule for each in read_quarantine(spark, layout, samples=0).rules] == ["amount_in_minor_units"]
 
 
-def test_an_empty_quarantine_and_an_unknown_rule_are_said_in_one_line(spark: SparkSession, layout: Layout) -> None:
-    empty = list(read_quarantine(spark, layout, samples=5).lines(replay="replay"))
+def test_an_empty_quarantine_is_one_line(spark: SparkSession, layout: Layout) -> None:
+    lines = list(read_quarantine(spark, layout, samples=5).lines(replay="replay"))
 
-    assert empty == ["0 records in quarantine; 0 moved to their tables since."]
+    assert lines == ["Records in quarantine: 0. Moved to their tables since: 0."]
+
+
+def test_a_folder_without_tables_is_one_line(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main(["quarantine", "--tables", str(tmp_path / "nowhere")], spark)
+
+    assert code == 2
+    assert capsys.readouterr().err.startswith("There is no table quarantine below ")
+
+
+def test_an_unknown_rule_is_refused_with_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["quarantine", "--tables", "x", "--rule", "nonsense"])
+
+    assert "currency_is_iso" in capsys.readouterr().err

@@ -96,6 +96,8 @@ RULES = (
     *(Rule(rule.name, rule.field, f"op = 'DELETE' or ({rule.condition})", rule.shown) for rule in RULES_FOR_UPSERTS),
 )
 RULES_FOR_ACCOUNTS = (*RULES_FOR_ENTITIES, Rule("has_known_op", "op", "op = 'UPSERT'"))
+KNOWN_PROVIDER = "has_known_provider"
+RULE_NAMES = tuple(sorted({KNOWN_PROVIDER, *(rule.name for rule in (*RULES, *RULES_FOR_ACCOUNTS))}))
 
 
 def translate(bronze: DataFrame) -> DataFrame:
@@ -123,7 +125,7 @@ def rejected(bronze: DataFrame, translated: DataFrame) -> DataFrame:
     """Return the raw records that no table takes, each with `errors`: none of them vanishes."""
     known = ", ".join(f"'{name}'" for name in every_provider())
     entities = ", ".join(f"'{name}'" for name in ENTITIES)
-    rule = Rule("has_known_provider", "provider", f"provider in ({known}) and entity in ({entities})")
+    rule = Rule(KNOWN_PROVIDER, "provider", f"provider in ({known}) and entity in ({entities})")
     foreign = bronze.where(f"not coalesce({rule.condition}, false)")
     parts = (translated, translate_accounts(bronze), _with_errors(foreign, (rule,)))
     bad = [part.where("size(errors) > 0").select(*BRONZE, "errors") for part in parts]
