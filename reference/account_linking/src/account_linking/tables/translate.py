@@ -25,6 +25,7 @@ SCHEMA_VERSION = 2
 RULE_VERSION = 2
 
 DATES = ("posted_date", "transaction_date", "posted_at", "authorized_at")
+MAX_ID_CHARACTERS = 512
 EXACT_VALUES = ("amount", "direction", *DATES)
 """Columns that are made of the provider's text by a rule of the tables."""
 
@@ -57,17 +58,26 @@ class Rule:
     shown: str = ""
 
 
+NO_ID = r"\A([\[{]|(true|false|-?[0-9]+\.[0-9]+(E-?[0-9]+)?)\z)"
+"""A JSON value that Spark reads as a text and that is no id: an object, an array, true, false, or a rounded number."""
+
+
+def _is_id(column: str) -> str:
+    """Return SQL that is true where a column is an id: a text, or a whole number, which Spark reads exactly."""
+    return f"length({column}) between 1 and {MAX_ID_CHARACTERS} and not {column} rlike r'{NO_ID}'"
+
+
 WHOLE_JSON = Rule("is_json", "value", "coalesce(_is_json, false)")
-HAS_ACCOUNT = Rule("has_account", "provider_account_id", "length(provider_account_id) > 0")
+HAS_ACCOUNT = Rule("has_account", "provider_account_id", _is_id("provider_account_id"))
 RULES_FOR_ENTITIES = (
     WHOLE_JSON,
     HAS_ACCOUNT,
-    Rule("has_user", "user_ref", "length(user_ref) > 0"),
+    Rule("has_user", "user_ref", "length(user_ref) > 0 and is_valid_utf8(user_ref)"),
     Rule("has_revision", "revision", "revision > 0"),
 )
 RULES_FOR_ALL = (
     *RULES_FOR_ENTITIES,
-    Rule("has_id", "provider_transaction_id", "length(provider_transaction_id) > 0"),
+    Rule("has_id", "provider_transaction_id", _is_id("provider_transaction_id")),
     Rule("has_known_op", "op", "op in ('UPSERT', 'DELETE')"),
 )
 RULES_FOR_UPSERTS = (
@@ -95,7 +105,11 @@ RULES = (
     *RULES_FOR_ALL,
     *(Rule(rule.name, rule.field, f"op = 'DELETE' or ({rule.condition})", rule.shown) for rule in RULES_FOR_UPSERTS),
 )
-RULES_FOR_ACCOUNTS = (*RULES_FOR_ENTITIES, Rule("has_known_op", "op", "op = 'UPSERT'"))
+RULES_FOR_ACCOUNTS = (
+    *RULES_FOR_ENTITIES,
+    Rule("has_kind", "raw_kind", "length(raw_kind) > 0"),
+    Rule("has_known_op", "op", "op = 'UPSERT'"),
+)
 KNOWN_PROVIDER = "has_known_provider"
 RULE_NAMES = tuple(sorted({KNOWN_PROVIDER, *(rule.name for rule in (*RULES, *RULES_FOR_ACCOUNTS))}))
 
