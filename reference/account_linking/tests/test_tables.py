@@ -106,6 +106,11 @@ def test_a_row_that_breaks_a_rule_is_quarantined_and_delays_no_other(
     bad = {
         "{not json": "is_json",
         json.dumps({**GOOD, "transaction_id": ""}): "has_id",
+        json.dumps({**GOOD, "transaction_id": {"a": 1}}): "has_id",
+        json.dumps({**GOOD, "transaction_id": 1e30}): "has_id",
+        json.dumps({**GOOD, "transaction_id": True}): "has_id",
+        json.dumps({**GOOD, "account_id": [1]}): "has_account",
+        '{"transaction_id": "\\ud800"}': "is_json",
         json.dumps({**GOOD, "amount": None}): "has_amount",
         json.dumps({**GOOD, "amount": "twelve"}): "amount_is_number",
         json.dumps({**GOOD, "amount": 1e18}): "amount_fits",

@@ -15,6 +15,7 @@ from account_linking.tables.layout import Layout
 from account_linking.tables.quarantine import read_quarantine
 from account_linking.tables.rebuild import rebuild
 from account_linking.tables.session import session
+from account_linking.tables.translate import RULE_NAMES
 from account_linking.tables.upkeep import run_upkeep
 
 if TYPE_CHECKING:
@@ -36,11 +37,9 @@ def main(arguments: Sequence[str], spark: SparkSession | None = None) -> int:
         case "replay":
             moved = ingest.replay(running, layout)
             left = read_quarantine(running, layout, samples=0).waiting
-            sys.stdout.write(f"{moved:,} records moved from quarantine to their tables; {left:,} still break a rule.\n")
+            sys.stdout.write(f"Moved from quarantine to their tables: {moved:,}. Still in quarantine: {left:,}.\n")
         case "quarantine":
-            found = read_quarantine(running, layout, samples=options.samples, rule=options.rule)
-            replay = f"python -m account_linking.tables replay --tables {shlex.quote(options.tables)}"
-            sys.stdout.writelines(f"{line}\n" for line in found.lines(replay=replay))
+            return _report_quarantine(running, options, layout)
         case "rebuild":
             rebuilt = rebuild(running, layout)
             sys.stdout.write(
@@ -63,6 +62,21 @@ def _forget(spark: SparkSession, user: str, layout: Layout) -> None:
         f"Rows deleted: {rows}. The running stream of changes sends the tombstones."
         " Older files leave the disk with the first upkeep after 7 days.\n"
     )
+
+
+def _report_quarantine(spark: SparkSession, options: argparse.Namespace, layout: Layout) -> int:
+    from pyspark.errors import AnalysisException
+
+    try:
+        found = read_quarantine(spark, layout, samples=max(0, options.samples), rule=options.rule)
+    except AnalysisException:
+        sys.stderr.write(
+            f"There is no table quarantine below {options.tables}. Name the folder that `stream` writes.\n"
+        )
+        return 2
+    replay = f"python -m account_linking.tables replay --tables {shlex.quote(options.tables)}"
+    sys.stdout.writelines(f"{line}\n" for line in found.lines(replay=replay))
+    return 0
 
 
 def _stream(spark: SparkSession, options: argparse.Namespace, layout: Layout) -> None:
@@ -88,7 +102,13 @@ def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--bootstrap", default="localhost:9092", help="Kafka brokers (bootstrap.servers)")
     parser.add_argument("--every", default="1 second", help="trigger interval of the stream (processingTime)")
     parser.add_argument("--once", action="store_true", help="process all available records, then stop (availableNow)")
-    parser.add_argument("--rule", default="", help="quarantine: only records that break this rule")
+    parser.add_argument(
+        "--rule",
+        default="",
+        choices=("", *RULE_NAMES),
+        metavar="NAME",
+        help="quarantine: only records that break this rule",
+    )
     parser.add_argument("--samples", type=int, default=10, help="quarantine: how many records to show")
     parser.add_argument("--user", help="forget: the user whose rows are deleted")
     parsed = parser.parse_args(arguments)

@@ -46,7 +46,7 @@ class Quarantine:
 
     def lines(self, *, replay: str) -> Iterator[str]:
         """Yield the report, a line at a time. `replay` is the command that applies the rules again."""
-        yield f"{self.waiting:,} records in quarantine; {self.replayed:,} moved to their tables since."
+        yield f"Records in quarantine: {self.waiting:,}. Moved to their tables since: {self.replayed:,}."
         if not self.waiting:
             return
         width = max((len(each.rule) for each in self.rules), default=4)

@@ -26,6 +26,7 @@ SCHEMA_VERSION = 2
 RULE_VERSION = 2
 
 DATES = ("posted_date", "transaction_date", "posted_at", "authorized_at")
+MAX_ID_CHARACTERS = 512
 EXACT_VALUES = ("amount", "direction", *DATES)
 """Columns that are made of the provider's text by a rule of the tables."""
 
@@ -58,17 +59,26 @@ class Rule:
     shown: str = ""
 
 
+NO_ID = r"\A([\[{]|(true|false|-?[0-9]+\.[0-9]+(E-?[0-9]+)?)\z)"
+"""A JSON value that Spark reads as a text and that is no id: an object, an array, true, false, or a rounded number."""
+
+
+def _is_id(column: str) -> str:
+    """Return SQL that is true where a column is an id: a text, or a whole number, which Spark reads exactly."""
+    return f"length({column}) between 1 and {MAX_ID_CHARACTERS} and not {column} rlike r'{NO_ID}'"
+
+
 WHOLE_JSON = Rule("is_json", "value", "coalesce(_is_json, false)")
-HAS_ACCOUNT = Rule("has_account", "provider_account_id", "length(provider_account_id) > 0")
+HAS_ACCOUNT = Rule("has_account", "provider_account_id", _is_id("provider_account_id"))
 RULES_FOR_ENTITIES = (
     WHOLE_JSON,
     HAS_ACCOUNT,
-    Rule("has_user", "user_ref", "length(user_ref) > 0"),
+    Rule("has_user", "user_ref", "length(user_ref) > 0 and is_valid_utf8(user_ref)"),
     Rule("has_revision", "revision", "revision > 0"),
 )
 RULES_FOR_ALL = (
     *RULES_FOR_ENTITIES,
-    Rule("has_id", "provider_transaction_id", "length(provider_transaction_id) > 0"),
+    Rule("has_id", "provider_transaction_id", _is_id("provider_transaction_id")),
     Rule("has_known_op", "op", "op in ('UPSERT', 'DELETE')"),
 )
 RULES_FOR_UPSERTS = (
@@ -96,7 +106,13 @@ RULES = (
     *RULES_FOR_ALL,
     *(Rule(rule.name, rule.field, f"op = 'DELETE' or ({rule.condition})", rule.shown) for rule in RULES_FOR_UPSERTS),
 )
-RULES_FOR_ACCOUNTS = (*RULES_FOR_ENTITIES, Rule("has_known_op", "op", "op = 'UPSERT'"))
+RULES_FOR_ACCOUNTS = (
+    *RULES_FOR_ENTITIES,
+    Rule("has_kind", "raw_kind", "length(raw_kind) > 0"),
+    Rule("has_known_op", "op", "op = 'UPSERT'"),
+)
+KNOWN_PROVIDER = "has_known_provider"
+RULE_NAMES = tuple(sorted({KNOWN_PROVIDER, *(rule.name for rule in (*RULES, *RULES_FOR_ACCOUNTS))}))
 
 
 def translate(bronze: DataFrame) -> DataFrame:
@@ -124,7 +140,7 @@ def rejected(bronze: DataFrame, translated: DataFrame) -> DataFrame:
     """Return the raw records that no table takes, each with `errors`: none of them vanishes."""
     known = ", ".join(f"'{name}'" for name in every_provider())
     entities = ", ".join(f"'{name}'" for name in ENTITIES)
-    rule = Rule("has_known_provider", "provider", f"provider in ({known}) and entity in ({entities})")
+    rule = Rule(KNOWN_PROVIDER, "provider", f"provider in ({known}) and entity in ({entities})")
     foreign = bronze.where(f"not coalesce({rule.condition}, false)")
     parts = (translated, translate_accounts(bronze), _with_errors(foreign, (rule,)))
     bad = [part.where("size(errors) > 0").select(*BRONZE, "errors") for part in parts]

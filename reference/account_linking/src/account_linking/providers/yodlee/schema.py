@@ -15,11 +15,14 @@ merchant struct<id: string, name: string>, category string, categoryType string,
 sourceMerchantCategoryCode string, checkNumber string
 """
 
+CONTAINERS = "('bank', 'creditCard', 'investment', 'insurance', 'loan', 'reward', 'bill', 'realEstate', 'otherAssets', 'otherLiabilities')"
+"""Yodlee's containers, by its documentation."""
+
 SIGN = "case t.baseType when 'DEBIT' then -1 when 'CREDIT' then 1 end"
 
 COLUMNS = {
-    # A transaction id is unique only within its CONTAINER.
-    "provider_transaction_id": "t.CONTAINER || ':' || cast(t.id as string)",
+    # A transaction id is unique only within its CONTAINER: with another one the row would be another transaction.
+    "provider_transaction_id": f"if(t.CONTAINER in {CONTAINERS}, t.CONTAINER || ':' || cast(t.id as string), null)",
     "provider_account_id": "cast(t.accountId as string)",
     "amount": "t.amount.amount",
     "status": "case when t.status in ('POSTED', 'CLEARED') then 'POSTED' when t.status in ('PENDING', 'SCHEDULED') then t.status "
