@@ -175,7 +175,7 @@ def test_topics_are_created_once_and_every_topic_gets_its_retention(
     topic_setup(["--replicas", "1", "--partitions", "2"], settings)
 
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == ["1", "0"]
+    assert [line.split(";")[0] for line in lines] == ["Topics created: 1", "Topics created: 0"]
     assert setting(own_cluster, TRANSACTIONS, "cleanup.policy") == "compact"
     assert setting(own_cluster, "provider.plaid.transactions.raw", "retention.ms") == str(28 * 24 * 3600 * 1000)
     with pytest.raises(InvalidSettings, match="KAFKA_BOOTSTRAP"):
