@@ -40,7 +40,7 @@ class Ingestion:
         rows = without_forgotten(bronze.to_bronze(records), self.layout).persist()
         try:
             if not rows.isEmpty():
-                query_id = spark.sparkContext.getLocalProperty("sql.streaming.queryId")
+                query_id = _query_id(spark)
                 self._append(rows, txn=(query_id, batch) if query_id else None)
                 self.update_tables(rows)
         finally:
@@ -91,6 +91,12 @@ class Ingestion:
         )
         if not bad.isEmpty():  # nearly always empty, and an empty merge costs as much as a full one
             merge(bad.select(*QUARANTINE), self.layout, table="quarantine", key=SOURCE_POSITION, update_when="false")
+
+
+def _query_id(spark: SparkSession) -> str | None:
+    """Return the id of the stream whose batch this is; None on Spark Connect, where the offsets alone decide."""
+    context = getattr(spark, "sparkContext", None)
+    return context.getLocalProperty("sql.streaming.queryId") if context is not None else None
 
 
 def history(
