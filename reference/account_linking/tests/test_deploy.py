@@ -184,12 +184,7 @@ def test_the_archive_finds_its_maps_inside_the_zip_file(archive: Path) -> None:
 
 
 def publish_transaction(cluster: Cluster) -> None:
-    if (
-        "provider.fdx.transactions.raw"
-        not in AdminClient({"bootstrap.servers": cluster.bootstrap}).list_topics().topics
-    ):
-        cluster.create_topic("provider.fdx.transactions.raw")
-        cluster.create_topic("bank.transaction.v1")
+    create_topics(cluster.bootstrap, 1)
     value = {"transactionId": "t", "accountId": "a", "amount": 1.5, "currency": "USD", "debitCreditMemo": "DEBIT"}
     value |= {"status": "POSTED", "postedTimestamp": "2026-06-01T00:00:00Z", "description": "x"}
     headers: list[tuple[str, str | bytes | None]] = [
