@@ -18,6 +18,7 @@ from botocore.validate import ParamValidator
 from cfnlint import decode
 from confluent_kafka import Producer
 
+from account_linking.demo.deployment import create_topics
 from account_linking.errors import InvalidSettings
 from account_linking.providers.model import LinkedItem
 from account_linking.secret_settings import with_secrets
