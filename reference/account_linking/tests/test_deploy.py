@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import boto3
+import pyarrow.parquet
 import pytest
 from botocore.loaders import Loader
 from botocore.model import ServiceModel
@@ -17,12 +18,15 @@ from botocore.validate import ParamValidator
 from cfnlint import decode
 from confluent_kafka import Producer
 
+from account_linking.demo.deployment import create_topics
 from account_linking.errors import InvalidSettings
 from account_linking.providers.model import LinkedItem
 from account_linking.secret_settings import with_secrets
 from account_linking.store.dynamodb import TABLE, DynamoStore
 from account_linking.store.sealing import Sealer, key_file_beside
+from account_linking.tables.session import SETTINGS
 from leadsman.java import jars, runtime
+from leadsman.lab.spark.cluster import connect_server
 
 if TYPE_CHECKING:
     from leadsman.lab.brokers.cluster import Cluster
@@ -180,58 +184,85 @@ def test_the_archive_finds_its_maps_inside_the_zip_file(archive: Path) -> None:
     assert done.stdout.split()[2:] == ["coal", "case", "case"]
 
 
-@pytest.mark.lab
-@pytest.mark.spark
-def test_spark_submit_runs_the_archive(archive: Path, cluster: Cluster, tmp_path: Path) -> None:
-    job = tmp_path / "job.py"
-    check = "import account_linking; assert '.zip' in account_linking.__file__, account_linking.__file__\n"
-    job.write_text(
-        BLOCK + check + (DEPLOY / "spark_job.py").read_text().replace("from __future__ import annotations", "")
-    )
-    cluster.create_topic("provider.fdx.transactions.raw")
-    producer = Producer({"bootstrap.servers": cluster.bootstrap})
+def publish_transaction(cluster: Cluster) -> None:
+    create_topics(cluster.bootstrap, 1)
     value = {"transactionId": "t", "accountId": "a", "amount": 1.5, "currency": "USD", "debitCreditMemo": "DEBIT"}
     value |= {"status": "POSTED", "postedTimestamp": "2026-06-01T00:00:00Z", "description": "x"}
-    headers = {"item": "i", "user": "anna", "op": "UPSERT", "revision": "1"}
-    producer.produce("provider.fdx.transactions.raw", json.dumps(value), "fdx|a", headers=list(headers.items()))
-    producer.flush(30)
-    tables = tmp_path / "tables"
+    headers: list[tuple[str, str | bytes | None]] = [
+        ("item", "i"),
+        ("user", "anna"),
+        ("op", "UPSERT"),
+        ("revision", "1"),
+    ]
+    producer = Producer({"bootstrap.servers": cluster.bootstrap})
+    producer.produce("provider.fdx.transactions.raw", json.dumps(value), "fdx|a", headers=headers)
+    assert producer.flush(30) == 0
 
-    done = subprocess.run(
-        [
-            str(Path(sys.executable).with_name("spark-submit")),
-            "--master",
-            "local[2]",
-            "--conf",
-            f"spark.driver.extraClassPath={':'.join(map(str, jars.fetch_jars('spark-4.2')))}",
-            "--conf",
-            "spark.ui.enabled=false",
-            "--py-files",
-            str(archive),
-            str(job),
-            "stream",
-            "--once",
-            "--tables",
-            str(tables),
-            "--bootstrap",
-            cluster.bootstrap,
-        ],
+
+def run_job(command: list[str], tables: Path, cluster: Cluster, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a Spark job outside of the project, with nothing of this process's environment."""
+    java = str(runtime.find_java().resolve().parents[1])
+    return subprocess.run(
+        [*command, "stream", "--once", "--tables", str(tables), "--bootstrap", cluster.bootstrap],
         check=False,
         capture_output=True,
         text=True,
         timeout=280,
-        cwd=tmp_path,
-        env={
-            "JAVA_HOME": str(runtime.find_java().resolve().parents[1]),
-            "PYSPARK_PYTHON": sys.executable,
-            "PATH": "/usr/bin:/bin",
-            "SPARK_LOCAL_IP": "127.0.0.1",
-        },
+        cwd=tables.parent,
+        env={"JAVA_HOME": java, "PATH": "/usr/bin:/bin", "SPARK_LOCAL_IP": "127.0.0.1", **variables},
     )
 
+
+@pytest.fixture
+def job(tmp_path: Path) -> Path:
+    """The submitted file, which first makes sure that all code is the archive's."""
+    path = tmp_path / "job.py"
+    check = "import account_linking; assert '.zip' in account_linking.__file__, account_linking.__file__\n"
+    path.write_text(BLOCK + check + (DEPLOY / "spark_job.py").read_text().partition("import annotations\n")[2])
+    return path
+
+
+@pytest.mark.lab
+@pytest.mark.spark
+def test_spark_submit_runs_the_archive(archive: Path, job: Path, cluster: Cluster, tmp_path: Path) -> None:
+    publish_transaction(cluster)
+    classes = ":".join(map(str, jars.fetch_jars("spark-4.2")))
+    submit = [str(Path(sys.executable).with_name("spark-submit")), "--master", "local[2]"]
+    submit += ["--conf", f"spark.driver.extraClassPath={classes}", "--conf", "spark.ui.enabled=false"]
+    tables = tmp_path / "tables"
+
+    done = run_job([*submit, "--py-files", str(archive), str(job)], tables, cluster, PYSPARK_PYTHON=sys.executable)
+
     assert done.returncode == 0, done.stderr[-3000:]
-    assert (tables / "silver" / "_delta_log" / "00000000000000000001.json").exists()
+    assert rows(tables / "silver") == ["t"]
     assert len(cluster.read_topic("bank.transaction.v1")) >= 1
+
+
+@pytest.mark.lab
+@pytest.mark.spark
+def test_the_archive_runs_on_spark_connect(archive: Path, job: Path, cluster: Cluster, tmp_path: Path) -> None:
+    publish_transaction(cluster)
+    classes = ":".join(map(str, jars.fetch_jars("spark-4.2")))
+    conf = {name: SETTINGS[name] for name in ("spark.sql.extensions", "spark.sql.catalog.spark_catalog")}
+    tables = tmp_path / "tables"
+    (tmp_path / "server").mkdir()
+
+    with connect_server(tmp_path / "server", conf={**conf, "spark.driver.extraClassPath": classes}) as address:
+        done = run_job([sys.executable, str(job)], tables, cluster, SPARK_REMOTE=address, PYTHONPATH=str(archive))
+
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert rows(tables / "silver") == ["t"]
+    assert len(cluster.read_topic("bank.transaction.v1")) >= 1
+
+
+def rows(table: Path) -> list[str]:
+    """The ids in a Delta table, by a reader that is not Spark."""
+    log = sorted((table / "_delta_log").glob("*.json"))
+    actions = [json.loads(line) for path in log for line in path.read_text().splitlines()]
+    removed = {each["remove"]["path"] for each in actions if "remove" in each}
+    files = [each["add"]["path"] for each in actions if "add" in each and each["add"]["path"] not in removed]
+    tables = [pyarrow.parquet.read_table(table / path) for path in files]
+    return [str(value) for each in tables for value in each.column("provider_transaction_id").to_pylist()]
 
 
 def test_the_example_of_a_job_is_a_request_that_emr_serverless_takes() -> None:

@@ -107,6 +107,10 @@ def rows_of(spark: SparkSession, layout: Layout, user: str) -> dict[str, int]:
     return {table: count for table, count in counts.items() if count}
 
 
+def files_with(folder: str, text: bytes) -> list[Path]:
+    return [path for path in Path(folder).rglob("*.parquet") if text in path.read_bytes()]
+
+
 def vacuum(spark: SparkSession, layout: Layout) -> None:
     """VACUUM as it is after the retention has passed."""
     spark.conf.set(CHECK, "false")
@@ -124,6 +128,7 @@ def test_a_forgotten_user_leaves_tables_topic_and_files_and_comes_back_only_by_n
     publish(own_cluster, [*of_anna, bought("bob", 1), account("bob")])
     run(spark, "stream", folder, own_cluster, "--once")
     before, bob = rows_of(spark, layout, "anna"), rows_of(spark, layout, "bob")
+    assert files_with(folder, b"anna buys") != []
 
     run(spark, "forget", folder, own_cluster, "--user", "anna")
     run(spark, "stream", folder, own_cluster, "--once")
@@ -134,8 +139,7 @@ def test_a_forgotten_user_leaves_tables_topic_and_files_and_comes_back_only_by_n
     assert {"bronze", "silver", "classified", "quarantine", "accounts", "monthly", "holders"} <= set(before)
     assert rows_of(spark, layout, "anna") == {}
     assert set(rows_of(spark, layout, "bob")) == set(bob)
-    files = [path for path in Path(folder).rglob("*.parquet") if b"anna buys" in path.read_bytes()]
-    assert files == []
+    assert files_with(folder, b"anna buys") == []
     found = events(own_cluster)
     for key in ("plaid|account-of-anna|anna-1", "plaid|account-of-anna|anna-2"):
         first, last = found[key][0], found[key][-1]
@@ -175,7 +179,7 @@ def test_topics_are_created_once_and_every_topic_gets_its_retention(
     topic_setup(["--replicas", "1", "--partitions", "2"], settings)
 
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == ["1", "0"]
+    assert [line.split(";")[0] for line in lines] == ["Topics created: 1", "Topics created: 0"]
     assert setting(own_cluster, TRANSACTIONS, "cleanup.policy") == "compact"
     assert setting(own_cluster, "provider.plaid.transactions.raw", "retention.ms") == str(28 * 24 * 3600 * 1000)
     with pytest.raises(InvalidSettings, match="KAFKA_BOOTSTRAP"):

@@ -11,6 +11,7 @@ import pytest
 from account_linking.demo.deployment import create_topics
 from account_linking.demo.emulator.environment import Environment, LambdaFunction
 from account_linking.topics import WEBHOOKS
+from leadsman.lab.processes.ports import free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,21 +25,24 @@ SECRET = "a-planted-secret-of-enough-characters"
 @pytest.fixture
 def environment(cluster: Cluster, tmp_path: Path) -> Iterator[Environment]:
     create_topics(cluster.bootstrap, 1)
+    with Environment(function(cluster.bootstrap, tmp_path / "logs")) as running:
+        yield running
+
+
+def function(bootstrap: str, logs: Path) -> LambdaFunction:
     variables = {
-        "KAFKA_BOOTSTRAP": cluster.bootstrap,
-        "ACCOUNT_LINKING_STORE": str(tmp_path / "items.sqlite"),
+        "KAFKA_BOOTSTRAP": bootstrap,
+        "ACCOUNT_LINKING_STORE": str(logs.parent / "items.sqlite"),
         "FDX_WEBHOOK_SECRET": SECRET,
         "FDX_WEBHOOK_SOURCES": "192.0.2.0/24",
     }
-    function = LambdaFunction(
+    return LambdaFunction(
         name="receiver",
         handler="account_linking.receiver_lambda.handler",
         time_limit_seconds=20,
         variables=variables,
-        logs=tmp_path / "logs",
+        logs=logs,
     )
-    with Environment(function) as running:
-        yield running
 
 
 def http_event(body: bytes, *, secret: str = SECRET, source: str = "192.0.2.7") -> dict[str, Any]:
@@ -68,6 +72,19 @@ def test_a_frozen_receiver_stores_webhooks_byte_for_byte(environment: Environmen
     assert [(each.error, each.response["statusCode"]) for each in answers] == [("", 200), ("", 200)]
     assert set(cluster.read_topic(WEBHOOKS)) >= {body.decode() for body in bodies}
     assert environment.cold_starts == 1
+
+
+def test_no_log_of_the_function_has_the_secret_whatever_the_answer(tmp_path: Path) -> None:
+    (closed_port,) = free_ports(1)
+    events = [http_event(b"{}"), http_event(b"{}", source="198.51.100.1"), http_event(b"{}", secret=f"{SECRET}x")]
+
+    with Environment(function(f"127.0.0.1:{closed_port}", tmp_path)) as environment:
+        statuses = [environment.invoke(event).response["statusCode"] for event in events]
+
+    log = "".join(path.read_text() for path in tmp_path.rglob("*") if path.is_file())
+    assert statuses == [503, 401, 401]
+    assert "refused a webhook" in log
+    assert "planted" not in log
 
 
 @pytest.mark.lab

@@ -8,9 +8,11 @@ import io
 import logging
 import random
 import sqlite3
+import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,10 +31,12 @@ from account_linking.store.sealing import Sealer, add_key, read_key_file
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from account_linking.store import Store
+    from account_linking.store import Claim, Store
 
 TOKEN = "access-sandbox-a-planted-token"
 ITEM = LinkedItem(provider="plaid", item="one", user="anna", token=TOKEN)
+LISTED = replace(ITEM, token="")
+"""As in a list: only a claim has the token."""
 BACKENDS = ("sqlite", "postgresql", "dynamodb")
 
 
@@ -164,6 +168,38 @@ def test_a_second_result_replaces_the_first_whatever_their_sizes(store: Store, s
     assert again.unfinished == big_result(sizes[-1])
 
 
+@pytest.mark.parametrize("store", ["dynamodb"], indirect=True)
+def test_parts_that_a_slow_worker_deletes_are_of_its_own_claim(store: DynamoStore) -> None:
+    first = store.claim("plaid", "one", now=0, until=30)
+    assert first
+    store.save_unfinished(first, big_result(2 * PART_BYTES))
+    delete, deleted = store.client.delete_item, []
+    claims: list[Claim] = []
+
+    def delete_late(**row: Any) -> Any:
+        """Another worker claims the item and saves its result, just before the first part is deleted."""
+        if not claims:
+            claims.append(save_next(store))
+        deleted.append(row)
+        return delete(**row)
+
+    store.client.delete_item = delete_late
+    store.advance(first, "next", now=30)
+
+    found = store.claim("plaid", "one", now=61, until=90)
+    assert found
+    assert found.unfinished == big_result(3 * PART_BYTES)
+    assert len(deleted) == 3  # 2 parts of 350,000 bytes in base 85, compressed
+
+
+def save_next(store: Store) -> Claim:
+    claim = store.claim("plaid", "one", now=31, until=60)
+    assert claim
+    store.save_unfinished(claim, big_result(3 * PART_BYTES))
+    store.release(claim)
+    return claim
+
+
 def test_of_64_concurrent_claims_one_succeeds(store: Store) -> None:
     with ThreadPoolExecutor(16) as pool:
         claims = list(pool.map(lambda _: store.claim("plaid", "one", now=0, until=30), range(64)))
@@ -194,7 +230,7 @@ def test_items_without_sync_are_stale_unless_the_holder_must_log_in(store: Store
 
     stale = store.stale(before=50)
 
-    assert [claim.link for claim in stale] == [ITEM]
+    assert [claim.link for claim in stale] == [LISTED]
 
 
 def test_a_new_token_for_a_known_item_keeps_its_cursor_and_its_claims(store: Store) -> None:
@@ -219,7 +255,7 @@ def test_a_removed_item_leaves_nothing_and_is_unknown(store: Store, request: pyt
     first, second = store.remove("plaid", "one"), store.remove("plaid", "one")
 
     assert (first, second) == (True, False)
-    assert store.items_of("anna") == [other]
+    assert store.items_of("anna") == [replace(other, token="")]
     assert store.advance(claim, "late", now=2) is False
     assert not isinstance(store, DynamoStore) or b"part-" not in stored_bytes(store, request)
     with pytest.raises(KeyError):
@@ -249,6 +285,14 @@ def test_a_delivery_is_forgotten_after_its_time(store: Store) -> None:
     found = [store.remember_delivery(name, now=now, until=until) for name, now, until in deliveries]
 
     assert found == [True, False, True, True, False]
+
+
+def test_a_delivery_that_was_not_stored_is_new_again(store: Store) -> None:
+    store.remember_delivery("d", now=0, until=30)
+    store.forget_delivery("d")
+    store.forget_delivery("unknown")
+
+    assert store.remember_delivery("d", now=1, until=30)
 
 
 def test_no_token_is_in_a_database_in_its_log_or_in_ours(
@@ -281,10 +325,18 @@ def test_a_rotated_key_opens_nothing_more_after_a_reseal(
 
     key_file.write_text(key_file.read_text().split()[0])
     assert count == 1
-    assert with_keys(store, key_file).items_of("anna") == [ITEM]
+    assert claimed(with_keys(store, key_file), now=1) == ITEM
     key_file.write_text("\n".join(old))
     with pytest.raises(CannotUnseal, match="has no key"):
-        with_keys(store, key_file).items_of("anna")
+        claimed(with_keys(store, key_file), now=2)
+    assert with_keys(store, key_file).items_of("anna") == [LISTED]
+
+
+def claimed(store: Store, item: str = "one", *, now: float = 0) -> LinkedItem:
+    """Claim an item for no time; return it with its token."""
+    claim = store.claim("plaid", item, now=now, until=now)
+    assert claim
+    return claim.link
 
 
 def with_keys(store: Store, key_file: Path) -> Store:
@@ -308,7 +360,7 @@ def test_a_token_that_was_copied_to_another_item_does_not_open(key_file: Path, t
         connection.execute("update link set token = (select token from link where item = 'one') where item = 'two'")
 
     with pytest.raises(CannotUnseal, match="sealed for another item"):
-        store.items_of("mallory")
+        claimed(store, "two")
 
 
 def test_a_token_in_plain_text_is_refused_until_it_is_sealed(tmp_path: Path) -> None:
@@ -323,7 +375,7 @@ def test_a_token_in_plain_text_is_refused_until_it_is_sealed(tmp_path: Path) -> 
 
     after = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert (TOKEN.encode() in before, TOKEN.encode() in after) == (True, False)
-    assert store.items_of("anna") == [ITEM]
+    assert claimed(store) == ITEM
 
 
 def test_processes_of_one_machine_share_the_key_that_the_first_made(tmp_path: Path) -> None:
@@ -331,9 +383,9 @@ def test_processes_of_one_machine_share_the_key_that_the_first_made(tmp_path: Pa
     with ThreadPoolExecutor(8) as pool:
         made = list(pool.map(lambda number: add_one(path, number), range(24)))
 
-    items = SqliteStore(path).items_of("anna")
+    tokens = [claimed(SqliteStore(path), str(number)).token for number in range(24)]
 
-    assert sorted(link.token for link in items) == sorted(made)
+    assert tokens == made
     assert sorted(each.name for each in tmp_path.iterdir() if "key" in each.name) == ["items.sqlite.key"]
     assert Path(f"{path}.key").stat().st_mode & 0o777 == 0o600
 
@@ -429,7 +481,7 @@ def test_the_settings_name_the_store_and_its_key(
     for store in opened:
         store.create()
         store.add([ITEM])
-        assert store.items_of("anna") == [ITEM]
+        assert claimed(store, now=time.time()) == ITEM
     assert [type(store) for store in opened] == [SqliteStore, SqliteStore, PostgresStore, DynamoStore]
 
 
@@ -467,5 +519,5 @@ def test_the_command_line_adds_items_and_quotes_no_token(tmp_path: Path, capsys:
     with pytest.raises(InvalidSettings, match="Line 2 is no item") as refused:
         main(["add"], settings, io.StringIO(f"{line}{line[:-3]}"))
 
-    assert open_store(settings).items_of("anna") == [ITEM]
+    assert claimed(open_store(settings)) == ITEM
     assert TOKEN not in str(refused.value) + capsys.readouterr().out

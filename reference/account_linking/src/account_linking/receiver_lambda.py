@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 def handler(event: Mapping[str, Any], context: Any) -> dict[str, Any]:  # noqa: ANN401 - the platform's own object
     """Answer one webhook. The sender's address is the one that API Gateway saw, whatever the headers say."""
-    logging.getLogger("httpx").setLevel(logging.WARNING)  # httpx logs each URL
+    for library in ("httpx", "mangum"):  # at INFO, Lambda's level, they log each URL: a webhook's ends in its secret
+        logging.getLogger(library).setLevel(logging.WARNING)
     return adapter()(dict(event), context)
 
 

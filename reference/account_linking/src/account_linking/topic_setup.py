@@ -12,7 +12,8 @@ import sys
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from account_linking.errors import AccountLinkingError, InvalidSettings
+from account_linking.command_line import run
+from account_linking.errors import InvalidSettings
 from account_linking.kafka_security import client_settings
 from account_linking.providers import every_provider
 from account_linking.topics import DEAD_LETTERS, ELEMENTS, ITEM_STATES, TRANSACTIONS, WEBHOOKS, all_topics
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from account_linking.providers.model import Settings
 
-TIMEOUT_SECONDS = 30.0
+TIMEOUT_SECONDS = 20.0
 RAW_RETENTION: Final = timedelta(days=28)
 """Of raw topics: a month is the time that the GDPR allows for a deletion, and a long time for a stream to lag."""
 
@@ -43,11 +44,9 @@ def topic_settings(name: str) -> dict[str, str]:
 
 def set_up(settings: Settings, *, partitions: Mapping[str, int], replicas: int) -> tuple[list[str], list[str]]:
     """Create missing topics, and set the settings of the others; return the names of both."""
-    from confluent_kafka.admin import AdminClient
     from confluent_kafka.cimpl import NewTopic
 
-    admin = AdminClient({"bootstrap.servers": settings["KAFKA_BOOTSTRAP"], **client_settings(settings)})
-    existing = admin.list_topics(timeout=TIMEOUT_SECONDS).topics
+    admin, existing = _connect(settings)
     names = all_topics(tuple(every_provider()))
     missing = [name for name in names if name not in existing]
     new = [NewTopic(name, partitions.get(name, 1), replicas, config=topic_settings(name)) for name in missing]
@@ -56,6 +55,22 @@ def set_up(settings: Settings, *, partitions: Mapping[str, int], replicas: int) 
     changed = [name for name in names if name in existing]
     _alter(admin, changed)
     return missing, changed
+
+
+def _connect(settings: Settings) -> tuple[Any, Any]:
+    """Return an admin client and the existing topics; InvalidSettings with the client's error if no broker answers."""
+    from confluent_kafka import KafkaException
+    from confluent_kafka.admin import AdminClient
+
+    errors: list[Any] = []
+    quiet: dict[str, Any] = {"log_level": 0, "reconnect.backoff.ms": 1000, "error_cb": errors.append}
+    admin = AdminClient({"bootstrap.servers": settings["KAFKA_BOOTSTRAP"], **client_settings(settings), **quiet})
+    try:
+        return admin, admin.list_topics(timeout=TIMEOUT_SECONDS).topics
+    except KafkaException as error:
+        admin.poll(0)
+        why = next((each.str() for each in errors), error.args[0].str())
+        raise InvalidSettings(f"No broker of KAFKA_BOOTSTRAP answered within {TIMEOUT_SECONDS:.0f} s: {why}") from error
 
 
 def _alter(admin: Any, names: Sequence[str]) -> None:  # noqa: ANN401 - confluent-kafka publishes no types
@@ -88,14 +103,9 @@ def main(arguments: Sequence[str], settings: Settings) -> int:
     partitions = dict.fromkeys(all_topics(tuple(every_provider())), options.partitions)
     partitions |= {WEBHOOKS: 1, DEAD_LETTERS: 1, ITEM_STATES: 1, ELEMENTS: options.requesters}
     created, changed = set_up(settings, partitions=partitions, replicas=options.replicas)
-    sys.stdout.write(f"{len(created)} topics created, the retention of {len(changed)} set.\n")
+    sys.stdout.write(f"Topics created: {len(created)}; retention set on existing topics: {len(changed)}.\n")
     return 0
 
 
 if __name__ == "__main__":
-    try:
-        status = main(sys.argv[1:], os.environ)
-    except AccountLinkingError as error:
-        sys.stderr.write(f"{error}\n")
-        status = 2
-    raise SystemExit(status)
+    raise SystemExit(run(lambda: main(sys.argv[1:], os.environ)))

@@ -8,7 +8,8 @@ import os
 import sys
 from typing import TYPE_CHECKING, TextIO
 
-from account_linking.errors import AccountLinkingError, InvalidSettings
+from account_linking.command_line import run
+from account_linking.errors import InvalidSettings
 from account_linking.providers.model import LinkedItem
 from account_linking.store.sealing import add_key
 from account_linking.store.settings import open_store
@@ -40,9 +41,9 @@ def main(arguments: Sequence[str], settings: Settings, lines: TextIO) -> int:
         case "add":
             links = list(_links(lines))
             store.add(links)
-            sys.stdout.write(f"{len(links)} items added or changed.\n")
+            sys.stdout.write(f"Items added or changed: {len(links)}.\n")
         case _:
-            sys.stdout.write(f"{store.reseal()} tokens sealed with the current key.\n")
+            sys.stdout.write(f"Tokens sealed with the current key: {store.reseal()}.\n")
     return 0
 
 
@@ -52,7 +53,7 @@ def _forget(store: Store, user: str) -> None:
     for link in items:
         store.remove(link.provider, link.item)
         sys.stdout.write(f"deleted {link.provider}|{link.item}\n")
-    sys.stdout.write(f"{len(items)} items deleted. Next: python -m account_linking.tables forget\n")
+    sys.stdout.write(f"Items deleted: {len(items)}. Next: python -m account_linking.tables forget\n")
 
 
 def _links(lines: TextIO) -> Iterator[LinkedItem]:
@@ -85,9 +86,4 @@ def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    try:
-        status = main(sys.argv[1:], os.environ, sys.stdin)
-    except (AccountLinkingError, OSError) as error:
-        sys.stderr.write(f"{error}\n")
-        status = 2
-    raise SystemExit(status)
+    raise SystemExit(run(lambda: main(sys.argv[1:], os.environ, sys.stdin)))

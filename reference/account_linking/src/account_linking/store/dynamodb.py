@@ -11,13 +11,14 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, Final
 
 from account_linking.errors import TryLater
+from account_linking.providers.model import LinkedItem
 from account_linking.store.model import Claim
 from account_linking.store.values import SealedValues, delivery_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from account_linking.providers.model import FetchResult, LinkedItem
+    from account_linking.providers.model import FetchResult
     from account_linking.store.sealing import Sealer
 
 LINK = "link"
@@ -135,16 +136,16 @@ class DynamoStore:
         provider, item = claim.link.provider, claim.link.item
         mark = {
             **self._place(provider, item),
-            "UpdateExpression": "set #parts = :parts remove #unfinished",
+            "UpdateExpression": "set #parts = :parts, #parts_of = :mine remove #unfinished",
             "ConditionExpression": MINE,
-            "ExpressionAttributeNames": _names("#parts #unfinished", MINE),
+            "ExpressionAttributeNames": _names("#parts #parts_of #unfinished", MINE),
             "ExpressionAttributeValues": _typed({":parts": len(parts), ":mine": claim.number}),
         }
         puts = [
             {
                 "Put": {
                     "TableName": self.table,
-                    "Item": {**_key(provider, item, _part(number)), **_typed({"data": part})},
+                    "Item": {**_key(provider, item, _part(claim.number, number)), **_typed({"data": part})},
                 }
             }
             for number, part in enumerate(parts)
@@ -172,8 +173,8 @@ class DynamoStore:
             values={":cursor": cursor, ":zero": 0, ":now": now, ":good": "good", ":mine": claim.number},
             returned="ALL_OLD",
         )
-        for number in range(_parts(before or {})):
-            self.client.delete_item(TableName=self.table, Key=_key(provider, item, _part(number)))
+        for name in _parts(before or {}):
+            self.client.delete_item(TableName=self.table, Key=_key(provider, item, name))
         return before is not None
 
     def release(self, claim: Claim, *, state: str = "good") -> None:
@@ -189,12 +190,12 @@ class DynamoStore:
     def stale(self, *, before: float) -> list[Claim]:
         """Return the items in good state that were last synced before a time, with their cursors. Claims no item."""
         rows = self._scan("#synced_at < :before and #state = :good", {":before": before, ":good": "good"})
-        return [self._claim(row) for row in rows]
+        return [Claim(link=_link(row), cursor=row["cursor"]["S"], number=int(row["claim"]["N"])) for row in rows]
 
     def items_of(self, user: str) -> list[LinkedItem]:
-        """Return all items of a user, in any state. Reads the whole table: for requests of deletion."""
+        """Return all items of a user, in any state, without their tokens. Reads the whole table."""
         rows = self._scan("#user = :user", {":user": user})
-        return sorted((self._claim(row).link for row in rows), key=lambda link: (link.provider, link.item))
+        return sorted((_link(row) for row in rows), key=lambda link: (link.provider, link.item))
 
     def remove(self, provider: str, item: str) -> bool:
         """Delete an item with all that is stored of it, its own row last; return whether it was there."""
@@ -237,7 +238,7 @@ class DynamoStore:
         return True
 
     def forget_delivery(self, name: str) -> None:
-        """Forget a delivery that could not be stored, so that the provider's next attempt is new."""
+        """Forget a delivery that was not stored after all."""
         key = _typed({"pk": f"delivery|{delivery_key(name)}", "sk": "delivery"})
         self.client.delete_item(TableName=self.table, Key=key)
 
@@ -252,7 +253,7 @@ class DynamoStore:
         )
         return done is not None
 
-    def _claim(self, row: Row, unfinished: FetchResult | None = None) -> Claim:
+    def _claim(self, row: Row, unfinished: FetchResult | None) -> Claim:
         provider, item = row["provider"]["S"], row["item"]["S"]
         return Claim(
             link=self.values.link(provider, item, user=row["user"]["S"], token=row["token"]["B"]),
@@ -263,8 +264,8 @@ class DynamoStore:
 
     def _unfinished(self, provider: str, item: str, row: Row) -> FetchResult | None:
         sealed = row.get("unfinished", {}).get("B", b"")
-        for number in range(_parts(row)):
-            key = _key(provider, item, _part(number))
+        for name in _parts(row):
+            key = _key(provider, item, name)
             sealed += self.client.get_item(TableName=self.table, Key=key, ConsistentRead=True)["Item"]["data"]["B"]
         return self.values.unfinished(provider, item, sealed)
 
@@ -315,6 +316,10 @@ def _names(*expressions: str) -> dict[str, str]:
     return {f"#{name}": name for expression in expressions for name in re.findall(r"#(\w+)", expression)}
 
 
+def _link(row: Row) -> LinkedItem:
+    return LinkedItem(provider=row["provider"]["S"], item=row["item"]["S"], user=row["user"]["S"], token="")
+
+
 def _pk(provider: str, item: str) -> str:
     return f"{provider}|{item}"
 
@@ -323,12 +328,15 @@ def _key(provider: str, item: str, row: str = LINK) -> Row:
     return {"pk": {"S": _pk(provider, item)}, "sk": {"S": row}}
 
 
-def _part(number: int) -> str:
-    return f"part-{number:03}"
+def _part(claim: int, number: int) -> str:
+    """Return the sort key of a part. It has the claim's number: a worker deletes no parts of a later claim."""
+    return f"part-{claim}-{number:03}"
 
 
-def _parts(row: Row) -> int:
-    return int(row.get("parts", {}).get("N", 0))
+def _parts(row: Row) -> list[str]:
+    """Return the sort keys of the parts that an item's row names."""
+    count, claim = (int(row.get(name, {}).get("N", 0)) for name in ("parts", "parts_of"))
+    return [_part(claim, number) for number in range(count)]
 
 
 def _typed(values: Mapping[str, Any]) -> Row:

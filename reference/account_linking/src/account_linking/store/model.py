@@ -52,13 +52,16 @@ class Store(Protocol):
         """Release the item without moving its cursor, unless it was claimed later."""
 
     def stale(self, *, before: float) -> list[Claim]:
-        """Return the items in good state that were last synced before a time, with their cursors. Claims no item."""
+        """Return the items in good state that were last synced before a time, with their cursors and no tokens.
+
+        Claims no item.
+        """
 
     def add(self, links: Iterable[LinkedItem]) -> None:
         """Add items, or change their user and token."""
 
     def items_of(self, user: str) -> list[LinkedItem]:
-        """Return all items of a user, in any state."""
+        """Return all items of a user, in any state, without their tokens."""
 
     def remove(self, provider: str, item: str) -> bool:
         """Delete an item with all that is stored of it; return whether it was there."""
@@ -74,4 +77,4 @@ class Store(Protocol):
         """
 
     def forget_delivery(self, name: str) -> None:
-        """Forget a delivery that could not be stored, so that the provider's next attempt is new."""
+        """Forget a delivery that was not stored after all, so that the provider's next try is new."""

@@ -6,13 +6,14 @@ from abc import ABC, abstractmethod
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from account_linking.providers.model import LinkedItem
 from account_linking.store.model import Claim
 from account_linking.store.values import delivery_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from account_linking.providers.model import FetchResult, LinkedItem
+    from account_linking.providers.model import FetchResult
     from account_linking.store.values import SealedValues
 
 TABLES = (
@@ -121,18 +122,18 @@ class SqlStore(ABC):
     def stale(self, *, before: float) -> list[Claim]:
         """Return the items in good state that were last synced before a time, with their cursors. Claims no item."""
         rows = self._rows(
-            "select provider, item, \"user\", token, cursor, claim from link where synced_at < ? and state = 'good'",
+            "select provider, item, \"user\", cursor, claim from link where synced_at < ? and state = 'good'",
             (before,),
         )
         return [
-            Claim(link=self.values.link(provider, item, user=user, token=token), cursor=position, number=number)
-            for provider, item, user, token, position, number in rows
+            Claim(link=LinkedItem(provider=provider, item=item, user=user, token=""), cursor=position, number=number)
+            for provider, item, user, position, number in rows
         ]
 
     def items_of(self, user: str) -> list[LinkedItem]:
-        """Return all items of a user, in any state."""
-        rows = self._rows('select provider, item, token from link where "user" = ? order by 1, 2', (user,))
-        return [self.values.link(provider, item, user=user, token=token) for provider, item, token in rows]
+        """Return all items of a user, in any state, without their tokens."""
+        rows = self._rows('select provider, item from link where "user" = ? order by 1, 2', (user,))
+        return [LinkedItem(provider=provider, item=item, user=user, token="") for provider, item in rows]
 
     def remove(self, provider: str, item: str) -> bool:
         """Delete an item with all that is stored of it; return whether it was there."""
@@ -163,7 +164,7 @@ class SqlStore(ABC):
             return bool(done.rowcount == 1)
 
     def forget_delivery(self, name: str) -> None:
-        """Forget a delivery that could not be stored, so that the provider's next attempt is new."""
+        """Forget a delivery that was not stored after all."""
         self._write("delete from delivery where name = ?", (delivery_key(name),))
 
     def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:

@@ -51,8 +51,9 @@ def forget(spark: SparkSession, layout: Layout, user: str) -> dict[str, int]:
     _send_tombstones(spark, layout, user)
     counts = {}
     for table in TABLES_OF_USER:
-        condition = f"{BY_USER} or ({QUARANTINED})" if table == "quarantine" else BY_USER
-        arguments = {"user": user, **({"items": items} if table == "quarantine" else {})}
+        has_items = table == "quarantine" and items
+        condition = f"{BY_USER} or ({QUARANTINED})" if has_items else BY_USER
+        arguments = {"user": user, **({"items": items} if has_items else {})}
         counts[table] = _change(spark, f"delete from {layout.sql(table)} where {condition}", arguments)
     return counts
 

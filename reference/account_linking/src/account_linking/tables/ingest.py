@@ -41,7 +41,7 @@ class Ingestion:
         rows = without_forgotten(bronze.to_bronze(records), self.layout).persist()
         try:
             if not rows.isEmpty():
-                query_id = spark.sparkContext.getLocalProperty("sql.streaming.queryId")
+                query_id = _query_id(spark)
                 self._append(rows, txn=(query_id, batch) if query_id else None)
                 self.update_tables(rows)
         finally:
@@ -91,6 +91,12 @@ def quarantined(rows: DataFrame, translated: DataFrame) -> DataFrame:
     """Return the records that break a rule, as rows of `quarantine`."""
     bad = rejected(rows, translated).selectExpr("*", f"{RULE_VERSION} as rule_version")
     return bad.selectExpr("*", "cast(null as timestamp) as replayed_at").select(*QUARANTINE)
+
+
+def _query_id(spark: SparkSession) -> str | None:
+    """Return the id of the stream whose batch this is; None on Spark Connect, where the offsets alone decide."""
+    context = getattr(spark, "sparkContext", None)
+    return context.getLocalProperty("sql.streaming.queryId") if context is not None else None
 
 
 def history(
