@@ -67,8 +67,13 @@ class World:
             ).returncode
 
     def choose(self, random: Random, stage: str) -> str:
-        """A step of a stage, at its beginning or somewhere within it."""
-        steps = [each for each in self.steps if each["stage"] == stage]
+        """A step of a stage, at its beginning or somewhere within it: any line, or one by its share of the time."""
+        by_line: dict[tuple[object, object], list[dict[str, object]]] = {}
+        for each in self.steps:
+            if each["stage"] == stage:
+                by_line.setdefault((each["file"], each["line"]), []).append(each)
+        seconds = [sum(float(str(each["seconds"])) for each in steps) for steps in by_line.values()]
+        (steps,) = random.choices(list(by_line.values()), weights=random.choice([None, seconds]))
         step = random.choice(steps)
         delay = random.choice([0.0, random.random() * float(str(step["seconds"]))])
         return f"{stage}:{step['file']}:{step['line']}:{step['occurrence']}:{delay:.4f}"
