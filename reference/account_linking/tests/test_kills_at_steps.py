@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -99,9 +100,11 @@ def fetched_banks(folder: Path, bootstrap: str) -> SimulatedBanks:
     harness = FetchHarness(banks, store)
     for item in ledger.items:
         harness.fetch(item)
-    for change in generate_day(ledger, 5, per_item=12, lasts=3600.0):
-        harness.apply_changes(change)
-        harness.fetch(change.item)
+    # Changes of one instant come together: FDX returns what changed after the time of the last fetch.
+    for _, changes in groupby(generate_day(ledger, 5, per_item=12, lasts=3600.0), key=lambda change: change.at):
+        of_instant = list(changes)
+        banks.apply_changes(of_instant)
+        harness.fetch(of_instant[0].item)
     create_topics(bootstrap, 1)
     producer = Producer({"bootstrap.servers": bootstrap})
     for record in harness.records:
