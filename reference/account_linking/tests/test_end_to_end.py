@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
+from deltalake import DeltaTable
 
 from account_linking.demo import simulated_day
 from account_linking.demo.balance import compare_with_ledger
@@ -88,6 +89,44 @@ def test_every_column_of_every_table_and_topic_equals_the_ledger(deployment: Dep
 
     assert [str(each) for each in found.differences] == []
     assert found.transactions > 90
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "wrong"),
+    [
+        ("bronze", "key", "'x'"),
+        ("silver", "check_number", "'7'"),
+        ("silver", "raw_sha256", "'x'"),
+        ("accounts", "kind", "'loan'"),
+        ("quarantine", "value", "'x'"),
+        ("classified", "transfer_of", "'x'"),
+        ("classified", "event_id", "'x'"),
+        ("monthly", "transactions", "77"),
+    ],
+)
+def test_the_comparison_finds_a_wrong_value_in_any_table(
+    deployment: Deployment, tables: Layout, tmp_path: Path, *, table: str, column: str, wrong: str
+) -> None:
+    banks, root = deployment.banks, tmp_path / "wrong"
+    shutil.copytree(tables.root, root, ignore=shutil.ignore_patterns("_checkpoints"))
+    DeltaTable(root / table).update(updates={column: wrong})
+
+    found = compare_with_ledger(str(root), banks.ledger, at=banks.now, bootstrap=deployment.bootstrap)
+
+    assert (table, column) in {(each.table, each.column) for each in found.differences}
+
+
+@pytest.mark.parametrize("table", ["bronze", "silver", "accounts", "quarantine", "classified", "monthly", "holders"])
+def test_the_comparison_finds_a_missing_row_in_any_table(
+    deployment: Deployment, tables: Layout, tmp_path: Path, table: str
+) -> None:
+    banks, root = deployment.banks, tmp_path / "wrong"
+    shutil.copytree(tables.root, root, ignore=shutil.ignore_patterns("_checkpoints"))
+    DeltaTable(root / table).delete()
+
+    found = compare_with_ledger(str(root), banks.ledger, at=banks.now, bootstrap=deployment.bootstrap)
+
+    assert (table, "row", "missing") in {(each.table, each.column, each.found) for each in found.differences}
 
 
 def test_the_workers_were_frozen_and_reused(deployment: Deployment) -> None:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -67,8 +68,13 @@ class World:
             ).returncode
 
     def choose(self, random: Random, stage: str) -> str:
-        """A step of a stage, at its beginning or somewhere within it."""
-        steps = [each for each in self.steps if each["stage"] == stage]
+        """A step of a stage, at its beginning or somewhere within it: any line, or one by its share of the time."""
+        by_line: dict[tuple[object, object], list[dict[str, object]]] = {}
+        for each in self.steps:
+            if each["stage"] == stage:
+                by_line.setdefault((each["file"], each["line"]), []).append(each)
+        seconds = [sum(float(str(each["seconds"])) for each in steps) for steps in by_line.values()]
+        (steps,) = random.choices(list(by_line.values()), weights=random.choice([None, seconds]))
         step = random.choice(steps)
         delay = random.choice([0.0, random.random() * float(str(step["seconds"]))])
         return f"{stage}:{step['file']}:{step['line']}:{step['occurrence']}:{delay:.4f}"
@@ -94,9 +100,14 @@ def fetched_banks(folder: Path, bootstrap: str) -> SimulatedBanks:
     harness = FetchHarness(banks, store)
     for item in ledger.items:
         harness.fetch(item)
-    for change in generate_day(ledger, 5, per_item=12, lasts=3600.0):
-        harness.apply_changes(change)
-        harness.fetch(change.item)
+    # Changes of one instant come together: FDX returns what changed after the time of the last fetch.
+    for _, changes in groupby(generate_day(ledger, 5, per_item=12, lasts=3600.0), key=lambda change: change.at):
+        of_instant = list(changes)
+        banks.apply_changes(of_instant)
+        harness.fetch(of_instant[0].item)
+    banks.now += 1  # times are rounded to microseconds: the last fetch may end just before the last change
+    for item in ledger.items:
+        harness.fetch(item)
     create_topics(bootstrap, 1)
     producer = Producer({"bootstrap.servers": bootstrap})
     for record in harness.records:
@@ -150,9 +161,9 @@ def test_tables_equal_the_ledger_after_kills_at_steps_of_start_batch_and_mainten
     spark: SparkSession, world: World, tmp_path: Path
 ) -> None:
     random = Random(17)
-    kills = [world.choose(random, stage) for stage in ("start", "batch", "batch", "maintenance", "maintenance")]
+    kills = [world.choose(random, stage) for stage in STAGES]
 
-    assert kill_and_recover(spark, world, tmp_path / "tables", kills) >= 3
+    assert kill_and_recover(spark, world, tmp_path / "tables", kills) >= 2
 
 
 @pytest.mark.long

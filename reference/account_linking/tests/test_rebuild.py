@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from account_linking.requester.worker import Outgoing
 
+pytestmark = pytest.mark.timeout(900)  # some tests ingest eight batches
 COMPARED = ("bronze", "silver", "accounts", "quarantine", "classified", "monthly", "holders")
 
 

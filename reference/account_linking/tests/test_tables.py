@@ -85,12 +85,26 @@ def classes(table: Callable[[str], dict[str, Row]]) -> Callable[[], list[str]]:
     return lambda: [row["class"] for row in table("classified").values()]
 
 
+COMMIT = "00000000000000000000.json"
+LEFT_BEHIND = {
+    "bronze": (f"_delta_log/.{COMMIT}.1.tmp",),
+    "silver": ("_delta_log/",),
+    "accounts": ("part-0.snappy.parquet", ".part-0.snappy.parquet.crc"),
+    "quarantine": ("part-0.snappy.parquet", "_delta_log/"),
+    "classified": (f"_delta_log/.{COMMIT}.1.tmp", f"_delta_log/..{COMMIT}.1.tmp.crc"),
+    "monthly": ("_delta_log/_staged_commits/",),
+}
+"""Files and folders/ that a driver leaves that is killed while it creates a table, up to the commit's rename."""
+
+
 def test_tables_are_created_where_a_driver_was_killed_before_the_first_commit(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    log = tmp_path / "tables" / "bronze" / "_delta_log"
-    log.mkdir(parents=True)
-    (log / ".00000000000000000000.json.1.tmp").touch()
+    for table, names in LEFT_BEHIND.items():
+        for name in names:
+            path = tmp_path / "tables" / table / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.mkdir(exist_ok=True) if name.endswith("/") else path.touch()
     layout = Layout(str(tmp_path / "tables"))
 
     layout.create(spark)

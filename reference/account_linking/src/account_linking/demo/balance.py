@@ -218,11 +218,14 @@ class _Comparison:
         yield from self.table("monthly", expected_classes.months(live), key=_month_key)
 
     def _digests(self) -> Iterator[Difference]:
-        """Compare hashes and ids by their form."""
+        """Compare hashes, ids and versions by their form."""
         for row in self.read("classified"):
             for name, form in DIGESTS.items():
                 if not form.fullmatch(row[name] or ""):
                     yield Difference("classified", identity(row), name, form.pattern, row[name])
+        for row in self.read("silver"):
+            if (row["schema_version"] or 0) < 1:
+                yield Difference("silver", identity(row), "schema_version", "1 or higher", row["schema_version"])
 
     def topic(self) -> Iterator[Difference]:
         """Compare the last event of each transaction with its row of `classified`; without one it is a deletion."""

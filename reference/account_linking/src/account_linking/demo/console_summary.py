@@ -53,8 +53,11 @@ def print_balance(balance: Balance, *, console: Console) -> None:
             f"[bold green]Tables, topics and ledger agree.[/] {balance.transactions:,} transactions, each exactly once,"
             f" to the cent: {totals}"
         )
-        rows = ", ".join(f"{count:,} of {table}" for table, count in balance.compared.items())
-        console.print(f"Compared in all columns, {balance.values:,} values, without Spark: {rows}", style="dim")
+        rows = ", ".join(f"{table} {count:,}" for table, count in balance.compared.items())
+        console.print(
+            f"{balance.values:,} values were compared, without Spark; hashes and versions by their form. Rows: {rows}",
+            style="dim",
+        )
     else:
         console.print("[bold red]Tables and ledger differ.[/]")
 

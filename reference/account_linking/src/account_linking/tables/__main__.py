@@ -43,7 +43,7 @@ def main(arguments: Sequence[str], spark: SparkSession | None = None) -> int:
         case "rebuild":
             rebuilt = rebuild(running, layout)
             sys.stdout.write(
-                f"Rows that bronze now gives otherwise: {rebuilt.silver} of silver, {rebuilt.accounts} of accounts,"
+                f"Changed rows: {rebuilt.silver} of silver, {rebuilt.accounts} of accounts,"
                 f" {rebuilt.quarantine} of quarantine. classified and monthly are up to date.\n"
             )
         case "forget":

@@ -214,13 +214,10 @@ def _changed_users(
 
 def _different(one: DataFrame, other: DataFrame, *, by: str, columns: Sequence[str]) -> DataFrame:
     """Return the values of column `by` whose rows differ in these columns."""
-    states = [
-        frame.selectExpr(by, f"xxhash64({', '.join(columns)}) as _hash")
-        .groupBy(by)
-        .agg({"_hash": "bit_xor", "*": "count"})
-        .selectExpr(by, f"struct(`bit_xor(_hash)`, `count(1)`) as {name}")
-        for frame, name in ((one, "_one"), (other, "_other"))
-    ]
+    from pyspark.sql import functions as F  # noqa: N812 - its usual name
+
+    state = F.expr(f"struct(count(*) as _rows, bit_xor(xxhash64({', '.join(columns)})) as _hash)")
+    states = [frame.groupBy(by).agg(state.alias(name)) for frame, name in ((one, "_one"), (other, "_other"))]
     return states[0].join(states[1], by, "full_outer").where("not (_one <=> _other)").select(by)
 
 
