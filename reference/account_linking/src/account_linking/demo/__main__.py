@@ -117,7 +117,9 @@ def _run_day(
     failed = deployment.mappings[1].failed_invocations
     kinds = ", ".join(f"{count} {name}" for name, count in failed.items())
     console.print(f"\nFailed invocations: {kinds}. Each was retried." if failed else "\nNo invocation failed.")
-    balance = compare_with_ledger(spark, layout, deployment.banks.ledger, at=deployment.banks.now)
+    balance = compare_with_ledger(
+        layout.root, deployment.banks.ledger, at=deployment.banks.now, bootstrap=deployment.bootstrap
+    )
     print_balance(balance, console=console)
     return balance
 

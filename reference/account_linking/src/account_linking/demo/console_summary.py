@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from rich.console import Console
 
-    from account_linking.demo.balance import Balance
+    from account_linking.demo.balance import Balance, Difference
     from account_linking.demo.deployment import Deployment
     from account_linking.tables.layout import Layout
 
 MAX_NAMES = 5
-"""Maximum of transaction ids that are printed for each kind of difference."""
+"""Maximum of differences that are printed for each column."""
 
 MAX_AMOUNT = 100_000
 """From this amount on the table of months is in thousands: seven larger numbers do not fit into 80 columns."""
@@ -39,22 +39,27 @@ def print_tables(spark: SparkSession, layout: Layout, deployment: Deployment, *,
 
 
 def print_balance(balance: Balance, *, console: Console) -> None:
-    """Print whether tables and ledger agree, or the differences."""
-    differences = {
-        "missing": balance.missing,
-        "unexpected": balance.unexpected,
-        "duplicate": balance.duplicates,
-        "with a wrong amount": balance.wrong_amounts,
-    }
-    for name, rows in differences.items():
-        if rows:
-            console.print(f"[bold red]{len(rows)} {name}[/]: {', '.join(rows[:MAX_NAMES])}")
-    totals = ", ".join(f"{amount:,.2f} {currency}" for currency, amount in sorted(balance.total.items()))
+    """Print whether tables, topics and ledger agree, or the differences by table and column."""
+    by_column: dict[tuple[str, str], list[Difference]] = {}
+    for each in balance.differences:
+        by_column.setdefault((each.table, each.column), []).append(each)
+    for (table, column), found in by_column.items():
+        console.print(f"[bold red]{len(found)} differences[/] in {table}, {column}:")
+        for each in found[:MAX_NAMES]:
+            console.print(f"  {each}", markup=False)
     if balance.is_balanced:
+        totals = ", ".join(f"{amount:,.2f} {currency}" for currency, amount in sorted(balance.total.items()))
         console.print(
-            f"[bold green]Tables and ledger agree.[/] {balance.transactions:,} transactions, each exactly once,"
+            f"[bold green]Tables, topics and ledger agree.[/] {balance.transactions:,} transactions, each exactly once,"
             f" to the cent: {totals}"
         )
+        rows = ", ".join(f"{table} {count:,}" for table, count in balance.compared.items())
+        console.print(
+            f"{balance.values:,} values were compared, without Spark; hashes and versions by their form. Rows: {rows}",
+            style="dim",
+        )
+    else:
+        console.print("[bold red]Tables and ledger differ.[/]")
 
 
 def _sizes_table(spark: SparkSession, layout: Layout, bootstrap: str) -> Table:

@@ -142,11 +142,15 @@ def deploy(
         signer = plaid.Signer()
         simulator_port, receiver_port = free_ports(2)
         simulator_url = stack.enter_context(serve(app(banks, signer), simulator_port))
-        settings = {**_settings(brokers.bootstrap, simulator_url), **path_settings}
-        receiver_url = stack.enter_context(serve(receiver.app(settings), receiver_port))
         store = SqliteStore(folder / "items.sqlite")
+        settings = {
+            **_settings(brokers.bootstrap, simulator_url),
+            **path_settings,
+            "ACCOUNT_LINKING_STORE": store.path,
+        }
+        receiver_url = stack.enter_context(serve(receiver.app(settings), receiver_port))
         store.add(linked_items(banks))
-        variables = {**settings, "KAFKA_BOOTSTRAP": bootstrap, "ACCOUNT_LINKING_STORE": store.path, **options.variables}
+        variables = {**settings, "KAFKA_BOOTSTRAP": bootstrap, **options.variables}
         mappings = tuple(stack.enter_context(each) for each in _mappings(brokers.bootstrap, folder, variables, options))
         yield Deployment(
             banks=banks,

@@ -49,12 +49,13 @@ def write_page(spark: SparkSession, layout: Layout, path: Path, balance: Balance
 
 def _document(balance: Balance, body: str) -> str:
     result = (
-        f'<p class="balanced">Tables and ledger agree: {balance.transactions:,} transactions, each exactly once,'
-        " to the cent.</p>"
+        f'<p class="balanced">Tables, topics and ledger agree: {balance.transactions:,} transactions, each exactly'
+        f" once, to the cent. {balance.values:,} values of {sum(balance.compared.values()):,} rows were compared.</p>"
         if balance.is_balanced
-        else f'<p class="not-balanced">Tables and ledger differ: {len(balance.missing)} missing, '
-        f"{len(balance.unexpected)} unexpected, "
-        f"{len(balance.duplicates)} duplicate, {len(balance.wrong_amounts)} with a wrong amount.</p>"
+        else '<p class="not-balanced">'
+        f"Tables and ledger differ in {len(balance.differences):,} values:"
+        f" {len(balance.missing)} transactions missing, {len(balance.unexpected)} unexpected,"
+        f" {len(balance.duplicates)} duplicate, {len(balance.wrong_amounts)} with a wrong amount.</p>"
     )
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
