@@ -26,10 +26,11 @@ from account_linking.store.dynamodb import TABLE, DynamoStore
 from account_linking.store.sealing import Sealer, key_file_beside
 from account_linking.tables.session import SETTINGS
 from leadsman.java import jars, runtime
+from leadsman.lab.brokers.cluster import Cluster, ClusterPlan
 from leadsman.lab.spark.cluster import connect_server
 
 if TYPE_CHECKING:
-    from leadsman.lab.brokers.cluster import Cluster
+    from collections.abc import Iterator
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
 SOURCE = Path(__file__).parents[1] / "src" / "account_linking"
@@ -176,12 +177,19 @@ def test_the_archive_finds_its_maps_inside_the_zip_file(archive: Path) -> None:
     )
 
     done = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", program], check=False, capture_output=True, text=True, timeout=60
+        [sys.executable, "-I", "-c", program], check=False, capture_output=True, text=True, timeout=60
     )
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"{archive}/")
     assert done.stdout.split()[2:] == ["coal", "case", "case"]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    """A broker with nothing but these tests' records."""
+    with Cluster(ClusterPlan()) as running:
+        yield running
 
 
 def publish_transaction(cluster: Cluster) -> None:

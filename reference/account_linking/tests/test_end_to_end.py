@@ -32,17 +32,15 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from leadsman.lab.brokers.cluster import Cluster
-
 PROVIDERS = ("plaid", "yodlee", "fdx")
 
 
 @pytest.fixture(scope="module")
-def deployment(cluster: Cluster) -> Iterator[Deployment]:
-    """A deployment after a simulated day with injected faults."""
+def deployment() -> Iterator[Deployment]:
+    """A deployment with a broker of its own, after a simulated day with injected faults."""
     faults = FaultInjection(error_rate=0.03, page_rows=20, calls_per_second=200)
     banks = SimulatedBanks(generate_households(7, per_provider=1, providers=PROVIDERS, months=1), faults, now=-1.0)
-    with deploy(banks, DeploymentOptions(max_attempts=6), cluster=cluster) as deployment:
+    with deploy(banks, DeploymentOptions(max_attempts=6)) as deployment:
         simulated_day.announce_history(deployment)
         simulated_day.run(deployment, seed=8, per_item=12, lasts_seconds=4)
         producer = Producer({"bootstrap.servers": deployment.bootstrap})
@@ -251,6 +249,9 @@ def test_a_rebuild_publishes_nothing_and_events_of_tables_created_anew_are_the_l
     deployment: Deployment, tables: Layout, spark: SparkSession, tmp_path: Path
 ) -> None:
     banks, anew = deployment.banks, Layout(str(tmp_path / "anew"))
+    deployment.wait_until_handled()
+    start_tables(spark, deployment, tables)
+    start_changes(spark, deployment, tables)
     published = len(consumed(deployment.bootstrap, TRANSACTIONS))
     rebuild(spark, tables)
     start_changes(spark, deployment, tables)
@@ -263,6 +264,11 @@ def test_a_rebuild_publishes_nothing_and_events_of_tables_created_anew_are_the_l
     found = compare_with_ledger(anew.root, banks.ledger, at=banks.now, bootstrap=deployment.bootstrap)
     assert published_after == published
     assert [str(each) for each in found.differences] == []
+
+
+def start_tables(spark: SparkSession, deployment: Deployment, layout: Layout) -> None:
+    checkpoint = f"{layout.root}/_checkpoints/tables"
+    streams.start_tables(spark, deployment.bootstrap, layout, checkpoint=checkpoint).awaitTermination()
 
 
 def start_changes(spark: SparkSession, deployment: Deployment, layout: Layout) -> None:

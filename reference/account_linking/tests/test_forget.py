@@ -23,6 +23,7 @@ from account_linking.store.__main__ import main as store_main
 from account_linking.tables import ingest
 from account_linking.tables.__main__ import main
 from account_linking.tables.layout import TABLES, Layout
+from account_linking.tables.upkeep import LISTING_TASKS
 from account_linking.topic_setup import main as topic_setup
 from account_linking.topics import TRANSACTIONS, raw_topic
 from leadsman.lab.brokers.cluster import Cluster, ClusterPlan
@@ -33,7 +34,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.lab, pytest.mark.spark]
-CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
+VACUUM_SETTINGS = {
+    "spark.databricks.delta.retentionDurationCheck.enabled": "false",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": str(LISTING_TASKS),
+}
 
 
 @pytest.fixture
@@ -113,10 +117,12 @@ def files_with(folder: str, text: bytes) -> list[Path]:
 
 def vacuum(spark: SparkSession, layout: Layout) -> None:
     """VACUUM as it is after the retention has passed."""
-    spark.conf.set(CHECK, "false")
+    for name, value in VACUUM_SETTINGS.items():
+        spark.conf.set(name, value)
     for table in TABLES:
         spark.sql(f"vacuum {layout.sql(table)} retain 0 hours")
-    spark.conf.unset(CHECK)
+    for name in VACUUM_SETTINGS:
+        spark.conf.unset(name)
 
 
 def test_a_forgotten_user_leaves_tables_topic_and_files_and_comes_back_only_by_newer_records(
@@ -173,7 +179,8 @@ def test_topics_are_created_once_and_every_topic_gets_its_retention(
     own_cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings = {"KAFKA_BOOTSTRAP": own_cluster.bootstrap}
-    AdminClient({"bootstrap.servers": own_cluster.bootstrap}).delete_topics([TRANSACTIONS])[TRANSACTIONS].result(30)
+    admin = AdminClient({"bootstrap.servers": own_cluster.bootstrap})
+    admin.delete_topics([TRANSACTIONS])[TRANSACTIONS].result(30)
 
     topic_setup(["--replicas", "1", "--partitions", "2"], settings)
     topic_setup(["--replicas", "1", "--partitions", "2"], settings)
@@ -188,8 +195,8 @@ def test_topics_are_created_once_and_every_topic_gets_its_retention(
 
 def setting(cluster: Cluster, topic: str, name: str) -> str:
     resource = ConfigResource("topic", topic)
-    described = AdminClient({"bootstrap.servers": cluster.bootstrap}).describe_configs([resource])
-    return str(described[resource].result(30)[name].value)
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    return str(admin.describe_configs([resource])[resource].result(30)[name].value)
 
 
 def test_the_store_forgets_a_users_items(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from account_linking.tables.layout import CLUSTERED, HOLDERS
+from account_linking.tables.literals import sql_literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,7 +35,9 @@ class BatchUsers:
         column = CLUSTERED.get(table)
         if self.ranges is None or column is None:
             return "true"
-        parts = (f"{alias}.{column} between {_literal(low)} and {_literal(high)}" for low, high in self.ranges[column])
+        parts = (
+            f"{alias}.{column} between {sql_literal(low)} and {sql_literal(high)}" for low, high in self.ranges[column]
+        )
         return " or ".join(f"({part})" for part in parts) or "false"
 
     def read(self, layout: Layout, table: str, spark: SparkSession, *, version: int | None = None) -> DataFrame:
@@ -172,8 +175,3 @@ def _ranges(names: Sequence[str]) -> Iterator[tuple[str, str]]:
     for start in range(0, len(names), size):
         part = names[start : start + size]
         yield part[0], part[-1]
-
-
-def _literal(text: str) -> str:
-    """Return an SQL string literal. MERGE takes no parameters, and ids are input: all but [A-Za-z0-9] is escaped."""
-    return "'" + "".join(each if each.isascii() and each.isalnum() else f"\\U{ord(each):08X}" for each in text) + "'"

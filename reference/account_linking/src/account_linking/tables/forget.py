@@ -13,20 +13,15 @@ from typing import TYPE_CHECKING, Final
 
 from account_linking.tables.classify import uuid5
 from account_linking.tables.layout import CONTENT, FORGOTTEN, FORGOTTEN_VERSION, KEY
+from account_linking.tables.literals import sql_literal
+from account_linking.tables.merge import retry_conflicts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
     from account_linking.tables.layout import Layout
-
-MAX_TRIES: Final = 10
-"""How often a deletion is tried while a stream writes the same table: each try is one conflict with one batch."""
-
-BY_USER: Final = "user_ref = :user"
-QUARANTINED: Final = "user_ref is null and array_contains(:items, item_ref)"
-"""Quarantined records without a user, of an item that was this user's."""
 
 TABLES_OF_USER: Final = (
     "overrides",
@@ -45,17 +40,21 @@ TABLES_OF_USER: Final = (
 def forget(spark: SparkSession, layout: Layout, user: str) -> dict[str, int]:
     """Delete a user's rows; return the number of rows by table. Again for the same user: what came in between."""
     layout.create(spark)
-    find = f"select distinct item_ref from {layout.sql('bronze')} where {BY_USER} and item_ref is not null"
-    items = [row.item_ref for row in spark.sql(find, {"user": user}).collect()]
+    by_user = f"user_ref = {sql_literal(user)}"
+    find = f"select distinct item_ref from {layout.sql('bronze')} where {by_user} and item_ref is not null"
+    items = [row.item_ref for row in spark.sql(find).collect()]
     _remember(spark, layout, user)
-    _send_tombstones(spark, layout, user)
+    _send_tombstones(spark, layout, by_user)
     counts = {}
     for table in TABLES_OF_USER:
-        has_items = table == "quarantine" and items
-        condition = f"{BY_USER} or ({QUARANTINED})" if has_items else BY_USER
-        arguments = {"user": user, **({"items": items} if has_items else {})}
-        counts[table] = _change(spark, f"delete from {layout.sql(table)} where {condition}", arguments)
+        condition = f"{by_user} or ({_quarantined(items)})" if table == "quarantine" and items else by_user
+        counts[table] = _change(spark, f"delete from {layout.sql(table)} where {condition}")
     return counts
+
+
+def _quarantined(items: Sequence[str]) -> str:
+    """Return SQL that is true for quarantined records without a user, of an item that was this user's."""
+    return f"user_ref is null and item_ref in ({', '.join(map(sql_literal, items))})"
 
 
 def without_forgotten(rows: DataFrame, layout: Layout) -> DataFrame:
@@ -77,29 +76,20 @@ def _remember(spark: SparkSession, layout: Layout, user: str) -> None:
     rows.coalesce(1).write.format("delta").mode("append").save(layout.path("forgotten"))
 
 
-def _send_tombstones(spark: SparkSession, layout: Layout, user: str) -> None:
+def _send_tombstones(spark: SparkSession, layout: Layout, by_user: str) -> None:
     """Mark the user's classified rows, so that the stream of changes sends a record without a value for each."""
     name = f"concat_ws('|', {', '.join(KEY)}, 'FORGOTTEN')"  # an event of its own: consumers drop ids that they have
     cleared = ", ".join(f"`{name}` = null" for name in (*CONTENT, "class", "class_confidence", "transfer_of"))
     _change(
         spark,
         f"update {layout.sql('classified')} set {cleared}, is_deleted = true, class_source = 'deleted',"
-        f" class_version = '{FORGOTTEN_VERSION}', content_sha256 = null, event_id = {uuid5(name)} where {BY_USER}",
-        {"user": user},
+        f" class_version = '{FORGOTTEN_VERSION}', content_sha256 = null, event_id = {uuid5(name)} where {by_user}",
     )
 
 
-def _change(spark: SparkSession, statement: str, arguments: Mapping[str, object]) -> int:
+def _change(spark: SparkSession, statement: str) -> int:
     """Run a statement, again after a conflict with a batch of the stream; return the number of rows."""
-    from delta.exceptions import DeltaConcurrentModificationException  # PySpark loads with the first use
-
-    for tries in range(1, MAX_TRIES + 1):
-        try:
-            return int(spark.sql(statement, dict(arguments)).collect()[0][0])
-        except DeltaConcurrentModificationException:
-            if tries == MAX_TRIES:
-                raise
-    raise AssertionError
+    return retry_conflicts(lambda: int(spark.sql(statement).collect()[0][0]))
 
 
 def _read(spark: SparkSession, layout: Layout, table: str) -> DataFrame:

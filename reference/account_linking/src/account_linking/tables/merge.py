@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from account_linking.tables.batch_users import ALL_USERS
 from account_linking.tables.layout import CLUSTERED, TABLES
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from account_linking.tables.batch_users import BatchUsers
     from account_linking.tables.layout import Layout
+
+T = TypeVar("T")
 
 CONFLICT_ERRORS: Final = ("DELTA_CONCURRENT_", "DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHANGED")
 """Delta's error classes of a commit that another writer's commit made impossible. The same statement may run again."""
@@ -45,16 +47,15 @@ def latest_version(spark: SparkSession, layout: Layout, table: str) -> int:
     return int(spark.sql(f"describe history {layout.sql(table)} limit 1").collect()[0].version)
 
 
-def retry_conflicts(action: Callable[[], object]) -> None:
+def retry_conflicts(action: Callable[[], T]) -> T:
     """Run an action that commits to a table, again whenever another writer's commit made it impossible."""
-    for attempt in range(1, MAX_ATTEMPTS + 1):
+    for _ in range(1, MAX_ATTEMPTS):
         try:
-            action()
+            return action()
         except Exception as error:
-            if attempt == MAX_ATTEMPTS or not any(name in str(error) for name in CONFLICT_ERRORS):
+            if not any(name in str(error) for name in CONFLICT_ERRORS):
                 raise
-        else:
-            return
+    return action()
 
 
 def merge(
