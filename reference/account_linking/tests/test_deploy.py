@@ -207,6 +207,10 @@ def publish_transaction(cluster: Cluster) -> None:
     assert producer.flush(30) == 0
 
 
+FEW_TASKS = {"spark.sql.shuffle.partitions": "2", "spark.databricks.delta.snapshotPartitions": "2"}
+"""With Spark's and Delta's defaults, 200 and 50 tasks for each stage, one record takes minutes on two cores."""
+
+
 def run_job(command: list[str], tables: Path, cluster: Cluster, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run a Spark job outside of the project, with nothing of this process's environment."""
     java = str(runtime.find_java().resolve().parents[1])
@@ -236,7 +240,8 @@ def test_spark_submit_runs_the_archive(archive: Path, job: Path, cluster: Cluste
     publish_transaction(cluster)
     classes = ":".join(map(str, jars.fetch_jars("spark-4.2")))
     submit = [str(Path(sys.executable).with_name("spark-submit")), "--master", "local[2]"]
-    submit += ["--conf", f"spark.driver.extraClassPath={classes}", "--conf", "spark.ui.enabled=false"]
+    conf = {**FEW_TASKS, "spark.driver.extraClassPath": classes, "spark.ui.enabled": "false"}
+    submit += [word for name, value in conf.items() for word in ("--conf", f"{name}={value}")]
     tables = tmp_path / "tables"
 
     done = run_job([*submit, "--py-files", str(archive), str(job)], tables, cluster, PYSPARK_PYTHON=sys.executable)
@@ -255,7 +260,9 @@ def test_the_archive_runs_on_spark_connect(archive: Path, job: Path, cluster: Cl
     tables = tmp_path / "tables"
     (tmp_path / "server").mkdir()
 
-    with connect_server(tmp_path / "server", conf={**conf, "spark.driver.extraClassPath": classes}) as address:
+    with connect_server(
+        tmp_path / "server", conf={**conf, **FEW_TASKS, "spark.driver.extraClassPath": classes}
+    ) as address:
         done = run_job([sys.executable, str(job)], tables, cluster, SPARK_REMOTE=address, PYTHONPATH=str(archive))
 
     assert done.returncode == 0, done.stderr[-3000:]

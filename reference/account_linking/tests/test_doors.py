@@ -9,12 +9,13 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import jwt
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from hypothesis import given
@@ -39,6 +40,7 @@ from account_linking.requester.worker import Requester
 from account_linking.store import SqliteStore
 from account_linking.topics import DEAD_LETTERS, ELEMENTS, WEBHOOKS
 from leadsman.lab.processes.ports import free_ports
+from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -449,9 +451,17 @@ def receiver_url(
 
 def end_of_topic(cluster: Cluster) -> int:
     consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "doors", "log_level": 0})
-    _, end = consumer.get_watermark_offsets(TopicPartition(WEBHOOKS, 0), timeout=30)
+    (end,) = wait_for(partial(read_end, consumer), timeout=timedelta(seconds=60), what="the end of the topic")
     consumer.close()
-    return int(end)
+    return end
+
+
+def read_end(consumer: Consumer) -> tuple[int, ...]:
+    try:
+        _, end = consumer.get_watermark_offsets(TopicPartition(WEBHOOKS, 0), timeout=30)
+    except KafkaException:  # the topic is new, and its leader does not know yet that it is the leader
+        return ()
+    return (int(end),)
 
 
 def test_of_ten_copies_at_once_in_all_spellings_one_is_stored(

@@ -184,6 +184,8 @@ def create_topics(bootstrap: str, partitions: int) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     existing = admin.list_topics(timeout=30).topics
     missing = [name for name in all_topics(tuple(every_provider())) if name not in existing]
+    if not missing:
+        return
     created = admin.create_topics([NewTopic(name, partitions if name == ELEMENTS else 1, 1) for name in missing])
     for future in created.values():
         future.result(timeout=60)
