@@ -27,7 +27,7 @@ class RuleCount:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A quarantined record: its place in Kafka, a rule that it breaks, and the value."""
+    """A quarantined record: its place in Kafka, the first rule that it breaks, and the value."""
 
     place: str
     rule: str
@@ -63,22 +63,26 @@ def read_quarantine(spark: SparkSession, layout: Layout, *, samples: int, rule: 
     """Count the quarantine by rule, and take the newest records as samples; of one rule, where one is given."""
     rows = spark.read.format("delta").load(layout.path("quarantine"))
     waiting = rows.where("replayed_at is null")
-    errors = waiting.selectExpr("*", "explode(errors) as error").where(f"'{_name(rule)}' in ('', error.rule)")
+    is_asked = f"'{_name(rule)}' in ('', error.rule)"
+    errors = waiting.selectExpr("explode(errors) as error").where(is_asked)
     counts = errors.groupBy("error.rule", "error.field").count().orderBy("count", "rule", ascending=[False, True])
     return Quarantine(
         waiting=waiting.count(),
         replayed=rows.where("replayed_at is not null").count(),
         rules=tuple(RuleCount(*row) for row in counts.collect()),
-        samples=tuple(_samples(errors, samples)),
+        samples=tuple(
+            _samples(waiting.selectExpr("*", f"get(filter(errors, error -> {is_asked}), 0) as error"), samples)
+        ),
     )
 
 
-def _samples(errors: DataFrame, count: int) -> Sequence[Sample]:
-    """Return the newest errors. The value may be no valid UTF-8: it is whatever the record had."""
+def _samples(records: DataFrame, count: int) -> Sequence[Sample]:
+    """Return the newest records with an `error`. The value may be no valid UTF-8: it is whatever the record had."""
     place = "concat_ws('-', source_topic, source_partition, source_offset)"
     value = "if(error.field = 'value', null, make_valid_utf8(error.value))"
     rows = (
-        errors.orderBy("received_at", "source_topic", "source_offset", ascending=False)
+        records.where("error is not null")
+        .orderBy("received_at", "source_topic", "source_offset", ascending=False)
         .limit(count)
         .selectExpr(place, "error.rule", "error.field", value, "octet_length(value)")
     )
