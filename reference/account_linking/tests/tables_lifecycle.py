@@ -110,6 +110,7 @@ def run(root: str, bootstrap: str, tracer: Tracer) -> None:
         tracer.stage = "maintenance"
         for command in ("replay", "reclassify", "rebuild"):
             main([command, *arguments], spark)
+        main(["forget", *arguments, "--user", "a user without rows"], spark)
         run_upkeep(spark, Layout(root), tables=("silver", "quarantine"))  # one with clustering, one without
         sys.settrace(None)
 

@@ -236,6 +236,7 @@ def job(tmp_path: Path) -> Path:
 
 @pytest.mark.lab
 @pytest.mark.spark
+@pytest.mark.long
 def test_spark_submit_runs_the_archive(archive: Path, job: Path, cluster: Cluster, tmp_path: Path) -> None:
     publish_transaction(cluster)
     classes = ":".join(map(str, jars.fetch_jars("spark-4.2")))
@@ -253,6 +254,7 @@ def test_spark_submit_runs_the_archive(archive: Path, job: Path, cluster: Cluste
 
 @pytest.mark.lab
 @pytest.mark.spark
+@pytest.mark.long
 def test_the_archive_runs_on_spark_connect(archive: Path, job: Path, cluster: Cluster, tmp_path: Path) -> None:
     publish_transaction(cluster)
     classes = ":".join(map(str, jars.fetch_jars("spark-4.2")))

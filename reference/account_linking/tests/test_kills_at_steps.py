@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.long  # a whole life of the tables takes minutes, and each kill costs a part of one
+
 LIFECYCLE = Path(__file__).parent / "tables_lifecycle.py"
 LIFE_SECONDS = 600
 STAGES = ("start", "batch", "maintenance")
@@ -166,7 +168,6 @@ def test_tables_equal_the_ledger_after_kills_at_steps_of_start_batch_and_mainten
     assert kill_and_recover(spark, world, tmp_path / "tables", kills) >= 2
 
 
-@pytest.mark.long
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("seed", range(40))
 def test_tables_equal_the_ledger_after_200_kills_at_steps(

@@ -193,6 +193,7 @@ def test_a_corrected_translation_reaches_silver_when_a_record_comes_again(
     assert (row.description_clean, row.schema_version) == ("corrected", translate.SCHEMA_VERSION + 1)
 
 
+@pytest.mark.long  # several minutes
 def test_a_rebuild_with_other_rules_gives_what_the_history_gives_in_empty_tables(
     spark: SparkSession, layout: Layout, other: Layout, patched: pytest.MonkeyPatch
 ) -> None:
@@ -228,6 +229,7 @@ def test_a_rebuild_from_bronze_alone_gives_identical_tables(
     assert rows(spark, alone) == rows(spark, layout)
 
 
+@pytest.mark.long  # several minutes
 def test_a_rebuild_beside_a_running_stream_gives_the_same_tables(
     spark: SparkSession, layout: Layout, other: Layout
 ) -> None:
