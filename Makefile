@@ -8,7 +8,7 @@ READY := .venv/.ready
 JAVA_READY := .venv/.java-ready
 PROGRAMS_READY := .venv/.programs-ready
 
-.PHONY: help setup demo demo-accounts test quick test-leadsman test-reading test-accounts check lab bench bench-compare lock docs clean
+.PHONY: help setup demo demo-accounts test quick test-leadsman test-reading test-accounts check lab bench bench-compare lock lambda-package spark-archive docs clean
 
 help: ## Show what there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -90,8 +90,18 @@ REV ?= main
 bench-compare: $(READY) ## Read every form with this tree and with revision REV by turns; fails where one is a fifth slower
 	$(BIN)/python -m bench.forms --against $(REV) $(ARGS)
 
+# Lambda's own Python has boto3 and what it needs.
+IN_LAMBDA := boto3 botocore jmespath python-dateutil s3transfer six urllib3
+
 lock: $(READY) ## Pin every Python package anew
 	.venv/bin/uv pip compile pyproject.toml packages/clients/pyproject.toml reference/account_linking/pyproject.toml --all-extras --group dev --group bench --generate-hashes --no-emit-index-url --no-emit-package leadsman --no-emit-package leadsman-clients --no-emit-package account-linking --no-header --python-version 3.11 -o requirements.lock
+	.venv/bin/uv pip compile reference/account_linking/pyproject.toml --extra aws --extra postgresql --constraint requirements.lock --generate-hashes --no-emit-index-url $(addprefix --no-emit-package ,leadsman-clients $(IN_LAMBDA)) --no-header --python-version 3.13 --python-platform x86_64-manylinux_2_28 -o reference/account_linking/deploy/lambda.lock
+
+lambda-package: $(READY) ## Build the application's Lambda package: build/account-linking-lambda.zip
+	$(BIN)/python reference/account_linking/deploy/lambda_package.py
+
+spark-archive: $(READY) ## Build the archive of the application's Spark jobs: build/account-linking-spark.zip
+	$(BIN)/python reference/account_linking/deploy/spark_archive.py
 
 docs: $(READY) ## Generate what the documents take from the code
 	$(BIN)/python docs/make.py

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from account_linking.demo.balance import provider_transaction_id
+from account_linking.demo.expected_rows import provider_transaction_id
 from account_linking.demo.fetch_harness import FetchHarness, kafka_frame
 from account_linking.demo.ledger import START, Account, Change, Item, Ledger, Movement, posted_movement
 from account_linking.demo.simulator.banks import FaultInjection, SimulatedBanks
@@ -35,9 +35,10 @@ PROVIDERS = ("plaid", "yodlee", "fdx")
 KINDS = ("checking", "savings", "credit")
 TEXTS = ("Groceries", "Ünïcode ☂ 東京", 'O\'Brien "quoted" \\ back', "x" * 200, "🦆")
 
-AMOUNTS = st.decimals("-99999999999999.9999", "99999999999999.9999", places=4) | st.sampled_from(
-    [Decimal("0.00"), Decimal("0.10"), Decimal("-0.01"), Decimal("1e3"), Decimal("123456789012345.1234")]
+AMOUNTS = st.decimals("-99999999999999.99", "99999999999999.99", places=2) | st.sampled_from(
+    [Decimal("0.00"), Decimal("0.10"), Decimal("-0.01"), Decimal("1e3"), Decimal("123456789012345.12")]
 )
+"""Amounts in US dollars: with more decimal places they would be quarantined."""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
+from deltalake import DeltaTable
 
 from account_linking.demo import simulated_day
-from account_linking.demo.balance import compare_with_ledger, provider_transaction_id
+from account_linking.demo.balance import compare_with_ledger
 from account_linking.demo.deployment import SECRET, Deployment, DeploymentOptions, deploy
+from account_linking.demo.expected_rows import provider_transaction_id
 from account_linking.demo.kinds import all_kinds
 from account_linking.demo.ledger_generator import generate_households
 from account_linking.demo.simulator import plaid
@@ -21,6 +24,7 @@ from account_linking.demo.simulator.banks import FaultInjection, SimulatedBanks
 from account_linking.tables import ingest, streams
 from account_linking.tables.layout import Layout
 from account_linking.tables.maps import version
+from account_linking.tables.rebuild import rebuild
 from account_linking.topics import DEAD_LETTERS, TRANSACTIONS, WEBHOOKS, raw_topic
 
 if TYPE_CHECKING:
@@ -28,17 +32,15 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from leadsman.lab.brokers.cluster import Cluster
-
 PROVIDERS = ("plaid", "yodlee", "fdx")
 
 
 @pytest.fixture(scope="module")
-def deployment(cluster: Cluster) -> Iterator[Deployment]:
-    """A deployment after a simulated day with injected faults."""
+def deployment() -> Iterator[Deployment]:
+    """A deployment with a broker of its own, after a simulated day with injected faults."""
     faults = FaultInjection(error_rate=0.03, page_rows=20, calls_per_second=200)
     banks = SimulatedBanks(generate_households(7, per_provider=1, providers=PROVIDERS, months=1), faults, now=-1.0)
-    with deploy(banks, DeploymentOptions(max_attempts=6), cluster=cluster) as deployment:
+    with deploy(banks, DeploymentOptions(max_attempts=6)) as deployment:
         simulated_day.announce_history(deployment)
         simulated_day.run(deployment, seed=8, per_item=12, lasts_seconds=4)
         producer = Producer({"bootstrap.servers": deployment.bootstrap})
@@ -78,13 +80,51 @@ def consumed(bootstrap: str, topic: str) -> list[tuple[str, bytes, dict[str, str
     return [(each.key().decode(), each.value(), {k: v.decode() for k, v in each.headers()}) for each in found]
 
 
-def test_every_transaction_is_there_exactly_once_to_the_cent(
-    deployment: Deployment, tables: Layout, spark: SparkSession
-) -> None:
-    found = compare_with_ledger(spark, tables, deployment.banks.ledger, at=deployment.banks.now)
+def test_every_column_of_every_table_and_topic_equals_the_ledger(deployment: Deployment, tables: Layout) -> None:
+    banks = deployment.banks
 
+    found = compare_with_ledger(tables.root, banks.ledger, at=banks.now, bootstrap=deployment.bootstrap)
+
+    assert [str(each) for each in found.differences] == []
     assert found.transactions > 90
-    assert (found.missing, found.unexpected, found.duplicates, found.wrong_amounts) == ((), (), (), ())
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "wrong"),
+    [
+        ("bronze", "key", "'x'"),
+        ("silver", "check_number", "'7'"),
+        ("silver", "raw_sha256", "'x'"),
+        ("accounts", "kind", "'loan'"),
+        ("quarantine", "value", "'x'"),
+        ("classified", "transfer_of", "'x'"),
+        ("classified", "event_id", "'x'"),
+        ("monthly", "transactions", "77"),
+    ],
+)
+def test_the_comparison_finds_a_wrong_value_in_any_table(
+    deployment: Deployment, tables: Layout, tmp_path: Path, *, table: str, column: str, wrong: str
+) -> None:
+    banks, root = deployment.banks, tmp_path / "wrong"
+    shutil.copytree(tables.root, root, ignore=shutil.ignore_patterns("_checkpoints"))
+    DeltaTable(root / table).update(updates={column: wrong})
+
+    found = compare_with_ledger(str(root), banks.ledger, at=banks.now, bootstrap=deployment.bootstrap)
+
+    assert (table, column) in {(each.table, each.column) for each in found.differences}
+
+
+@pytest.mark.parametrize("table", ["bronze", "silver", "accounts", "quarantine", "classified", "monthly", "holders"])
+def test_the_comparison_finds_a_missing_row_in_any_table(
+    deployment: Deployment, tables: Layout, tmp_path: Path, table: str
+) -> None:
+    banks, root = deployment.banks, tmp_path / "wrong"
+    shutil.copytree(tables.root, root, ignore=shutil.ignore_patterns("_checkpoints"))
+    DeltaTable(root / table).delete()
+
+    found = compare_with_ledger(str(root), banks.ledger, at=banks.now, bootstrap=deployment.bootstrap)
+
+    assert (table, "row", "missing") in {(each.table, each.column, each.found) for each in found.differences}
 
 
 def test_the_workers_were_frozen_and_reused(deployment: Deployment) -> None:
@@ -203,3 +243,34 @@ def test_the_receiver_refuses_large_bodies_and_other_methods(deployment: Deploym
     large, got = httpx.post(url, content=b"x" * 1_000_000), httpx.get(url)
 
     assert (large.status_code, got.status_code) == (413, 405)
+
+
+def test_a_rebuild_publishes_nothing_and_events_of_tables_created_anew_are_the_last(
+    deployment: Deployment, tables: Layout, spark: SparkSession, tmp_path: Path
+) -> None:
+    banks, anew = deployment.banks, Layout(str(tmp_path / "anew"))
+    deployment.wait_until_handled()
+    start_tables(spark, deployment, tables)
+    start_changes(spark, deployment, tables)
+    published = len(consumed(deployment.bootstrap, TRANSACTIONS))
+    rebuild(spark, tables)
+    start_changes(spark, deployment, tables)
+    published_after = len(consumed(deployment.bootstrap, TRANSACTIONS))
+    shutil.copytree(tables.path("bronze"), anew.path("bronze"))
+
+    rebuild(spark, anew)
+    start_changes(spark, deployment, anew)
+
+    found = compare_with_ledger(anew.root, banks.ledger, at=banks.now, bootstrap=deployment.bootstrap)
+    assert published_after == published
+    assert [str(each) for each in found.differences] == []
+
+
+def start_tables(spark: SparkSession, deployment: Deployment, layout: Layout) -> None:
+    checkpoint = f"{layout.root}/_checkpoints/tables"
+    streams.start_tables(spark, deployment.bootstrap, layout, checkpoint=checkpoint).awaitTermination()
+
+
+def start_changes(spark: SparkSession, deployment: Deployment, layout: Layout) -> None:
+    checkpoint = f"{layout.root}/_checkpoints/changes"
+    streams.start_changes(spark, deployment.bootstrap, layout, checkpoint=checkpoint).awaitTermination()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from account_linking.errors import TryLater
-from account_linking.json_slices import arrays
+from account_linking.json_slices import JsonSlice, arrays
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -43,3 +43,30 @@ def test_every_document_is_cut_where_json_parses_it(
 def test_a_document_that_is_no_object_is_tried_later(document: bytes) -> None:
     with pytest.raises(TryLater):
         arrays(document, "added")
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        b'{"added": [1]} x',
+        b'{"added": [1]}{"added": [2]}',
+        b'{"added": [1 2]}',
+        b'{"added" [1]}',
+        b'{"added": {"a": 1}}',
+        b'{"added": 5}',
+        b'{"added": [1], "added": [2]}',
+        b'{"added": [NaN, ' + b"[" * 100_000,
+        b'{"added": [' + b"1" * 5000 + b"]}",
+    ],
+    ids=range(9),
+)
+def test_a_document_of_which_an_element_would_vanish_is_tried_later(document: bytes) -> None:
+    with pytest.raises(TryLater):
+        arrays(document, "added")
+
+
+@given(JSON, st.text(max_size=5))
+def test_the_id_of_any_element_can_be_the_key_of_a_record(value: object, member: str) -> None:
+    name = JsonSlice(value, "").name(member)
+
+    assert name.encode().decode() == name

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import threading
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from account_linking import elements
-from account_linking.demo.balance import expected_rows
 from account_linking.demo.deployment import linked_items
+from account_linking.demo.expected_rows import expected_rows
 from account_linking.demo.fetch_harness import FetchHarness
 from account_linking.demo.ledger import START, Account, Change, Item, Ledger, Movement
 from account_linking.demo.ledger_generator import generate_households
@@ -22,7 +22,8 @@ from account_linking.demo.simulator import plaid
 from account_linking.demo.simulator.banks import FaultInjection, SimulatedBanks
 from account_linking.demo.simulator.server import app, serve
 from account_linking.errors import Poison, TryLater
-from account_linking.providers.model import Element, LinkedItem
+from account_linking.providers import every_provider
+from account_linking.providers.model import ApiResponse, Element, LinkedItem
 from account_linking.providers.yodlee.client import missed_elements as yodlee_missed
 from account_linking.requester.api import HttpApi, http_sessions
 from account_linking.requester.limits import TokenBucket
@@ -248,14 +249,93 @@ def test_the_sweeper_replaces_lost_webhooks(tmp_path: Path) -> None:
     assert len(published) == len(expected_rows(ledger, at=0.0))
 
 
-def test_missed_windows_of_yodlee_are_an_hour_each_and_reach_until_now() -> None:
+def missed_windows(cursor: str, now: datetime) -> list[str]:
     link = LinkedItem(provider="yodlee", item="anna", user="anna", token="t")
+    return [element.link for element in yodlee_missed(link, cursor, now)]
+
+
+def test_missed_windows_of_yodlee_are_an_hour_each_and_reach_until_now() -> None:
     now = datetime(2026, 6, 1, 12, 30, tzinfo=UTC)
 
-    windows = [element.link for element in yodlee_missed(link, "2026-06-01T10:00:00Z", now)]
+    windows = missed_windows("2026-05-25T12:00:00Z/2026-06-01T10:00:00Z", now)
 
     assert windows == [
         "fromDate=2026-06-01T10:00:00Z&toDate=2026-06-01T11:00:00Z",
         "fromDate=2026-06-01T11:00:00Z&toDate=2026-06-01T12:00:00Z",
         "fromDate=2026-06-01T12:00:00Z&toDate=2026-06-01T12:30:00Z",
     ]
+
+
+def test_missed_windows_before_the_first_fetched_one_go_back_seven_days() -> None:
+    now = datetime(2026, 6, 8, 12, tzinfo=UTC)
+
+    never, once = missed_windows("", now), missed_windows("2026-06-08T11:00:00Z/2026-06-08T12:00:00Z", now)
+
+    assert never[0] == "fromDate=2026-06-08T11:05:00Z&toDate=2026-06-08T12:00:00Z"
+    assert never[-1] == once[-1] == "fromDate=2026-06-01T12:05:00Z&toDate=2026-06-01T13:05:00Z"
+    assert (len(never), len(once)) == (168, 167)
+
+
+def test_a_stretch_older_than_yodlee_keeps_begins_anew() -> None:
+    now = datetime(2026, 6, 30, tzinfo=UTC)
+
+    windows = missed_windows("2026-06-01T10:00:00Z/2026-06-01T12:00:00Z", now)
+
+    assert windows[0].startswith("fromDate=2026-06-23T00:05:00Z")
+    assert len(windows) == 168
+
+
+MALFORMED: list[Any] = [
+    5,
+    None,
+    "x",
+    [],
+    {},
+    {"account_id": None, "accountId": {}, "id": []},
+    {"id": "\ud800", "isDeleted": "false"},
+]
+PAGES = {
+    "plaid": {"added": MALFORMED, "removed": MALFORMED, "accounts": MALFORMED, "next_cursor": "c", "has_more": False},
+    "yodlee": {"transaction": MALFORMED, "account": MALFORMED},
+    "fdx": {"accounts": MALFORMED, "transactions": MALFORMED, "asOf": "now", "page": {}},
+}
+
+
+@dataclass(frozen=True)
+class OnePage:
+    """An API that always gives the same response."""
+
+    body: bytes
+
+    def call(self, method: str, path: str, **request: Any) -> ApiResponse:  # noqa: ARG002 - as an Api
+        return ApiResponse(200, self.body)
+
+
+def window_of(name: str) -> str:
+    return "fromDate=2026-06-01T00:00:00Z&toDate=2026-06-01T00:15:00Z" if name == "yodlee" else ""
+
+
+@pytest.mark.parametrize(("name", "count"), [("plaid", 21), ("yodlee", 14), ("fdx", 7)])
+def test_malformed_records_of_a_provider_are_published_and_none_is_deleted_by_them(name: str, count: int) -> None:
+    link = LinkedItem(provider=name, item="i", user="anna", token="t")
+    element = Element(provider=name, item="i", link=window_of(name))
+
+    result = every_provider()[name].fetch(element, link, "", OnePage(json.dumps(PAGES[name]).encode()))
+
+    assert len(result.records) == count
+    assert all(json.loads(record.value) in MALFORMED for record in result.records)
+    assert [record.op for record in result.records].count("DELETE") == (7 if name == "plaid" else 0)
+    assert all(record.account.encode() is not None for record in result.records)
+
+
+@pytest.mark.parametrize("name", ["plaid", "yodlee", "fdx"])
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"[]", b"{", b"[" * 100_000, b'{"added": 5, "transaction": 5, "accounts": 5}', b"<html>", b"\xff", b"5"],
+)
+def test_a_response_that_is_no_page_is_tried_later(name: str, body: bytes) -> None:
+    link = LinkedItem(provider=name, item="i", user="anna", token="t")
+    element = Element(provider=name, item="i", link=window_of(name))
+
+    with pytest.raises(TryLater):
+        every_provider()[name].fetch(element, link, "", OnePage(body))

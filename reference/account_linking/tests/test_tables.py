@@ -85,12 +85,26 @@ def classes(table: Callable[[str], dict[str, Row]]) -> Callable[[], list[str]]:
     return lambda: [row["class"] for row in table("classified").values()]
 
 
+COMMIT = "00000000000000000000.json"
+LEFT_BEHIND = {
+    "bronze": (f"_delta_log/.{COMMIT}.1.tmp",),
+    "silver": ("_delta_log/",),
+    "accounts": ("part-0.snappy.parquet", ".part-0.snappy.parquet.crc"),
+    "quarantine": ("part-0.snappy.parquet", "_delta_log/"),
+    "classified": (f"_delta_log/.{COMMIT}.1.tmp", f"_delta_log/..{COMMIT}.1.tmp.crc"),
+    "monthly": ("_delta_log/_staged_commits/",),
+}
+"""Files and folders/ that a driver leaves that is killed while it creates a table, up to the commit's rename."""
+
+
 def test_tables_are_created_where_a_driver_was_killed_before_the_first_commit(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    log = tmp_path / "tables" / "bronze" / "_delta_log"
-    log.mkdir(parents=True)
-    (log / ".00000000000000000000.json.1.tmp").touch()
+    for table, names in LEFT_BEHIND.items():
+        for name in names:
+            path = tmp_path / "tables" / table / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.mkdir(exist_ok=True) if name.endswith("/") else path.touch()
     layout = Layout(str(tmp_path / "tables"))
 
     layout.create(spark)
@@ -106,14 +120,26 @@ def test_a_row_that_breaks_a_rule_is_quarantined_and_delays_no_other(
     bad = {
         "{not json": "is_json",
         json.dumps({**GOOD, "transaction_id": ""}): "has_id",
+        json.dumps({**GOOD, "transaction_id": {"a": 1}}): "has_id",
+        json.dumps({**GOOD, "transaction_id": 1e30}): "has_id",
+        json.dumps({**GOOD, "transaction_id": True}): "has_id",
+        json.dumps({**GOOD, "account_id": [1]}): "has_account",
+        '{"transaction_id": "\\ud800"}': "is_json",
         json.dumps({**GOOD, "amount": None}): "has_amount",
-        json.dumps({**GOOD, "amount": "twelve"}): "has_amount",
+        json.dumps({**GOOD, "amount": "twelve"}): "amount_is_number",
         json.dumps({**GOOD, "amount": 1e18}): "amount_fits",
-        json.dumps({**GOOD, "amount": 0.12345}): "amount_fits",
+        json.dumps({**GOOD, "amount": 0.12345}): "amount_in_minor_units",
         json.dumps({**GOOD, "iso_currency_code": None}): "has_one_currency",
         json.dumps({**GOOD, "unofficial_currency_code": "BTC"}): "has_one_currency",
         json.dumps({**GOOD, "iso_currency_code": "usd"}): "currency_is_iso",
-        json.dumps({**GOOD, "date": "2026-02-30"}): "has_date",
+        json.dumps({**GOOD, "iso_currency_code": "USD\n"}): "currency_is_iso",
+        json.dumps({**GOOD, "iso_currency_code": ""}): "currency_is_iso",
+        json.dumps({**GOOD, "iso_currency_code": None, "unofficial_currency_code": "POINTS"}): "currency_is_known",
+        json.dumps({**GOOD, "pending": None}): "has_status",
+        json.dumps(GOOD) + " {}": "is_json",
+        json.dumps(GOOD) + json.dumps(GOOD): "is_json",
+        json.dumps({**GOOD, "date": "2026-02-30"}): "is_date",
+        json.dumps({**GOOD, "date": None}): "has_date",
         json.dumps([GOOD]): "has_id",
         "": "is_json",
     }

@@ -2,46 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from typing import TYPE_CHECKING
 
 import pytest
 
 from account_linking.demo.fetch_harness import kafka_frame
-from account_linking.requester.worker import Outgoing
+from account_linking.demo.sample_records import bought, with_user
 from account_linking.tables.batch_users import MAX_RANGES, find_batch_users
 from account_linking.tables.ingest import Ingestion
 from account_linking.tables.layout import CLUSTERED, KEY
 from account_linking.tables.merge import merge
 from account_linking.tables.upkeep import run_upkeep
-from account_linking.topics import raw_topic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import SparkSession
 
+    from account_linking.requester.worker import Outgoing
     from account_linking.tables.layout import Layout
-
-
-def bought(user: str, number: int = 0, *, revision: int = 1, account: str = "") -> Outgoing:
-    value = {
-        "transaction_id": f"{user}-{number}",
-        "account_id": account or f"account-of-{user}",
-        "amount": 12.5 + revision,
-        "iso_currency_code": "USD",
-        "date": "2026-06-01",
-        "name": "Thing",
-        "pending": False,
-    }
-    headers = {"item": "i", "user": user, "op": "UPSERT", "revision": str(revision)}
-    return Outgoing(
-        topic=raw_topic("plaid", "transactions"),
-        key=f"plaid|{value['account_id']}",
-        value=json.dumps(value).encode(),
-        headers=tuple((name, text.encode()) for name, text in headers.items()),
-    )
 
 
 def grow(spark: SparkSession, layout: Layout, *, people: range, files: int) -> None:
@@ -120,12 +100,6 @@ def test_a_condition_is_true_for_every_user_and_account_with_any_name(spark: Spa
     conditions = [each.condition(table, "t") for each in (everyone, one, none) for table in ("accounts", "silver")]
     assert max(len(ranges) for ranges in (everyone.ranges or {}).values()) <= MAX_RANGES
     assert [rows.alias("t").where(each).count() for each in conditions] == [509, 509, 1, 1, 0, 0]
-
-
-def with_user(user: str, record: Outgoing) -> Outgoing:
-    """Return the record with another user."""
-    headers = tuple((name, user.encode() if name == "user" else value) for name, value in record.headers)
-    return Outgoing(topic=record.topic, key=record.key, value=record.value, headers=headers)
 
 
 def test_rows_of_a_joint_account_move_to_the_user_of_the_later_fetch(spark: SparkSession, layout: Layout) -> None:

@@ -29,6 +29,7 @@ from leadsman.lab.processes.ports import free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from account_linking.providers.model import Verify
 
@@ -64,12 +65,14 @@ def base64url(value: bytes) -> bytes:
     return base64.urlsafe_b64encode(value).rstrip(b"=")
 
 
-def test_a_signed_webhook_is_accepted(verify: Verify, signer: plaid.Signer) -> None:
-    token = signer.sign(BODY)
+def test_a_signed_webhook_is_accepted_and_identified_by_what_was_signed(verify: Verify, signer: plaid.Signer) -> None:
+    issued = int(time.time())
+    tokens = [signer.sign(BODY, issued=issued), signer.sign(BODY, issued=issued), signer.sign(BODY, issued=issued - 1)]
 
-    delivery = verify(incoming(token))
+    deliveries = [verify(incoming(token)) for token in tokens]
 
-    assert delivery == token
+    assert tokens[0] != tokens[1]
+    assert deliveries[0] == deliveries[1] != deliveries[2]
 
 
 def test_one_space_more_in_the_body_is_refused(verify: Verify, signer: plaid.Signer) -> None:
@@ -90,7 +93,7 @@ def test_a_token_from_another_time_is_refused(verify: Verify, signer: plaid.Sign
 def test_an_unsigned_token_is_refused(verify: Verify) -> None:
     token = jwt.encode({"iat": time.time()}, "", algorithm="none", headers={"kid": "key-1"})
 
-    with pytest.raises(WebhookRefused, match="not ES256"):
+    with pytest.raises(WebhookRefused, match="ES256"):
         verify(incoming(token))
 
 
@@ -101,7 +104,7 @@ def test_a_token_signed_with_the_public_key_as_a_password_is_refused(verify: Ver
     password = json.dumps(signer.public("key-1")).encode()
     token = b".".join((signed, base64url(hmac.digest(password, signed, "sha256")))).decode()
 
-    with pytest.raises(WebhookRefused, match="not ES256"):
+    with pytest.raises(WebhookRefused, match="ES256"):
         verify(incoming(token))
 
 
@@ -215,10 +218,11 @@ def test_a_body_that_is_no_webhook_is_poison(body: bytes) -> None:
         plaid_webhook.elements(body)
 
 
-def test_a_webhook_that_cannot_be_stored_gets_503_with_retry_after() -> None:
+def test_a_webhook_that_cannot_be_stored_gets_503_with_retry_after(tmp_path: Path) -> None:
     closed_port = free_ports(1)[0]
     settings = {
         "KAFKA_BOOTSTRAP": f"127.0.0.1:{closed_port}",
+        "ACCOUNT_LINKING_STORE": str(tmp_path / "items.sqlite"),
         "FDX_WEBHOOK_SECRET": "a-secret-of-enough-characters",
         "FDX_WEBHOOK_SOURCES": "127.0.0.0/8",
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 
-from account_linking.errors import Poison
+from account_linking.bodies import member, parse_object, text
 from account_linking.providers.model import Element
 
 
@@ -16,11 +16,9 @@ def dump(element: Element) -> bytes:
 
 def load(value: bytes) -> Element:
     """Parse the value of a Kafka record; Poison if the value is no element."""
-    try:
-        fields = json.loads(value)
-        return Element(**{name: str(fields[name]) for name in ("provider", "item", "link")})
-    except (ValueError, KeyError, TypeError) as error:
-        raise Poison(f"The record is no element: {error!r}; the value begins with {value[:80]!r}.") from error
+    fields = parse_object(value)
+    link = text(fields, "link") if member(fields, "link", str) else ""
+    return Element(provider=text(fields, "provider"), item=text(fields, "item"), link=link)
 
 
 def key(element: Element) -> str:

@@ -11,12 +11,13 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from account_linking import elements
+from account_linking.dead_letters import dead_letter
 from account_linking.errors import Poison
 from account_linking.kafka_event import parse_records
 from account_linking.providers import every_provider
 from account_linking.requester.handler import RESPONSE_MARGIN, shared_publisher
 from account_linking.requester.worker import Outgoing
-from account_linking.topics import DEAD_LETTERS, ELEMENTS
+from account_linking.topics import ELEMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -35,34 +36,30 @@ def handler(event: Mapping[str, Any], context: Any) -> dict[str, int]:  # noqa: 
 
 
 def split_webhooks(webhooks: Iterable[Record]) -> Iterator[Outgoing]:
-    """Yield one record for each distinct element; a record that is no webhook becomes a dead letter with the reason."""
+    """Yield one record for each distinct element; a record that is no webhook becomes a dead letter with the reason.
+
+    No record makes this fail: the batch would be repeated for ever, and every other webhook with it.
+    """
     distinct: dict[tuple[str, bytes], Outgoing] = {}
     for webhook in webhooks:
         try:
-            provider = every_provider()[webhook.headers.get("provider", "")]
-            announced = provider.elements(webhook.value)
-        except (Poison, KeyError) as error:
-            LOG.warning(
-                "the webhook at %s-%s-%s goes to the dead letters: %r",
-                webhook.topic,
-                webhook.partition,
-                webhook.offset,
-                error,
-            )
-            yield _dead_letter(webhook, error)
+            announced = _elements(webhook)
+        except Exception as error:  # noqa: BLE001 - whatever one webhook raises is that webhook's
+            letter = dead_letter(webhook, error)
+            LOG.warning("the webhook at %s becomes a dead letter: %s", letter.key, dict(letter.headers)["reason"])
+            yield letter
             continue
-        for element in announced:
+        for outgoing in announced:
             # Providers repeat a webhook two or three times: in one batch the repeats are one fetch.
-            outgoing = Outgoing(topic=ELEMENTS, key=elements.key(element), value=elements.dump(element))
             distinct.setdefault((outgoing.key, outgoing.value), outgoing)
     yield from distinct.values()
 
 
-def _dead_letter(webhook: Record, error: Exception) -> Outgoing:
-    place = f"{webhook.topic}-{webhook.partition}-{webhook.offset}"
-    return Outgoing(
-        topic=DEAD_LETTERS,
-        key=place,
-        value=webhook.value,
-        headers=(("from", place.encode()), ("reason", repr(error).encode())),
-    )
+def _elements(webhook: Record) -> list[Outgoing]:
+    provider = every_provider().get(webhook.headers.get("provider", ""))
+    if provider is None:
+        raise Poison("The record's header `provider` is missing, or names no known provider.")
+    return [
+        Outgoing(topic=ELEMENTS, key=elements.key(element), value=elements.dump(element))
+        for element in provider.elements(webhook.value)
+    ]

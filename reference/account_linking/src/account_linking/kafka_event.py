@@ -9,12 +9,17 @@ from typing import TYPE_CHECKING, Any
 from account_linking.errors import Poison
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+MAX_JAVA_BYTE = 127
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One Kafka record of an invocation."""
+    """One Kafka record of an invocation. Of headers with one name the last counts.
+
+    A header's value is text: bytes that are not UTF-8 are lone surrogates (`surrogateescape`), so that none is lost.
+    """
 
     topic: str
     partition: int
@@ -32,7 +37,7 @@ def parse_records(event: Mapping[str, Any]) -> list[Record]:
 
 
 def _record(each: Mapping[str, Any]) -> Record:
-    headers = {name: bytes(value).decode() for header in each.get("headers", ()) for name, value in header.items()}
+    headers = {name: _text(value) for header in each.get("headers") or () for name, value in header.items()}
     return Record(
         topic=each["topic"],
         partition=each["partition"],
@@ -40,6 +45,16 @@ def _record(each: Mapping[str, Any]) -> Record:
         value=base64.b64decode(each.get("value") or ""),
         headers=headers,
     )
+
+
+def _text(signed: Iterable[int] | None) -> str:
+    """Return a header's value. AWS sends it as a list of Java's bytes, -128 to 127."""
+    return bytes(each & 0xFF for each in signed or ()).decode(errors="surrogateescape")
+
+
+def _signed(value: str) -> list[int]:
+    """Return a header's value as AWS sends it."""
+    return [each - 256 if each > MAX_JAVA_BYTE else each for each in value.encode(errors="surrogateescape")]
 
 
 def make_event(records: list[Record]) -> dict[str, Any]:
@@ -51,7 +66,7 @@ def make_event(records: list[Record]) -> dict[str, Any]:
             "partition": each.partition,
             "offset": each.offset,
             "value": base64.b64encode(each.value).decode(),
-            "headers": [{name: list(value.encode())} for name, value in each.headers.items()],
+            "headers": [{name: _signed(value)} for name, value in each.headers.items()],
         }
         batches.setdefault(f"{each.topic}-{each.partition}", []).append(fields)
     return {"eventSource": "SelfManagedKafka", "records": batches}

@@ -12,7 +12,7 @@ from account_linking import elements
 from account_linking.providers import every_provider
 from account_linking.requester.handler import RESPONSE_MARGIN, shared_publisher
 from account_linking.requester.worker import Outgoing
-from account_linking.store import SqliteStore
+from account_linking.store import open_store
 from account_linking.topics import ELEMENTS
 
 if TYPE_CHECKING:
@@ -30,9 +30,7 @@ def handler(_event: Mapping[str, Any], context: Any) -> dict[str, int]:  # noqa:
     """Publish the elements of every item that was not synced for ACCOUNT_LINKING_STALE_SECONDS."""
     timeout = timedelta(milliseconds=context.get_remaining_time_in_millis()) - RESPONSE_MARGIN
     stale_after = timedelta(seconds=float(os.environ.get("ACCOUNT_LINKING_STALE_SECONDS", STALE_AFTER.total_seconds())))
-    outgoing = list(
-        missed_elements(SqliteStore(os.environ["ACCOUNT_LINKING_STORE"]), now=time.time(), stale_after=stale_after)
-    )
+    outgoing = list(missed_elements(open_store(os.environ), now=time.time(), stale_after=stale_after))
     shared_publisher()(outgoing, timeout=timeout)
     LOG.info("requested %s elements of items without recent webhooks", len(outgoing))
     return {"elements": len(outgoing)}

@@ -1,4 +1,7 @@
-"""python -m account_linking.demo [--without-provider] [--seconds 60] [--out FOLDER]: a day of webhooks in a minute."""
+"""python -m account_linking.demo [--without-provider] [--seconds 60] [--out FOLDER]: a day of webhooks in a minute.
+
+Beside the application's workers the demo runs those of the incident, on the same webhooks, and compares both.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +19,20 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from account_linking.demo import simulated_day
-from account_linking.demo.balance import Balance, compare_with_ledger
-from account_linking.demo.console_summary import print_balance, print_tables
-from account_linking.demo.deployment import Deployment, DeploymentOptions, deploy
+from account_linking.demo.balance import compare_with_ledger
+from account_linking.demo.console_summary import print_balance, print_tables, print_workers
+from account_linking.demo.deployment import (
+    COMPARED,
+    PATH_IDLE_LIMIT_SECONDS,
+    Deployment,
+    DeploymentOptions,
+    deploy,
+)
 from account_linking.demo.error_report import EXPECTED_ERRORS, TRACEBACK_FILE, summarize, summarized_errors
 from account_linking.demo.ledger_generator import generate_households
-from account_linking.demo.page import write_page
+from account_linking.demo.page import DayReport, day_report, worker_groups, write_page
 from account_linking.demo.simulator.banks import FaultInjection, SimulatedBanks
+from account_linking.demo.unusable_records import send_unusable_records
 from account_linking.demo.worker_freeze import WorkerFreeze
 from account_linking.providers import every_provider
 from account_linking.tables import streams
@@ -30,13 +40,17 @@ from account_linking.tables.layout import Layout
 from leadsman.pipeline.spark.session import SessionOptions, session
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
 BALANCED, NOT_BALANCED, FAILED, INTERRUPTED = 0, 1, 2, 130
 """Exit codes: tables and diagnosis are as expected; tables or diagnosis differ; the demo failed; Ctrl-C."""
 
-FAULTS = FaultInjection(latency_seconds=0.01, error_rate=0.01, page_rows=100, calls_per_second=200)
+FAULTS = FaultInjection(latency_seconds=0.01, error_rate=0.01, page_rows=100, calls_per_second=40)
+"""40 calls a second: less than the workers make when they fetch the history, so that the limit is reached."""
+
 HOUSEHOLDS_PER_PROVIDER = 4
 EVENTS_PER_HOUSEHOLD = 30
 """Changes of each household in a day: more than in reality, so that the tables have rows to show."""
@@ -48,7 +62,18 @@ PROGRESS_TIMES = tuple(f"{hour:02}:00" for hour in range(0, 24, 3))
 """Simulated times at which progress is printed where the output is no terminal."""
 
 INCIDENT = "idle_disconnect"
-EXIT_CODE_NOTES = {3: "Each failure mode that is UNKNOWN names the input that would decide it."}
+INCIDENT_HANDLER = "account_linking.demo.incident.handler"
+BROKER_SETTINGS = "server.properties"
+LOGS = {"requester": "workers", COMPARED: "workers-of-the-incident"}
+"""The folder of each function's logs below `logs`: leadsman diagnoses each as a capture."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosing:
+    """A running `leadsman diagnose`, and its arguments."""
+
+    arguments: Sequence[str]
+    process: subprocess.Popen[bytes]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,47 +104,61 @@ def main() -> int:
 def _run(options: DemoOptions, console: Console) -> int:
     shutil.rmtree(options.out, ignore_errors=True)
     options.out.mkdir(parents=True)
-    worker = (
-        "the one of the incident, without leadsman_clients" if options.without_provider else "built on leadsman_clients"
+    workers = (
+        "The workers are those of the incident, without leadsman_clients."
+        if options.without_provider
+        else "The workers are built on leadsman_clients; those of the incident get the same webhooks, for comparison."
     )
     console.print(
-        f"A day of {3 * HOUSEHOLDS_PER_PROVIDER} households at three providers, in {options.seconds:g} s."
-        f" The worker is {worker}."
+        f"A day of {3 * HOUSEHOLDS_PER_PROVIDER} households at three providers, in {options.seconds:g} s. {workers}"
     )
-    console.print(
-        "Starting a Kafka broker, three simulated providers, the webhook receiver, Lambda workers and Spark",
-        style="dim",
-    )
+    ledger = generate_households(options.seed, per_provider=HOUSEHOLDS_PER_PROVIDER, providers=tuple(every_provider()))
+    banks = SimulatedBanks(ledger, FAULTS, now=-1.0)
     with ExitStack() as stack:
-        ledger = generate_households(
-            options.seed, per_provider=HOUSEHOLDS_PER_PROVIDER, providers=tuple(every_provider())
-        )
-        deployment = stack.enter_context(deploy(SimulatedBanks(ledger, FAULTS, now=-1.0), _deployment_options(options)))
-        spark = stack.enter_context(session(SessionOptions(delta=True)))
-        layout = Layout(str(options.out.resolve() / "tables"))
+        with console.status("Starting Spark, a Kafka broker, three simulated providers, the receiver and the workers"):
+            spark = stack.enter_context(session(SessionOptions(delta=True)))
+            deployment = stack.enter_context(deploy(banks, _deployment_options(options)))
         with summarized_errors(options.out):
-            balance = _run_day(options, deployment, spark, layout, console=console)
-        write_page(spark, layout, options.out / "index.html", balance)
-        shutil.copytree(deployment.folder / "logs" / "requester", options.out / "logs")
-    console.print(f"\nCharts: {options.out / 'index.html'}. Tables: {options.out / 'tables'}")
-    incident_found = _diagnose(options, console)
-    return BALANCED if balance.is_balanced and incident_found == options.without_provider else NOT_BALANCED
+            report, diagnosis = _run_day(options, deployment, spark, console=console)
+        stack.callback(diagnosis.process.kill)
+        write_page(report, options.out / "index.html")
+        console.print(f"\nPage: {options.out / 'index.html'}. Tables: {options.out / 'tables'}")
+        is_as_expected = _report_diagnosis(options, diagnosis, console=console)
+    return BALANCED if report.balance.is_balanced and is_as_expected else NOT_BALANCED
 
 
 def _run_day(
-    options: DemoOptions, deployment: Deployment, spark: SparkSession, layout: Layout, *, console: Console
-) -> Balance:
-    """Run the simulated day and the streams; print the tables, the failed invocations and the balance."""
-    queries = _streams(spark, deployment, layout)
+    options: DemoOptions, deployment: Deployment, spark: SparkSession, *, console: Console
+) -> tuple[DayReport, Diagnosing]:
+    """Run the simulated day and the streams; print the tables, what the workers did, and the balance."""
+    layout = Layout(str(options.out.resolve() / "tables"))
+    simulated_day.send_history_webhooks(deployment)
+    with console.status("Creating the tables; the workers fetch the history of every account"):
+        queries = _streams(spark, deployment, layout)
     _run_webhooks(deployment, queries, options, console=console)
+    diagnosis = _start_diagnosis(options, deployment)
     _drain(queries, console)
-    print_tables(spark, layout, deployment, console=console)
-    failed = deployment.mappings[1].failed_invocations
-    kinds = ", ".join(f"{count} {name}" for name, count in failed.items())
-    console.print(f"\nFailed invocations: {kinds}. Each was retried." if failed else "\nNo invocation failed.")
-    balance = compare_with_ledger(spark, layout, deployment.banks.ledger, at=deployment.banks.now)
+    with console.status("Reading the tables"):
+        print_tables(spark, layout, deployment, console=console)
+    print_workers(worker_groups(deployment), console=console)
+    with console.status("Comparing every value of tables and topics with the ledger"):
+        balance = compare_with_ledger(
+            layout.root, deployment.banks.ledger, at=deployment.banks.now, bootstrap=deployment.bootstrap
+        )
+        report = day_report(spark, layout, deployment, balance, idle_limit_seconds=PATH_IDLE_LIMIT_SECONDS)
     print_balance(balance, console=console)
-    return balance
+    _print_rest(report, console)
+    return report, diagnosis
+
+
+def _print_rest(report: DayReport, console: Console) -> None:
+    """Print what no table took, and what the providers' limits cost."""
+    limit = report.rate_limit
+    console.print(
+        f"Dead letters: {len(report.dead_letters)}. Quarantine: {report.quarantine.waiting} records."
+        f" The providers answered {limit.limited} of {limit.calls:,} calls with 429, which cost"
+        f" {limit.waiting_seconds:.1f} s of waiting, and {limit.errors} with 500; all were repeated."
+    )
 
 
 def _parse_arguments() -> DemoOptions:
@@ -149,8 +188,9 @@ def _is_demo_output(out: Path) -> bool:
 
 
 def _deployment_options(options: DemoOptions) -> DeploymentOptions:
-    handler = "account_linking.demo.incident.handler" if options.without_provider else DeploymentOptions().requester
-    return DeploymentOptions(requester=handler, drops_idle_connections=True)
+    if options.without_provider:
+        return DeploymentOptions(requester=INCIDENT_HANDLER, drops_idle_connections=True)
+    return DeploymentOptions(compared_requester=INCIDENT_HANDLER, drops_idle_connections=True)
 
 
 def _streams(spark: SparkSession, deployment: Deployment, layout: Layout) -> list[StreamingQuery]:
@@ -171,7 +211,8 @@ def _run_webhooks(
             if not console.is_terminal and clock in PROGRESS_TIMES:
                 console.print(f"{clock}  {_progress_text(deployment)}")
 
-        simulated_day.announce_history(deployment)
+        deployment.wait_until_handled()
+        send_unusable_records(deployment)
         worker_freeze = WorkerFreeze.plan(deployment, seconds=options.seconds)
         simulated_day.run(
             deployment,
@@ -212,15 +253,35 @@ def _drain(queries: list[StreamingQuery], console: Console) -> None:
     )
 
 
-def _diagnose(options: DemoOptions, console: Console) -> bool:
-    """Run `leadsman diagnose` on the workers' log streams; return whether the incident's failure mode is PRESENT."""
-    arguments = ["diagnose", str(options.out / "logs"), "--out", str(options.out / "diagnosis")]
-    console.print(f"\n$ leadsman {' '.join(arguments)}")
-    code = subprocess.run([sys.executable, "-m", "leadsman", *arguments], check=False).returncode
+def _start_diagnosis(options: DemoOptions, deployment: Deployment) -> Diagnosing:
+    """Copy the workers' logs and the broker's settings, and start `leadsman diagnose` on them, beside the streams."""
+    logs = options.out / "logs"
+    for name, folder in LOGS.items():
+        if (deployment.folder / "logs" / name).is_dir():
+            shutil.copytree(deployment.folder / "logs" / name, logs / folder / "clients")
+            (logs / folder / "brokers").mkdir()
+            shutil.copy(deployment.brokers.nodes[0].folder / BROKER_SETTINGS, logs / folder / "brokers")
+    arguments = ["diagnose", *map(str, sorted(logs.iterdir())), "--out", str(options.out / "diagnosis")]
+    output = (options.out / "diagnosis.txt").open("w", encoding="utf-8")
+    with output:
+        process = subprocess.Popen([sys.executable, "-m", "leadsman", *arguments], stdout=output, stderr=output)
+    return Diagnosing(arguments, process)
+
+
+def _report_diagnosis(options: DemoOptions, diagnosis: Diagnosing, *, console: Console) -> bool:
+    """Print the diagnosis; return whether the incident is PRESENT for the workers of the incident, and for no other."""
+    console.print(f"\n$ leadsman {' '.join(diagnosis.arguments)}")
+    with console.status("Diagnosing the workers' logs"):
+        code = diagnosis.process.wait()
+    console.print((options.out / "diagnosis.txt").read_text(encoding="utf-8"), markup=False, highlight=False)
     findings = json.loads((options.out / "diagnosis" / "findings.json").read_text(encoding="utf-8"))
-    verdict = findings["captures"][0]["verdicts"][INCIDENT]
-    console.print(f"Exit code {code}: {INCIDENT} is {verdict}. {EXIT_CODE_NOTES.get(code, '')}")
-    return bool(verdict == "PRESENT")
+    verdicts = {Path(each["path"]).name: each["verdicts"][INCIDENT] for each in findings["captures"]}
+    summary = ", ".join(f"{verdict} in {name}" for name, verdict in verdicts.items())
+    console.print(f"Exit code {code}. {INCIDENT}: {summary}.")
+    has_incident = {name: options.without_provider or folder == LOGS[COMPARED] for name, folder in LOGS.items()}
+    return all(
+        (verdicts[LOGS[name]] == "PRESENT") is has for name, has in has_incident.items() if LOGS[name] in verdicts
+    )
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from confluent_kafka.cimpl import NewTopic
 from account_linking import receiver
 from account_linking.demo.emulator.environment import LambdaFunction
 from account_linking.demo.emulator.event_source_mapping import EventSourceMapping, wait_until
+from account_linking.demo.incident import TOPIC_SETTING
 from account_linking.demo.simulator import fdx, plaid, yodlee
 from account_linking.demo.simulator.server import app, serve
 from account_linking.providers import every_provider
@@ -44,6 +45,9 @@ PARTITIONS = 3
 PATH_IDLE_LIMIT_SECONDS = 4.0
 """Idle limit of the path to the broker. It stands for the 350 s of an AWS NAT gateway, or the broker's 600 s."""
 
+COMPARED = "compared"
+COMPARED_TOPIC = "demo.compared"
+
 HANDLE_TIMEOUT_SECONDS = 240.0
 TIME_LIMIT_SECONDS = 15.0
 
@@ -57,6 +61,8 @@ class DeploymentOptions:
     """Options of a deployment."""
 
     requester: str = "account_linking.requester.handler.handler"
+    compared_requester: str = ""
+    """A second worker, which fetches the same elements for comparison. Its records go to the topic COMPARED_TOPIC."""
     partitions: int = PARTITIONS
     max_attempts: int = 20
     variables: dict[str, str] = field(default_factory=dict)
@@ -77,6 +83,7 @@ class Deployment:
     folder: pathlib.Path
     mappings: tuple[EventSourceMapping, EventSourceMapping]
     brokers: Cluster
+    compared: EventSourceMapping | None = None
     sent: dict[str, int] = field(default_factory=dict)
 
     def send_webhooks(self, items: Iterable[str], *, since: float) -> None:
@@ -123,7 +130,7 @@ class Deployment:
                 raise ComponentStopped(
                     f"Broker {broker.id} has ended: it was killed, or the machine ran out of memory."
                 )
-        for mapping in self.mappings:
+        for mapping in (*self.mappings, *filter(None, [self.compared])):
             if mapping.poller_error:
                 raise ComponentStopped(
                     f"The poller of {mapping.topic} has ended: {mapping.poller_error}"
@@ -139,15 +146,27 @@ def deploy(
         folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="account-linking-")))
         brokers, bootstrap, path_settings = _brokers(stack, options, cluster)
         create_topics(brokers.bootstrap, options.partitions)
+        if options.compared_requester:
+            brokers.create_topic(COMPARED_TOPIC)
         signer = plaid.Signer()
         simulator_port, receiver_port = free_ports(2)
         simulator_url = stack.enter_context(serve(app(banks, signer), simulator_port))
-        settings = {**_settings(brokers.bootstrap, simulator_url), **path_settings}
-        receiver_url = stack.enter_context(serve(receiver.app(settings), receiver_port))
         store = SqliteStore(folder / "items.sqlite")
+        settings = {
+            **_settings(brokers.bootstrap, simulator_url),
+            **path_settings,
+            "ACCOUNT_LINKING_STORE": store.path,
+        }
+        receiver_url = stack.enter_context(serve(receiver.app(settings), receiver_port))
         store.add(linked_items(banks))
-        variables = {**settings, "KAFKA_BOOTSTRAP": bootstrap, "ACCOUNT_LINKING_STORE": store.path, **options.variables}
+        variables = {**settings, "KAFKA_BOOTSTRAP": bootstrap, **options.variables}
         mappings = tuple(stack.enter_context(each) for each in _mappings(brokers.bootstrap, folder, variables, options))
+        compared = None
+        if options.compared_requester:
+            other_store = SqliteStore(folder / "compared.sqlite")
+            other_store.add(linked_items(banks))
+            variables |= {"ACCOUNT_LINKING_STORE": other_store.path, TOPIC_SETTING: COMPARED_TOPIC}
+            compared = stack.enter_context(_compared(brokers.bootstrap, folder, variables, options))
         yield Deployment(
             banks=banks,
             signer=signer,
@@ -158,6 +177,7 @@ def deploy(
             folder=folder,
             mappings=(mappings[0], mappings[1]),
             brokers=brokers,
+            compared=compared,
         )
 
 
@@ -180,6 +200,8 @@ def create_topics(bootstrap: str, partitions: int) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     existing = admin.list_topics(timeout=30).topics
     missing = [name for name in all_topics(tuple(every_provider())) if name not in existing]
+    if not missing:
+        return
     created = admin.create_topics([NewTopic(name, partitions if name == ELEMENTS else 1, 1) for name in missing])
     for future in created.values():
         future.result(timeout=60)
@@ -211,36 +233,43 @@ def _settings(bootstrap: str, simulator_url: str) -> dict[str, str]:
     }
 
 
+def _function(name: str, handler: str, folder: pathlib.Path, variables: dict[str, str]) -> LambdaFunction:
+    return LambdaFunction(
+        name=name,
+        handler=handler,
+        logs=folder / "logs" / name,
+        time_limit_seconds=TIME_LIMIT_SECONDS,
+        variables={**variables, "ACCOUNT_LINKING_TIME_LIMIT_SECONDS": str(TIME_LIMIT_SECONDS)},
+    )
+
+
 def _mappings(
     bootstrap: str, folder: pathlib.Path, variables: dict[str, str], options: DeploymentOptions
 ) -> list[EventSourceMapping]:
-    limit = {"ACCOUNT_LINKING_TIME_LIMIT_SECONDS": str(TIME_LIMIT_SECONDS)}
-
-    def function(name: str, handler: str) -> LambdaFunction:
-        return LambdaFunction(
-            name=name,
-            handler=handler,
-            logs=folder / "logs" / name,
-            time_limit_seconds=TIME_LIMIT_SECONDS,
-            variables={**variables, **limit},
-        )
-
-    fanout = function("fanout", "account_linking.fanout.handler")
-    requester = function("requester", options.requester)
     return [
         EventSourceMapping(
             bootstrap=bootstrap,
             topic=WEBHOOKS,
-            function=fanout,
+            function=_function("fanout", "account_linking.fanout.handler", folder, variables),
             partitions=1,
             batch_size=100,
             max_attempts=options.max_attempts,
         ),
-        EventSourceMapping(
-            bootstrap=bootstrap,
-            topic=ELEMENTS,
-            function=requester,
-            partitions=options.partitions,
-            max_attempts=options.max_attempts,
-        ),
+        _requesters(bootstrap, _function("requester", options.requester, folder, variables), options),
     ]
+
+
+def _compared(
+    bootstrap: str, folder: pathlib.Path, variables: dict[str, str], options: DeploymentOptions
+) -> EventSourceMapping:
+    return _requesters(bootstrap, _function(COMPARED, options.compared_requester, folder, variables), options)
+
+
+def _requesters(bootstrap: str, function: LambdaFunction, options: DeploymentOptions) -> EventSourceMapping:
+    return EventSourceMapping(
+        bootstrap=bootstrap,
+        topic=ELEMENTS,
+        function=function,
+        partitions=options.partitions,
+        max_attempts=options.max_attempts,
+    )

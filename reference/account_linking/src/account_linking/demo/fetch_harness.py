@@ -73,16 +73,26 @@ class FetchHarness:
     def fetch(self, item: str, *, dies: bool = False) -> None:
         """Fetch an item as after a webhook. With `dies` the worker dies after publishing, before the cursor moves."""
         provider = self.banks.ledger.items[item].provider
+        if self.deliver(Element(provider=provider, item=item, link=self._link(item)), dies=dies):
+            self._fetched_until[item] = self.banks.now
+
+    def deliver(self, element: Element, *, dies: bool = False) -> bool:
+        """Fetch one element; return whether the worker survived."""
         self.dies = dies
         try:
-            self.handle(Element(provider=provider, item=item, link=self._link(item)))
+            self.handle(element)
         except WorkerDied:
-            return
-        self._fetched_until[item] = self.banks.now
+            return False
+        return True
 
     def handle(self, element: Element) -> None:
         """Fetch one element."""
-        requester = Requester(store=self.store, api=lambda name, _: _Api(self, name), publish=self._publish)
+        requester = Requester(
+            store=self.store,
+            api=lambda name, _: _Api(self, name),
+            publish=self._publish,
+            now=lambda: to_datetime(self.banks.now).timestamp(),
+        )
         requester.handle(element, timeout=TIME_LIMIT)
 
     async def call(self, method: str, path: str, **request: Any) -> httpx.Response:  # noqa: ANN401 - httpx's own arguments

@@ -1,4 +1,7 @@
-"""The worker of the incident: one producer for each process, no idle limit, no retries. For `--without-provider`."""
+"""The worker of the incident: one producer for each process, no idle limit, no retries.
+
+The demo runs it beside the application's own worker; with `--without-provider` it is the application's worker.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,9 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from account_linking.requester.worker import Outgoing, Requester
+
+TOPIC_SETTING = "ACCOUNT_LINKING_DEMO_TOPIC"
+"""The environment variable that names one topic for all records: those of a worker that only runs for comparison."""
 
 SETTINGS = {"acks": "1", "retries": "0", "enable.idempotence": "false"}
 
@@ -49,9 +55,8 @@ def publish(records: Sequence[Outgoing], *, timeout: timedelta) -> None:
             failed.append(str(error))
 
     for record in records:
-        producer().produce(
-            record.topic, record.value, record.key, headers=list(record.headers), on_delivery=on_delivery
-        )
+        topic = os.environ.get(TOPIC_SETTING, record.topic)
+        producer().produce(topic, record.value, record.key, headers=list(record.headers), on_delivery=on_delivery)
     left = producer().flush(timeout.total_seconds())
     if failed or left:
         raise NotStored(

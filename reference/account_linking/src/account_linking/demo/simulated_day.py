@@ -20,8 +20,13 @@ QUARTERS = 96
 
 def announce_history(deployment: Deployment) -> None:
     """Send the webhooks for the history of every item, as after linking, and wait until it is fetched."""
-    deployment.send_webhooks(deployment.banks.ledger.items, since=LINKED_AT)
+    send_history_webhooks(deployment)
     deployment.wait_until_handled()
+
+
+def send_history_webhooks(deployment: Deployment) -> None:
+    """Send the webhooks for the history of every item; the workers fetch it meanwhile."""
+    deployment.send_webhooks(deployment.banks.ledger.items, since=LINKED_AT)
 
 
 def run(

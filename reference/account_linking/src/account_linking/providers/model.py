@@ -8,7 +8,7 @@ from datetime import datetime  # noqa: TC003 - a type alias needs it at run time
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from importlib.resources.abc import Traversable
 
 Settings: TypeAlias = Mapping[str, str]
 """Environment variables."""
@@ -40,7 +40,7 @@ class LinkedItem:
     provider: str
     item: str
     user: str
-    token: str
+    token: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,14 +90,21 @@ class Translation:
     """Maps a provider's schema to the generic schema, in SQL over the parsed value `t` and the raw record's columns.
 
     `schema` and `account_schema` are DDL; `columns` and `account_columns` give an expression for each generic column
-    that the provider has. `maps` is the CSV file of the provider's categories: primary, detailed (or *), class.
+    that the provider has. Amount, dates and times are given as the provider's text, in columns of type string: the
+    tables make exact values of them, or quarantine the row. `numbers` are the members, at any depth, whose numbers are
+    read as text. `sign` is 1 where a positive amount is money in, -1 where it is money out, null where nothing says
+    which; `is_absolute` where the provider writes no negative amounts. `maps` is the CSV file of the provider's
+    categories: primary, detailed (or *), class. It is found inside a ZIP file as well.
     """
 
     schema: str
     columns: Mapping[str, str]
+    sign: str
+    is_absolute: bool
     account_schema: str
     account_columns: Mapping[str, str]
-    maps: Path
+    maps: Traversable
+    numbers: tuple[str, ...] = ("amount",)
 
 
 def whole_item(link: LinkedItem, _cursor: str, _now: datetime) -> tuple[Element, ...]:

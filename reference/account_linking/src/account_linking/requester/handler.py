@@ -10,17 +10,20 @@ from functools import cache, partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from account_linking.dead_letters import dead_letter
+from account_linking.errors import Poison
 from account_linking.kafka_event import parse_records
 from account_linking.providers import every_provider
 from account_linking.requester.api import HttpApi, http_sessions
 from account_linking.requester.limits import TokenBucket
-from account_linking.requester.publishing import LAMBDA_PATH, InvocationPublisher, kafka_path, lambda_producers
+from account_linking.requester.publishing import InvocationPublisher, lambda_producers
 from account_linking.requester.worker import Requester, parse_element
-from account_linking.store import SqliteStore
+from account_linking.store import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from account_linking.kafka_event import Record
     from account_linking.providers.model import Api
     from account_linking.requester.worker import Publish
 
@@ -32,6 +35,9 @@ MAX_CONCURRENT_FETCHES = 8
 RESPONSE_MARGIN = timedelta(milliseconds=500)
 """Time reserved to return before the invocation's deadline: Lambda kills a function that exceeds it."""
 
+MIN_DEAD_LETTER_SECONDS = 0.25
+"""A dead letter is published even where a fetch used all the time; if it is not acknowledged, Lambda retries."""
+
 
 def handler(event: Mapping[str, Any], context: Any) -> dict[str, int]:  # noqa: ANN401 - the platform's own object
     """Fetch all elements of the event in parallel. Raises the first error, so that Lambda retries the event."""
@@ -39,14 +45,29 @@ def handler(event: Mapping[str, Any], context: Any) -> dict[str, int]:  # noqa: 
 
 
 def run(event: Mapping[str, Any], context: Any, worker: Requester) -> dict[str, int]:  # noqa: ANN401 - the same
-    """Fetch all elements of the event with the given worker."""
+    """Fetch all elements of the event with the given worker. A record that can never succeed becomes a dead letter.
+
+    It must not be raised: Lambda repeats a batch until it succeeds, and the records behind it would wait for ever.
+    """
     logging.getLogger("httpx").setLevel(logging.WARNING)  # httpx logs each URL, with the secrets in it
     timeout = timedelta(milliseconds=context.get_remaining_time_in_millis()) - RESPONSE_MARGIN
-    elements = [parse_element(record.value) for record in parse_records(event)]
+    records = parse_records(event)
     with ThreadPoolExecutor(MAX_CONCURRENT_FETCHES) as pool:
-        published = list(pool.map(partial(worker.handle, timeout=timeout), elements))
-    LOG.info("published %s records of %s elements", sum(published), len(elements))
-    return {"elements": len(elements), "records": sum(published)}
+        published = list(pool.map(partial(_handle, worker=worker, timeout=timeout), records))
+    LOG.info("published %s records of %s elements", sum(published), len(records))
+    return {"elements": len(records), "records": sum(published)}
+
+
+def _handle(record: Record, *, worker: Requester, timeout: timedelta) -> int:
+    deadline = worker.monotonic() + timeout.total_seconds()
+    try:
+        return worker.handle(parse_element(record.value), timeout=timeout)
+    except Poison as error:
+        letter = dead_letter(record, error)
+        LOG.warning("the element at %s becomes a dead letter: %s", letter.key, error)
+        left = max(MIN_DEAD_LETTER_SECONDS, deadline - worker.monotonic())
+        worker.publish([letter], timeout=timedelta(seconds=left))
+        return 1
 
 
 @cache
@@ -58,9 +79,7 @@ def requester() -> Requester:
 @cache
 def shared_publisher() -> InvocationPublisher:
     """Return the publisher of this process."""
-    return InvocationPublisher(
-        lambda_producers(os.environ["KAFKA_BOOTSTRAP"], timeout=time_limit(), path=kafka_path(os.environ, LAMBDA_PATH))
-    )
+    return InvocationPublisher(lambda_producers(os.environ, timeout=time_limit()))
 
 
 def make_requester(publish: Publish) -> Requester:
@@ -77,7 +96,7 @@ def make_requester(publish: Publish) -> Requester:
         base_url = os.environ[providers[name].url_setting]
         return HttpApi(base_url=base_url, sessions=sessions, bucket=buckets[name], deadline=deadline)
 
-    return Requester(store=SqliteStore(os.environ["ACCOUNT_LINKING_STORE"]), api=api, publish=publish)
+    return Requester(store=open_store(os.environ), api=api, publish=publish)
 
 
 def time_limit() -> timedelta:

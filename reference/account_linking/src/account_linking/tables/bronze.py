@@ -8,6 +8,8 @@ from account_linking.tables.layout import BRONZE
 from account_linking.topics import RAW_PATTERN
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import DataFrame, SparkSession
 
     from account_linking.tables.layout import Layout
@@ -15,9 +17,10 @@ if TYPE_CHECKING:
 HEADERS = {"item_ref": "item", "user_ref": "user", "op": "op", "revision": "revision"}
 
 
-def options(bootstrap: str) -> dict[str, str]:
+def options(bootstrap: str, security: Mapping[str, str]) -> dict[str, str]:
     """Return the options of Spark's Kafka source, for the stream and for the history."""
     return {
+        **security,
         "kafka.bootstrap.servers": bootstrap,
         "subscribePattern": RAW_PATTERN,
         "startingOffsets": "earliest",

@@ -9,10 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from account_linking.tables import maps
+from account_linking.tables.batch_users import named_users
 from account_linking.tables.layout import CLASSIFIED, CONTENT, KEY, MONTHLY
-from account_linking.tables.merge import merge
+from account_linking.tables.merge import latest_version, merge
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import DataFrame, SparkSession
 
     from account_linking.tables.batch_users import BatchUsers
@@ -154,7 +157,9 @@ from decided
 
 def _add_ids() -> list[str]:
     """Add a hash of the content, which differs between states of a transaction, and an event id, equal in every run."""
-    content = ", ".join([*CONTENT, "class", "class_source", "is_deleted", "transfer_of"])
+    content = ", ".join(
+        [*CONTENT, "logical_transaction_id", "user_ref", "class", "class_source", "is_deleted", "transfer_of"]
+    )
     sha = f"sha2(to_json(struct({content})), 256)"
     name = f"concat_ws('|', {', '.join(KEY)}, if(is_deleted, 'DELETE', 'UPSERT'), {sha})"
     return ["*", f"{sha} as content_sha256", f"{uuid5(name)} as event_id"]
@@ -170,25 +175,87 @@ def uuid5(name: str) -> str:
     )
 
 
-def refresh(spark: SparkSession, layout: Layout, users: BatchUsers) -> None:
-    """Update `classified` and `monthly` for these users. Rows with unchanged content are not written."""
+def refresh(spark: SparkSession, layout: Layout, users: BatchUsers, *, removes: bool = False) -> None:
+    """Update `classified` and `monthly` for these users. Rows with unchanged content are not written.
+
+    Two writers may do so at a time: the stream and a rebuild. The one that reads first may write last, an earlier
+    state. So each repeats it for those users whose rows of silver or accounts another writer has changed meanwhile.
+    With `removes`, rows of `classified` are deleted whose transaction has left silver.
+    """
+    before = _versions(spark, layout)
+    again: BatchUsers | None = users
+    while again is not None:
+        _merge_classified(spark, layout, again, removes=removes)
+        _merge_monthly(spark, layout, again)
+        now = _versions(spark, layout)
+        again = _changed_users(spark, layout, again, (before, now)) if now != before else None
+        before = now
+
+
+def _versions(spark: SparkSession, layout: Layout) -> tuple[int, int]:
+    """Return the versions of the tables that classes and months are computed from: silver, accounts."""
+    return latest_version(spark, layout, "silver"), latest_version(spark, layout, "accounts")
+
+
+def _changed_users(
+    spark: SparkSession, layout: Layout, users: BatchUsers, versions: tuple[tuple[int, int], tuple[int, int]]
+) -> BatchUsers | None:
+    """Return those of the users whose transactions or accounts differ between two versions; None without any."""
+    transactions, accounts = (
+        [users.read(layout, table, spark, version=version) for version in of_table]
+        for table, of_table in zip(("silver", "accounts"), zip(*versions, strict=True), strict=True)
+    )
+    changed = _different(*transactions, by="user_ref", columns=(*KEY, "revision", "schema_version"))
+    changed_accounts = _different(*accounts, by="provider_account_id", columns=("provider", "revision", "kind"))
+    holders = users.read(layout, "holders", spark).join(changed_accounts, "provider_account_id", "left_semi")
+    names = {row.user_ref for row in changed.unionByName(holders.select("user_ref")).distinct().collect()}
+    return named_users(spark, layout, names) if names else None
+
+
+def _different(one: DataFrame, other: DataFrame, *, by: str, columns: Sequence[str]) -> DataFrame:
+    """Return the values of column `by` whose rows differ in these columns."""
+    from pyspark.sql import functions as F  # noqa: N812 - its usual name
+
+    state = F.expr(f"struct(count(*) as _rows, bit_xor(xxhash64({', '.join(columns)})) as _hash)")
+    states = [frame.groupBy(by).agg(state.alias(name)) for frame, name in ((one, "_one"), (other, "_other"))]
+    return states[0].join(states[1], by, "full_outer").where("not (_one <=> _other)").select(by)
+
+
+def _merge_classified(spark: SparkSession, layout: Layout, users: BatchUsers, *, removes: bool) -> None:
+    known = users.read(layout, "classified", spark)
+    if removes:  # read before silver, which gets every transaction earlier
+        known = known.select(*KEY, "user_ref", "revision", "content_sha256").localCheckpoint()
+    rows = classified_rows(spark, layout, users).localCheckpoint()
+    changed = rows.selectExpr("*", "false as _removed")
+    if removes:
+        removed = known.join(rows, [*KEY], "left_anti").selectExpr("*", "true as _removed")
+        changed = changed.unionByName(removed, allowMissingColumns=True)
     merge(
-        classified_rows(spark, layout, users).localCheckpoint(),
+        changed,
         layout,
         table="classified",
         key=KEY,
         users=users,
-        update_when="t.content_sha256 <> s.content_sha256 or t.revision <> s.revision",
+        update_when=f"not s._removed and ({CHANGED})",
+        delete_when=f"s._removed and not ({CHANGED}) and t.user_ref = s.user_ref",
+        insert_when="not s._removed",
     )
+
+
+def _merge_monthly(spark: SparkSession, layout: Layout, users: BatchUsers) -> None:
     merge(
         _monthly(spark, layout, users),
         layout,
         table="monthly",
         key=tuple(MONTHLY)[:4],
         users=users,
-        update_when="true",
+        update_when="not s._removed",
         delete_when="s._removed",
+        insert_when="not s._removed",
     )
+
+
+CHANGED = "t.content_sha256 <> s.content_sha256 or t.revision <> s.revision"
 
 
 def _monthly(spark: SparkSession, layout: Layout, users: BatchUsers) -> DataFrame:
@@ -199,9 +266,9 @@ def _monthly(spark: SparkSession, layout: Layout, users: BatchUsers) -> DataFram
 with now as (
   select user_ref, cast(trunc(coalesce(posted_date, transaction_date), 'month') as date) as month,
          coalesce(currency, unofficial_currency) as currency, class, count(*) as transactions,
-         cast(sum(amount) as decimal(29,4)) as amount,
-         cast(sum(greatest(amount, 0)) as decimal(29,4)) as money_in,
-         cast(sum(least(amount, 0)) as decimal(29,4)) as money_out
+         try_sum(amount) as amount,
+         try_sum(greatest(amount, 0)) as money_in,
+         try_sum(least(amount, 0)) as money_out
   from months_classified where not is_deleted and status = 'POSTED' group by all)
 select *, false as _removed from now
 union all

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from account_linking.tables import bronze, classify
-from account_linking.tables.batch_users import ALL_USERS, find_batch_users
+from account_linking.tables.batch_users import every_user, find_batch_users
+from account_linking.tables.forget import without_forgotten
 from account_linking.tables.layout import BRONZE, KEY, QUARANTINE, SILVER
-from account_linking.tables.merge import merge
-from account_linking.tables.translate import RULE_VERSION, latest_accounts, latest_revisions, translate
+from account_linking.tables.merge import NEWER, NEWER_ACCOUNT, latest, merge, retry_conflicts
+from account_linking.tables.translate import RULE_VERSION, latest_accounts, rejected, translate
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import DataFrame, SparkSession
 
+    from account_linking.tables.batch_users import BatchUsers
     from account_linking.tables.layout import Layout
 
 SOURCE_POSITION = ("source_topic", "source_partition", "source_offset")
@@ -33,10 +38,10 @@ class Ingestion:
     def ingest(self, records: DataFrame, *, batch: int = 0) -> None:
         """Ingest Kafka records: a batch of the stream, or the whole history."""
         spark = records.sparkSession
-        rows = bronze.to_bronze(records).persist()
+        rows = without_forgotten(bronze.to_bronze(records), self.layout).persist()
         try:
             if not rows.isEmpty():
-                query_id = spark.sparkContext.getLocalProperty("sql.streaming.queryId")
+                query_id = _query_id(spark)
                 self._append(rows, txn=(query_id, batch) if query_id else None)
                 self.update_tables(rows)
         finally:
@@ -57,63 +62,76 @@ class Ingestion:
             .where("last_offset is null or source_offset > last_offset")
             .drop("last_offset")
         )
-        bronze.append(new, self.layout, table="bronze", txn=txn)
+        retry_conflicts(lambda: bronze.append(new, self.layout, table="bronze", txn=txn))
 
     def update_tables(self, rows: DataFrame) -> None:
         """Update all tables after bronze from these bronze rows."""
         translated = translate(rows).persist()
         try:
-            self._quarantine(translated)
-            good = translated.where("size(errors) = 0").select(*SILVER)
-            batch_users = find_batch_users(rows, good, self.layout)
-            is_newer = "s.revision > t.revision"
-            merge(
-                latest_revisions(good, KEY),
-                self.layout,
-                table="silver",
-                key=KEY,
-                update_when=is_newer,
-                users=batch_users,
-            )
-            if not rows.where("entity = 'accounts'").isEmpty():  # an empty merge costs as much as a full one
-                merge(latest_accounts(rows), self.layout, table="accounts", key=KEY[:2], update_when=is_newer)
+            bad = quarantined(rows, translated)
+            if not bad.isEmpty():  # nearly always empty, and an empty merge costs as much as a full one
+                merge(bad, self.layout, table="quarantine", key=SOURCE_POSITION, update_when="false")
+            users = self._merge_good(rows, translated.where("size(errors) = 0").select(*SILVER))
         finally:
             translated.unpersist()
-        classify.refresh(rows.sparkSession, self.layout, batch_users)
+        classify.refresh(rows.sparkSession, self.layout, users)
 
-    def _quarantine(self, translated: DataFrame) -> None:
-        bad = translated.where("size(errors) > 0").selectExpr(
-            "*", f"{RULE_VERSION} as rule_version", "cast(null as timestamp) as replayed_at"
-        )
-        if not bad.isEmpty():  # nearly always empty, and an empty merge costs as much as a full one
-            merge(bad.select(*QUARANTINE), self.layout, table="quarantine", key=SOURCE_POSITION, update_when="false")
+    def _merge_good(self, rows: DataFrame, good: DataFrame) -> BatchUsers:
+        """Merge good transactions and accounts; return the users whose classes and months may change."""
+        has_accounts = not rows.where("entity = 'accounts'").isEmpty()
+        accounts = latest_accounts(rows) if has_accounts else None
+        users = find_batch_users(rows, good, self.layout, accounts=accounts)
+        merge(latest(good, KEY), self.layout, table="silver", key=KEY, update_when=NEWER, users=users)
+        if accounts is not None:
+            merge(accounts, self.layout, table="accounts", key=KEY[:2], update_when=NEWER_ACCOUNT, users=users)
+        return users
 
 
-def history(spark: SparkSession, bootstrap: str, layout: Layout) -> None:
+def quarantined(rows: DataFrame, translated: DataFrame) -> DataFrame:
+    """Return the records that break a rule, as rows of `quarantine`."""
+    bad = rejected(rows, translated).selectExpr("*", f"{RULE_VERSION} as rule_version")
+    return bad.selectExpr("*", "cast(null as timestamp) as replayed_at").select(*QUARANTINE)
+
+
+def _query_id(spark: SparkSession) -> str | None:
+    """Return the id of the stream whose batch this is; None on Spark Connect, where the offsets alone decide."""
+    context = getattr(spark, "sparkContext", None)
+    return context.getLocalProperty("sql.streaming.queryId") if context is not None else None
+
+
+def history(
+    spark: SparkSession, bootstrap: str, layout: Layout, *, security: Mapping[str, str] = MappingProxyType({})
+) -> None:
     """Ingest the topics' whole history as one batch: the same tables, without a stream."""
     layout.create(spark)
-    Ingestion(layout).ingest(spark.read.format("kafka").options(**bronze.options(bootstrap)).load())
+    Ingestion(layout).ingest(spark.read.format("kafka").options(**bronze.options(bootstrap, security)).load())
 
 
 def replay(spark: SparkSession, layout: Layout) -> int:
-    """Apply the current rules to quarantined rows again; return how many moved to silver."""
-    quarantined = spark.read.format("delta").load(layout.path("quarantine")).where("replayed_at is null")
-    rows = quarantined.select(*(name for name in BRONZE)).localCheckpoint()
-    good = translate(rows).where("size(errors) = 0").select(*SOURCE_POSITION).localCheckpoint()
+    """Apply the current rules to quarantined records again; return how many moved to their tables.
+
+    A record that still breaks a rule gets the current reasons.
+    """
+    waiting = spark.read.format("delta").load(layout.path("quarantine")).where("replayed_at is null")
+    rows = waiting.select(*BRONZE).localCheckpoint()
+    bad = quarantined(rows, translate(rows)).localCheckpoint()
+    good = rows.join(bad, [*SOURCE_POSITION], "left_anti").localCheckpoint()
     count = good.count()
     if count:
-        Ingestion(layout).update_tables(rows.join(good, [*SOURCE_POSITION], "left_semi"))
-        replayed = quarantined.join(good, [*SOURCE_POSITION], "left_semi").drop("replayed_at")
-        merge(
-            replayed.selectExpr("*", "current_timestamp() as replayed_at").select(*QUARANTINE).localCheckpoint(),
-            layout,
-            table="quarantine",
-            key=SOURCE_POSITION,
-            update_when="true",
-        )
+        Ingestion(layout).update_tables(good)
+    replayed = waiting.join(good.select(*SOURCE_POSITION), [*SOURCE_POSITION], "left_semi").drop("replayed_at")
+    moved = replayed.selectExpr("*", "current_timestamp() as replayed_at").select(*QUARANTINE)
+    merge(
+        moved.unionByName(bad).localCheckpoint(),
+        layout,
+        table="quarantine",
+        key=SOURCE_POSITION,
+        update_when="s.replayed_at is not null or t.errors <> s.errors or t.rule_version <> s.rule_version",
+    )
     return count
 
 
 def reclassify(spark: SparkSession, layout: Layout) -> None:
     """Classify all transactions again by the current CSV maps, user rules and overrides."""
-    classify.refresh(spark, layout, ALL_USERS)
+    for users in every_user(spark, layout):
+        classify.refresh(spark, layout, users)

@@ -14,7 +14,7 @@ KEY: Final = ("provider", "provider_account_id", "provider_transaction_id")
 CONTENT: Final = {
     "status": "string",
     "raw_status": "string",
-    "amount": "decimal(19,4)",
+    "amount": "decimal(33,18)",
     "direction": "string",
     "currency": "string",
     "unofficial_currency": "string",
@@ -37,7 +37,8 @@ CONTENT: Final = {
     "category_detailed": "string",
     "category_confidence": "string",
 }
-"""The generic schema of a transaction. Amounts are signed from the account holder's view: negative is money out."""
+"""The generic schema of a transaction. Amounts are signed from the account holder's view: negative is money out. Their
+type has the 18 decimal places of ether; an amount has no more of them than its currency (`currencies/`)."""
 
 LINEAGE: Final = {
     "user_ref": "string",
@@ -116,9 +117,9 @@ MONTHLY: Final = {
     "currency": "string",
     "class": "string",
     "transactions": "bigint",
-    "amount": "decimal(29,4)",
-    "money_in": "decimal(29,4)",
-    "money_out": "decimal(29,4)",
+    "amount": "decimal(38,18)",
+    "money_in": "decimal(38,18)",
+    "money_out": "decimal(38,18)",
 }
 """Both legs of a transfer have its class: their sum `amount` is 0, and `money_in` is the amount that was moved."""
 
@@ -126,6 +127,12 @@ OVERRIDES: Final = {"user_ref": "string", "logical_transaction_id": "string", "c
 RULES: Final = {"user_ref": "string", "contains": "string", "class": "string"}
 HOLDERS: Final = {"user_ref": "string", "provider_account_id": "string"}
 """The accounts of which a user has or had a transaction. Rows are only added, before silver has the transaction."""
+
+FORGOTTEN: Final = {"user_sha256": "string", "forgotten_at": "timestamp"}
+"""Users that were deleted on request, by a hash of their name: their older records stay out of the tables."""
+
+FORGOTTEN_VERSION: Final = "forgotten"
+"""The `class_version` of a row of `classified` that is about to be deleted: its event is a record without a value."""
 
 TABLES: Final = {
     "bronze": BRONZE,
@@ -137,6 +144,7 @@ TABLES: Final = {
     "overrides": OVERRIDES,
     "rules": RULES,
     "holders": HOLDERS,
+    "forgotten": FORGOTTEN,
 }
 
 PROPERTIES: Final = {"classified": {"delta.enableChangeDataFeed": "true"}}
@@ -144,15 +152,16 @@ PROPERTIES: Final = {"classified": {"delta.enableChangeDataFeed": "true"}}
 
 CLUSTERED: Final = {
     "silver": "provider_account_id",
-    "accounts": "user_ref",
+    "accounts": "provider_account_id",
     "classified": "provider_account_id",
     "monthly": "user_ref",
     "overrides": "user_ref",
     "rules": "user_ref",
     "holders": "user_ref",
 }
-"""The clustering column of each table, so that Delta skips files. Transactions are clustered by account, which is part
-of their key, and not by user, which is not: when another user fetches a joint account, its rows move to that user."""
+"""The clustering column of each table, so that Delta skips files. Accounts and transactions are clustered by account,
+which is part of their key, and not by user, which is not: when another user fetches a joint account, its rows move to
+that user."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from account_linking.providers import every_provider
 from account_linking.tables.translate import CLASSES
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from importlib.resources.abc import Traversable
 
 CSV_FOLDER = resources.files("account_linking.classes")
 
@@ -62,9 +62,8 @@ def by_words() -> str:
     return f"case {' '.join(whens)} end"
 
 
-def _rows(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+def _rows(path: Traversable) -> list[dict[str, str]]:
+    rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
     for row in rows:
         _class(row)
     return [{name: value.replace("'", "''") for name, value in row.items()} for row in rows]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from account_linking.kafka_security import HIDDEN_OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -22,6 +24,7 @@ SETTINGS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.session.timeZone": "UTC",
+    "spark.sql.redaction.options.regex": HIDDEN_OPTIONS,
 }
 
 LOCAL = {
@@ -31,12 +34,18 @@ LOCAL = {
 }
 
 
+RUN_TIME_SETTINGS = ("spark.sql.session.timeZone", "spark.sql.redaction.options.regex")
+"""Those of SETTINGS that a client of Spark Connect may set; the server needs the others when it starts."""
+
+
 def session(jars: Sequence[Path] = (), conf: Mapping[str, str] | None = None) -> SparkSession:
     """Return the active session, else a local session with `jars`, or with PACKAGES where no jars are given."""
     from pyspark.sql import SparkSession  # workers without Spark import this package
 
     if active := SparkSession.getActiveSession():
         return active
+    if "SPARK_REMOTE" in os.environ:
+        return _connect_session(conf or {})
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("account-linking")
     settings = dict(SETTINGS)
@@ -50,3 +59,17 @@ def session(jars: Sequence[Path] = (), conf: Mapping[str, str] | None = None) ->
     for name, value in {**settings, **(conf or {})}.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
+
+
+def _connect_session(conf: Mapping[str, str]) -> SparkSession:
+    """Return a session of Spark Connect (SPARK_REMOTE). The stream's batches run on the server, and need this code."""
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder
+    for name, value in {**{name: SETTINGS[name] for name in RUN_TIME_SETTINGS}, **conf}.items():
+        builder = builder.config(name, value)
+    spark: SparkSession = builder.getOrCreate()
+    archive = Path(__file__).parents[2]
+    if archive.is_file():
+        spark.addArtifacts(str(archive), pyfile=True)
+    return spark

@@ -59,22 +59,43 @@ class LambdaResult:
     response: Any
 
 
+@dataclass(frozen=True, slots=True)
+class PastInvocation:
+    """An invocation that is over: when it began and ended, as Unix time in seconds, and its error, or an empty text."""
+
+    began: float
+    ended: float
+    error: str
+
+
 @dataclass(slots=True)
 class Environment:
     """A process that serves one invocation at a time. The context manager kills it at the end."""
 
     function: LambdaFunction
     cold_starts: int = 0
-    invocations: int = 0
+    past: list[PastInvocation] = field(default_factory=list)
+    log_streams: list[Path] = field(default_factory=list)
+    """The log of each process, the first first."""
     _process: subprocess.Popen[bytes] | None = None
     _server: ThreadingHTTPServer | None = None
     _events: queue.Queue[tuple[str, bytes, float]] = field(default_factory=queue.Queue)
     _is_waiting: threading.Event = field(default_factory=threading.Event)
     _results: dict[str, LambdaResult] = field(default_factory=dict)
-    _log_stream: Path | None = None
 
     def invoke(self, event: Mapping[str, Any]) -> LambdaResult:
         """Run the handler on an event; reuses the process of an earlier invocation if it is alive."""
+        began = time.time()
+        result = self._invoke(event)
+        self.past.append(PastInvocation(began, time.time(), result.error))
+        return result
+
+    @property
+    def invocations(self) -> int:
+        """How many invocations are over."""
+        return len(self.past)
+
+    def _invoke(self, event: Mapping[str, Any]) -> LambdaResult:
         if (self._process is None or self._process.poll() is not None) and (killed := self._start()):
             return LambdaResult("Runtime.ExitError", killed)
         process = self._process
@@ -89,7 +110,6 @@ class Environment:
         elapsed_ms = (time.monotonic() - began) * 1000
         self._log(f"END RequestId: {request}")
         self._log(f"REPORT RequestId: {request}\tDuration: {elapsed_ms:.2f} ms\tBilled Duration: {elapsed_ms:.0f} ms")
-        self.invocations += 1
         return result
 
     def _wait_for_result(self, process: subprocess.Popen[bytes], request: str, began: float) -> LambdaResult:
@@ -119,8 +139,8 @@ class Environment:
         self._server = _serve(self)
         stamp = time.strftime("%Y-%m-%d", time.gmtime())
         self.function.logs.mkdir(parents=True, exist_ok=True)
-        self._log_stream = self.function.logs / f"{stamp}[$LATEST]{uuid.uuid4().hex}"
-        with self._log_stream.open("ab") as log:
+        self.log_streams.append(self.function.logs / f"{stamp}[$LATEST]{uuid.uuid4().hex}")
+        with self.log_streams[-1].open("ab") as log:
             self._process = subprocess.Popen(
                 [
                     *PDEATHSIG_LAUNCHER,
@@ -140,7 +160,7 @@ class Environment:
         if self._wait_for_start():
             return 0
         ended = self._process.poll() or 0
-        log_tail = self._log_stream.read_text(errors="replace").replace("\r", "\n").strip()[-LOG_TAIL_CHARACTERS:]
+        log_tail = self.log_streams[-1].read_text(errors="replace").replace("\r", "\n").strip()[-LOG_TAIL_CHARACTERS:]
         self.close()
         if ended >= 0:
             raise DidNotStart(f"{self.function.name} did not start. The end of its log: {log_tail}")
@@ -167,7 +187,7 @@ class Environment:
             "AWS_LAMBDA_FUNCTION_VERSION": "$LATEST",
             "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "256",
             "AWS_LAMBDA_LOG_GROUP_NAME": f"/aws/lambda/{self.function.name}",
-            "AWS_LAMBDA_LOG_STREAM_NAME": str(self._log_stream and self._log_stream.name),
+            "AWS_LAMBDA_LOG_STREAM_NAME": self.log_streams[-1].name,
             "AWS_LAMBDA_LOG_LEVEL": "INFO",
             "AWS_LAMBDA_LOG_FORMAT": "TEXT",
             "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
@@ -175,8 +195,7 @@ class Environment:
         }
 
     def _log(self, line: str) -> None:
-        assert self._log_stream is not None
-        with self._log_stream.open("ab") as log:
+        with self.log_streams[-1].open("ab") as log:
             log.write(f"{line}\n".encode())
 
     @property

@@ -160,7 +160,7 @@ def _record(message: Any) -> Record:  # noqa: ANN401 - confluent-kafka publishes
         partition=message.partition(),
         offset=message.offset(),
         value=message.value() or b"",
-        headers={name: value.decode() for name, value in message.headers() or ()},
+        headers={name: (value or b"").decode(errors="surrogateescape") for name, value in message.headers() or ()},
     )
 
 

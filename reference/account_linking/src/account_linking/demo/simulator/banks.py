@@ -30,6 +30,8 @@ class SimulatedBanks:
     faults: FaultInjection = field(default_factory=FaultInjection)
     now: float = 0.0
     call_counts: dict[str, int] = field(default_factory=dict)
+    retry_after_seconds: float = 0.0
+    """The sum of the `Retry-After` of all answers 429: what the rate limit cost the callers."""
     login_required: set[str] = field(default_factory=set)
     _random: Random = field(init=False)
     _lock: threading.RLock = field(default_factory=threading.RLock)
@@ -53,6 +55,12 @@ class SimulatedBanks:
         with self._lock:
             self.call_counts[kind] = self.call_counts.get(kind, 0) + 1
             return self.call_counts[kind]
+
+    def count_limited(self, retry_after_seconds: float) -> None:
+        """Count an answer 429."""
+        with self._lock:
+            self.count("429")
+            self.retry_after_seconds += retry_after_seconds
 
     def next_call_fails(self) -> bool:
         """Return whether this call gets status 500."""

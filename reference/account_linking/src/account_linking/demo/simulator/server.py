@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import ceil
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import simplejson
@@ -80,8 +81,9 @@ class _Endpoints:
             await asyncio.sleep(self.banks.faults.latency_seconds)
             if (wait := self.bucket.take()) > 0:
                 self.bucket.give_back()
-                self.banks.count("429")
-                return _json_response({"error_code": "RATE_LIMIT"}, 429, {"Retry-After": f"{wait:.2f}"})
+                seconds = ceil(wait)  # HTTP knows whole seconds (RFC 9110, section 10.2.3)
+                self.banks.count_limited(seconds)
+                return _json_response({"error_code": "RATE_LIMIT"}, 429, {"Retry-After": str(seconds)})
             if self.banks.next_call_fails():
                 self.banks.count("500")
                 return _json_response({"error_code": "INTERNAL_SERVER_ERROR"}, 500)

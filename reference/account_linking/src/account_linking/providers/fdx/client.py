@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from account_linking.errors import LoginRequired, TryLater
-from account_linking.json_slices import arrays
+from account_linking.json_slices import arrays, page_member, parse_page
 from account_linking.providers.model import FetchResult, RawRecord
 
 if TYPE_CHECKING:
@@ -22,22 +21,27 @@ UNAUTHORIZED = 401
 
 def fetch(element: Element, link: LinkedItem, cursor: str, api: Api) -> FetchResult:
     """Return all changes until the time at which the bank listed the accounts; that time is the next cursor."""
-    body = _get(api, link, f"/customers/{quote(element.item, safe='')}/accounts", {})
+    body = _get(api, link, f"/customers/{_segment(element.item)}/accounts", {})
     accounts = arrays(body, "accounts")["accounts"]
-    until = str(json.loads(body)["asOf"])
-    records = [RawRecord(entity="accounts", account=str(each.value["accountId"]), value=each.text) for each in accounts]
-    for account in accounts:
-        records += _changes(api, link, str(account.value["accountId"]), {"since": cursor, "until": until})
+    until = page_member(parse_page(body), "asOf", str)
+    records = [RawRecord(entity="accounts", account=each.name("accountId"), value=each.text) for each in accounts]
+    for account in filter(None, (each.name("accountId") for each in accounts)):
+        records += _changes(api, link, account, {"since": cursor, "until": until})
     return FetchResult(tuple(records), until)
 
 
 def _changes(api: Api, link: LinkedItem, account: str, window: dict[str, str]) -> Iterator[RawRecord]:
     offset: str | None = "0"
     while offset is not None:
-        body = _get(api, link, f"/accounts/{quote(account, safe='')}/transactions", {**window, "offset": offset})
+        body = _get(api, link, f"/accounts/{_segment(account)}/transactions", {**window, "offset": offset})
         yield from (_transaction_record(each, account) for each in arrays(body, "transactions")["transactions"])
-        page: dict[str, Any] = json.loads(body)["page"]
+        page = page_member(parse_page(body), "page", dict)
         offset = str(page["nextOffset"]) if page.get("nextOffset") else None
+
+
+def _segment(name: str) -> str:
+    """Return a name as one segment of a path: a name of dots would lead to another path."""
+    return quote(name, safe="").replace(".", "%2E")
 
 
 def _get(api: Api, link: LinkedItem, path: str, params: dict[str, str]) -> bytes:
@@ -50,5 +54,5 @@ def _get(api: Api, link: LinkedItem, path: str, params: dict[str, str]) -> bytes
 
 
 def _transaction_record(each: JsonSlice, account: str) -> RawRecord:
-    removed = each.value.get("status") == "REMOVED"
+    removed = isinstance(each.value, dict) and each.value.get("status") == "REMOVED"
     return RawRecord(entity="transactions", account=account, value=each.text, op="DELETE" if removed else "UPSERT")

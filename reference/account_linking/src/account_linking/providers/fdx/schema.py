@@ -1,11 +1,11 @@
 """An FDX-style transaction, and its mapping to the generic schema. A transaction id is unique within its account."""
 
-from pathlib import Path
+from importlib.resources import files
 
 from account_linking.providers.model import Translation
 
 SCHEMA = """
-transactionId string, accountId string, referenceTransactionId string, amount decimal(38,10), currency string,
+transactionId string, accountId string, referenceTransactionId string, amount string, currency string,
 debitCreditMemo string, status string, transactionTimestamp string, postedTimestamp string, description string,
 payee string, category string, subCategory string, checkNumber string
 """
@@ -13,13 +13,13 @@ payee string, category string, subCategory string, checkNumber string
 COLUMNS = {
     "provider_transaction_id": "t.transactionId",
     "provider_account_id": "t.accountId",
-    "amount": "case t.debitCreditMemo when 'DEBIT' then -t.amount when 'CREDIT' then t.amount end",
+    "amount": "t.amount",
     "status": "case when t.status in ('POSTED', 'PENDING') then t.status when t.status in ('AUTHORIZATION', 'MEMO') "
     "then 'PENDING' else 'UNKNOWN' end",
     "raw_status": "t.status",
     "currency": "t.currency",
-    "posted_date": "if(t.status = 'POSTED', try_cast(t.postedTimestamp as date), null)",
-    "transaction_date": "try_cast(coalesce(t.transactionTimestamp, t.postedTimestamp) as date)",
+    "posted_date": "if(t.status = 'POSTED', t.postedTimestamp, null)",
+    "transaction_date": "coalesce(t.transactionTimestamp, t.postedTimestamp)",
     "description_raw": "t.description",
     "description_clean": "coalesce(t.payee, t.description)",
     "counterparty_name": "t.payee",
@@ -30,6 +30,9 @@ COLUMNS = {
     "category_version": "'1'",
     "category_primary": "t.category",
 }
+
+SIGN = "case t.debitCreditMemo when 'DEBIT' then -1 when 'CREDIT' then 1 end"
+"""A MEMO says nothing of the direction."""
 
 ACCOUNT_SCHEMA = "accountId string, accountType string, nickname string"
 
@@ -45,7 +48,9 @@ ACCOUNT_COLUMNS = {
 TRANSLATION = Translation(
     schema=SCHEMA,
     columns=COLUMNS,
+    sign=SIGN,
+    is_absolute=True,
     account_schema=ACCOUNT_SCHEMA,
     account_columns=ACCOUNT_COLUMNS,
-    maps=Path(__file__).parent / "classes.csv",
+    maps=files("account_linking.providers.fdx") / "classes.csv",
 )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 
-from account_linking.errors import Poison
+from account_linking.bodies import parse_object, text
 from account_linking.providers import unsigned
 from account_linking.providers.model import Element
 
@@ -14,9 +13,6 @@ verifier = partial(unsigned.verifier, prefix="FDX")
 
 def elements(body: bytes) -> tuple[Element, ...]:
     """Return the customer to fetch; none for other notifications."""
-    try:
-        notification = json.loads(body)
-        kind, customer = notification["notificationType"], str(notification["customerId"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise Poison(f"The body is no FDX notification: {error!r}; it begins with {body[:80]!r}.") from error
+    notification = parse_object(body)
+    kind, customer = text(notification, "notificationType"), text(notification, "customerId")
     return (Element(provider="fdx", item=customer),) if kind == "TRANSACTIONS_UPDATED" else ()

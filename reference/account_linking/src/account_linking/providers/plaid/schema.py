@@ -1,11 +1,11 @@
 """Plaid's transaction, and its mapping to the generic schema. Plaid's amounts are positive when money leaves."""
 
-from pathlib import Path
+from importlib.resources import files
 
 from account_linking.providers.model import Translation
 
 SCHEMA = """
-transaction_id string, account_id string, amount decimal(38,10), iso_currency_code string,
+transaction_id string, account_id string, amount string, iso_currency_code string,
 unofficial_currency_code string, date string, authorized_date string, datetime string, authorized_datetime string,
 name string, merchant_name string, merchant_entity_id string, original_description string, pending boolean,
 pending_transaction_id string, payment_channel string, check_number string, transaction_code string,
@@ -16,15 +16,15 @@ personal_finance_category struct<primary: string, detailed: string, confidence_l
 COLUMNS = {
     "provider_transaction_id": "t.transaction_id",
     "provider_account_id": "t.account_id",
-    "amount": "-t.amount",
-    "status": "if(t.pending, 'PENDING', 'POSTED')",
+    "amount": "t.amount",
+    "status": "case when t.pending then 'PENDING' when not t.pending then 'POSTED' end",
     "raw_status": "cast(t.pending as string)",
     "currency": "t.iso_currency_code",
     "unofficial_currency": "t.unofficial_currency_code",
-    "posted_date": "if(t.pending, null, try_cast(t.date as date))",
-    "transaction_date": "coalesce(try_cast(t.authorized_date as date), try_cast(t.date as date))",
-    "posted_at": "if(t.pending, null, try_cast(t.datetime as timestamp))",
-    "authorized_at": "try_cast(t.authorized_datetime as timestamp)",
+    "posted_date": "if(t.pending, null, t.date)",
+    "transaction_date": "coalesce(t.authorized_date, t.date)",
+    "posted_at": "if(t.pending, null, t.datetime)",
+    "authorized_at": "t.authorized_datetime",
     "description_raw": "coalesce(t.original_description, t.name)",
     "description_clean": "coalesce(t.merchant_name, t.name)",
     "counterparty_name": "coalesce(t.merchant_name, get(t.counterparties, 0).name)",
@@ -55,7 +55,9 @@ ACCOUNT_COLUMNS = {
 TRANSLATION = Translation(
     schema=SCHEMA,
     columns=COLUMNS,
+    sign="-1",
+    is_absolute=False,
     account_schema=ACCOUNT_SCHEMA,
     account_columns=ACCOUNT_COLUMNS,
-    maps=Path(__file__).parent / "classes.csv",
+    maps=files("account_linking.providers.plaid") / "classes.csv",
 )

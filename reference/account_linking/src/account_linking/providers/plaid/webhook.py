@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
+import re
 import time
 from typing import TYPE_CHECKING, Any
 
-import httpx
-import jwt
-
+from account_linking.bodies import member, parse_object, text
 from account_linking.errors import Poison, WebhookRefused
 from account_linking.providers.model import Element
+from account_linking.providers.plaid.key_cache import KeyCache, UnknownKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,8 +27,16 @@ MAX_AGE_SECONDS = 300
 CLOCK_SKEW_SECONDS = 30
 """How far the sender's clock may be ahead of the receiver's."""
 
-KEY_CACHE_SECONDS = 3600
-"""How long a public key is cached: Plaid may have revoked it since."""
+TOKEN = re.compile(r"(?P<signed>[A-Za-z0-9_-]{1,4096}\.[A-Za-z0-9_-]{1,4096})\.[A-Za-z0-9_-]{86}")
+"""An ES256 token: header and claims, which are signed, and a signature of 64 bytes. Plaid's have 500 characters."""
+
+KEY_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""Plaid's key ids are UUIDs."""
+
+ONLY_SIGNATURE: Any = {"verify_signature": True} | dict.fromkeys(
+    ("verify_exp", "verify_nbf", "verify_iat", "verify_aud", "verify_iss", "verify_sub", "verify_jti"), False
+)
+"""Plaid's tokens have `iat` and the body's hash, which are checked here."""
 
 FETCHING_CODES = {
     "SYNC_UPDATES_AVAILABLE",
@@ -41,84 +48,77 @@ FETCHING_CODES = {
 """Webhook codes that announce data to fetch. Plaid still sends the older codes beside SYNC_UPDATES_AVAILABLE."""
 
 
-class KeyCache:
-    """Plaid's public keys by id; each is fetched at most once an hour."""
-
-    def __init__(self, fetch_key: Callable[[str], dict[str, Any]], now: Callable[[], float]) -> None:
-        self._fetch_key = fetch_key
-        self._now = now
-        self._cached: dict[str, tuple[float, dict[str, Any]]] = {}
-
-    def get(self, key_id: str) -> dict[str, Any]:
-        """Return a key that has not expired; WebhookRefused if there is none."""
-        at, key = self._cached.get(key_id, (0.0, {}))
-        if not key or self._now() - at > KEY_CACHE_SECONDS:
-            key = self._fetch_key(key_id)
-            self._cached[key_id] = (self._now(), key)
-        if key.get("expired_at") is not None:
-            raise WebhookRefused(f"Key {key_id} has expired.")
-        return key
-
-
 def verifier(settings: Settings, now: Callable[[], float] = time.time) -> Verify:
-    """Return the verification, with its key cache. The token identifies a delivery: Plaid signs each anew."""
+    """Return the verification, with its key cache. A delivery is identified by what was signed: Plaid signs each anew.
+
+    The token would not do: its signature has a second form, (r, n-s), that is valid as well, and other paddings.
+    """
     keys = KeyCache(lambda key_id: _fetch_key(settings, key_id), now)
 
     def verify(incoming: IncomingWebhook) -> str:
-        token = incoming.headers.get("plaid-verification", "")
-        claims = _claims(token, keys)
+        token = TOKEN.fullmatch(incoming.headers.get("plaid-verification", ""))
+        if token is None:
+            raise WebhookRefused("The header Plaid-Verification is missing, or is no token of ES256.")
+        claims = _claims(token.group(), keys)
         _check_time(claims, now())
         _check_body(claims, incoming.body)
-        return token
+        return hashlib.sha256(token["signed"].encode()).hexdigest()
 
     return verify
 
 
 def _claims(token: str, keys: KeyCache) -> dict[str, Any]:
+    import jwt  # the Spark jobs load this module, and have no such package
+
     try:
         head = jwt.get_unverified_header(token)
-        if head.get("alg") != ALGORITHM or not isinstance(head.get("kid"), str):
-            raise WebhookRefused(f"The token is signed with {head.get('alg')!r}, not {ALGORITHM}, or names no key.")
-        key = jwt.PyJWK(keys.get(head["kid"]), ALGORITHM)
-        return jwt.decode(token, key, algorithms=[ALGORITHM], options={"verify_iat": False})
-    except (jwt.PyJWTError, ValueError, TypeError) as error:
-        raise WebhookRefused(f"The token has no valid signature: {error}.") from error
+        key_id = head.get("kid")
+        if head.get("alg") != ALGORITHM or not isinstance(key_id, str) or not KEY_ID.fullmatch(key_id):
+            raise WebhookRefused(f"The token is not {ALGORITHM}, or names no key.")
+        key = jwt.PyJWK(keys.get(key_id), ALGORITHM)
+        return jwt.decode(token, key, algorithms=[ALGORITHM], options=ONLY_SIGNATURE)
+    except (jwt.PyJWTError, ValueError, TypeError, RecursionError, OverflowError) as error:
+        raise WebhookRefused(f"The token has no valid signature: {type(error).__name__}.") from error
 
 
 def _check_time(claims: dict[str, Any], now: float) -> None:
+    """Compare without arithmetic on `iat`: a number of 400 digits is no float."""
     issued = claims.get("iat")
-    if not isinstance(issued, int | float) or not -CLOCK_SKEW_SECONDS <= now - issued <= MAX_AGE_SECONDS:
+    if not isinstance(issued, int | float) or not now - MAX_AGE_SECONDS <= issued <= now + CLOCK_SKEW_SECONDS:
         raise WebhookRefused(
-            f"Issued at {issued!r}, received at {now:.0f}: outside -{CLOCK_SKEW_SECONDS} to {MAX_AGE_SECONDS} s."
+            f"Issued at another time than {MAX_AGE_SECONDS} s before now ({now:.0f}) to {CLOCK_SKEW_SECONDS} s after."
         )
 
 
 def _check_body(claims: dict[str, Any], body: bytes) -> None:
     """Compare the hash of the raw body: one space more is another body."""
     signed_hash = str(claims.get("request_body_sha256", ""))
-    if not hmac.compare_digest(signed_hash.encode(), hashlib.sha256(body).hexdigest().encode()):
+    if not hmac.compare_digest(signed_hash.encode(errors="replace"), hashlib.sha256(body).hexdigest().encode()):
         raise WebhookRefused("The body is not the one that was signed.")
 
 
 def _fetch_key(settings: Settings, key_id: str) -> dict[str, Any]:
     """Fetch a public key from Plaid. An unknown key is refused with 401; if Plaid sends no key, 503 makes it retry."""
+    import httpx  # the same
+
     body = {"client_id": settings["PLAID_CLIENT_ID"], "secret": settings["PLAID_SECRET"], "key_id": key_id}
     try:
         response = httpx.post(f"{settings['PLAID_URL']}/webhook_verification_key/get", json=body, timeout=5)
     except httpx.HTTPError as error:
-        raise WebhookRefused(f"Plaid did not return key {key_id}: {error}.", status=503) from error
+        raise WebhookRefused(f"Plaid did not return key {key_id}: {type(error).__name__}.", status=503) from error
+    if response.status_code == httpx.codes.BAD_REQUEST:
+        raise UnknownKey(f"Plaid has no key {key_id}.")
     if response.status_code != httpx.codes.OK:
-        is_unknown = response.status_code == httpx.codes.BAD_REQUEST
-        raise WebhookRefused(f"Plaid has no key {key_id}: {response.text[:200]}.", status=401 if is_unknown else 503)
-    key: dict[str, Any] = response.json()["key"]
-    return key
+        raise WebhookRefused(f"Plaid answered {response.status_code} for key {key_id}.", status=503)
+    try:
+        return member(parse_object(response.content), "key", dict)
+    except Poison as error:
+        raise WebhookRefused(f"Plaid's response for key {key_id} has no key.", status=503) from error
 
 
 def elements(body: bytes) -> tuple[Element, ...]:
     """Return the item to sync, for FETCHING_CODES. A login error is found by the sync itself."""
-    try:
-        webhook = json.loads(body)
-        code, item = webhook["webhook_code"], str(webhook["item_id"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise Poison(f"The body is no Plaid webhook: {error!r}; it begins with {body[:80]!r}.") from error
-    return (Element(provider="plaid", item=item),) if code in FETCHING_CODES else ()
+    webhook = parse_object(body)
+    if text(webhook, "webhook_code") not in FETCHING_CODES:
+        return ()
+    return (Element(provider="plaid", item=text(webhook, "item_id")),)

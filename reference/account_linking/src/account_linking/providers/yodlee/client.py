@@ -1,24 +1,32 @@
-"""Fetches a user's changes in a time window from Yodlee: all pages, or raises."""
+"""Fetches a user's changes from Yodlee, in a window and in the missing windows before it: all pages, or raises."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from itertools import pairwise
-from math import ceil
-from typing import TYPE_CHECKING
+import logging
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import parse_qsl, urlsplit
 
 from account_linking.errors import LoginRequired, Poison, TryLater
 from account_linking.json_slices import arrays
 from account_linking.providers.model import Element, FetchResult, RawRecord
+from account_linking.providers.yodlee.stretch import Stretch, Window, missing_windows
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from account_linking.json_slices import JsonSlice
     from account_linking.providers.model import Api, ApiResponse, LinkedItem
 
-LONGEST_WINDOW = timedelta(minutes=60)
-OLDEST_WINDOW = timedelta(days=7) - timedelta(minutes=5)
-"""Yodlee's limit of 7 days, less 5 minutes until the request is sent."""
+LOG = logging.getLogger(__name__)
+
+MAX_MISSING_WINDOWS = 24
+"""Maximum of windows that a fetch adds to its own: a day, in a second at the rate limit. The next fetch continues."""
+
+ERROR_CODE = re.compile(rb'"errorCode"\s*:\s*"(Y\d{3})"')
+ERROR_BODY_BYTES = 10_000
+"""An error of Yodlee's has some hundred bytes."""
 
 OK = 200
 BAD_REQUEST = 400
@@ -27,49 +35,95 @@ MAX_PAGES = 200
 """A window of an hour has at most a few pages of 500 rows. The limit ends a `next` link that leads to itself."""
 
 
+class _WindowRefused(Poison):
+    """Yodlee refuses a window, for example because it is older than 7 days."""
+
+
+@dataclass(slots=True)
+class _Fetched:
+    """The records of the windows that were fetched so far. An account is in every response: the last one counts."""
+
+    accounts: dict[str, RawRecord]
+    transactions: list[RawRecord]
+
+    def result(self, stretch: Stretch) -> FetchResult:
+        return FetchResult((*self.accounts.values(), *self.transactions), str(stretch))
+
+
 def fetch(element: Element, link: LinkedItem, cursor: str, api: Api) -> FetchResult:
-    """Return the current state of the window's transactions. The cursor is the latest end of any window so far."""
-    window = dict(parse_qsl(element.link))
-    records: list[RawRecord] = []
-    accounts: dict[str, RawRecord] = {}
-    page: dict[str, str] | None = {**window, "loginName": link.item}
+    """Return the current state of the transactions that changed in the element's window, or in a missing window.
+
+    The cursor is the contiguous stretch of time that has been fetched. Yodlee announces nothing for a user without
+    changes: a window whose webhook was lost looks like a window without changes, so all windows between are fetched.
+    """
+    announced = _parse_window(element)
+    fetched = _Fetched({}, [])
+    _fetch_window(announced, link, api, fetched)
+    stretch = _recent_stretch(cursor, link, now=announced.until) or Stretch(announced.since, announced.since)
+    newest = max(announced.until, stretch.end)
+    for window in missing_windows(stretch, until=announced.since, now=newest)[:MAX_MISSING_WINDOWS]:
+        try:
+            _fetch_window(window, link, api, fetched)
+        except _WindowRefused as error:
+            LOG.warning("%s A later fetch of item %s requests it again.", error, link.item)
+            break
+        stretch = stretch.extend(window)
+    return fetched.result(stretch.extend(announced))
+
+
+def _recent_stretch(cursor: str, link: LinkedItem, *, now: datetime) -> Stretch | None:
+    stretch = Stretch.parse(cursor)
+    recent = stretch and stretch.recent(now)
+    if stretch and recent and stretch != recent:
+        LOG.warning("Yodlee has no changes of item %s from %s to %s any more.", link.item, stretch.end, recent.begin)
+    return recent
+
+
+def missed_elements(link: LinkedItem, cursor: str, now: datetime) -> tuple[Element, ...]:
+    """Return the windows of the last 7 days that were not fetched, an hour each: first those after the stretch."""
+    stretch = _recent_stretch(cursor, link, now=now) or Stretch(now, now)
+    return tuple(
+        Element(provider="yodlee", item=link.item, link=str(window))
+        for window in missing_windows(stretch, until=now, now=now)
+    )
+
+
+def _parse_window(element: Element) -> Window:
+    try:
+        return Window.parse(dict(parse_qsl(element.link)))
+    except (KeyError, ValueError) as error:
+        raise Poison(f"The element of item {element.item} has no window.") from error
+
+
+def _fetch_window(window: Window, link: LinkedItem, api: Api, fetched: _Fetched) -> None:
+    page: dict[str, str] | None = {**window.query(), "loginName": link.item}
     for _ in range(MAX_PAGES):
         response = api.call(
             "GET", "/dataExtracts/userData", params=page, headers={"Authorization": f"Bearer {link.token}"}
         )
-        _check(response, link)
+        _check(response, link, window)
         page_arrays = arrays(response.body, "transaction", "account")
-        records += [_transaction_record(each) for each in page_arrays["transaction"]]
-        accounts |= {str(each.value["id"]): _account_record(each) for each in page_arrays["account"]}
+        fetched.transactions += [_transaction_record(each) for each in page_arrays["transaction"]]
+        fetched.accounts |= {each.name("id") or each.text: _account_record(each) for each in page_arrays["account"]}
         page = _next_page(response)
         if page is None:
-            return FetchResult((*accounts.values(), *records), max(cursor, window["toDate"]))
-    raise Poison(f"Yodlee returned more than {MAX_PAGES} pages for item {link.item} in {element.link}.")
+            return
+    raise Poison(f"Yodlee returned more than {MAX_PAGES} pages for a window of item {link.item}.")
 
 
-def missed_elements(link: LinkedItem, cursor: str, now: datetime) -> tuple[Element, ...]:
-    """Return the windows between the cursor and now: Yodlee allows an hour each, and none older than 7 days."""
-    oldest = now - OLDEST_WINDOW
-    begin = max(datetime.fromisoformat(cursor), oldest) if cursor else oldest
-    hours = ceil((now - begin) / LONGEST_WINDOW)
-    edges = [begin + number * LONGEST_WINDOW for number in range(hours)] + [now]
-    return tuple(
-        Element(provider="yodlee", item=link.item, link=f"fromDate={_format_time(since)}&toDate={_format_time(until)}")
-        for since, until in pairwise(edges)
-    )
-
-
-def _format_time(at: datetime) -> str:
-    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
-
-
-def _check(response: ApiResponse, link: LinkedItem) -> None:
+def _check(response: ApiResponse, link: LinkedItem, window: Window) -> None:
     if response.status == UNAUTHORIZED:
         raise LoginRequired(f"Yodlee no longer accepts the token of item {link.item}.")
     if response.status == BAD_REQUEST:
-        raise Poison(f"Yodlee refuses the window: {response.body[:200]!r}.")
+        raise _WindowRefused(f"Yodlee refuses the window {window}: {_error_code(response.body)}.")
     if response.status != OK:
         raise TryLater(f"Yodlee answered {response.status} for item {link.item}.")
+
+
+def _error_code(body: bytes) -> str:
+    """Return Yodlee's error code (Y and three digits): whatever else an answer contains may be a holder's data."""
+    found = ERROR_CODE.search(body[:ERROR_BODY_BYTES])
+    return found[1].decode() if found else "an answer without an error code"
 
 
 def _next_page(response: ApiResponse) -> dict[str, str] | None:
@@ -82,9 +136,10 @@ def _next_page(response: ApiResponse) -> dict[str, str] | None:
 
 
 def _transaction_record(each: JsonSlice) -> RawRecord:
-    op = "DELETE" if each.value.get("isDeleted") else "UPSERT"
-    return RawRecord(entity="transactions", account=str(each.value.get("accountId", "")), value=each.text, op=op)  # type: ignore[arg-type]  # op is "DELETE" or "UPSERT"
+    is_deleted = isinstance(each.value, dict) and each.value.get("isDeleted") is True
+    op: Literal["UPSERT", "DELETE"] = "DELETE" if is_deleted else "UPSERT"
+    return RawRecord(entity="transactions", account=each.name("accountId"), value=each.text, op=op)
 
 
 def _account_record(each: JsonSlice) -> RawRecord:
-    return RawRecord(entity="accounts", account=str(each.value["id"]), value=each.text)
+    return RawRecord(entity="accounts", account=each.name("id"), value=each.text)

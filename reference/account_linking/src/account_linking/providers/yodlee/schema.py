@@ -3,31 +3,34 @@
 Categories are looked up by type and subtype, because the names of categories differ between customers.
 """
 
-from pathlib import Path
+from importlib.resources import files
 
 from account_linking.providers.model import Translation
 
 SCHEMA = """
-id bigint, CONTAINER string, accountId bigint, amount struct<amount: decimal(38,10), currency: string>,
+id bigint, CONTAINER string, accountId bigint, amount struct<amount: string, currency: string>,
 baseType string, status string, isDeleted boolean, date string, transactionDate string, postDate string,
 description struct<original: string, consumer: string, simple: string>,
 merchant struct<id: string, name: string>, category string, categoryType string, subType string,
 sourceMerchantCategoryCode string, checkNumber string
 """
 
-SIGNED = "case t.baseType when 'DEBIT' then -t.amount.amount when 'CREDIT' then t.amount.amount end"
+CONTAINERS = "('bank', 'creditCard', 'investment', 'insurance', 'loan', 'reward', 'bill', 'realEstate', 'otherAssets', 'otherLiabilities')"
+"""Yodlee's containers, by its documentation."""
+
+SIGN = "case t.baseType when 'DEBIT' then -1 when 'CREDIT' then 1 end"
 
 COLUMNS = {
-    # A transaction id is unique only within its CONTAINER.
-    "provider_transaction_id": "concat_ws(':', t.CONTAINER, cast(t.id as string))",
+    # A transaction id is unique only within its CONTAINER: with another one the row would be another transaction.
+    "provider_transaction_id": f"if(t.CONTAINER in {CONTAINERS}, t.CONTAINER || ':' || cast(t.id as string), null)",
     "provider_account_id": "cast(t.accountId as string)",
-    "amount": SIGNED,
+    "amount": "t.amount.amount",
     "status": "case when t.status in ('POSTED', 'CLEARED') then 'POSTED' when t.status in ('PENDING', 'SCHEDULED') then t.status "
     "when t.status = 'FAILED' then 'CANCELLED' else 'UNKNOWN' end",
     "raw_status": "t.status",
     "currency": "t.amount.currency",
-    "posted_date": "if(t.status in ('POSTED', 'CLEARED'), try_cast(coalesce(t.postDate, t.date) as date), null)",
-    "transaction_date": "try_cast(coalesce(t.transactionDate, t.date) as date)",
+    "posted_date": "if(t.status in ('POSTED', 'CLEARED'), coalesce(t.postDate, t.date), null)",
+    "transaction_date": "coalesce(t.transactionDate, t.date)",
     "description_raw": "t.description.original",
     "description_clean": "coalesce(t.description.simple, t.description.consumer, t.merchant.name, t.description.original)",
     "counterparty_name": "t.merchant.name",
@@ -54,7 +57,9 @@ ACCOUNT_COLUMNS = {
 TRANSLATION = Translation(
     schema=SCHEMA,
     columns=COLUMNS,
+    sign=SIGN,
+    is_absolute=True,
     account_schema=ACCOUNT_SCHEMA,
     account_columns=ACCOUNT_COLUMNS,
-    maps=Path(__file__).parent / "classes.csv",
+    maps=files("account_linking.providers.yodlee") / "classes.csv",
 )

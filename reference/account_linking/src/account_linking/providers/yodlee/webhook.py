@@ -1,18 +1,23 @@
-"""Yodlee's webhook: unsigned, one for many users. Each user becomes an element."""
+"""Yodlee's webhook: unsigned, one for many users. Each user becomes an element.
+
+Any sender with the URL's secret and an allowed address can send one, so it only says where to look again: its users
+must be linked, its windows are read as two times and written anew, and its data is not used.
+"""
 
 from __future__ import annotations
 
-import json
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
+from account_linking.bodies import member, objects, parse_object, text
 from account_linking.errors import Poison
 from account_linking.providers import unsigned
 from account_linking.providers.model import Element
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 verifier = partial(unsigned.verifier, prefix="YODLEE")
 
@@ -22,25 +27,37 @@ PATH = "dataExtracts/userData"
 
 def elements(body: bytes) -> tuple[Element, ...]:
     """Return one element for each user and link; none for events other than DATA_UPDATES."""
-    try:
-        event = json.loads(body)["event"]
-        return tuple(_elements(event["data"])) if str(event["info"]).startswith("DATA_UPDATES") else ()
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise Poison(f"The body is no Yodlee webhook: {error!r}; it begins with {body[:80]!r}.") from error
+    event = member(parse_object(body), "event", dict)
+    if not text(event, "info").startswith("DATA_UPDATES"):
+        return ()
+    return tuple(_elements(member(event, "data", dict)))
 
 
 def _elements(data: dict[str, Any]) -> Iterator[Element]:
-    for each in data["userData"]:
-        user = str(each["user"]["loginName"])
-        for link in each["links"]:
-            if link["rel"] == RELATION:
-                yield Element(provider="yodlee", item=user, link=_window(str(link["href"]), user))
+    for each in objects(data, "userData"):
+        user = text(member(each, "user", dict), "loginName")
+        for link in objects(each, "links"):
+            if text(link, "rel") == RELATION:
+                yield Element(provider="yodlee", item=user, link=_window(text(link, "href"), user))
 
 
 def _window(link: str, user: str) -> str:
-    """Return the link's window as a query built here: a webhook must not choose the URL, nor the user."""
-    parts = urlsplit(link)
-    query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+    """Return the link's window as a query built here: a webhook must not choose the URL, the user or a parameter."""
+    try:
+        parts = urlsplit(link)
+        query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+    except ValueError as error:
+        raise Poison("The body's href is no link.") from error
     if parts.scheme or parts.netloc or parts.path.lstrip("/") != PATH or query.get("loginName") != user:
-        raise ValueError(f"the link {link!r} is not to {PATH} of user {user}")
-    return f"fromDate={query['fromDate']}&toDate={query['toDate']}"
+        raise Poison(f"The body's href is not to {PATH} of its user.")
+    return urlencode({name: _time(query, name) for name in ("fromDate", "toDate")}, safe=":")
+
+
+def _time(query: Mapping[str, str], name: str) -> str:
+    try:
+        at = datetime.fromisoformat(query[name])
+        if at.tzinfo is None:
+            raise Poison(f"The body's {name} has no time zone.")
+        return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    except (KeyError, ValueError, OverflowError) as error:
+        raise Poison(f"The body's href has no {name}, or none that is a time.") from error

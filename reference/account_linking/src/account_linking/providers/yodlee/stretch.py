@@ -1,0 +1,91 @@
+"""Yodlee's cursor: the contiguous stretch of time whose changes were fetched. A missing window is never skipped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+LONGEST_WINDOW = timedelta(minutes=60)
+OLDEST_WINDOW = timedelta(days=7) - timedelta(minutes=5)
+"""Yodlee's limit of 7 days, less 5 minutes until the request is sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A window of time, without its end."""
+
+    since: datetime
+    until: datetime
+
+    @classmethod
+    def parse(cls, query: Mapping[str, str]) -> Window:
+        """Return the window of a query; KeyError or ValueError if it has none."""
+        return cls(_parse_time(query["fromDate"]), _parse_time(query["toDate"]))
+
+    def query(self) -> dict[str, str]:
+        """Return the window as Yodlee's parameters."""
+        return {"fromDate": _format_time(self.since), "toDate": _format_time(self.until)}
+
+    def __str__(self) -> str:
+        return "&".join(f"{name}={value}" for name, value in self.query().items())
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A stretch of time without a gap: every change in it was fetched."""
+
+    begin: datetime
+    end: datetime
+
+    @classmethod
+    def parse(cls, cursor: str) -> Stretch | None:
+        """Return the stretch of a cursor `begin/end`; None before the first fetch.
+
+        A cursor without a begin is of a version that skipped missing windows: only its end is known to be fetched.
+        """
+        begin, _, end = cursor.rpartition("/")
+        return cls(_parse_time(begin or end), _parse_time(end)) if end else None
+
+    def __str__(self) -> str:
+        return f"{_format_time(self.begin)}/{_format_time(self.end)}"
+
+    def recent(self, now: datetime) -> Stretch:
+        """Return the stretch, or one without length at Yodlee's limit if all of it is older: the gap is lost."""
+        oldest = now - OLDEST_WINDOW
+        return Stretch(oldest, oldest) if self.end < oldest else self
+
+    def extend(self, window: Window) -> Stretch:
+        """Return the stretch with a window that touches it; the stretch itself if a gap lies between."""
+        if window.since > self.end or window.until < self.begin:
+            return self
+        return Stretch(min(self.begin, window.since), max(self.end, window.until))
+
+
+def missing_windows(stretch: Stretch, *, until: datetime, now: datetime) -> list[Window]:
+    """Return the windows between the stretch and `until`, oldest first; then those before the stretch, newest first.
+
+    Each window touches the stretch that the windows before it make, and none is older than Yodlee's 7 days.
+    """
+    after = _hours(stretch.end, until)
+    before = _hours(now - OLDEST_WINDOW, stretch.begin)
+    return [*after, *reversed(list(before))]
+
+
+def _hours(since: datetime, until: datetime) -> Iterator[Window]:
+    while since < until:
+        end = min(since + LONGEST_WINDOW, until)
+        yield Window(since, end)
+        since = end
+
+
+def _parse_time(text: str) -> datetime:
+    at = datetime.fromisoformat(text)
+    return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+def _format_time(at: datetime) -> str:
+    return at.isoformat().replace("+00:00", "Z")

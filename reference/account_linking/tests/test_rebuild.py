@@ -1,0 +1,281 @@
+"""Tables are computed again from bronze with the same result; a row that moves to another user takes its months."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from account_linking.demo.fetch_harness import kafka_frame
+from account_linking.demo.sample_records import bought, with_user
+from account_linking.providers import every_provider
+from account_linking.tables import classify, ingest, rebuild, streams, translate
+from account_linking.tables.ingest import Ingestion
+from account_linking.tables.layout import Layout
+from account_linking.tables.merge import latest_version
+from account_linking.topics import raw_topic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from account_linking.requester.worker import Outgoing
+
+pytestmark = pytest.mark.timeout(900)  # some tests ingest eight batches
+COMPARED = ("bronze", "silver", "accounts", "quarantine", "classified", "monthly", "holders")
+
+
+def account(name: str, *, subtype: str = "checking", revision: int = 1) -> Outgoing:
+    value = f'{{"account_id": "{name}", "type": "depository", "subtype": "{subtype}", "name": "A"}}'
+    headers = {"item": "i", "user": "anna", "op": "UPSERT", "revision": str(revision)}
+    return replace(
+        bought("anna", account=name),
+        topic=raw_topic("plaid", "accounts"),
+        value=value.encode(),
+        headers=tuple((key, text.encode()) for key, text in headers.items()),
+    )
+
+
+BROKEN = replace(bought("anna", 9), value=b"{no json")
+RECORDS = [
+    account("account-of-anna"),
+    *(bought("anna", number) for number in range(4)),
+    bought("bob", 0),
+    bought("anna", 1, revision=7),
+    BROKEN,
+    bought("anna", 1, revision=3),
+]
+
+
+def ingest_records(spark: SparkSession, layout: Layout, records: Sequence[Outgoing], *, offset: int = 0) -> None:
+    Ingestion(layout).ingest(kafka_frame(spark, list(enumerate(records, offset))))
+
+
+def rows(spark: SparkSession, layout: Layout, *tables: str) -> dict[str, list[str]]:
+    """All rows of tables, sorted, without the time of a replay and without rows that left the quarantine."""
+    found = {}
+    for table in tables or COMPARED:
+        frame = spark.read.format("delta").load(layout.path(table))
+        frame = frame.where("replayed_at is null") if table == "quarantine" else frame
+        frame = frame.distinct() if table == "holders" else frame  # its readers ignore duplicates
+        found[table] = sorted(str(row.asDict()) for row in frame.collect())
+    return found
+
+
+def copied(tables: Layout, to: Path) -> Layout:
+    shutil.copytree(tables.root, to)
+    return Layout(str(to))
+
+
+def months(spark: SparkSession, layout: Layout) -> dict[str, int]:
+    """The number of transactions in `monthly`, by user."""
+    found = spark.read.format("delta").load(layout.path("monthly")).groupBy("user_ref").sum("transactions").collect()
+    return {row.user_ref: row[1] for row in found}
+
+
+@pytest.fixture
+def patched() -> Iterator[pytest.MonkeyPatch]:
+    with pytest.MonkeyPatch().context() as monkeypatch:
+        yield monkeypatch
+
+
+@pytest.fixture
+def other(tmp_path: Path, empty_tables: Layout) -> Layout:
+    """Other empty tables."""
+    return copied(empty_tables, tmp_path / "other")
+
+
+def correct_translation(patched: pytest.MonkeyPatch, **columns: str) -> None:
+    """Correct Plaid's translation, as the next schema version."""
+    providers = every_provider()
+    plaid = providers["plaid"]
+    translation = replace(plaid.translation, columns={**plaid.translation.columns, **columns})
+    corrected = {**providers, "plaid": replace(plaid, translation=translation)}
+    patched.setattr(translate, "every_provider", lambda: corrected)
+    version = str(translate.SCHEMA_VERSION + 1)
+    patched.setattr(translate, "LINEAGE_COLUMNS", {**translate.LINEAGE_COLUMNS, "schema_version": version})
+
+
+def test_a_transaction_that_moves_to_another_user_takes_its_months_with_it(spark: SparkSession, layout: Layout) -> None:
+    ingest_records(spark, layout, [bought("anna", account="joint"), bought("anna", 1, account="her own")])
+
+    ingest_records(spark, layout, [with_user("bob", bought("anna", account="joint", revision=5))], offset=1000)
+
+    assert months(spark, layout) == {"anna": 1, "bob": 1}
+
+
+def test_a_batch_that_was_killed_after_a_row_had_moved_still_moves_its_months(
+    spark: SparkSession, layout: Layout, patched: pytest.MonkeyPatch
+) -> None:
+    ingest_records(spark, layout, [bought("anna", account="joint")])
+    moving = [with_user("bob", bought("anna", account="joint", revision=5))]
+    with patched.context() as dying:
+        dying.setattr(classify, "_monthly", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            ingest_records(spark, layout, moving, offset=1000)
+
+    ingest_records(spark, layout, moving, offset=1000)
+
+    assert months(spark, layout) == {"bob": 1}
+
+
+def test_an_account_record_of_one_user_reclassifies_the_transactions_of_another(
+    spark: SparkSession, layout: Layout
+) -> None:
+    ingest_records(spark, layout, [account("joint"), with_user("bob", bought("bob", account="joint"))])
+    loan = replace(account("joint", revision=2), value=b'{"account_id": "joint", "type": "investment", "name": "A"}')
+
+    ingest_records(spark, layout, [loan], offset=1000)
+
+    (row,) = spark.read.format("delta").load(layout.path("classified")).collect()
+    assert (row.user_ref, row["class"]) == ("bob", "investment")
+
+
+def test_two_items_that_publish_a_transaction_under_one_revision_give_one_result_in_any_order(
+    spark: SparkSession, empty_tables: Layout, tmp_path: Path
+) -> None:
+    first = with_user("anna", bought("x", account="joint"))
+    second = replace(
+        with_user("bob", bought("x", account="joint")),
+        headers=(("item", b"j"), ("user", b"bob"), ("op", b"UPSERT"), ("revision", b"1")),
+    )
+    found = []
+    for name, order in (("one", (first, second)), ("other", (second, first))):
+        layout = copied(empty_tables, tmp_path / name)
+        for number, record in enumerate(order):
+            ingest_records(spark, layout, [record], offset=number)
+        found += [row.user_ref for row in spark.read.format("delta").load(layout.path("silver")).collect()]
+
+    assert found == ["bob", "bob"]
+
+
+def test_a_rebuild_changes_nothing_where_nothing_was_corrected(spark: SparkSession, layout: Layout) -> None:
+    ingest_records(spark, layout, RECORDS)
+    before, version = rows(spark, layout), latest_version(spark, layout, "classified")
+
+    rebuilt = rebuild.rebuild(spark, layout)
+
+    feed = spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", version + 1)
+    assert rebuilt == rebuild.Rebuilt(silver=0, accounts=0, quarantine=0)
+    assert rows(spark, layout) == before
+    assert latest_version(spark, layout, "classified") == version or feed.load(layout.path("classified")).count() == 0
+
+
+def test_a_corrected_translation_reaches_all_tables_and_no_earlier_one_comes_back(
+    spark: SparkSession, layout: Layout, patched: pytest.MonkeyPatch
+) -> None:
+    ingest_records(spark, layout, RECORDS)
+    with patched.context() as corrected:
+        correct_translation(corrected, description_clean="'corrected'", logical_transaction_id="'root'")
+        rebuild.rebuild(spark, layout)
+
+    ingest_records(spark, layout, RECORDS)
+
+    silver, classified = (spark.read.format("delta").load(layout.path(name)) for name in ("silver", "classified"))
+    assert {row.description_clean for row in silver.collect()} == {"corrected"}
+    assert {row.description_clean for row in classified.collect()} == {"corrected"}
+
+
+def test_a_corrected_translation_reaches_silver_when_a_record_comes_again(
+    spark: SparkSession, layout: Layout, patched: pytest.MonkeyPatch
+) -> None:
+    ingest_records(spark, layout, [bought("anna")])
+    correct_translation(patched, description_clean="'corrected'")
+
+    ingest_records(spark, layout, [bought("anna")], offset=1000)
+
+    (row,) = spark.read.format("delta").load(layout.path("silver")).collect()
+    assert (row.description_clean, row.schema_version) == ("corrected", translate.SCHEMA_VERSION + 1)
+
+
+@pytest.mark.long  # several minutes
+def test_a_rebuild_with_other_rules_gives_what_the_history_gives_in_empty_tables(
+    spark: SparkSession, layout: Layout, other: Layout, patched: pytest.MonkeyPatch
+) -> None:
+    ingest_records(spark, layout, RECORDS)
+    before = rows(spark, layout)
+    strict = translate.Rule("is_early", "revision", "revision < 5 and provider_transaction_id <> 'bob-0'")
+
+    with patched.context() as stricter:
+        stricter.setattr(translate, "RULES", (*translate.RULES, strict))
+        rebuilt = rebuild.rebuild(spark, layout)
+        ingest_records(spark, other, RECORDS)
+        rebuilt_rows, expected = rows(spark, layout), rows(spark, other)
+    back = rebuild.rebuild(spark, layout)
+
+    feed = spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", 0)
+    published = streams.events(feed.load(layout.path("classified")).where("_change_type = 'delete'")).collect()
+    assert (rebuilt.silver, back.silver) == (2, 2)
+    assert {**rebuilt_rows, "holders": []} == {**expected, "holders": []}
+    assert rows(spark, layout) == before
+    assert [(row.key, dict(row.headers)["op"]) for row in published] == [("plaid|account-of-bob|bob-0", b"DELETE")]
+
+
+def test_a_rebuild_from_bronze_alone_gives_identical_tables(
+    spark: SparkSession, layout: Layout, tmp_path: Path
+) -> None:
+    for number in range(0, len(RECORDS), 3):
+        ingest_records(spark, layout, RECORDS[number : number + 3], offset=number)
+    alone = Layout(str(tmp_path / "alone"))
+    shutil.copytree(layout.path("bronze"), alone.path("bronze"))
+
+    rebuild.rebuild(spark, alone)
+
+    assert rows(spark, alone) == rows(spark, layout)
+
+
+@pytest.mark.long  # several minutes
+def test_a_rebuild_beside_a_running_stream_gives_the_same_tables(
+    spark: SparkSession, layout: Layout, other: Layout
+) -> None:
+    batches = [
+        [
+            bought("anna", number),
+            with_user("bob" if number % 2 else "anna", bought("x", account="joint", revision=number)),
+        ]
+        for number in range(1, 6)
+    ]
+    streamed: list[BaseException] = []
+    stream = threading.Thread(target=run_batches, args=(spark.newSession(), layout, batches, streamed))
+    stream.start()
+    while stream.is_alive():
+        rebuild.rebuild(spark.newSession(), layout)
+    stream.join()
+
+    ingest_records(spark, other, [record for batch in batches for record in batch])
+    assert streamed == []
+    assert rows(spark, layout) == rows(spark, other)
+
+
+def run_batches(
+    spark: SparkSession, layout: Layout, batches: Sequence[Sequence[Outgoing]], errors: list[BaseException]
+) -> None:
+    try:
+        for number, batch in enumerate(batches):
+            ingest_records(spark, layout, batch, offset=2 * number)
+    except Exception as error:  # noqa: BLE001 - reported by the test
+        errors.append(error)
+
+
+def test_sequences_of_tables_that_are_created_anew_are_higher(spark: SparkSession, layout: Layout) -> None:
+    ingest_records(spark, layout, RECORDS)
+    last = streams.first_sequence(spark, layout) + latest_version(spark, layout, "classified")
+    shutil.rmtree(layout.root)
+
+    layout.create(spark)
+
+    assert streams.first_sequence(spark, layout) > last
+
+
+def test_replay_marks_rows_that_pass_now(spark: SparkSession, layout: Layout, patched: pytest.MonkeyPatch) -> None:
+    with patched.context() as stricter:
+        stricter.setattr(translate, "RULES", (*translate.RULES, translate.Rule("never", "amount", "false")))
+        ingest_records(spark, layout, [bought("anna")])
+
+    assert ingest.replay(spark, layout) == 1
+    assert rebuild.rebuild(spark, layout) == rebuild.Rebuilt(silver=0, accounts=0, quarantine=0)
