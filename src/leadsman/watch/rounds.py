@@ -1,0 +1,137 @@
+"""Rounds of the detectors: over the captures that changed, for the modes whose trigger events appeared.
+
+A round that leaves modes out keeps their last findings. A mode that is left out can wait for the event that would
+complete its chain, so a round with all modes follows within a minute.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from leadsman.model import Verdict
+from leadsman.watch.retention import horizons
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from datetime import datetime, timedelta
+
+    from leadsman.catalogue import Mode
+    from leadsman.model import Diagnosis, Finding
+    from leadsman.pipeline.request import DiagnosisRequest
+    from leadsman.watch.watching import Watch
+
+ALL_MODES_EVERY_SECONDS = 60.0
+"""Of the clock. An event that completes a chain without being a trigger event opens its finding so much later at most."""
+
+EXPIRIES_PER_RETENTION = 100
+"""Memory holds at most a hundredth more than the retention."""
+
+TABLE_EXPIRIES_PER_RETENTION = 12
+"""The table is written anew so often in the time of the retention: each 6 h of the default."""
+
+BATCHES_BETWEEN_COMPACTIONS = 500
+"""Or after so many batches, each of which left a file."""
+
+DiagnosesByScope = dict[tuple[str, str | None], "Diagnosis"]
+
+
+@dataclass(slots=True)
+class Rounds:
+    """The rounds of a watch, and the last diagnosis of each capture and cluster."""
+
+    watch: Watch
+    request: DiagnosisRequest
+    retention: timedelta
+    clock: Callable[[], float] = time.monotonic
+    horizons: Mapping[str, datetime] = field(default_factory=dict)
+    seconds: float = 0.0
+    _last: DiagnosesByScope = field(default_factory=dict)
+    _all_modes_at: float | None = None
+    _pending: set[str] = field(default_factory=set)
+    _expired: Mapping[str, datetime] = field(default_factory=dict)
+    _table_expired: Mapping[str, datetime] = field(default_factory=dict)
+    _compacted_batch: int = 0
+
+    @property
+    def diagnoses(self) -> list[Diagnosis]:
+        """The last diagnosis of each capture and cluster."""
+        return list(self._last.values())
+
+    def run(self, now: datetime) -> list[Diagnosis]:
+        """Diagnose what has changed; return the diagnoses of the captures that were looked at."""
+        new = self.watch.take_new_names()
+        is_full = self._all_modes_at is None or self.clock() - self._all_modes_at >= ALL_MODES_EVERY_SECONDS
+        captures = set(new) | (self._pending if is_full else set())
+        if not captures:
+            return []
+        began = self.clock()
+        found = self._diagnose(captures, new, is_full=is_full)
+        self.seconds = self.clock() - began
+        self._pending = set() if is_full else self._pending | captures
+        self.horizons = horizons(found, self.retention, self.horizons, now=now)
+        self._expire()
+        return found
+
+    def _diagnose(self, captures: set[str], new: Mapping[str, set[str]], *, is_full: bool) -> list[Diagnosis]:
+        request = self.request if is_full else replace(self.request, modes=self._due_modes(captures, new))
+        found = self.watch.diagnose(request, captures)
+        if not is_full and self._has_other_scopes(captures, found):
+            found = self.watch.diagnose(self.request, captures)
+        if is_full:
+            self._all_modes_at = self.clock()
+        merged = [_merged(self._last.get((each.path, each.cluster)), each, self.request) for each in found]
+        self._last = {key: each for key, each in self._last.items() if key[0] not in captures}
+        self._last |= {(each.path, each.cluster): each for each in merged}
+        return merged
+
+    def _due_modes(self, captures: set[str], new: Mapping[str, set[str]]) -> list[Mode]:
+        names = set().union(*new.values()) if new else set()
+        last = [each for key, each in self._last.items() if key[0] in captures]
+        return [mode for mode in self.request.modes if _is_due(mode, names, last)]
+
+    def _has_other_scopes(self, captures: Collection[str], found: Iterable[Diagnosis]) -> bool:
+        """Whether a capture turned out to be of other clusters than before: then no earlier finding can be kept."""
+        return {key for key in self._last if key[0] in captures} != {(each.path, each.cluster) for each in found}
+
+    def _expire(self) -> None:
+        if not self._is_due(self._expired, EXPIRIES_PER_RETENTION):
+            return
+        batches = self.watch.last_number - self._compacted_batch
+        is_table_due = (
+            self._is_due(self._table_expired, TABLE_EXPIRIES_PER_RETENTION) or batches >= BATCHES_BETWEEN_COMPACTIONS
+        )
+        self.watch.expire(self.horizons, is_table_due=is_table_due)
+        self._expired = self.horizons
+        if is_table_due:
+            self._table_expired, self._compacted_batch = self.horizons, self.watch.last_number
+
+    def _is_due(self, done: Mapping[str, datetime], times: int) -> bool:
+        step = self.retention / times
+        return any(path not in done or horizon - done[path] >= step for path, horizon in self.horizons.items())
+
+
+def _is_due(mode: Mode, names: set[str], last: Sequence[Diagnosis]) -> bool:
+    """Whether a mode can have another verdict than before: by its trigger events, or because it is not ABSENT."""
+    triggers = mode.card.trigger_events
+    return (
+        not triggers
+        or not names.isdisjoint(triggers)
+        or any(each.verdicts.get(mode.name) is not Verdict.ABSENT and _is_seen(each, mode.name) for each in last)
+    )
+
+
+def _is_seen(diagnosis: Diagnosis, mode: str) -> bool:
+    """Whether the mode's symptom was seen, which a finding with a chain says."""
+    return any(each.mode == mode and each.chain for each in diagnosis.findings)
+
+
+def _merged(earlier: Diagnosis | None, now: Diagnosis, request: DiagnosisRequest) -> Diagnosis:
+    """Return a diagnosis with the earlier findings of the modes that were left out."""
+    if earlier is None or len(now.verdicts) == len(request.modes):
+        return now
+    kept: list[Finding] = [each for each in earlier.findings if each.mode not in now.verdicts]
+    order = list(Verdict)
+    findings = sorted((*now.findings, *kept), key=lambda each: (order.index(each.verdict), not each.chain))
+    return replace(now, findings=tuple(findings), verdicts={**earlier.verdicts, **now.verdicts})
