@@ -105,6 +105,10 @@ class CurrentEvents:
             for each in members:
                 found.update(map(str, each.events.column("name").unique().to_pylist()))
 
+    def count(self) -> int:
+        """Return how many current events there are."""
+        return sum(table.num_rows for each in self._streams.values() for table in each.tables)
+
     def take_new_names(self) -> dict[str, set[str]]:
         """Return the captures that changed since this was called last, each with the names of the events it got."""
         new, self._new = self._new, {}

@@ -8,22 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
-from hashlib import blake2b
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from leadsman.model import Verdict
+from leadsman.model import Life, Verdict, finding_id
+from leadsman.model.card import RESOLVED_AFTER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from leadsman.model import Diagnosis, Finding
-
-RESOLVED_AFTER = timedelta(minutes=15)
-"""Telemetry time without further harm after which a finding is resolved, for a mode whose card names no other time:
-longer than the longest idle limit of a cloud, 600 s, which is the longest pause between two harms of one cause that is
-known (`docs/clients.md`)."""
 
 PAUSES_WAITED = 2
 """A finding is resolved after twice the longest pause that was seen between two of its harms: an hourly job that fails
@@ -39,16 +33,6 @@ UPDATED_EVERY = timedelta(minutes=1)
 WORSE_FACTOR = 2
 """A finding is worse when twice as many subjects are affected as when it was last reported: each doubling, one message.
 Even of 1,000 subjects that fail one after another, that is ten."""
-
-
-class Life(StrEnum):
-    """What happened to a finding."""
-
-    OPENED = "opened"
-    UPDATED = "updated"
-    WORSE = "worse"
-    RESOLVED = "resolved"
-    REOPENED = "reopened"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,7 +214,7 @@ class FindingHistory:
         """Yield a new finding, and its end where it is over already."""
         diagnosis, finding = sighting.diagnosis, sighting.finding
         change = FindingChange(
-            id=_finding_id(diagnosis, finding.mode, onset),
+            id=finding_id(diagnosis, finding.mode, onset),
             number=1,
             life=Life.OPENED,
             mode=finding.mode,
@@ -383,11 +367,6 @@ def _changed(known: KnownFinding, life: Life, now: datetime) -> KnownFinding:
 
 def _recency(known: KnownFinding) -> tuple[bool, datetime]:
     return known.is_open, known.change.since or datetime.min.replace(tzinfo=UTC)
-
-
-def _finding_id(diagnosis: Diagnosis, mode: str, onset: datetime | None) -> str:
-    text = "\0".join((mode, diagnosis.path, diagnosis.cluster or "", onset.isoformat() if onset else ""))
-    return f"{mode}-{blake2b(text.encode(), digest_size=6).hexdigest()}"
 
 
 def reported(changes: Iterable[FindingChange]) -> list[FindingChange]:

@@ -31,8 +31,8 @@ EXPIRIES_PER_RETENTION = 100
 TABLE_EXPIRIES_PER_RETENTION = 12
 """The table is written anew so often in the time of the retention: each 6 h of the default."""
 
-BATCHES_BETWEEN_COMPACTIONS = 500
-"""Or after so many batches, each of which left a file."""
+OFFSETS_BETWEEN_COMPACTIONS = 500
+"""Or after so many offsets, each of which left a file."""
 
 DiagnosesByScope = dict[tuple[str, str | None], "Diagnosis"]
 
@@ -47,12 +47,13 @@ class Rounds:
     clock: Callable[[], float] = time.monotonic
     horizons: Mapping[str, datetime] = field(default_factory=dict)
     seconds: float = 0.0
+    count: int = 0
     _last: DiagnosesByScope = field(default_factory=dict)
     _all_modes_at: float | None = None
     _pending: set[str] = field(default_factory=set)
     _expired: Mapping[str, datetime] = field(default_factory=dict)
-    _table_expired: Mapping[str, datetime] = field(default_factory=dict)
-    _compacted_batch: int = 0
+    _table_expired: dict[str, datetime] = field(default_factory=dict)
+    _compacted_offset: int | None = None
 
     @property
     def diagnoses(self) -> list[Diagnosis]:
@@ -69,6 +70,7 @@ class Rounds:
         began = self.clock()
         found = self._diagnose(captures, new, is_full=is_full)
         self.seconds = self.clock() - began
+        self.count += 1
         self._pending = set() if is_full else self._pending | captures
         self.horizons = horizons(found, self.retention, self.horizons, now=now)
         self._expire()
@@ -96,20 +98,26 @@ class Rounds:
         return {key for key in self._last if key[0] in captures} != {(each.path, each.cluster) for each in found}
 
     def _expire(self) -> None:
-        if not self._is_due(self._expired, EXPIRIES_PER_RETENTION):
+        if not _is_step_done(self._expired, self.horizons, self.retention / EXPIRIES_PER_RETENTION):
             return
-        batches = self.watch.last_number - self._compacted_batch
-        is_table_due = (
-            self._is_due(self._table_expired, TABLE_EXPIRIES_PER_RETENTION) or batches >= BATCHES_BETWEEN_COMPACTIONS
-        )
+        is_table_due = self._is_table_due()
         self.watch.expire(self.horizons, is_table_due=is_table_due)
         self._expired = self.horizons
         if is_table_due:
-            self._table_expired, self._compacted_batch = self.horizons, self.watch.last_number
+            self._table_expired, self._compacted_offset = dict(self.horizons), self.watch.last_number
 
-    def _is_due(self, done: Mapping[str, datetime], times: int) -> bool:
-        step = self.retention / times
-        return any(path not in done or horizon - done[path] >= step for path, horizon in self.horizons.items())
+    def _is_table_due(self) -> bool:
+        if self._compacted_offset is None:  # the first round: what is in the table was written before
+            self._compacted_offset = self.watch.last_number
+        self._table_expired = {**self.horizons, **self._table_expired}
+        step = self.retention / TABLE_EXPIRIES_PER_RETENTION
+        is_many = self.watch.last_number - self._compacted_offset >= OFFSETS_BETWEEN_COMPACTIONS
+        return is_many or _is_step_done(self._table_expired, self.horizons, step)
+
+
+def _is_step_done(done: Mapping[str, datetime], horizons: Mapping[str, datetime], step: timedelta) -> bool:
+    """Whether the horizon of any capture has moved on by a step since it was last used."""
+    return any(path not in done or horizon - done[path] >= step for path, horizon in horizons.items())
 
 
 def _is_due(mode: Mode, names: set[str], last: Sequence[Diagnosis]) -> bool:

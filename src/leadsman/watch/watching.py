@@ -64,7 +64,7 @@ class Watch:
     """A running watch: the query that reads, the current events, and diagnoses of them."""
 
     def __init__(self, spark: SparkSession, listing: FolderListing | ReplayListing, options: WatchOptions) -> None:
-        self._spark = spark
+        self.spark = spark
         self._listing = listing
         self._options = options
         self._table = EventTable(spark, str(options.folder.resolve() / "events"))
@@ -73,14 +73,16 @@ class Watch:
         self._request = WatchRequest(listing, str(options.folder.resolve()), options.zone, options.tasks)
         self.captures: Mapping[str, CaptureFiles] = {}
         self.last_number = 0
+        self.batches = 0
+        self.batch_seconds_total = 0.0
 
     @contextmanager
     def running(self) -> Iterator[StreamingQuery]:
         """Start the query, and stop it at the end of the block."""
         self._options.folder.mkdir(parents=True, exist_ok=True)
         self._events.apply(self._table.read())
-        self._spark.dataSource.register(WatchSource)
-        read = self._spark.readStream.format(NAME).option(OPTION, self._request.encode()).load()
+        self.spark.dataSource.register(WatchSource)
+        read = self.spark.readStream.format(NAME).option(OPTION, self._request.encode()).load()
         query = (
             read.writeStream.foreachBatch(self._append)
             .option("checkpointLocation", str(self._options.folder.resolve() / "checkpoint"))
@@ -93,11 +95,14 @@ class Watch:
             query.stop()
 
     def _append(self, batch: DataFrame, number: int) -> None:
+        began = time.monotonic()
         changes = changes_of(batch.collect())
         with self._lock:
             self._table.append(changes, query=self._query_id(batch), batch=number)
             self._events.apply(changes)
             self.last_number = max([self.last_number, *(each.number for each in changes)])
+            self.batches += 1
+            self.batch_seconds_total += time.monotonic() - began
 
     def _query_id(self, batch: DataFrame) -> str:
         """Return the id of the query, which stays the same after a restart."""
@@ -127,7 +132,7 @@ class Watch:
             events = self._events.table(captures)
         known = self.captures or self._captures_now()
         selected = {path: each for path, each in known.items() if captures is None or path in captures}
-        return diagnose(self._spark, Input(selected, self._options.zone, events=events), request)
+        return diagnose(self.spark, Input(selected, self._options.zone, events=events), request)
 
     def take_new_names(self) -> dict[str, set[str]]:
         """Return the captures that changed since the last call, with the names of their new events."""
@@ -141,6 +146,11 @@ class Watch:
             self._events.expire(horizons, deleted)
             if is_table_due:
                 self._table.expire(horizons)
+
+    def event_count(self) -> int:
+        """Return how many events are in memory."""
+        with self._lock:
+            return self._events.count()
 
     def positions(self) -> Positions:
         """Return how far each stream was read whose events are here."""
