@@ -70,8 +70,9 @@ class StreamEvents:
             self.summary = number, pa.concat_tables(of_kind[SUMMARY])
 
     def expire(self, horizon: datetime) -> None:
-        """Drop the events that ended before the horizon. Facts become one table, but those of the last offset: its
-        batch can be run again.
+        """Drop the events that ended before the horizon; keep the older facts in one table.
+
+        The facts of the last offset stay by themselves: its batch can be run again, and replaces them.
         """
         last = max(self.facts, default=0)
         older = [table for number, table in self.facts.items() if number != last]
@@ -125,7 +126,7 @@ class CurrentEvents:
         return pa.concat_tables([ARROW_SCHEMA.empty_table(), *tables])
 
     def expire(self, horizons: Mapping[str, datetime], deleted: Collection[tuple[str, str]] = ()) -> None:
-        """Drop what ended before its capture's horizon; of `deleted` streams everything, where nothing newer is left."""
+        """Drop what ended before its capture's horizon; of `deleted` streams all, where nothing newer is left."""
         for key, each in list(self._streams.items()):
             horizon = horizons.get(key[0])
             if horizon is None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from leadsman.model import Life, Verdict, finding_id
 from leadsman.model.card import RESOLVED_AFTER
+from leadsman.words import in_utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -67,12 +68,14 @@ class KnownFinding:
 
     `reported_subjects`: how many were affected when it was last opened, worse or reopened. `is_retracted`: it was
     resolved because the mode was no longer PRESENT. `finding` is None where it cannot be read any more.
+    `evidence_since` is the time of its first evidence, which can be that of an earlier finding of the same cause.
     """
 
     change: FindingChange
     until: datetime | None
     subjects: int
     reported_subjects: int
+    evidence_since: datetime | None = None
     longest_pause: timedelta = timedelta()
     is_retracted: bool = False
     finding: Finding | None = None
@@ -132,7 +135,7 @@ class FindingHistory:
     def update(
         self, diagnoses: Sequence[Diagnosis], horizons: Mapping[str, datetime], now: datetime
     ) -> list[FindingChange]:
-        """Return what has changed with these diagnoses. `horizons`: of each capture, the time up to which events expired."""
+        """Return what has changed. `horizons`: of each capture, the time before which events have expired."""
         changes: list[FindingChange] = []
         for path, members in groupby(sorted(diagnoses, key=lambda each: each.path), key=lambda each: each.path):
             changes += self._update_capture(list(members), horizons.get(path), now)
@@ -231,6 +234,7 @@ class FindingHistory:
             until=finding.until,
             subjects=sighting.subjects,
             reported_subjects=sighting.subjects,
+            evidence_since=finding.since,
             finding=finding,
         )
         is_over = self._is_over(known, sighting)
@@ -248,6 +252,7 @@ class FindingHistory:
             known,
             until=max(filter(None, (known.until, finding.until)), default=None),
             subjects=sighting.subjects if is_present else known.subjects,
+            evidence_since=min(filter(None, (known.evidence_since, finding.since)), default=None),
             finding=finding if is_present else known.finding,
         )
         shown = replace(
@@ -314,7 +319,7 @@ def _continues(finding: Finding, known: KnownFinding | None, horizon: datetime |
 
 def _has_expired(known: KnownFinding, horizon: datetime | None) -> bool:
     """Whether events of the finding's first evidence may be gone."""
-    return horizon is not None and (known.change.since is None or known.change.since < horizon)
+    return horizon is not None and (known.evidence_since is None or known.evidence_since < horizon)
 
 
 def _idle_since(known: KnownFinding, diagnosis: Diagnosis) -> timedelta:
@@ -328,7 +333,7 @@ def _next_harm(known: KnownFinding, finding: Finding) -> datetime | None:
     """Return the first time of harm after the harm that is known; None where there is none."""
     if finding.until is None or known.until is None or finding.until <= known.until:
         return None
-    times = (each.time for link in finding.chain for each in link.evidence if each.time is not None)
+    times = (in_utc(each.time) for link in finding.chain for each in link.evidence if each.time is not None)
     return min((time for time in times if time > known.until), default=finding.until)
 
 

@@ -1,4 +1,4 @@
-"""Which events are kept: those that ended within the retention, counted back from the newest telemetry of their capture.
+"""Which events are kept: those that ended within the retention, counted back from the capture's newest telemetry.
 
 Kept events are those that a diagnosis with `--since` at the horizon would read: settings, and what the reader says of
 files and of writers, hold at any time. Of equal settings above the horizon, the newest is kept.
@@ -51,7 +51,7 @@ def kept_rows(events: pa.Table, horizon: datetime) -> pa.Table:
     if not events.num_rows:
         return events
     scalar: Any = pa.scalar(horizon, events.schema.field("at").type)
-    is_old = pc.fill_null(pc.less(events.column("at"), scalar), fill_value=False)
+    is_old: Any = pc.fill_null(pc.less(events.column("at"), scalar), pa.scalar(False))
     if not pc.any(is_old).as_py():
         return events
     old = events.filter(is_old)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from leadsman.model import Verdict
 from leadsman.watch.retention import horizons
+from leadsman.words import in_utc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from leadsman.watch.watching import Watch
 
 ALL_MODES_EVERY_SECONDS = 60.0
-"""Of the clock. An event that completes a chain without being a trigger event opens its finding so much later at most."""
+"""Of the clock. An event that completes a chain and is no trigger event opens its finding so much later at most."""
 
 EXPIRIES_PER_RETENTION = 100
 """Memory holds at most a hundredth more than the retention."""
@@ -83,6 +84,7 @@ class Rounds:
             found = self.watch.diagnose(self.request, captures)
         if is_full:
             self._all_modes_at = self.clock()
+        found = list(map(_with_zone, found))
         merged = [_merged(self._last.get((each.path, each.cluster)), each, self.request) for each in found]
         self._last = {key: each for key, each in self._last.items() if key[0] not in captures}
         self._last |= {(each.path, each.cluster): each for each in merged}
@@ -133,6 +135,16 @@ def _is_due(mode: Mode, names: set[str], last: Sequence[Diagnosis]) -> bool:
 def _is_seen(diagnosis: Diagnosis, mode: str) -> bool:
     """Whether the mode's symptom was seen, which a finding with a chain says."""
     return any(each.mode == mode and each.chain for each in diagnosis.findings)
+
+
+def _with_zone(diagnosis: Diagnosis) -> Diagnosis:
+    """Return a diagnosis whose times are in UTC and say so: the embedded engine leaves the zone out."""
+    findings = tuple(replace(each, since=_utc(each.since), until=_utc(each.until)) for each in diagnosis.findings)
+    return replace(diagnosis, since=_utc(diagnosis.since), until=_utc(diagnosis.until), findings=findings)
+
+
+def _utc(time: datetime | None) -> datetime | None:
+    return in_utc(time) if time else None
 
 
 def _merged(earlier: Diagnosis | None, now: Diagnosis, request: DiagnosisRequest) -> Diagnosis:

@@ -42,8 +42,8 @@ def parse_address(text: str, token_file: Path | None) -> ServeAddress:
     token = _token(token_file) if token_file else ""
     if not ip.is_loopback and not token:
         raise UsageError(
-            f"--serve {text} can be reached from other machines, and the page quotes log lines. Give --token-file FILE, or "
-            f"serve at 127.0.0.1:{port}."
+            f"--serve {text} can be reached from other machines, and the page quotes log lines. "
+            f"Give --token-file FILE, or serve at 127.0.0.1:{port}."
         )
     return ServeAddress(ip, int(port), token)
 

@@ -1,4 +1,4 @@
-"""What the page and the metrics show: one snapshot after each round. A snapshot is never changed, so threads can read it."""
+"""What the page and the metrics show: one snapshot after each round, never changed, so that threads can read it."""
 
 from __future__ import annotations
 

@@ -105,10 +105,9 @@ class Outbox:
 
     def waiting(self) -> int:
         """Return how many changes are to be sent."""
-        states = "state IN ('waiting', 'claimed')"
         ((count,),) = self.file.read(
-            f"SELECT count(*) FROM outbox WHERE destination = ? AND {states}", self.destination
-        )  # noqa: S608 - our own text
+            "SELECT count(*) FROM outbox WHERE destination = ? AND state IN ('waiting', 'claimed')", self.destination
+        )
         return int(count)
 
     def open_notifications(self) -> Iterator[Notification]:
@@ -127,7 +126,8 @@ class Outbox:
     def _rows(self) -> list[Row]:
         """Return the rows that wait, the oldest first."""
         rows = self.file.read(
-            """SELECT o.seq, c.id, c.key, json_extract(c.change, '$.life'), c.at, c.message, o.state, o.message_id, o.attempts
+            """SELECT o.seq, c.id, c.key, json_extract(c.change, '$.life'), c.at, c.message, o.state, o.message_id,
+            o.attempts
             FROM outbox o JOIN changes c ON c.seq = o.seq
             WHERE o.destination = ? AND o.state IN ('waiting', 'claimed') ORDER BY o.seq""",
             self.destination,
@@ -177,7 +177,8 @@ class Outbox:
         """Return the id of the message by which the destination got the finding last; empty where it never did."""
         rows = self.file.read(
             """SELECT o.message_id FROM outbox o JOIN changes c ON c.seq = o.seq
-            WHERE o.destination = ? AND c.id = ? AND o.state = 'sent' AND json_extract(c.change, '$.life') IN ('opened', 'reopened')
+            WHERE o.destination = ? AND c.id = ? AND o.state = 'sent'
+            AND json_extract(c.change, '$.life') IN ('opened', 'reopened')
             ORDER BY o.seq DESC LIMIT 1""",
             self.destination,
             finding,
@@ -187,7 +188,8 @@ class Outbox:
     def _is_any_open(self, group: str) -> bool:
         """Whether a finding of a group is open still."""
         rows: list[tuple[Any, ...]] = self.file.read(
-            """SELECT DISTINCT c.id, f.known FROM outbox o JOIN changes c ON c.seq = o.seq JOIN findings f ON f.id = c.id
+            """SELECT DISTINCT c.id, f.known FROM outbox o
+            JOIN changes c ON c.seq = o.seq JOIN findings f ON f.id = c.id
             WHERE o.destination = ? AND o.message_id = ? AND o.state = 'sent'""",
             self.destination,
             group,
@@ -206,9 +208,7 @@ class Outbox:
 
 
 def _first_of_one_life(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows that can become one message with the first: of the same life, none after another change of its
-    finding.
-    """
+    """Return the rows that can be one message with the first: of its life, and none behind another of its finding."""
     first = rows[0]
     passed: set[str] = set()
     chosen: list[Row] = []

@@ -80,7 +80,7 @@ class Sender:
         while (outgoing := outbox.next(time.time())) is not None:
             if not self._send(outbox, outgoing):
                 self.waiting = outbox.waiting()
-                return min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2**outgoing.attempts)
+                return min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2.0 ** min(outgoing.attempts, 10))
         self.waiting = outbox.waiting()
         self._refresh(outbox)
         return POLL_SECONDS

@@ -30,8 +30,8 @@ BUSY_SECONDS = 30.0
 """A transaction takes milliseconds; a disk that is full or slow takes longer."""
 
 TABLES = """
-CREATE TABLE changes (seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL, key TEXT NOT NULL UNIQUE, at TEXT NOT NULL,
-  change TEXT NOT NULL, message TEXT NOT NULL);
+CREATE TABLE changes (seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL, key TEXT NOT NULL UNIQUE,
+  at TEXT NOT NULL, change TEXT NOT NULL, message TEXT NOT NULL);
 CREATE INDEX changes_of_finding ON changes (id);
 CREATE TABLE findings (id TEXT PRIMARY KEY, known TEXT NOT NULL, finding BLOB);
 CREATE TABLE outbox (seq INTEGER NOT NULL, destination TEXT NOT NULL, state TEXT NOT NULL DEFAULT 'waiting',
@@ -86,7 +86,7 @@ class FindingsFile:
         news: Iterable[str] = (),
         destinations: Sequence[str] = (),
     ) -> None:
-        """Write changes with their messages, the findings as they are now, and what is to be sent to each destination."""
+        """Write changes with their messages, the findings as they are now, and what each destination is to get."""
         keys = set(news)
         with self.transaction() as file:
             file.executemany("INSERT OR REPLACE INTO findings VALUES (?, ?, ?)", map(_finding_row, known))
@@ -175,6 +175,7 @@ def _finding_row(known: KnownFinding) -> tuple[str, str, bytes | None]:
     document = {
         "change": change_document(known.change),
         "until": known.until.isoformat() if known.until else None,
+        "evidence_since": known.evidence_since.isoformat() if known.evidence_since else None,
         "subjects": known.subjects,
         "reported_subjects": known.reported_subjects,
         "longest_pause_seconds": known.longest_pause.total_seconds(),
@@ -188,6 +189,7 @@ def _known(document: dict[str, Any], body: bytes | None) -> KnownFinding:
     return KnownFinding(
         change=change_of(document["change"]),
         until=_time(document["until"]),
+        evidence_since=_time(document["evidence_since"]),
         subjects=document["subjects"],
         reported_subjects=document["reported_subjects"],
         longest_pause=timedelta(seconds=document["longest_pause_seconds"]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -102,7 +102,8 @@ class HistoryTopic:
 
     def create(self) -> None:
         """Create the topic, compacted, where it does not exist."""
-        from confluent_kafka.admin import AdminClient, NewTopic
+        from confluent_kafka.admin import AdminClient
+        from confluent_kafka.cimpl import NewTopic
 
         admin = AdminClient({"bootstrap.servers": self.servers})
         if self.topic in admin.list_topics(timeout=TOPIC_SECONDS).topics:
@@ -112,7 +113,7 @@ class HistoryTopic:
 
     @contextmanager
     def target(self) -> Iterator[Target]:
-        """Yield the topic as a target. Records are in the order of the changes: one partition, an idempotent producer."""
+        """Yield the topic as a target. One partition and an idempotent producer keep the order of the changes."""
         from confluent_kafka import Producer
 
         self.create()
@@ -121,12 +122,15 @@ class HistoryTopic:
         )
 
         def write(rows: list[tuple[int, FindingChange]]) -> None:
-            failed: list[Any] = []
+            failed: list[object] = []
+
+            def report(error: object, _message: object) -> None:
+                if error is not None:
+                    failed.append(error)
+
             for seq, each in rows:
                 value = json.dumps({"schema": "leadsman.finding_change/1", "seq": seq, **change_document(each)})
-                producer.produce(
-                    self.topic, key=each.id, value=value, on_delivery=lambda error, _: error and failed.append(error)
-                )
+                producer.produce(self.topic, key=each.id, value=value, on_delivery=report)
             if producer.flush(FLUSH_SECONDS) or failed:
                 raise OSError(f"{self.topic} at {self.servers}: {failed[0] if failed else 'no answer in time'}")
 
