@@ -7,11 +7,10 @@ become one message, a group. A group is resolved when its last finding is.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from leadsman.model import Life
 from leadsman.notify.kind import Notification
@@ -28,6 +27,21 @@ GROUPED_FROM = 4
 MESSAGES_AT_MOST = 20
 MESSAGES_WITHIN_SECONDS = 600.0
 """Of one destination: what comes beyond waits, and becomes one message. Slack takes one a second, people take fewer."""
+
+HOME = """SELECT iif(o.state = 'sent', o.message_id, '') FROM outbox o JOIN changes c ON c.seq = o.seq
+WHERE o.destination = :destination AND c.id = {finding} AND o.state IN ('sent', 'given up')
+AND c.life IN ('opened', 'reopened') ORDER BY o.seq DESC LIMIT 1"""
+"""SQL: the message by which a destination got a finding last."""
+
+OPEN_IN_GROUP = f"""SELECT count(*) FROM (
+  SELECT c.id, max(c.seq) AS opened FROM outbox o JOIN changes c ON c.seq = o.seq
+  WHERE o.destination = :destination AND o.message_id = :group AND o.state = 'sent' AND c.life IN ('opened', 'reopened')
+  GROUP BY c.id
+) AS member
+WHERE ({HOME.format(finding="member.id")}) = :group AND NOT EXISTS (
+  SELECT 1 FROM changes c WHERE c.id = member.id AND c.life = 'resolved' AND c.seq > member.opened AND c.seq <= :seq
+)"""  # noqa: S608 - put together from our own text
+"""SQL: how many findings of a group had not ended after a change. A finding that was opened again elsewhere left it."""
 
 OPENING = (Life.OPENED, Life.REOPENED)
 
@@ -113,10 +127,10 @@ class Outbox:
     def open_notifications(self) -> Iterator[Notification]:
         """Yield a notification for each finding that is open and was sent, to be sent again."""
         rows = self.file.read(
-            """SELECT c.id, c.key, json_extract(c.change, '$.life'), c.message FROM changes c
+            """SELECT c.id, c.key, c.life, c.message FROM changes c
             JOIN outbox o ON o.seq = c.seq AND o.destination = ? AND o.state = 'sent'
             JOIN findings f ON f.id = c.id AND json_extract(f.known, '$.change.life') <> 'resolved'
-            WHERE json_extract(c.change, '$.life') <> 'resolved' ORDER BY c.seq""",
+            WHERE c.life <> 'resolved' ORDER BY c.seq""",
             self.destination,
         )
         latest = {row[0]: row for row in rows}
@@ -126,7 +140,7 @@ class Outbox:
     def _rows(self) -> list[Row]:
         """Return the rows that wait, the oldest first."""
         rows = self.file.read(
-            """SELECT o.seq, c.id, c.key, json_extract(c.change, '$.life'), c.at, c.message, o.state, o.message_id,
+            """SELECT o.seq, c.id, c.key, c.life, c.at, c.message, o.state, o.message_id,
             o.attempts
             FROM outbox o JOIN changes c ON c.seq = o.seq
             WHERE o.destination = ? AND o.state IN ('waiting', 'claimed') ORDER BY o.seq""",
@@ -155,7 +169,8 @@ class Outbox:
             return self._set([first], CLAIMED, first.finding) if is_single else self._claim_group(chosen)
         home = self._home(first.finding)
         together = [each for each in chosen if self._home(each.finding) == home] if home != first.finding else [first]
-        if not home or (home != first.finding and first.life is Life.RESOLVED and self._is_any_open(home)):
+        is_in_group = home != first.finding and first.life is Life.RESOLVED
+        if not home or (is_in_group and self._is_any_open(home, seq=together[-1].seq)):
             self._set(together, INCLUDED, "")
             return ""
         if home == first.finding and not self.is_keyed and len(chosen) >= GROUPED_FROM:
@@ -175,27 +190,15 @@ class Outbox:
 
     def _home(self, finding: str) -> str:
         """Return the id of the message by which the destination got the finding last; empty where it never did."""
-        rows = self.file.read(
-            """SELECT o.message_id FROM outbox o JOIN changes c ON c.seq = o.seq
-            WHERE o.destination = ? AND c.id = ? AND o.state = 'sent'
-            AND json_extract(c.change, '$.life') IN ('opened', 'reopened')
-            ORDER BY o.seq DESC LIMIT 1""",
-            self.destination,
-            finding,
-        )
-        return str(rows[0][0]) if rows else ""
+        values = {"destination": self.destination, "finding": finding}
+        ((message_id,),) = self.file.read(f"SELECT ({HOME.format(finding=':finding')})", values)
+        return message_id or ""
 
-    def _is_any_open(self, group: str) -> bool:
-        """Whether a finding of a group is open still."""
-        rows: list[tuple[Any, ...]] = self.file.read(
-            """SELECT DISTINCT c.id, f.known FROM outbox o
-            JOIN changes c ON c.seq = o.seq JOIN findings f ON f.id = c.id
-            WHERE o.destination = ? AND o.message_id = ? AND o.state = 'sent'""",
-            self.destination,
-            group,
-        )
-        is_open = {name for name, known in rows if json.loads(known)["change"]["life"] != Life.RESOLVED}
-        return any(self._home(name) == group for name in is_open)
+    def _is_any_open(self, group: str, *, seq: int) -> bool:
+        """Whether a finding of a group was open after the change `seq`."""
+        values = {"destination": self.destination, "group": group, "seq": seq}
+        ((count,),) = self.file.read(OPEN_IN_GROUP, values)
+        return bool(count)
 
     def _outgoing(self, rows: Sequence[Row]) -> Outgoing:
         first = rows[0]

@@ -1,7 +1,8 @@
 """The file of findings, `findings.sqlite`: the history, the findings as last seen, and the outbox, in one transaction.
 
-A change and the messages that it causes are written together or not at all. Whatever reads the history elsewhere (the
-Delta table, a Kafka topic) and the senders go on from what stands here after a restart.
+A change and the messages that it causes are written together or not at all, also where the process is killed. Where
+the machine loses power, the last transactions can be missing, and are made again from the events. What reads the
+history elsewhere (the Delta table, a Kafka topic) and the senders go on from what stands here after a restart.
 """
 
 from __future__ import annotations
@@ -31,13 +32,14 @@ BUSY_SECONDS = 30.0
 
 TABLES = """
 CREATE TABLE changes (seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL, key TEXT NOT NULL UNIQUE,
-  at TEXT NOT NULL, change TEXT NOT NULL, message TEXT NOT NULL);
+  life TEXT NOT NULL, at TEXT NOT NULL, change TEXT NOT NULL, message TEXT NOT NULL);
 CREATE INDEX changes_of_finding ON changes (id);
 CREATE TABLE findings (id TEXT PRIMARY KEY, known TEXT NOT NULL, finding BLOB);
 CREATE TABLE outbox (seq INTEGER NOT NULL, destination TEXT NOT NULL, state TEXT NOT NULL DEFAULT 'waiting',
   message_id TEXT NOT NULL DEFAULT '', attempts INTEGER NOT NULL DEFAULT 0, sent_at REAL,
   PRIMARY KEY (seq, destination));
 CREATE INDEX waiting ON outbox (destination, state);
+CREATE INDEX messages ON outbox (destination, message_id);
 CREATE TABLE published (target TEXT PRIMARY KEY, seq INTEGER NOT NULL);
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
@@ -69,8 +71,9 @@ class FindingsFile:
             raise
 
     def read(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
-        """Return the rows of a query."""
-        return self._connection.execute(sql, values).fetchall()
+        """Return the rows of a query. Its values are given one by one, or as one dict by name."""
+        named = values[0] if values and isinstance(values[0], dict) else values
+        return self._connection.execute(sql, named).fetchall()
 
     def fact(self, name: str, value: str) -> str:
         """Return a fact of this state: as it was first written, else the value, which is written now."""
@@ -91,9 +94,16 @@ class FindingsFile:
         with self.transaction() as file:
             file.executemany("INSERT OR REPLACE INTO findings VALUES (?, ?, ?)", map(_finding_row, known))
             for change, message in changes:
-                row = (change.id, change.key, change.at.isoformat(), json.dumps(change_document(change)), message)
+                row = (
+                    change.id,
+                    change.key,
+                    change.life,
+                    change.at.isoformat(),
+                    json.dumps(change_document(change)),
+                    message,
+                )
                 seq = file.execute(
-                    "INSERT INTO changes (id, key, at, change, message) VALUES (?, ?, ?, ?, ?)", row
+                    "INSERT INTO changes (id, key, life, at, change, message) VALUES (?, ?, ?, ?, ?, ?)", row
                 ).lastrowid
                 if change.key in keys:
                     rows = [(seq, each) for each in destinations]
@@ -141,7 +151,7 @@ def _open(path: Path) -> sqlite3.Connection:
     try:
         connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
         connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("BEGIN IMMEDIATE")
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version == 0:
