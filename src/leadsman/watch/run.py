@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -141,6 +143,8 @@ def run_watch(
 ) -> int:
     """Report each change of a finding until Ctrl-C."""
     started = datetime.now(UTC)
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # Kubernetes and systemd end it as Ctrl-C does
     with ExitStack() as stack:
         file = FindingsFile(folder / FINDINGS_FILE)
         stack.callback(file.close)
