@@ -19,7 +19,9 @@ def at(minutes: float) -> datetime:
 def harmed(*minutes: float, subjects: int = 1, verdict: Verdict = Verdict.PRESENT, **more: Any) -> Finding:
     """A finding with harm at these minutes."""
     lines = tuple(Evidence(file="app.log", line=round(each) + 1, text="ERROR lost", time=at(each)) for each in minutes)
-    link = LinkFinding(link="lost", claim="A record was lost.", state=State.OBSERVED, explanation="", evidence=lines[-8:])
+    link = LinkFinding(
+        link="lost", claim="A record was lost.", state=State.OBSERVED, explanation="", evidence=lines[-8:]
+    )
     return Finding(
         mode=more.pop("mode", MODE),
         verdict=verdict,

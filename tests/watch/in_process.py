@@ -1,25 +1,27 @@
-"""A watch without streaming: the same listing, reader, events and detectors, in this process and the embedded engine."""
+"""A watch without streaming: the same listing, reader, events and detectors, in this process."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from leadsman.pipeline.diagnose_in_session import diagnose_in_session
+from leadsman.pipeline.events import ARROW_SCHEMA
 from leadsman.pipeline.request import Input
 from leadsman.pipeline.scope.streams import CaptureFiles
 from leadsman.pipeline.spark.packed_events import decompress
-from leadsman.pipeline.events import ARROW_SCHEMA
 from leadsman.watch.event_store import Change, CurrentEvents
 from leadsman.watch.stream_changes import StreamChange, read_change
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from datetime import datetime
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
 
     from leadsman.model import Diagnosis
     from leadsman.pipeline.request import DiagnosisRequest
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 class InProcessWatch:
     """What `Rounds` takes of a watch."""
 
-    def __init__(self, spark: object, listing: FolderListing | ReplayListing, folder: Path) -> None:
+    def __init__(self, spark: SparkSession, listing: FolderListing | ReplayListing, folder: Path) -> None:
         self.spark = spark
         self.listing = listing
         self.folder = folder
@@ -78,7 +80,7 @@ class InProcessWatch:
             known[each.capture] = replace(files, streams=(*files.streams, each.stream))
         selected = {path: each for path, each in known.items() if captures is None or path in captures}
         source = Input(selected, UTC, events=self.events.table(captures))
-        return diagnose_in_session(self.spark, source, request)  # type: ignore[arg-type]
+        return diagnose_in_session(self.spark, source, request)
 
     def take_new_names(self) -> dict[str, set[str]]:
         return self.events.take_new_names()

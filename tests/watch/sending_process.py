@@ -1,4 +1,4 @@
-"""A process that sees findings begin and end, and sends them, until it is killed: `sending_process.py FILE KIND=URL`."""
+"""A process that sees findings begin and end, and sends messages: `sending_process.py FILE KIND=URL`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def main(path: Path, text: str) -> None:
     step = int(file.read("SELECT count(*) FROM changes")[0][0])
     waiting = Outbox(file, destination_key(destination)).waiting
     outbox.MESSAGES_AT_MOST = 10_000  # else the last ones wait for ten minutes
-    with senders(path, [destination], lambda line: print(line, file=sys.stderr)):
+    with senders(path, [destination], lambda _line: None):
         while step < STEPS or waiting():
             seen = [diagnosis(number, step) for number in range(min(step + 1, FINDINGS))]
             now = datetime.now(UTC)
@@ -52,7 +52,7 @@ def main(path: Path, text: str) -> None:
             file.save(messages, known.values(), news=news, destinations=[destination_key(destination)])
             step += 1
             time.sleep(0.05)  # reason: the pause of a round
-    print("done", flush=True)
+    sys.stdout.write("done\n")
 
 
 if __name__ == "__main__":

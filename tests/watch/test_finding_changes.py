@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -33,7 +33,9 @@ def lives(changes: Iterable[FindingChange]) -> list[Life]:
     return [each.life for each in changes]
 
 
-def seen(history: FindingHistory, *diagnoses: Diagnosis, now: float, horizon: float | None = None) -> list[FindingChange]:
+def seen(
+    history: FindingHistory, *diagnoses: Diagnosis, now: float, horizon: float | None = None
+) -> list[FindingChange]:
     horizons = {each.path: at(horizon) for each in diagnoses} if horizon is not None else {}
     return history.update(diagnoses, horizons, at(now))
 
@@ -211,6 +213,7 @@ def test_lives_are_the_same_whether_or_not_events_expire(seed: int):
     harm = sorted(chance.sample(range(1, 60 * 96), chance.randrange(1, 40)))
     cause = chance.random() < 0.5  # the cause is one line at the begin, which expires; else each harm shows it
     retention = chance.choice((36, 48, 72)) * 60
+    begin: dict[str, Any] = {"since": at(0)} if cause else {}
     all_kept, expiring = FindingHistory(), FindingHistory()
     looks = sorted({*chance.sample(range(60 * 120), 200), *(each + chance.randrange(1, 5) for each in harm)})
     kept_changes, expired_changes = [], []
@@ -219,9 +222,8 @@ def test_lives_are_the_same_whether_or_not_events_expire(seed: int):
         horizon = max(0, now - retention)
         recent = [each for each in past if each >= horizon]
         verdict = Verdict.PRESENT if not cause or horizon == 0 else Verdict.UNKNOWN
-        onset = {"since": at(0)} if cause else {}
-        whole = [replace(harmed(*past, title="lost"), **onset)] if past else []
-        left = onset if horizon == 0 else {}
+        whole = [replace(harmed(*past, title="lost"), **begin)] if past else []
+        left = begin if horizon == 0 else {}
         window = [replace(harmed(*recent, title="lost", verdict=verdict), **left)] if recent else []
         kept_changes += seen(all_kept, diagnosed(*whole, until=now), now=now)
         expired_changes += seen(expiring, diagnosed(*window, until=now), now=now, horizon=horizon or None)

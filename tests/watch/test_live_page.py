@@ -8,12 +8,11 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -34,6 +33,9 @@ from leadsman.watch.live.snapshot import (
 )
 
 from .findings import at, diagnosed, harmed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 TOKEN = "0123456789abcdef0123"
 HOSTILE = "<script>alert(1)</script> \x1b[31m\u202e <img src=x onerror=alert(1)>"

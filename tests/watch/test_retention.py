@@ -54,7 +54,7 @@ def test_kept_events_have_the_findings_of_a_diagnosis_since_the_horizon(
 
 
 def findings_with_symptom(diagnoses: list[Diagnosis]) -> list[tuple[object, ...]]:
-    """A file that ended before --since is no source of a diagnosis with it: then ABSENT is UNKNOWN, without a symptom."""
+    """With --since, a file that ended before is no source: what is ABSENT here is UNKNOWN there, without a symptom."""
     found = [each for one in diagnoses for each in one.findings if each.chain]
     return [(each.mode, each.verdict, each.title, each.since, each.until) for each in found]
 

@@ -121,7 +121,9 @@ def test_rounds_over_a_log_that_grows_end_in_the_findings_of_diagnose(
     capture = tmp_path / "capture"
     shutil.copytree(BROKEN, capture)
     source = replayed_input([str(capture)], UTC)
-    watch = InProcessWatch(embedded, ReplayListing(source.streams, UTC, None, chance.choice((8_000, 20_000))), tmp_path / "s")
+    watch = InProcessWatch(
+        embedded, ReplayListing(source.streams, UTC, None, chance.choice((8_000, 20_000))), tmp_path / "s"
+    )
     watch.captures = source.captures
     rounds = Rounds(watch, DiagnosisRequest(every_mode()), timedelta(days=3650), clock)
     before = -1

@@ -199,9 +199,7 @@ def test_an_alert_of_a_running_alertmanager_ends_when_the_finding_is_resolved(tm
             )
             sending.see(0, 2, until=3)
             sending.see(0, 2, until=60)
-            wait_for(
-                lambda: not alerts(running.alertmanager), timeout=WAIT, what="the alert to end", error=LabError
-            )
+            wait_for(lambda: not alerts(running.alertmanager), timeout=WAIT, what="the alert to end", error=LabError)
 
     assert alert["labels"]["mode"] == "idle_disconnect"
     assert alert["labels"]["finding"] in sending.history.known

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from leadsman.model import Verdict
 from leadsman.watch.retention import horizons
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from leadsman.catalogue import Mode
     from leadsman.model import Diagnosis, Finding
     from leadsman.pipeline.request import DiagnosisRequest
-    from leadsman.watch.watching import Watch
 
 ALL_MODES_EVERY_SECONDS = 60.0
 """Of the clock. An event that completes a chain and is no trigger event opens its finding so much later at most."""
@@ -38,11 +37,29 @@ OFFSETS_BETWEEN_COMPACTIONS = 500
 DiagnosesByScope = dict[tuple[str, str | None], "Diagnosis"]
 
 
+class WatchedEvents(Protocol):
+    """What a round takes of a watch: which events are new, diagnoses of captures, and that events expire."""
+
+    last_number: int
+
+    def take_new_names(self) -> dict[str, set[str]]:
+        """Return the captures that changed since the last call, with the names of their new events."""
+        ...
+
+    def diagnose(self, request: DiagnosisRequest, captures: Collection[str] | None = None) -> list[Diagnosis]:
+        """Diagnose the current events of captures."""
+        ...
+
+    def expire(self, horizons: Mapping[str, datetime], *, is_table_due: bool) -> None:
+        """Drop expired events."""
+        ...
+
+
 @dataclass(slots=True)
 class Rounds:
     """The rounds of a watch, and the last diagnosis of each capture and cluster."""
 
-    watch: Watch
+    watch: WatchedEvents
     request: DiagnosisRequest
     retention: timedelta
     clock: Callable[[], float] = time.monotonic
