@@ -1,9 +1,10 @@
-"""`leadsman watch` with its table, its history and its messages: through kills, restarts and expiry. Real Spark, Delta."""
+"""`leadsman watch` with its table, history and messages: through kills, restarts and expiry. Real Spark and Delta."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CAPTURE = min(Path(next(iter(modes.__path__))).glob("idle_disconnect/recorded/broken*"))
+TIME = re.compile(r"^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d", re.MULTILINE)
 WAIT = timedelta(seconds=400)
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
@@ -65,11 +67,17 @@ def history(state: Path) -> list[dict[str, Any]]:
 
 
 def copy_log(folder: Path) -> datetime:
-    """Write the capture's logs below a folder; return the last time in them."""
-    for source in sorted((CAPTURE / "clients").glob("*.log")):
-        (folder / source.name).write_text(source.read_text())
-    last = max(line[:19] for file in folder.glob("*.log") for line in file.read_text().splitlines() if line[:2] == "20")
-    return datetime.fromisoformat(last).replace(tzinfo=UTC)
+    """Write the capture's logs below a folder as if they had been written until now; return the last time in them."""
+    texts = {source.name: source.read_text() for source in (CAPTURE / "clients").glob("*.log")}
+    last = max(_time(match) for text in texts.values() for match in TIME.finditer(text))
+    shift = datetime.now(UTC).replace(microsecond=0) - last
+    for name, text in texts.items():
+        (folder / name).write_text(TIME.sub(lambda match: f"{_time(match) + shift:%Y-%m-%d %H:%M:%S}", text))
+    return last + shift
+
+
+def _time(match: re.Match[str]) -> datetime:
+    return datetime.fromisoformat(match[0]).replace(tzinfo=UTC)
 
 
 def append(folder: Path, time: datetime) -> None:
@@ -86,15 +94,12 @@ def test_a_finding_is_sent_once_through_kills_and_its_history_has_each_change_on
     logs.mkdir()
     last = copy_log(logs)
     with receiving() as receiver:
-        arguments = ("--replay", str(logs), "--to", str(state), "--notify", receiver.url)
+        arguments = (str(logs), "--to", str(state), "--notify", receiver.url)
         with watching(*arguments, end=signal.SIGKILL):
             wait_for(lambda: receiver.accepted, timeout=WAIT, what="the first message", error=LeadsmanError)
-        arguments = (str(logs), *arguments[2:])
         with watching(*arguments, end=signal.SIGKILL):
             append(logs, last + timedelta(minutes=1))
-            wait_for(
-                lambda: (state / "checkpoint" / "commits").exists(), timeout=WAIT, what="a batch", error=LeadsmanError
-            )
+            wait_for((state / "checkpoint" / "commits").exists, timeout=WAIT, what="a batch", error=LeadsmanError)
         append(logs, last + timedelta(hours=2))
         with watching(*arguments):
             wait_for(lambda: "resolved" in lives(receiver), timeout=WAIT, what="the end", error=LeadsmanError)

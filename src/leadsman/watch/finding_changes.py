@@ -40,7 +40,7 @@ Even of 1,000 subjects that fail one after another, that is ten."""
 class FindingChange:
     """One change of one finding, noticed at `at`. `number` counts the changes of a finding, from 1.
 
-    `subjects` is how many are affected. `is_news` is False for what was over before the watch began.
+    `subjects` is how many are affected. `is_news` is False where the last harm was long before the watch began.
     """
 
     id: str
@@ -95,7 +95,7 @@ class KnownFinding:
 class LifeTimes:
     """The times that decide about lives. `resolved_after` is by mode, where a card names its own time.
 
-    `began`: what was over by then is no news.
+    `began`: harm that was long before is no news.
     """
 
     resolved_after: Mapping[str, timedelta] = field(default_factory=dict)
@@ -237,11 +237,9 @@ class FindingHistory:
             evidence_since=finding.since,
             finding=finding,
         )
-        is_over = self._is_over(known, sighting)
-        is_old = is_over and self.times.began is not None and (finding.until or self.times.began) < self.times.began
-        known = replace(known, change=replace(change, is_news=not is_old))
+        known = replace(known, change=replace(change, is_news=not self._is_old(known)))
         yield known
-        if is_over:
+        if self._is_over(known, sighting):
             yield _changed(known, Life.RESOLVED, sighting.now)
 
     def _continued(self, known: KnownFinding, sighting: Sighting, harm: datetime | None) -> KnownFinding:
@@ -264,13 +262,13 @@ class FindingHistory:
         life = self._life(after, shown, sighting, harm=harm)
         if life is None:
             return after
-        after = replace(after, change=replace(shown, is_news=True), is_retracted=False)
+        after = replace(after, change=replace(shown, is_news=not self._is_old(after)), is_retracted=False)
         return _changed(after, life, sighting.now)
 
     def _life(
         self, known: KnownFinding, shown: FindingChange, sighting: Sighting, *, harm: datetime | None
     ) -> Life | None:
-        if not known.is_open:
+        if not known.is_open or (not known.change.is_news and harm is not None and not self._is_old(known)):
             return Life.REOPENED
         if harm is None and self._is_over(known, sighting):
             return Life.RESOLVED
@@ -285,6 +283,11 @@ class FindingHistory:
             known.change.subjects,
         )
         return Life.UPDATED if is_due and is_changed else None
+
+    def _is_old(self, known: KnownFinding) -> bool:
+        """Whether the last harm was long before the watch began: history of a log that was there already."""
+        began = self.times.began
+        return began is not None and began - (known.until or began) > self.times.idle_time(known, known.change.mode)
 
     def _is_over(self, known: KnownFinding, sighting: Sighting) -> bool:
         """Whether telemetry goes on for the finding's idle time without harm."""

@@ -109,6 +109,7 @@ class Loop:
     def _snapshot(self) -> Snapshot:
         history, modes = self.following.history, self.following.rounds.request.modes
         known = list(history.known.values())
+        self.shown = {name: each for name, each in self.shown.items() if name in history.known}
         resolved = sorted((each for each in known if not each.is_open), key=lambda each: each.change.at, reverse=True)
         return Snapshot(
             at=datetime.now(UTC),

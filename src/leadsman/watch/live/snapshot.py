@@ -23,6 +23,9 @@ WORST_FIRST = (Harm.LOST, Harm.CRASHED, Harm.DUPLICATED, Harm.STALLED, Harm.DIED
 RESOLVED_SHOWN = 20
 CHANGES_SHOWN = 30
 
+SHOWN_AGAIN_AFTER = timedelta(seconds=10)
+"""So old the time of the last look can be on an open page; only what changed otherwise is sent at once."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownFinding:
@@ -94,6 +97,7 @@ class LiveState:
     def __init__(self, started: datetime) -> None:
         self._lock = threading.Lock()
         self._snapshot = Snapshot(query=QueryState(started=started), at=started)
+        self._shown_at = started
 
     @property
     def snapshot(self) -> Snapshot:
@@ -106,8 +110,11 @@ class LiveState:
         with self._lock:
             before = self._snapshot
             is_same = replace(snapshot, at=before.at, number=before.number, query=before.query) == before
-            number = before.number if is_same else before.number + 1
-            self._snapshot = replace(snapshot, number=number)
+            if is_same and snapshot.at - self._shown_at < SHOWN_AGAIN_AFTER:
+                self._snapshot = replace(snapshot, number=before.number)
+                return
+            self._snapshot = replace(snapshot, number=before.number + 1)
+            self._shown_at = snapshot.at
 
     def age(self, now: datetime) -> timedelta:
         """Return how old the latest snapshot is."""
