@@ -38,7 +38,7 @@ def records(servers: str, topic: str, count: int) -> list[tuple[str, dict[str, A
 
 @pytest.mark.lab
 def test_each_change_is_a_record_and_the_topic_is_compacted(cluster: Cluster, tmp_path: Path):
-    from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+    from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType  # type: ignore[attr-defined]  # its own
 
     servers = cluster.bootstrap
     topic = HistoryTopic.parse(f"{servers}/leadsman-findings")
@@ -75,6 +75,23 @@ def test_a_target_that_is_away_gets_the_changes_later(tmp_path: Path):
     publish(file, ("topic", lambda rows: written.extend(seq for seq, _ in rows)))
 
     assert written == [1]
+
+
+def test_changes_that_a_kill_left_between_two_notes_are_written_again_as_the_same_and_no_others(tmp_path: Path):
+    file, history = FindingsFile(tmp_path / "findings.sqlite"), FindingHistory()
+    versions: dict[int, list[int]] = {}
+    changed(file, history, 0, until=1)
+
+    def write_and_die(rows: list[tuple[int, Any]]) -> None:
+        versions[rows[-1][0]] = [seq for seq, _ in rows]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        publish(file, ("table", write_and_die))
+    changed(file, history, 0, until=60)
+    publish(file, ("table", lambda rows: versions.setdefault(rows[-1][0], [seq for seq, _ in rows])))
+
+    assert versions == {1: [1], 2: [2]}
 
 
 @pytest.mark.parametrize("text", ["broker:9092", "/topic", "broker:9092/", ""])

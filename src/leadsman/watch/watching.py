@@ -80,7 +80,9 @@ class Watch:
     def running(self) -> Iterator[StreamingQuery]:
         """Start the query, and stop it at the end of the block."""
         self._options.folder.mkdir(parents=True, exist_ok=True)
-        self._events.apply(self._table.read())
+        changes = self._table.read()
+        self._events.apply(changes)
+        self.last_number = self._read_before(max((each.number for each in changes), default=0))
         self.spark.dataSource.register(WatchSource)
         read = self.spark.readStream.format(NAME).option(OPTION, self._request.encode()).load()
         query = (
@@ -93,6 +95,11 @@ class Watch:
             yield query
         finally:
             query.stop()
+
+    def _read_before(self, number: int) -> int:
+        """Return the offset to which an earlier watch had read, from the last one that the table has events of."""
+        files = Path(self._options.folder, "positions").glob("[0-9]*.json")
+        return min((each for file in files if (each := int(file.stem)) >= number), default=0) if number else 0
 
     def _append(self, batch: DataFrame, number: int) -> None:
         began = time.monotonic()
@@ -132,6 +139,8 @@ class Watch:
             events = self._events.table(captures)
         known = self.captures or self._captures_now()
         selected = {path: each for path, each in known.items() if captures is None or path in captures}
+        if captures is not None and not selected:
+            return []
         return diagnose(self.spark, Input(selected, self._options.zone, events=events), request)
 
     def take_new_names(self) -> dict[str, set[str]]:

@@ -30,6 +30,9 @@ SCHEMA_VERSION = 1
 BUSY_SECONDS = 30.0
 """A transaction takes milliseconds; a disk that is full or slow takes longer."""
 
+MAX_SEQ = (1 << 63) - 1
+"""SQLite's largest integer."""
+
 TABLES = """
 CREATE TABLE changes (seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL, key TEXT NOT NULL UNIQUE,
   life TEXT NOT NULL, at TEXT NOT NULL, change TEXT NOT NULL, message TEXT NOT NULL);
@@ -40,7 +43,7 @@ CREATE TABLE outbox (seq INTEGER NOT NULL, destination TEXT NOT NULL, state TEXT
   PRIMARY KEY (seq, destination));
 CREATE INDEX waiting ON outbox (destination, state);
 CREATE INDEX messages ON outbox (destination, message_id);
-CREATE TABLE published (target TEXT PRIMARY KEY, seq INTEGER NOT NULL);
+CREATE TABLE published (target TEXT PRIMARY KEY, seq INTEGER NOT NULL, begun INTEGER NOT NULL);
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
 
@@ -120,18 +123,25 @@ class FindingsFile:
         rows = self.read("SELECT change FROM changes WHERE id = ? ORDER BY seq", finding)
         return [change_of(json.loads(text)) for (text,) in rows]
 
-    def unpublished(self, target: str, limit: int) -> list[tuple[int, FindingChange]]:
-        """Return the changes that a target does not have yet, the oldest first."""
-        after = self.read("SELECT seq FROM published WHERE target = ?", target)
-        rows = self.read(
-            "SELECT seq, change FROM changes WHERE seq > ? ORDER BY seq LIMIT ?", after[0][0] if after else 0, limit
-        )
+    def begin_publishing(self, target: str, limit: int) -> list[tuple[int, FindingChange]]:
+        """Return the changes that a target does not have yet, the oldest first, and remember which these were.
+
+        After a kill they are the same again, so that a target that knows the last one can recognise them.
+        """
+        with self.transaction() as file:
+            file.execute("INSERT OR IGNORE INTO published VALUES (?, 0, 0)", (target,))
+            ((seq, begun),) = file.execute("SELECT seq, begun FROM published WHERE target = ?", (target,)).fetchall()
+            last = begun if begun > seq else MAX_SEQ
+            query = "SELECT seq, change FROM changes WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
+            rows = file.execute(query, (seq, last, limit)).fetchall()
+            if rows:
+                file.execute("UPDATE published SET begun = ? WHERE target = ?", (rows[-1][0], target))
         return [(seq, change_of(json.loads(text))) for seq, text in rows]
 
-    def set_published(self, target: str, seq: int) -> None:
-        """Remember that a target has all changes up to `seq`."""
+    def end_publishing(self, target: str) -> None:
+        """Remember that a target has the changes that were begun."""
         with self.transaction() as file:
-            file.execute("INSERT OR REPLACE INTO published VALUES (?, ?)", (target, seq))
+            file.execute("UPDATE published SET seq = begun WHERE target = ?", (target,))
 
     def forget(self, findings: Sequence[str]) -> None:
         """Remove findings with their changes, as far as every target has them."""

@@ -58,9 +58,9 @@ def publish(file: FindingsFile, target: Target) -> int:
     """Write the changes that a target does not have yet; return how many."""
     name, write = target
     written = 0
-    while rows := file.unpublished(name, ROWS_AT_ONCE):
+    while rows := file.begin_publishing(name, ROWS_AT_ONCE):
         write(rows)
-        file.set_published(name, rows[-1][0])
+        file.end_publishing(name)
         written += len(rows)
     return written
 
