@@ -50,7 +50,7 @@ APP_ID = "leadsman_findings"
 FLUSH_SECONDS = 30.0
 TOPIC_SECONDS = 30.0
 
-Target = tuple[str, "Callable[[list[tuple[int, FindingChange]]], None]"]
+Target = tuple[str, "Callable[[list[tuple[int, FindingChange]]], object]"]
 """A name, and what writes changes there, or raises."""
 
 
