@@ -14,8 +14,9 @@ from leadsman.catalogue import every_mode
 from leadsman.pipeline.diagnose_in_session import diagnose_in_session
 from leadsman.pipeline.events import ARROW_SCHEMA, EventRow, batches
 from leadsman.pipeline.request import DiagnosisRequest, Input, find_input, read_small_input
+from leadsman.pipeline.spark.pyspark_startup import create_frame
 from leadsman.watch.file_listing import FolderListing
-from leadsman.watch.retention import horizons, kept_rows
+from leadsman.watch.retention import horizons, kept_events, kept_rows
 from leadsman.watch.rounds import Rounds
 
 from .findings import at, diagnosed
@@ -125,3 +126,30 @@ def test_a_clock_that_jumped_expires_nothing():
 
 def test_a_horizon_never_moves_back():
     assert horizons([diagnosed(until=5)], DAY, {"logs": at(0)}, now=at(10)) == {"logs": at(0)}
+
+
+@pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.parent.parent.name)
+def test_the_table_keeps_the_events_that_memory_keeps(capture: Path, embedded: SparkSession):
+    events = read_small_input(find_input([str(capture)])).events
+    assert events is not None
+    times = [each for each in events.column("at").to_pylist() if each is not None]
+    horizon = min(times) + (max(times) - min(times)) / 2
+
+    in_table = kept_events(create_frame(embedded, events), {str(capture): horizon}).toArrow()
+
+    assert in_table.num_rows < events.num_rows
+    assert sorted(map(row_key, in_table.to_pylist())) == sorted(map(row_key, kept_rows(events, horizon).to_pylist()))
+
+
+def row_key(row: dict[str, object]) -> str:
+    """What tells events apart, but for the line of equal settings: of those at one time, any is the newest."""
+    line = None if row["name"] == vocabulary.SETTING else row["line"]
+    return repr((row["name"], row["subject"], row["file"], line, row["labels"]))
+
+
+def test_a_capture_without_a_horizon_keeps_everything(embedded: SparkSession):
+    table = pa.Table.from_batches(list(batches([event(vocabulary.ERROR, 0)])), schema=ARROW_SCHEMA)
+
+    assert kept_events(create_frame(embedded, table), {}).count() == 1
+    assert kept_events(create_frame(embedded, table), {"other": at(9)}).count() == 1
+    assert kept_events(create_frame(embedded, table), {"logs": at(9)}).count() == 0

@@ -99,10 +99,11 @@ def kept_events(events: DataFrame, horizons: Mapping[str, datetime]) -> DataFram
     from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
     horizon = _horizon_of_capture(horizons)
-    equal = "PARTITION BY capture, subject, file, array_sort(map_entries(labels)) ORDER BY at DESC"
-    is_newest = F.expr(f"row_number() OVER ({equal}, line DESC)") == 1
-    marked = events.where(F.col("name") == names.SETTING).withColumn("is_newest", is_newest)
-    settings = marked.where(F.col("is_newest") | ~(F.col("at") < horizon) | F.col("at").isNull()).drop("is_newest")
+    equal = "PARTITION BY capture, subject, file, array_sort(map_entries(labels)), is_old ORDER BY at DESC, line DESC"
+    marked = events.where(F.col("name") == names.SETTING).withColumn("is_old", F.col("at") < horizon)
+    numbered = marked.withColumn("newer", F.expr(f"row_number() OVER ({equal})") - 1)
+    is_left = (F.col("newer") == 0) | ~F.coalesce(F.col("is_old"), F.lit(False))
+    settings = numbered.where(is_left).drop("is_old", "newer")
     is_kept = F.col("name").isin(*HOLD_AT_ANY_TIME) | F.col("at").isNull() | ~(F.expr(ENDS) < horizon)
     others = events.where((F.col("name") != names.SETTING) & is_kept)
     return others.unionByName(settings)
