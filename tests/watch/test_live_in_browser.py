@@ -127,13 +127,13 @@ def test_a_finding_appears_changes_and_ends_without_a_reload(browser: Browser, s
     one, two = finding(1, "One failed"), finding(2, "Two failed")
     state.publish(snapshot(one))
     tab.see("article h3:has-text('One failed')")
-    heard = tab.page.locator("#announcement").text_content()
+    announced = tab.page.locator("#announcement").text_content()
     state.publish(snapshot(one, two))
     tab.see("article h3:has-text('Two failed')")
     state.publish(snapshot(two, resolved=(one,)))
     tab.see("article .resolved h3:has-text('One failed')")
 
-    assert heard == "New: One failed"
+    assert announced == "New: One failed"
     assert (tab.count("open"), tab.count("resolved")) == ("1", "1")
     assert tab.page.title() == "(1) leadsman watch"
     assert tab.page.evaluate("window.isFirstLoad") is True

@@ -113,7 +113,7 @@ def _horizon_of_capture(horizons: Mapping[str, datetime]) -> Column:
     """Return the horizon as a column; before every time for a capture without one."""
     from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
-    never = F.lit(datetime(1, 1, 2, tzinfo=UTC))
+    never = F.lit(datetime(1970, 1, 1, tzinfo=UTC))  # no event has an earlier time
     if not horizons:
         return never
     by_capture = F.create_map(*(F.lit(each) for pair in horizons.items() for each in pair))
