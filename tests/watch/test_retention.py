@@ -153,3 +153,19 @@ def test_a_capture_without_a_horizon_keeps_everything(embedded: SparkSession):
     assert kept_events(create_frame(embedded, table), {}).count() == 1
     assert kept_events(create_frame(embedded, table), {"other": at(9)}).count() == 1
     assert kept_events(create_frame(embedded, table), {"logs": at(9)}).count() == 0
+
+
+def test_of_a_deleted_file_nothing_is_kept_when_its_last_line_has_expired(tmp_path: Path, embedded: SparkSession):
+    watch = InProcessWatch(embedded, FolderListing([str(tmp_path / "logs")]), tmp_path / "streams")
+    hourly_failures(tmp_path, 0)
+    (tmp_path / "logs" / "worker.log").rename(tmp_path / "logs" / "pod-1.log")
+    hourly_failures(tmp_path, 3)
+    watch.read()
+    pods = [key for key in watch.positions() if "pod-1" in key[1]]
+    capture = str(tmp_path / "logs")
+
+    before = watch.events.expire({capture: datetime(2026, 1, 1, 12, tzinfo=UTC)}, pods)
+    after = watch.events.expire({capture: datetime(2026, 1, 3, tzinfo=UTC)}, pods)
+
+    assert len(pods) == 1
+    assert (before, after) == ([], pods)

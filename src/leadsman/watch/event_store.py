@@ -125,8 +125,14 @@ class CurrentEvents:
         ]
         return pa.concat_tables([ARROW_SCHEMA.empty_table(), *tables])
 
-    def expire(self, horizons: Mapping[str, datetime], deleted: Collection[tuple[str, str]] = ()) -> None:
-        """Drop what ended before its capture's horizon; of `deleted` streams all, where nothing newer is left."""
+    def expire(
+        self, horizons: Mapping[str, datetime], deleted: Collection[tuple[str, str]] = ()
+    ) -> list[tuple[str, str]]:
+        """Drop what ended before its capture's horizon; of `deleted` streams all, where nothing newer is left.
+
+        Returns the streams of which nothing is left.
+        """
+        dropped: list[tuple[str, str]] = []
         for key, each in list(self._streams.items()):
             horizon = horizons.get(key[0])
             if horizon is None:
@@ -134,6 +140,8 @@ class CurrentEvents:
             each.expire(horizon)
             if key in deleted and not any(has_recent_times(table, horizon) for table in each.tables):
                 del self._streams[key]
+                dropped.append(key)
+        return dropped
 
 
 def changes_of(rows: Iterable[Row]) -> list[Change]:
@@ -173,19 +181,21 @@ class EventTable:
         frame = current_rows(self._spark.read.format("delta").load(self.path))
         return _changes_in(frame.select(*TABLE_SCHEMA.names).toArrow().cast(TABLE_SCHEMA))
 
-    def expire(self, horizons: Mapping[str, datetime], *, vacuum_hours: float = VACUUM_HOURS) -> None:
+    def expire(self, horizons: Mapping[str, datetime], dropped: Iterable[tuple[str, str]] = ()) -> None:
         """Write what is current and not expired into few files, in one transaction; remove the files it replaces.
 
-        No batch may be appended meanwhile: an overwrite replaces what was appended after it began to read.
+        Nothing of `dropped` streams is left. No batch may be appended meanwhile: an overwrite replaces what was appended after it began to read.
         """
         from delta import DeltaTable
+        from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
         if not self._exists():
             return
         frame = self._spark.read.format("delta").load(self.path)
-        kept = kept_events(current_rows(frame), horizons).select(*TABLE_SCHEMA.names)
+        is_dropped = F.concat_ws("\0", "capture", "stream").isin(*map("\0".join, dropped))
+        kept = kept_events(current_rows(frame).where(~is_dropped), horizons).select(*TABLE_SCHEMA.names)
         kept.coalesce(1).write.format("delta").mode("overwrite").save(self.path)
-        DeltaTable.forPath(self._spark, self.path).vacuum(vacuum_hours)
+        DeltaTable.forPath(self._spark, self.path).vacuum(VACUUM_HOURS)
 
     def _exists(self) -> bool:
         from delta import DeltaTable

@@ -70,6 +70,7 @@ class Watch:
         self._table = EventTable(spark, str(options.folder.resolve() / "events"))
         self._events = CurrentEvents()
         self._lock = threading.Lock()
+        self._dropped: set[tuple[str, str]] = set()
         self._request = WatchRequest(listing, str(options.folder.resolve()), options.zone, options.tasks)
         self.captures: Mapping[str, CaptureFiles] = {}
         self.last_number = 0
@@ -107,6 +108,7 @@ class Watch:
         with self._lock:
             self._table.append(changes, query=self._query_id(batch), batch=number)
             self._events.apply(changes)
+            self._dropped.difference_update((each.capture, each.stream) for each in changes)  # a name can come back
             self.last_number = max([self.last_number, *(each.number for each in changes)])
             self.batches += 1
             self.batch_seconds_total += time.monotonic() - began
@@ -152,9 +154,10 @@ class Watch:
         """Drop expired events from memory, and where it is due from the table."""
         deleted = [key for key, each in self.positions().items() if _is_deleted(each)]
         with self._lock:
-            self._events.expire(horizons, deleted)
+            self._dropped.update(self._events.expire(horizons, deleted))
             if is_table_due:
-                self._table.expire(horizons)
+                self._table.expire(horizons, self._dropped)
+                self._dropped.clear()
 
     def event_count(self) -> int:
         """Return how many events are in memory."""
