@@ -90,6 +90,7 @@ def test_a_flood_is_one_message_and_its_end_is_another(path: Path):
     assert [each.life for each in (*flood, *while_one_is_open, *end)] == [Life.OPENED, Life.RESOLVED]
     assert flood[0].message.title == "1,000 findings at once: idle_disconnect (1000)"
     assert flood[0].id == end[0].id
+    assert end[0].message.title == "Resolved: the last of 1,000 findings that were reported at once"
 
 
 def test_a_finding_with_a_thousand_subjects_is_one_message(path: Path):

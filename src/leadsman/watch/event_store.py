@@ -184,7 +184,8 @@ class EventTable:
     def expire(self, horizons: Mapping[str, datetime], dropped: Iterable[tuple[str, str]] = ()) -> None:
         """Write what is current and not expired into few files, in one transaction; remove the files it replaces.
 
-        Nothing of `dropped` streams is left. No batch may be appended meanwhile: an overwrite replaces what was appended after it began to read.
+        Nothing of `dropped` streams is left. No batch may be appended meanwhile: an overwrite replaces what was
+        appended after it began to read.
         """
         from delta import DeltaTable
         from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention

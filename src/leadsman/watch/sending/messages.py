@@ -43,8 +43,16 @@ def message_of_change(change: FindingChange, known: KnownFinding, *, link: str =
     return replace(changed, do_now=(), proof=()) if change.life is Life.RESOLVED else changed
 
 
-def message_of_many(messages: Sequence[Message], life: Life, *, key: str) -> Message:
-    """Return one message about many findings: how many of which mode where, and the steps of the first."""
+def message_of_many(messages: Sequence[Message], life: Life, *, key: str, ended: int = 0) -> Message:
+    """Return one message about many findings: how many of which mode where, and the steps of the first.
+
+    `ended`: how many had been reported at once, where these are the last of them to end.
+    """
+    if ended:
+        title = f"Resolved: the last of {count(ended, 'finding|findings')} that were reported at once"
+        return replace(messages[-1], title=title, reference=key)
+    if len(messages) == 1:
+        return replace(messages[0], reference=key)
     modes = Counter(each.mode for each in messages)
     named = ", ".join(f"{mode} ({number})" for mode, number in modes.most_common(MODES_NAMED))
     more = f" and {len(modes) - MODES_NAMED} more modes" if len(modes) > MODES_NAMED else ""

@@ -200,13 +200,22 @@ class Outbox:
         ((count,),) = self.file.read(OPEN_IN_GROUP, values)
         return bool(count)
 
+    def _opened_in(self, group: str) -> int:
+        """Return how many findings a group had; 0 where it was not opened as a group."""
+        query = """SELECT count(DISTINCT c.id) FROM outbox o JOIN changes c ON c.seq = o.seq WHERE o.destination = ?
+        AND o.message_id = ? AND o.state = 'sent' AND c.life IN ('opened', 'reopened')"""
+        ((count,),) = self.file.read(query, self.destination, group)
+        return int(count)
+
     def _outgoing(self, rows: Sequence[Row]) -> Outgoing:
         first = rows[0]
         if first.message_id == first.finding:
             message, key = message_from_json(first.message), first.key
         else:
             key = f"{first.message_id}.{first.seq}"
-            message = message_of_many([message_from_json(each.message) for each in rows], first.life, key=key)
+            messages = [message_from_json(each.message) for each in rows]
+            opened = self._opened_in(first.message_id) if first.life is Life.RESOLVED else 0
+            message = message_of_many(messages, first.life, key=key, ended=opened)
         return Outgoing(tuple(rows), Notification(id=first.message_id, message=message, life=first.life, key=key))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 import time
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from leadsman.errors import NotificationFailed
+from leadsman.errors import NotificationFailed, StateError
 from leadsman.notify.http import Exchange
 from leadsman.notify.kind import find_kind
 from leadsman.watch.sending.outbox import GIVEN_UP, SENT, Outbox, Outgoing
@@ -68,12 +69,20 @@ class Sender:
         try:
             while True:
                 is_last = self.stop.is_set()
-                pause = self._send_all(outbox)
+                pause = self._look(outbox)
                 if is_last:
                     return
                 self.stop.wait(pause)
         finally:
             file.close()
+
+    def _look(self, outbox: Outbox) -> float:
+        """Send what waits; return the seconds until the next look. A disk that is full is waited for."""
+        try:
+            return self._send_all(outbox)
+        except (StateError, sqlite3.Error) as error:
+            self.log(f"Messages to {self.destination.name} wait: {error}")
+            return LONGEST_PAUSE_SECONDS / 10
 
     def _send_all(self, outbox: Outbox) -> float:
         """Send what waits; return the seconds until the next look."""
