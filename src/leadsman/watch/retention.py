@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 RETENTION = timedelta(days=3)
 """Long enough for a weekend; 100 MB of memory for 300,000 events."""
 
+MIN_RETENTION = timedelta(minutes=1)
+"""Less would expire events before the detectors looked at them."""
+
 HOLD_AT_ANY_TIME = (names.FILE_READ, names.FILE_NOT_UNDERSTOOD, names.SUBJECT_ACTIVE, names.SETTING)
 
 ENDS = "coalesce(try_to_timestamp(labels['until']), at)"

@@ -183,15 +183,18 @@ def _session_options(options: dict[str, Any]) -> SessionOptions:
 
 def _follow_options(options: dict[str, Any]) -> FollowOptions:
     """Return how findings are followed. UsageError where an option cannot be used, before Spark is started."""
-    from leadsman.watch.retention import RETENTION
+    from leadsman.watch.retention import MIN_RETENTION, RETENTION
     from leadsman.watch.run import FollowOptions, parse_address
     from leadsman.watch.state.history_table import HistoryTopic
 
     if options["serve"]:
         require_extra("serve", "watch --serve")
+    retention = RETENTION if options["retention"] is None else options["retention"]
+    if retention < MIN_RETENTION:
+        raise UsageError("--retention takes a minute or more, such as 36h or 7d.")
     address = parse_address(options["serve"], options["token_file"]) if options["serve"] else None
     return FollowOptions(
-        retention=options["retention"] or RETENTION,
+        retention=retention,
         destinations=notification_destinations(options["notify"], options["notify_link"]),
         link=options["notify_link"] or "",
         topic=HistoryTopic.parse(options["history_topic"]) if options["history_topic"] else None,
@@ -206,7 +209,7 @@ def _check(options: dict[str, Any]) -> None:
             raise UsageError(f"{name} is for --replay: telemetry that is still written has no end.")
     if options["until_end"]:
         for name in ("retention", "notify", "history_topic", "serve"):
-            if options[name]:
+            if options[name] not in {None, ()}:
                 raise UsageError(f"--{name.replace('_', '-')} is for a watch that goes on, not for --until-end.")
     if options["token_file"] and not options["serve"]:
         raise UsageError("--token-file is for --serve.")
