@@ -11,6 +11,7 @@ EXTRA_MODULES = {
     "spark": ("pyspark", "pyarrow", "numpy"),
     "collect": ("kafka",),
     "dashboards": ("grafana_foundation_sdk",),
+    "serve": ("prometheus_client", "starlette", "uvicorn"),
     "lab": ("confluent_kafka", "kafka", "aiokafka"),
     "lsp": ("pygls", "tree_sitter"),
 }

@@ -1,0 +1,166 @@
+"""What the page and the metrics show: one snapshot after each round, never changed, so that threads can read it."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from leadsman.model import Harm
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from leadsman.catalogue import Mode
+    from leadsman.model import Diagnosis, NotUnderstood
+    from leadsman.watch.finding_changes import FindingChange, KnownFinding
+    from leadsman.watch.positions import Positions
+
+WORST_FIRST = (Harm.LOST, Harm.CRASHED, Harm.DUPLICATED, Harm.STALLED, Harm.DIED, Harm.DELAYED, Harm.RETAINED)
+"""What cannot be made good comes first: records that are lost, then brokers that are gone, then what waits."""
+
+RESOLVED_SHOWN = 20
+CHANGES_SHOWN = 30
+
+SHOWN_AGAIN_AFTER = timedelta(seconds=10)
+"""So old the time of the last look can be on an open page; only what changed otherwise is sent at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownFinding:
+    """A finding with its changes, the oldest first; `earlier` counts those that are left out."""
+
+    known: KnownFinding
+    changes: tuple[FindingChange, ...]
+    harm: tuple[Harm, ...] = ()
+    earlier: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """One capture that is read: its files, the bytes that are written and not read yet, and its last line."""
+
+    name: str
+    files: int
+    lag_bytes: int
+    last_line: datetime | None
+    lines: int = 0
+    not_understood: tuple[NotUnderstood, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryState:
+    """The streaming query and the rounds. Seconds are those of the last trigger and the last round, and of all."""
+
+    started: datetime
+    batches: int = 0
+    trigger_seconds: float = 0.0
+    trigger_at: str = ""
+    batch_seconds_total: float = 0.0
+    rounds: int = 0
+    round_seconds: float = 0.0
+    round_seconds_total: float = 0.0
+    events: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """How a destination of messages is: counts of messages."""
+
+    destination: str
+    waiting: int = 0
+    sent: int = 0
+    failed: int = 0
+    given_up: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """Everything that is shown. `number` is another one for each snapshot whose content differs."""
+
+    query: QueryState
+    at: datetime
+    number: int = 0
+    open: tuple[ShownFinding, ...] = ()
+    resolved: tuple[ShownFinding, ...] = ()
+    resolved_count: int = 0
+    sources: tuple[Source, ...] = ()
+    deliveries: tuple[Delivery, ...] = ()
+    counts: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """Findings by mode and state."""
+
+
+class LiveState:
+    """The latest snapshot; one thread writes it, others read it."""
+
+    def __init__(self, started: datetime) -> None:
+        self._lock = threading.Lock()
+        self._snapshot = Snapshot(query=QueryState(started=started), at=started)
+        self._shown_at = started
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The latest snapshot."""
+        with self._lock:
+            return self._snapshot
+
+    def publish(self, snapshot: Snapshot) -> None:
+        """Show another snapshot."""
+        with self._lock:
+            before = self._snapshot
+            is_same = replace(snapshot, at=before.at, number=before.number, query=before.query) == before
+            if is_same and snapshot.at - self._shown_at < SHOWN_AGAIN_AFTER:
+                self._snapshot = replace(snapshot, number=before.number)
+                return
+            self._snapshot = replace(snapshot, number=before.number + 1)
+            self._shown_at = snapshot.at
+
+    def age(self, now: datetime) -> timedelta:
+        """Return how old the latest snapshot is."""
+        return now - self.snapshot.at
+
+
+def worst_first(findings: Iterable[ShownFinding]) -> tuple[ShownFinding, ...]:
+    """Return the findings in the order of the page: by harm, then by how many are affected, then the newest."""
+
+    def rank(each: ShownFinding) -> tuple[int, int, float]:
+        harm = min((WORST_FIRST.index(harm) for harm in each.harm), default=len(WORST_FIRST))
+        since = each.known.change.since or datetime.min.replace(tzinfo=UTC)
+        return harm, -each.known.subjects, -since.timestamp() if each.known.change.since else 0.0
+
+    return tuple(sorted(findings, key=rank))
+
+
+def sources_of(positions: Positions, diagnoses: Sequence[Diagnosis]) -> tuple[Source, ...]:
+    """Return the state of each capture that is read."""
+    files = {
+        path: [file for each in positions.values() if each.capture == path for file in each.files]
+        for path in _paths(positions)
+    }
+    return tuple(
+        Source(
+            name=path,
+            files=len(members),
+            lag_bytes=sum(max(0, each.size - each.end) for each in members),
+            last_line=max((each.until for each in diagnoses if each.path == path and each.until), default=None),
+            lines=sum(each.lines for each in diagnoses if each.path == path),
+            not_understood=tuple(
+                dict.fromkeys(part for each in diagnoses if each.path == path for part in each.not_understood)
+            ),
+        )
+        for path, members in files.items()
+    )
+
+
+def _paths(positions: Positions) -> list[str]:
+    return list(dict.fromkeys(capture for capture, _ in positions))
+
+
+def counts_of(known: Iterable[KnownFinding], modes: Iterable[Mode]) -> dict[tuple[str, str], int]:
+    """Return how many findings there are by mode and state, with zeros: an alert needs a series before the failure."""
+    counts = {(mode.name, state): 0 for mode in modes for state in ("open", "resolved")}
+    for each in known:
+        key = (each.change.mode, "open" if each.is_open else "resolved")
+        counts[key] = counts.get(key, 0) + 1
+    return counts
