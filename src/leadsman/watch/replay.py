@@ -15,7 +15,7 @@ from leadsman.pipeline.read.splits import is_plain_lines
 from leadsman.pipeline.read.stream import sample
 from leadsman.telemetry.format import RecognisedFormat
 from leadsman.watch.file_listing import MAX_TRIGGER_BYTES, Budget, line_end
-from leadsman.watch.positions import FilePosition, StreamPosition
+from leadsman.watch.positions import FilePosition, StreamPosition, TopicPosition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -47,6 +47,7 @@ class ReplayListing:
         positions = dict(earlier)
         for stream in self.streams:
             before = earlier.get((stream.capture, stream.name))
+            assert not isinstance(before, TopicPosition)
             ends = {each.path: each.end for each in before.files} if before else {}
             files = tuple(
                 position
@@ -60,7 +61,12 @@ class ReplayListing:
 
     def is_at_end(self, positions: Positions) -> bool:
         """Whether every file is revealed to its end."""
-        ends = {each.path: each.end for stream in positions.values() for each in stream.files}
+        ends = {
+            each.path: each.end
+            for stream in positions.values()
+            if isinstance(stream, StreamPosition)
+            for each in stream.files
+        }
         return all(ends.get(file.path) == file.bytes for stream in self.streams for file in stream.files)
 
     def _until_ms(self) -> int | None:

@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 
     from leadsman.model import Diagnosis
     from leadsman.pipeline.request import DiagnosisRequest
-    from leadsman.watch.file_listing import FolderListing
+    from leadsman.watch.kafka.listing import TopicsRequest
     from leadsman.watch.positions import Positions
+    from leadsman.watch.source import Listing
 
 LOG = logging.getLogger(__name__)
 
@@ -60,14 +61,16 @@ class WatchOptions:
 class Watch:
     """A running watch: the query that reads, the current events, and diagnoses of them."""
 
-    def __init__(self, spark: SparkSession, listing: FolderListing | ReplayListing, options: WatchOptions) -> None:
+    def __init__(
+        self, spark: SparkSession, listing: Listing, options: WatchOptions, topics: TopicsRequest | None = None
+    ) -> None:
         self._spark = spark
         self._listing = listing
         self._options = options
         self._table = EventTable(spark, str(options.folder.resolve() / "events"))
         self._events = CurrentEvents()
         self._lock = threading.Lock()
-        self._request = WatchRequest(listing, str(options.folder.resolve()), options.zone, options.tasks)
+        self._request = WatchRequest(listing, str(options.folder.resolve()), options.zone, options.tasks, topics)
         self.captures: Mapping[str, CaptureFiles] = {}
         self.last_number = 0
 

@@ -17,20 +17,26 @@ from leadsman.cli.completion import mode_names
 from leadsman.cli.extras import require_extra
 from leadsman.cli.options import parse_pair, spark_options, time_zone
 from leadsman.cli.progress import progress
+from leadsman.collect.durations import DurationParam
 from leadsman.errors import UsageError
 from leadsman.report.output_format import find_format, format_names
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from pyspark.sql.streaming.query import StreamingQuery
 
     from leadsman.pipeline.request import DiagnosisRequest
     from leadsman.pipeline.spark.session import SessionOptions
     from leadsman.watch.finding_changes import FindingChange
+    from leadsman.watch.kafka.listing import TopicsRequest
+    from leadsman.watch.source import Listing
     from leadsman.watch.watching import Watch
 
 EPILOG = """\b
 Examples:
   leadsman watch /var/log/services --to state/            open and resolve findings as logs grow
+  leadsman watch --kafka broker:9092 --topic logs --topic metrics --to state/
   leadsman watch --replay capture/ --speed 600            a capture, ten minutes in each second
   leadsman watch --replay capture/ --until-end            to the end of a capture, then its findings
   leadsman watch --replay capture/ --until-end --format json | jq .
@@ -48,8 +54,38 @@ ROUND_SECONDS = 1.0
 """Seconds between two looks for new events. A round of the detectors takes two seconds and more."""
 
 
+class StartParam(DurationParam):
+    """Where topics are read from at the first start."""
+
+    name = "WHERE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | timedelta:  # type: ignore[override]  # noqa: ANN401 - click's signature
+        """Return earliest, latest or a duration."""
+        return value if value in ("earliest", "latest") else super().convert(value, param, ctx)
+
+
 @click.command("watch", epilog=EPILOG)
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.option(
+    "--kafka",
+    metavar="HOST:PORT",
+    help="Read topics of this cluster (bootstrap server; several with commas between them).",
+)
+@click.option("--topic", multiple=True, metavar="NAME", help="With --kafka: read this topic; may be repeated.")
+@click.option(
+    "--command-config",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="With --kafka: a Java client's properties (SASL, TLS), as for Kafka's own tools.",
+)
+@click.option(
+    "--from",
+    "start",
+    type=StartParam(),
+    default="earliest",
+    show_default=True,
+    help="With --kafka: where topics are read from at the first start: earliest, latest, or so long ago (2h, 1d).",
+)
 @click.option("--replay", is_flag=True, help="Read captures as if their files were growing now.")
 @click.option(
     "--speed",
@@ -95,12 +131,15 @@ ROUND_SECONDS = 1.0
 )
 @spark_options
 def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it has parsed
-    """Watch folders of growing logs, and report each failure when it begins and when it ends.
+    """Watch growing logs and Kafka topics, and report each failure when it begins and when it ends.
 
-    Files are followed as they grow, through rotation and truncation; new files are found. The detectors, the verdicts
-    and the evidence are those of `leadsman diagnose`. Works on files of this machine, in a local Spark session.
+    Files are followed as they grow, through rotation and truncation; new files are found. Topics are read as shippers
+    write them: lines, JSON of Filebeat, Fluent Bit, Vector or Loki, OTLP. The detectors, the verdicts and the evidence
+    are those of `leadsman diagnose`.
     """
     require_extra("spark", "watch")
+    if options["kafka"]:
+        require_extra("watch", "watch --kafka")
     from leadsman.pipeline.request import DiagnosisRequest
 
     _check(options)
@@ -135,16 +174,38 @@ def _start(options: dict[str, Any], folder: Path, stack: ExitStack) -> Watch:
     spark = stack.enter_context(session(_session_options(options)))
     from leadsman.pipeline.spark.event_frames import cores  # PySpark is imported while the JVM starts
     from leadsman.watch.file_listing import FolderListing
+    from leadsman.watch.kafka.listing import KafkaListing
     from leadsman.watch.replay import ReplayListing
+    from leadsman.watch.source import CombinedListing
     from leadsman.watch.watching import Watch, WatchOptions, replayed_input
 
     watch_options = WatchOptions(folder, zone, options["interval"], cores(spark))
     if not options["replay"]:
-        return Watch(spark, FolderListing(options["paths"], max_bytes), watch_options)
+        topics = _topics(options, folder, max_bytes, stack) if options["kafka"] else None
+        listings: list[Listing] = [FolderListing(options["paths"], max_bytes)]
+        listings += [KafkaListing(topics)] if topics else []
+        return Watch(spark, CombinedListing(listings), watch_options, topics)
     source = replayed_input(options["paths"], zone)
     watch = Watch(spark, ReplayListing(source.streams, zone, options["speed"], max_bytes), watch_options)
     watch.captures = source.captures
     return watch
+
+
+def _topics(options: dict[str, Any], folder: Path, max_bytes: int, stack: ExitStack) -> TopicsRequest:
+    """Return what to read of Kafka. The settings are in a private folder as long as the watch runs."""
+    from leadsman.watch.kafka.client_settings import write_settings
+    from leadsman.watch.kafka.listing import TopicsRequest
+
+    private = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="leadsman-watch-")))
+    settings_file = write_settings(options["command_config"], private)
+    return TopicsRequest(
+        options["kafka"],
+        tuple(dict.fromkeys(options["topic"])),
+        settings_file,
+        str(folder.resolve()),
+        options["start"],
+        max_bytes,
+    )
 
 
 def _session_options(options: dict[str, Any]) -> SessionOptions:
@@ -160,11 +221,16 @@ def _session_options(options: dict[str, Any]) -> SessionOptions:
 def _report_changes(watch: Watch, query: StreamingQuery, request: DiagnosisRequest, folder: Path) -> int:
     """Print each change of a finding until Ctrl-C."""
     from leadsman.watch.finding_changes import FindingHistory
+    from leadsman.watch.kafka.messages import SourceMessages
 
     history = FindingHistory(folder / "findings.jsonl")
     history.load()
+    messages = SourceMessages(folder / "sources")
+    messages.skip()
     diagnosed = 0
     while watch.is_running(query):
+        for text in messages.new():
+            click.echo(text, err=True)
         if watch.last_number > diagnosed:
             diagnosed = watch.last_number
             for change in history.update(watch.diagnose(request)):
@@ -180,6 +246,14 @@ def _line(change: FindingChange) -> str:
 
 
 def _check(options: dict[str, Any]) -> None:
+    if not options["paths"] and not options["kafka"]:
+        raise UsageError("Nothing to watch. Give folders of logs, or --kafka HOST:PORT with --topic NAME.")
+    if bool(options["kafka"]) != bool(options["topic"]):
+        raise UsageError("--kafka and --topic belong together: --kafka broker:9092 --topic logs.")
+    if options["command_config"] and not options["kafka"]:
+        raise UsageError("--command-config is for --kafka.")
+    if options["kafka"] and options["replay"]:
+        raise UsageError("--replay is for captures: a topic is read from where --from says.")
     for flag, name in (("speed", "--speed"), ("until_end", "--until-end")):
         if options[flag] and not options["replay"]:
             raise UsageError(f"{name} is for --replay: telemetry that is still written has no end.")
