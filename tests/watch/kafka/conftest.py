@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pytest
 
-from leadsman.pipeline.events import ARROW_SCHEMA
 from leadsman.watch.event_store import Change, CurrentEvents, changes_of
 from leadsman.watch.kafka.client_settings import write_settings
 from leadsman.watch.kafka.listing import KafkaListing, TopicsRequest
@@ -22,6 +20,8 @@ from leadsman.watch.positions import PositionFiles, TopicPosition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    import pyarrow as pa
 
     from leadsman.lab.brokers.cluster import Cluster
     from leadsman.watch.positions import Positions
@@ -101,11 +101,11 @@ def watch_topics(cluster: Cluster, tmp_path: Path) -> MakeWatch:
 
 
 @pytest.fixture
-def topic(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[str]:
+def topic(cluster: Cluster) -> str:
     """A topic of this test alone, with three partitions."""
-    name = f"t-{abs(hash(request.node.nodeid)) % 10**12}-{random.randrange(10**6)}"
+    name = f"logs-{uuid.uuid4().hex[:12]}"
     cluster.create_topic(name, partitions=3, config=KEEP)
-    yield name
+    return name
 
 
 @pytest.fixture
@@ -121,18 +121,3 @@ def produce(cluster: Cluster) -> Produce:
         assert producer.flush(60) == 0
 
     return run
-
-
-def lines_of(events: pa.Table, name: str = "error") -> list[tuple[str, str]]:
-    """Subject and text of the events of a name."""
-    rows = events.select(["name", "subject", "text"]).to_pylist()
-    return sorted((row["subject"], row["text"]) for row in rows if row["name"] == name)
-
-
-def comparable(events: pa.Table, prefix: str = "") -> list[str]:
-    """The events without their capture, and without the topic in front of their files."""
-    rows = events.select([each for each in ARROW_SCHEMA.names if each != "capture"]).to_pylist()
-    return sorted(str({**row, "file": row["file"].removeprefix(prefix)}) for row in rows)
-
-
-__all__ = ["KEEP", "TopicWatch", "comparable", "lines_of", "replace"]
