@@ -1,4 +1,4 @@
-"""Measures what watching takes from a line to the event table, from Kafka and from files by turns; writes docs/watch.md.
+"""Measures watching, from a line to the event table, from Kafka and from files by turns; writes docs/watch.md.
 
 python -m bench.watch             60 MB of mixed logs, five rounds
 python -m bench.watch --smoke     6 MB, one round, the table on the screen only
@@ -116,7 +116,9 @@ def _broker_processes(cluster: Cluster) -> Iterator[int]:
             yield each.pid
 
 
-def _round(spark: SparkSession, source: Source, state: Path, brokers: Sequence[psutil.Process], *, is_warm: bool) -> None:
+def _round(
+    spark: SparkSession, source: Source, state: Path, brokers: Sequence[psutil.Process], *, is_warm: bool
+) -> None:
     """Read everything once, from an empty state."""
     options = WatchOptions(state, UTC, 0.0, cores(spark))
     state.mkdir()
@@ -130,7 +132,7 @@ def _round(spark: SparkSession, source: Source, state: Path, brokers: Sequence[p
     with watch.running() as query:
         query.processAllAvailable()
         wall, used = time.perf_counter() - started, _cpu(brokers) - cpu
-        source.events = watch.event_count if hasattr(watch, "event_count") else watch._events.table().num_rows  # noqa: SLF001 - a benchmark looks inside
+        source.events = watch._events.table().num_rows  # noqa: SLF001 - a benchmark looks inside
     print(f"{source.name}: {wall:.1f} s, {used:.1f} s of processor time, {source.events} events")
     if is_warm:
         source.wall.append(wall)

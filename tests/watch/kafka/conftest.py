@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     import pyarrow as pa
+    from pyspark.sql import Row
 
     from leadsman.lab.brokers.cluster import Cluster
     from leadsman.watch.positions import Positions
@@ -65,7 +66,7 @@ class TopicWatch:
     def read(self, changes: Iterable[TopicChange]) -> list[Change]:
         folder = Path(self.request.folder, "streams")
         rows = [row for each in changes for batch in read_topic_change(each, folder, UTC) for row in batch.to_pylist()]
-        return changes_of(rows)
+        return changes_of(cast("Iterable[Row]", rows))
 
     def trigger(self) -> bool:
         """Read once; return whether there was anything to read."""

@@ -28,7 +28,7 @@ def record(
     value: object,
     *,
     key: bytes | None = None,
-    headers: Sequence[tuple[str, bytes]] | None = None,
+    headers: list[tuple[str, str | bytes | None]] | None = None,
     at: int = ARRIVED,
     offset: int = 0,
 ) -> Message:
@@ -203,7 +203,10 @@ def test_a_raw_line_is_of_the_writer_in_its_key():
 
 
 def test_headers_name_a_writer_before_the_key_does():
-    headers = [("host.name", b"broker-1"), ("log.file.path", b"/var/log/server.log")]
+    headers: list[tuple[str, str | bytes | None]] = [
+        ("host.name", b"broker-1"),
+        ("log.file.path", b"/var/log/server.log"),
+    ]
 
     assert only_line(record(LINE.encode(), key=b"7", headers=headers))[0] == "broker-1/var/log/server.log"
 

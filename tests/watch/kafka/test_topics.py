@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pytest
 
 from leadsman import modes
@@ -21,12 +20,14 @@ from leadsman.pipeline.read.stream import read
 from leadsman.pipeline.scope.streams import list_files
 from leadsman.waiting import wait_for
 from leadsman.watch import stream_states
-from leadsman.watch.kafka import topic_changes
+from leadsman.watch.kafka import topic_changes, topic_consumer
 from leadsman.watch.kafka.client_settings import write_settings
 from leadsman.watch.kafka.messages import read_lag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    import pyarrow as pa
 
     MakeWatch = Callable[..., Any]
     Produce = Callable[..., None]
@@ -107,7 +108,7 @@ def failing(*names: str, minute: int = 0) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: f"{path.parent.parent.name}/{path.name}")
 @pytest.mark.parametrize("shipped", [raw, as_filebeat], ids=["lines", "filebeat"])
 def test_a_recording_s_logs_in_a_topic_have_the_events_of_the_files(
-    capture: Path, shipped: Callable[[Path], Any], topic: str, watch_topics: MakeWatch, produce: Produce
+    capture: Path, shipped: Callable[[Path], Any], topic: str, *, watch_topics: MakeWatch, produce: Produce
 ):
     produce(topic, shipped(capture))
 
@@ -143,7 +144,7 @@ def forget_memory(chance: random.Random) -> None:
     """Sometimes, as in a new process: states come from their files, consumers seek anew."""
     if chance.random() < 0.5:
         stream_states._CACHED.clear()
-        topic_changes.consumer_of.cache_clear()
+        topic_consumer.consumer_of.cache_clear()
 
 
 def test_aborted_transactions_are_not_read_and_their_offsets_are_no_loss(
@@ -199,7 +200,8 @@ def test_a_compacted_topic_s_gaps_are_read_over(cluster: Cluster, watch_topics: 
 def test_partitions_that_are_added_are_read_from_their_beginning(
     cluster: Cluster, topic: str, watch_topics: MakeWatch, produce: Produce
 ):
-    from confluent_kafka.admin import AdminClient, NewPartitions
+    from confluent_kafka.admin import AdminClient
+    from confluent_kafka.cimpl import NewPartitions
 
     watch = watch_topics(topic, start="latest")
     watch.to_end()

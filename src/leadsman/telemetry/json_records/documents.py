@@ -1,4 +1,4 @@
-"""Reads whole JSON documents: `aws logs`, Loki, OTLP, Elasticsearch responses, arrays of records, on one line or many."""
+"""Reads whole JSON documents: `aws logs`, Loki, OTLP, Elasticsearch responses, arrays of records; one line or many."""
 
 from __future__ import annotations
 

@@ -196,7 +196,7 @@ class RecordReader:
         self,
         record: dict[str, Any],
         raw: str,
-        message: Any,
+        message: Any,  # noqa: ANN401 - the library has no types
         *,
         partition: int,
         found: RecordLines,
