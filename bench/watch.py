@@ -31,7 +31,7 @@ from leadsman.pipeline.spark.session import SessionOptions, session
 from leadsman.watch.file_listing import FolderListing
 from leadsman.watch.kafka.client_settings import write_settings
 from leadsman.watch.kafka.listing import KafkaListing, TopicsRequest
-from leadsman.watch.source import CombinedListing
+from leadsman.watch.source import CombinedListing, SourceRequests
 from leadsman.watch.watching import STREAMING_CONF, Watch, WatchOptions
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _round(
     if source.name == "Kafka":
         topics = TopicsRequest(source.listing, (TOPIC,), write_settings(None, state), str(state))
         listing = CombinedListing([KafkaListing(topics)])
-    watch = Watch(spark, listing, options, topics)
+    watch = Watch(spark, listing, options, SourceRequests(topics=topics))
     started, cpu = time.perf_counter(), _cpu(brokers)
     with watch.running() as query:
         query.processAllAvailable()
@@ -158,8 +158,8 @@ def _cpu(brokers: Sequence[psutil.Process]) -> float:
 def _table(sources: Sequence[Source], lines: Lines, about: dict[str, str]) -> Iterator[str]:
     kafka, files = sources
     yield (
-        f"{lines.count:,} lines, {lines.bytes / 1e6:.0f} MB, of {WRITERS} writers and 24 workers; {len(kafka.cpu)} rounds "
-        f"by turns, medians; {os.cpu_count()} cores, {datetime.now(UTC):%Y-%m-%d}, load at the start "
+        f"{lines.count:,} lines, {lines.bytes / 1e6:.0f} MB, of {WRITERS} writers and 24 workers; {len(kafka.cpu)} "
+        f"rounds by turns, medians; {os.cpu_count()} cores, {datetime.now(UTC):%Y-%m-%d}, load at the start "
         f"{about['load at the start']}.\n"
     )
     yield "| from | lines/s | lines/s of one processor | MB/s of one processor | events |"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from leadsman.errors import CaptureError
 from leadsman.pipeline.read.blocks import is_plain
 from leadsman.pipeline.request import list_captures
-from leadsman.watch.positions import FilePosition, StreamPosition, TopicPosition
+from leadsman.watch.positions import FilePosition, StreamPosition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -58,7 +58,7 @@ class FolderListing:
         positions = dict(earlier)
         for capture, name, files in _streams(self.paths):
             before = earlier.get((capture, name))
-            assert not isinstance(before, TopicPosition)
+            assert before is None or isinstance(before, StreamPosition)
             known = {each.key: each for each in before.files} if before else {}
             ends = [each for file in files if (each := _position(file, known, budget)) is not None]
             now = StreamPosition(capture, name, tuple(ends), number)

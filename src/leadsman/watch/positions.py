@@ -116,7 +116,28 @@ class TopicPosition:
         return Stream(self.capture, self.name, ())
 
 
-Position = StreamPosition | TopicPosition
+@dataclass(frozen=True, slots=True)
+class SeriesPosition:
+    """A server of metrics: in the offset `changed_in` its samples are read from `since` to `until` (s since 1970)."""
+
+    capture: str
+    name: str
+    since: int
+    until: int
+    changed_in: int
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What identifies the server among all that is watched."""
+        return self.capture, self.name
+
+    @property
+    def stream(self) -> Stream:
+        """The server as a stream without files."""
+        return Stream(self.capture, self.name, ())
+
+
+Position = StreamPosition | TopicPosition | SeriesPosition
 Positions = dict[tuple[str, str], Position]
 
 
@@ -131,7 +152,8 @@ class PositionFiles:
         self._folder.mkdir(parents=True, exist_ok=True)
         streams = [asdict(each) for each in positions.values() if isinstance(each, StreamPosition)]
         topics = [asdict(each) for each in positions.values() if isinstance(each, TopicPosition)]
-        document = {"schema": SCHEMA, "streams": streams, "topics": topics}
+        series = [asdict(each) for each in positions.values() if isinstance(each, SeriesPosition)]
+        document = {"schema": SCHEMA, "streams": streams, "topics": topics, "series": series}
         part = self._folder / f".{number}.{os.getpid()}"
         part.write_text(json.dumps(document), encoding="utf-8")
         part.replace(self._path(number))
@@ -151,7 +173,8 @@ class PositionFiles:
             raise StateError(f"{path} has the schema {document.get('schema')!r}; this version reads {SCHEMA}.")
         streams = map(_stream_position, document["streams"])
         topics = map(_topic_position, document.get("topics", ()))
-        read: tuple[Position, ...] = (*streams, *topics)
+        series = (SeriesPosition(**each) for each in document.get("series", ()))
+        read: tuple[Position, ...] = (*streams, *topics, *series)
         return {each.key: each for each in read}
 
     def remove_before(self, number: int) -> None:

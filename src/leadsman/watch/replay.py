@@ -15,7 +15,7 @@ from leadsman.pipeline.read.splits import is_plain_lines
 from leadsman.pipeline.read.stream import sample
 from leadsman.telemetry.format import RecognisedFormat
 from leadsman.watch.file_listing import MAX_TRIGGER_BYTES, Budget, line_end
-from leadsman.watch.positions import FilePosition, StreamPosition, TopicPosition
+from leadsman.watch.positions import FilePosition, StreamPosition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -47,7 +47,7 @@ class ReplayListing:
         positions = dict(earlier)
         for stream in self.streams:
             before = earlier.get((stream.capture, stream.name))
-            assert not isinstance(before, TopicPosition)
+            assert before is None or isinstance(before, StreamPosition)
             ends = {each.path: each.end for each in before.files} if before else {}
             files = tuple(
                 position

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from leadsman.pipeline.scope.streams import balance_streams
+from leadsman.watch.kafka.listing import KafkaListing
 from leadsman.watch.kafka.topic_changes import TopicChange, read_topic_change
-from leadsman.watch.positions import PositionFiles, StreamPosition
+from leadsman.watch.positions import PositionFiles, SeriesPosition, StreamPosition
+from leadsman.watch.prometheus import PrometheusListing, SeriesChange, read_series_change
 from leadsman.watch.stream_changes import CHANGES_DDL, StreamChange, read_change
 
 if TYPE_CHECKING:
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
 
     from leadsman.watch.kafka.listing import TopicsRequest
     from leadsman.watch.positions import Position, Positions
+    from leadsman.watch.prometheus import PrometheusRequest
+
+    Change = StreamChange | TopicChange | SeriesChange
 
 NAME = "leadsman_watch"
 OPTION = "request"
@@ -55,17 +60,31 @@ class CombinedListing:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceRequests:
+    """How sources that are no files are read."""
+
+    topics: TopicsRequest | None = None
+    prometheus: PrometheusRequest | None = None
+
+    def listing(self, files: Listing) -> Listing:
+        """Return the listing of files and of these."""
+        topics = [KafkaListing(self.topics)] if self.topics else []
+        series = [PrometheusListing(self.prometheus)] if self.prometheus else []
+        return CombinedListing([files, *topics, *series])
+
+
+@dataclass(frozen=True, slots=True)
 class WatchRequest:
     """What is watched: files and topics of `listing`. `folder` holds positions and states; `tasks` read at once.
 
-    `topics` says how topics are read, where any are.
+    `sources` says how topics and servers are read, where any are.
     """
 
     listing: Listing
     folder: str
     zone: tzinfo
     tasks: int
-    topics: TopicsRequest | None = None
+    sources: SourceRequests = SourceRequests()
 
     def encode(self) -> str:
         """Return the request as an option of the source."""
@@ -103,7 +122,7 @@ class WatchSource(DataSource):
 class Share(InputPartition):
     """The streams that one task reads."""
 
-    def __init__(self, number: int, changes: list[StreamChange | TopicChange]) -> None:
+    def __init__(self, number: int, changes: list[Change]) -> None:
         super().__init__(number)
         self.changes = changes
 
@@ -147,6 +166,8 @@ class WatchReader(DataSourceStreamReader):
         for change in partition.changes:
             if isinstance(change, TopicChange):
                 yield from read_topic_change(change, folder, self._request.zone)
+            elif isinstance(change, SeriesChange):
+                yield from read_series_change(change, self._request.zone)
             else:
                 yield from read_change(change, folder, self._request.zone)
 
@@ -154,11 +175,14 @@ class WatchReader(DataSourceStreamReader):
         """Remove what no restart needs."""
         self._request.positions.remove_before(end["number"] - 1)
 
-    def _change(self, position: Position, number: int, before: int) -> StreamChange | TopicChange:
+    def _change(self, position: Position, number: int, before: int) -> Change:
         if isinstance(position, StreamPosition):
             return StreamChange(position, number, before)
-        assert self._request.topics is not None
-        return TopicChange(self._request.topics, position, before)
+        if isinstance(position, SeriesPosition):
+            assert self._request.sources.prometheus is not None
+            return SeriesChange(self._request.sources.prometheus, position)
+        assert self._request.sources.topics is not None
+        return TopicChange(self._request.sources.topics, position, before)
 
     def _positions(self, number: int) -> Positions:
         if self._latest is None or self._latest[0] != number:
@@ -168,9 +192,9 @@ class WatchReader(DataSourceStreamReader):
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """A stream or a topic that changed, to be shared out among tasks by its bytes."""
+    """A stream, a topic or a server that changed, to be shared out among tasks by its bytes."""
 
-    change: StreamChange | TopicChange
+    change: Change
 
     @property
     def capture(self) -> str:
@@ -179,7 +203,7 @@ class Changed:
 
     @property
     def name(self) -> str:
-        """The stream's or the topic's name."""
+        """The name of the stream, the topic or the server."""
         return self.change.name
 
     @property

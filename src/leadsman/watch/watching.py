@@ -18,7 +18,7 @@ from leadsman.pipeline.scope.streams import CaptureFiles
 from leadsman.pipeline.spark.executors import summarize_error
 from leadsman.watch.event_store import CurrentEvents, EventTable, changes_of
 from leadsman.watch.replay import ReplayListing
-from leadsman.watch.source import NAME, OPTION, WatchRequest, WatchSource
+from leadsman.watch.source import NAME, OPTION, SourceRequests, WatchRequest, WatchSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from leadsman.model import Diagnosis
     from leadsman.pipeline.request import DiagnosisRequest
-    from leadsman.watch.kafka.listing import TopicsRequest
     from leadsman.watch.positions import Positions
     from leadsman.watch.source import Listing
 
@@ -62,7 +61,7 @@ class Watch:
     """A running watch: the query that reads, the current events, and diagnoses of them."""
 
     def __init__(
-        self, spark: SparkSession, listing: Listing, options: WatchOptions, topics: TopicsRequest | None = None
+        self, spark: SparkSession, listing: Listing, options: WatchOptions, sources: SourceRequests | None = None
     ) -> None:
         self._spark = spark
         self._listing = listing
@@ -70,7 +69,9 @@ class Watch:
         self._table = EventTable(spark, str(options.folder.resolve() / "events"))
         self._events = CurrentEvents()
         self._lock = threading.Lock()
-        self._request = WatchRequest(listing, str(options.folder.resolve()), options.zone, options.tasks, topics)
+        self._request = WatchRequest(
+            listing, str(options.folder.resolve()), options.zone, options.tasks, sources or SourceRequests()
+        )
         self.captures: Mapping[str, CaptureFiles] = {}
         self.last_number = 0
 

@@ -14,8 +14,8 @@ import pytest
 from leadsman.watch.event_store import Change, CurrentEvents, changes_of
 from leadsman.watch.kafka.client_settings import write_settings
 from leadsman.watch.kafka.listing import KafkaListing, TopicsRequest
-from leadsman.watch.kafka.messages import SourceMessages
 from leadsman.watch.kafka.topic_changes import TopicChange, read_topic_change
+from leadsman.watch.messages import SourceMessages
 from leadsman.watch.positions import PositionFiles, TopicPosition
 
 if TYPE_CHECKING:

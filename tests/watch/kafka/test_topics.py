@@ -22,7 +22,7 @@ from leadsman.waiting import wait_for
 from leadsman.watch import stream_states
 from leadsman.watch.kafka import topic_changes, topic_consumer
 from leadsman.watch.kafka.client_settings import write_settings
-from leadsman.watch.kafka.messages import read_lag
+from leadsman.watch.messages import read_lag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

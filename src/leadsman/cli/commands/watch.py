@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from leadsman.pipeline.request import DiagnosisRequest
     from leadsman.pipeline.spark.session import SessionOptions
     from leadsman.watch.finding_changes import FindingChange
-    from leadsman.watch.kafka.listing import TopicsRequest
-    from leadsman.watch.source import Listing
+    from leadsman.watch.source import SourceRequests
     from leadsman.watch.watching import Watch
 
 EPILOG = """\b
@@ -77,6 +76,11 @@ class StartParam(DurationParam):
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
     help="With --kafka: a Java client's properties (SASL, TLS), as for Kafka's own tools.",
+)
+@click.option(
+    "--prometheus",
+    metavar="URL",
+    help="Ask this Prometheus server for Kafka's main metrics, as `leadsman collect prometheus` does, every 30 s.",
 )
 @click.option(
     "--from",
@@ -174,38 +178,41 @@ def _start(options: dict[str, Any], folder: Path, stack: ExitStack) -> Watch:
     spark = stack.enter_context(session(_session_options(options)))
     from leadsman.pipeline.spark.event_frames import cores  # PySpark is imported while the JVM starts
     from leadsman.watch.file_listing import FolderListing
-    from leadsman.watch.kafka.listing import KafkaListing
     from leadsman.watch.replay import ReplayListing
-    from leadsman.watch.source import CombinedListing
     from leadsman.watch.watching import Watch, WatchOptions, replayed_input
 
     watch_options = WatchOptions(folder, zone, options["interval"], cores(spark))
     if not options["replay"]:
-        topics = _topics(options, folder, max_bytes, stack) if options["kafka"] else None
-        listings: list[Listing] = [FolderListing(options["paths"], max_bytes)]
-        listings += [KafkaListing(topics)] if topics else []
-        return Watch(spark, CombinedListing(listings), watch_options, topics)
+        sources = _sources(options, folder, max_bytes, stack)
+        return Watch(spark, sources.listing(FolderListing(options["paths"], max_bytes)), watch_options, sources)
     source = replayed_input(options["paths"], zone)
     watch = Watch(spark, ReplayListing(source.streams, zone, options["speed"], max_bytes), watch_options)
     watch.captures = source.captures
     return watch
 
 
-def _topics(options: dict[str, Any], folder: Path, max_bytes: int, stack: ExitStack) -> TopicsRequest:
-    """Return what to read of Kafka. The settings are in a private folder as long as the watch runs."""
+def _sources(options: dict[str, Any], folder: Path, max_bytes: int, stack: ExitStack) -> SourceRequests:
+    """Return what to read that is no files. Passwords are in a private folder as long as the watch runs."""
     from leadsman.watch.kafka.client_settings import write_settings
     from leadsman.watch.kafka.listing import TopicsRequest
+    from leadsman.watch.prometheus import prometheus_request
+    from leadsman.watch.source import SourceRequests
 
     private = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="leadsman-watch-")))
-    settings_file = write_settings(options["command_config"], private)
-    return TopicsRequest(
-        options["kafka"],
-        tuple(dict.fromkeys(options["topic"])),
-        settings_file,
-        str(folder.resolve()),
-        options["start"],
-        max_bytes,
-    )
+    topics = prometheus = None
+    if options["kafka"]:
+        names = tuple(dict.fromkeys(options["topic"]))
+        settings_file = write_settings(options["command_config"], private)
+        topics = TopicsRequest(
+            options["kafka"], names, settings_file, str(folder.resolve()), options["start"], max_bytes
+        )
+    if options["prometheus"]:
+        captures = [topics.capture] if topics else list(options["paths"])
+        capture = captures[0] if len(captures) == 1 else None
+        prometheus = prometheus_request(
+            options["prometheus"], capture=capture, folder=folder.resolve(), private=private
+        )
+    return SourceRequests(topics, prometheus)
 
 
 def _session_options(options: dict[str, Any]) -> SessionOptions:
@@ -221,7 +228,7 @@ def _session_options(options: dict[str, Any]) -> SessionOptions:
 def _report_changes(watch: Watch, query: StreamingQuery, request: DiagnosisRequest, folder: Path) -> int:
     """Print each change of a finding until Ctrl-C."""
     from leadsman.watch.finding_changes import FindingHistory
-    from leadsman.watch.kafka.messages import SourceMessages
+    from leadsman.watch.messages import SourceMessages
 
     history = FindingHistory(folder / "findings.jsonl")
     history.load()
@@ -246,14 +253,16 @@ def _line(change: FindingChange) -> str:
 
 
 def _check(options: dict[str, Any]) -> None:
-    if not options["paths"] and not options["kafka"]:
-        raise UsageError("Nothing to watch. Give folders of logs, or --kafka HOST:PORT with --topic NAME.")
+    if not options["paths"] and not options["kafka"] and not options["prometheus"]:
+        raise UsageError(
+            "Nothing to watch. Give folders of logs, --kafka HOST:PORT with --topic NAME, or --prometheus URL."
+        )
     if bool(options["kafka"]) != bool(options["topic"]):
         raise UsageError("--kafka and --topic belong together: --kafka broker:9092 --topic logs.")
     if options["command_config"] and not options["kafka"]:
         raise UsageError("--command-config is for --kafka.")
-    if options["kafka"] and options["replay"]:
-        raise UsageError("--replay is for captures: a topic is read from where --from says.")
+    if options["replay"] and (options["kafka"] or options["prometheus"] or not options["paths"]):
+        raise UsageError("--replay is for captures alone: give their paths, and neither --kafka nor --prometheus.")
     for flag, name in (("speed", "--speed"), ("until_end", "--until-end")):
         if options[flag] and not options["replay"]:
             raise UsageError(f"{name} is for --replay: telemetry that is still written has no end.")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from leadsman.watch.file_listing import MAX_TRIGGER_BYTES
 from leadsman.watch.kafka.cluster_offsets import ClusterAway, ClusterOffsets, TopicOffsets
-from leadsman.watch.kafka.messages import SourceMessages, write_lag
 from leadsman.watch.kafka.topic_totals import TopicTotals
+from leadsman.watch.messages import SourceMessages, write_lag
 from leadsman.watch.positions import PartitionPosition, TopicPosition
 from leadsman.words import count
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leadsman.telemetry.json_records import documents, json_fields, line_reader, otlp
 from leadsman.telemetry.timestamps.parsers import iso_or_epoch_parser
+from leadsman.watch.outputs import OutputEntry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -43,14 +44,6 @@ class LineEntry(NamedTuple):
     text: bytes
     level: bytes = b""
     place: int = 0
-
-
-class OutputEntry(NamedTuple):
-    """Metrics of one record, as the text or the JSON that the reader of such outputs understands."""
-
-    writer: str
-    at: int
-    text: bytes
 
 
 class SetAside(NamedTuple):

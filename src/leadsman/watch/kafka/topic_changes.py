@@ -2,42 +2,34 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from leadsman.errors import StateError
-from leadsman.pipeline.events import batches
-from leadsman.pipeline.read.blocks import Block
-from leadsman.pipeline.read.program_outputs import OutputReading
-from leadsman.pipeline.read.records import EventExtractor
-from leadsman.pipeline.read.stream import file_read, read_to_end
-from leadsman.pipeline.scope.streams import File, Stream
 from leadsman.redaction import mask
 from leadsman.telemetry.format import NotText
-from leadsman.telemetry.outputs.parser import OutputContext
 from leadsman.telemetry.recognise import recognise
-from leadsman.watch.kafka.messages import SourceMessages
 from leadsman.watch.kafka.record_lines import LineEntry, RecordReader, SetAside, keys_name_writers
 from leadsman.watch.kafka.topic_consumer import OffsetRange, TooLarge, consumer_of, split_ranges
 from leadsman.watch.kafka.topic_totals import TopicTotals
 from leadsman.watch.kafka.writer_lines import HEAD_BYTES, WriterLines
+from leadsman.watch.messages import SourceMessages
+from leadsman.watch.outputs import moment, packed_outputs
 from leadsman.watch.stream_changes import FACTS, SUMMARY, ChangedEvents
 from leadsman.watch.stream_states import StreamStates
 from leadsman.words import count
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import tzinfo
     from pathlib import Path
 
     import pyarrow as pa
 
-    from leadsman.telemetry.format import RecognisedFormat
     from leadsman.watch.kafka.listing import TopicsRequest
-    from leadsman.watch.kafka.record_lines import OutputEntry, RecordLines
+    from leadsman.watch.kafka.record_lines import RecordLines
+    from leadsman.watch.outputs import OutputEntry
     from leadsman.watch.positions import TopicPosition
 
 STEP_BYTES = 32 << 20
@@ -167,7 +159,7 @@ class TopicReading:
             yield from stream.packed(FACTS, self._facts[name])
             yield from stream.packed(SUMMARY, summary)
         for name, entries in self._metrics.items():
-            yield from self._read_metrics(name, entries)
+            yield from packed_outputs(self._stream(f"{name} metrics", 1), name, entries, self._zone)
         self._save_index()
 
     def _by_writer(self, found: RecordLines) -> Iterator[tuple[str, list[LineEntry]]]:
@@ -186,7 +178,7 @@ class TopicReading:
         text = b"\n".join(each.text for each in entries) + b"\n"
         if len(self._index.unnamed) < HEAD_BYTES:
             self._index.unnamed += text[: text.find(b"\n", HEAD_BYTES) + 1 or len(text)]
-        form = recognise(self._index.unnamed, zone=self._zone, latest=_moment(entries[-1].at))
+        form = recognise(self._index.unnamed, zone=self._zone, latest=moment(entries[-1].at))
         if isinstance(form, NotText) or form.records is None:
             yield from ((None, each) for each in entries)
             return
@@ -204,32 +196,6 @@ class TopicReading:
         if is_void:
             self._facts[name] = []
         self._facts[name] += facts
-
-    def _read_metrics(self, name: str, entries: Sequence[OutputEntry]) -> Iterator[pa.RecordBatch]:
-        """Yield the events of metrics: each record is the output of a program, at its time."""
-        extractor = EventExtractor(self._change.capture)
-        stream = f"{name} metrics"
-        facts: list[pa.RecordBatch] = []
-        summary: list[pa.RecordBatch] = []
-        for entry in entries:
-            file = File("", self._file(stream), len(entry.text), _moment(entry.at))
-            form = recognise(entry.text, zone=self._zone, latest=file.changed)
-            if isinstance(form, NotText) or form.output_source is None:
-                continue
-            reading = self._output_reading(form, file, entry, extractor)
-            facts += batches(read_to_end(reading, _one_block(entry.text)))
-            row = file_read(file, form, reading, stream=Stream(self._change.capture, stream, ()), extractor=extractor)
-            summary = list(batches([row]))
-        events = self._stream(stream, 1)
-        yield from events.packed(FACTS, facts)
-        yield from events.packed(SUMMARY, summary)
-
-    def _output_reading(
-        self, form: RecognisedFormat, file: File, entry: OutputEntry, extractor: EventExtractor
-    ) -> OutputReading:
-        about = OutputContext(file=file.name, at=entry.at, subject=entry.writer)
-        assert form.output_source is not None
-        return OutputReading(file, form.output_source, extractor=extractor, about=about)
 
     def _count(self, records: Mapping[int, Sequence[Any]]) -> None:
         for messages in records.values():
@@ -299,20 +265,8 @@ class TopicReading:
         return ChangedEvents(self._change.capture, self._file(name), self._change.number, version)
 
 
-def _one_block(text: bytes) -> Generator[Block]:
-    yield Block(text, len(text))
-
-
-def _moment(at_ms: int) -> datetime:
-    return datetime.fromtimestamp(max(0, at_ms) / 1000, UTC)
-
-
 def _set_aside_line(topic: str, each: SetAside) -> str:
-    """Return a record as a line of JSON. Secrets in text are masked; of binary values a part is kept as it is."""
-    value = each.value or b""
-    record: dict[str, Any] = {"topic": topic, "partition": each.partition, "offset": each.offset, "why": each.why}
-    try:
-        record["value"] = mask(value[:KEPT_VALUE_BYTES].decode())
-    except UnicodeDecodeError:
-        record["value_base64"] = base64.b64encode(value[:KEPT_VALUE_BYTES]).decode()
+    """Return a record as a line of JSON, with its secrets masked. Bytes that are no text are replaced."""
+    value = mask((each.value or b"")[:KEPT_VALUE_BYTES].decode("utf-8", "replace"))
+    record = {"topic": topic, "partition": each.partition, "offset": each.offset, "why": each.why, "value": value}
     return json.dumps(record) + "\n"
