@@ -26,7 +26,7 @@ class SourceMessages:
     folder: Path
     _read: int = field(default=-1)
 
-    def say(self, text: str) -> None:
+    def report(self, text: str) -> None:
         """Append a line. Lines of several processes do not mix: each is one write."""
         self.folder.mkdir(parents=True, exist_ok=True)
         line = json.dumps({"at": datetime.now(UTC).isoformat(timespec="milliseconds"), "text": text}) + "\n"

@@ -50,14 +50,14 @@ class PrometheusRequest:
     folder: str
     step_seconds: int = STEP_SECONDS
 
-    def ask(self, query: str, since: int, until: int) -> str:
+    def range(self, query: str, since: int, until: int) -> str:
         """Return the response to a range query. Raises NotCollected."""
         url = json.loads(Path(self.settings_file).read_text(encoding="utf-8"))["url"]
         return read_range(url, query, since=since, until=until, step_seconds=self.step_seconds)
 
-    def say(self, text: str) -> None:
-        """Say a line to the user."""
-        SourceMessages(Path(self.folder, "sources")).say(text)
+    def report(self, text: str) -> None:
+        """Report a line to the user."""
+        SourceMessages(Path(self.folder, "sources")).report(text)
 
 
 def prometheus_request(url: str, *, capture: str | None, folder: Path, private: Path) -> PrometheusRequest:
@@ -93,15 +93,15 @@ class PrometheusListing:
     def _answers(self, now: int) -> bool:
         """Whether the server answers. It is said once that it does not, and once that it does again."""
         try:
-            self.request.ask("vector(1)", now, now)
+            self.request.range("vector(1)", now, now)
         except NotCollected as error:
             if self._away_since is None:
                 self._away_since = self.clock()
-                self.request.say(f"Prometheus at {self.request.name} does not answer: {error}. Waiting for it.")
+                self.request.report(f"Prometheus at {self.request.name} does not answer: {error}. Waiting for it.")
             return False
         if self._away_since is not None:
             seconds = round(self.clock() - self._away_since)
-            self.request.say(f"Prometheus at {self.request.name} answers again, after {seconds} s.")
+            self.request.report(f"Prometheus at {self.request.name} answers again, after {seconds} s.")
             self._away_since = None
         return True
 
@@ -134,7 +134,7 @@ def read_series_change(change: SeriesChange, zone: tzinfo) -> Iterator[pa.Record
     request, position = change.request, change.position
     responses = [
         wait_for_ever(
-            lambda query=query: request.ask(query, position.since, position.until),  # type: ignore[misc]  # bound in this round
+            lambda query=query: request.range(query, position.since, position.until),  # type: ignore[misc]  # bound in this round
             error=NotCollected,
             every_seconds=RETRY_SECONDS,
         )

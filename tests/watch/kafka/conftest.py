@@ -82,7 +82,7 @@ class TopicWatch:
             pass
         return self.events.table()
 
-    def said(self) -> list[str]:
+    def new_messages(self) -> list[str]:
         return self.messages.new()
 
 

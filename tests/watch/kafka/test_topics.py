@@ -162,7 +162,7 @@ def test_aborted_transactions_are_not_read_and_their_offsets_are_no_loss(
     watch = watch_topics(topic)
 
     assert errors_of(watch.to_end()) == {LINE.format(0, 1, "first"), LINE.format(0, 1, "third")}
-    assert watch.said() == []
+    assert watch.new_messages() == []
 
 
 def test_an_open_transaction_is_waited_for_and_read_when_it_is_committed(
@@ -233,7 +233,7 @@ def test_a_topic_that_is_deleted_and_made_again_is_read_from_its_beginning(
     watch = watch_topics(topic)
     watch.to_end()
     AdminClient({"bootstrap.servers": cluster.bootstrap}).delete_topics([topic])[topic].result()
-    wait_for(lambda: watch.trigger() or watch.said(), timeout=SOON, what="the topic to be missed")
+    wait_for(lambda: watch.trigger() or watch.new_messages(), timeout=SOON, what="the topic to be missed")
     cluster.create_topic(topic, partitions=3, config=KEEP)
     produce(topic, failing("third", minute=1))
 
@@ -242,7 +242,7 @@ def test_a_topic_that_is_deleted_and_made_again_is_read_from_its_beginning(
     )
 
     assert len(found) == 3
-    assert any("was deleted and made again" in each for each in watch.said())
+    assert any("was deleted and made again" in each for each in watch.new_messages())
 
 
 def test_a_topic_that_does_not_exist_yet_is_said_once_and_read_when_it_does(
@@ -252,14 +252,14 @@ def test_a_topic_that_does_not_exist_yet_is_said_once_and_read_when_it_does(
     watch = watch_topics(name, start="latest")
     watch.trigger()
     watch.trigger()
-    said = watch.said()
+    reported = watch.new_messages()
     cluster.create_topic(name, config=KEEP)
     produce(name, failing("first"))
 
     found = wait_for(lambda: errors_of(watch.to_end()), timeout=SOON, what="the topic's line")
 
-    assert [each for each in said if "There is no topic" in each] == said
-    assert len(said) == 1
+    assert [each for each in reported if "There is no topic" in each] == reported
+    assert len(reported) == 1
     assert found == {LINE.format(0, 0, "first")}
 
 
@@ -277,7 +277,7 @@ def test_records_that_retention_deletes_unread_are_said_and_counted(
     found = errors_of(watch.to_end())
 
     assert found == {LINE.format(0, 0, "first"), LINE.format(1, 2, "fourth")}
-    assert any("2 records were deleted" in each and "offsets 1 to 2" in each for each in watch.said())
+    assert any("2 records were deleted" in each and "offsets 1 to 2" in each for each in watch.new_messages())
     watch.trigger()
     lag = read_lag(watch.request.sources_folder)["topics"][name]["partitions"]["0"]
     assert lag == {"offset": 4, "lag": 0, "lost": 2}
@@ -296,7 +296,7 @@ def test_records_that_are_deleted_between_plan_and_read_are_said_and_the_rest_is
     watch.events.apply(watch.read(changes))
 
     assert errors_of(watch.events.table()) == {LINE.format(0, 2, "third")}
-    assert any("2 records were deleted" in each for each in watch.said())
+    assert any("2 records were deleted" in each for each in watch.new_messages())
 
 
 def test_a_topic_that_is_deleted_between_plan_and_read_does_not_stop_the_watch(
@@ -348,8 +348,8 @@ def test_a_poison_record_is_set_aside_said_and_counted_and_the_rest_is_read(
     found = errors_of(watch.to_end())
 
     assert found == {LINE.format(0, 0, "first")}
-    (said,) = watch.said()
-    assert f"{topic}/1 offset 0" in said
+    (reported,) = watch.new_messages()
+    assert f"{topic}/1 offset 0" in reported
     watch.trigger()
     assert read_lag(watch.request.sources_folder)["topics"][topic]["set_aside"] == 1
     (written,) = (watch.request.sources_folder / "set_aside").iterdir()
@@ -445,7 +445,7 @@ def test_a_broker_that_is_away_is_said_once_and_read_on_when_it_is_back(tmp_path
         own.brokers[0].kill()
         for _ in range(2):
             assert not watch.trigger()
-        away = watch.said()
+        away = watch.new_messages()
         lag = read_lag(watch.request.sources_folder)
         own.brokers[0].start()
         producer.produce("logs", key="app", value=LINE.format(0, 1, "second"))
@@ -457,4 +457,4 @@ def test_a_broker_that_is_away_is_said_once_and_read_on_when_it_is_back(tmp_path
     assert len(found) == 2
     assert ["does not answer" in each for each in away] == [True]
     assert lag["is_away"]
-    assert any("answers again" in each for each in watch.said())
+    assert any("answers again" in each for each in watch.new_messages())

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from leadsman.lab.brokers.cluster import Cluster
 
 IDLE = Path(next(iter(modes.__path__))) / "idle_disconnect" / "recorded" / "broken-java"
-PATIENCE = timedelta(seconds=300)
+TIMEOUT = timedelta(seconds=300)
 
 pytestmark = [pytest.mark.lab, pytest.mark.spark, pytest.mark.timeout(900)]
 
@@ -100,7 +100,7 @@ def test_a_topic_that_is_read_through_a_kill_has_the_events_of_the_files_and_ope
     arguments = ("--kafka", cluster.bootstrap, "--topic", topic, "--to", str(state), "--batch-bytes", "800000")
     produce(topic, lines[: len(lines) // 2])
     killed = watch(*arguments)
-    wait_for(lambda: committed(state) or killed.poll() is not None, timeout=PATIENCE, what="a first batch")
+    wait_for(lambda: committed(state) or killed.poll() is not None, timeout=TIMEOUT, what="a first batch")
     produce(topic, lines[len(lines) // 2 :])
     os.killpg(killed.pid, signal.SIGKILL)
     killed.communicate()
@@ -109,7 +109,7 @@ def test_a_topic_that_is_read_through_a_kill_has_the_events_of_the_files_and_ope
     try:
         wait_for(
             lambda: (is_read(state, topic, len(lines)) and findings(state)) or again.poll() is not None,
-            timeout=PATIENCE,
+            timeout=TIMEOUT,
             what="the finding",
         )
     finally:

@@ -99,7 +99,7 @@ class KafkaListing:
         if known is None:
             return replace(before, id=topic.id, partitions=tuple(self._starts(topic)))
         if before.id and before.id != topic.id:
-            self._say(f"The topic {topic.name} was deleted and made again. It is read from its beginning.")
+            self._report(f"The topic {topic.name} was deleted and made again. It is read from its beginning.")
             before = replace(before, partitions=())
         read = {each.number: each for each in before.partitions}
         now = {
@@ -124,7 +124,7 @@ class KafkaListing:
         offsets = topic.partitions[number]
         if before.end < offsets.first:
             lost = offsets.first - before.end
-            self._say(
+            self._report(
                 f"{count(lost, 'record was|records were')} deleted from {topic.name}/{number} before they were read: "
                 f"offsets {before.end} to {offsets.first - 1}. Its retention is shorter than the watch is behind."
             )
@@ -135,7 +135,7 @@ class KafkaListing:
         since = self._truncated.setdefault((topic.name, number), self.clock())
         if self.clock() - since < TRUNCATED_AFTER_SECONDS:
             return replace(before, begin=before.end)
-        self._say(
+        self._report(
             f"{topic.name}/{number} ends at offset {offsets.last}, before what was read up to {before.end}: its new "
             f"leader lacks records. It is read on from {offsets.last}."
         )
@@ -182,22 +182,22 @@ class KafkaListing:
     def _note_away(self, why: str) -> None:
         if self._away_since is None:
             self._away_since = self.clock()
-            self._say(f"Kafka at {self.request.bootstrap} does not answer: {why}. Waiting for it.")
+            self._report(f"Kafka at {self.request.bootstrap} does not answer: {why}. Waiting for it.")
         self._write({"is_away": True, "why": why, "topics": {}})
 
     def _note_back(self) -> None:
         if self._away_since is not None:
             seconds = round(self.clock() - self._away_since)
-            self._say(f"Kafka at {self.request.bootstrap} answers again, after {seconds} s.")
+            self._report(f"Kafka at {self.request.bootstrap} answers again, after {seconds} s.")
             self._away_since = None
 
     def _note_problem(self, name: str, text: str) -> None:
         if self._problems.get(name) != text:
             self._problems[name] = text
-            self._say(text)
+            self._report(text)
 
-    def _say(self, text: str) -> None:
-        SourceMessages(self.request.sources_folder).say(text)
+    def _report(self, text: str) -> None:
+        SourceMessages(self.request.sources_folder).report(text)
 
 
 def _is_news(position: TopicPosition, before: Position | None) -> bool:

@@ -43,7 +43,7 @@ UNKNOWN_RECORD_BYTES = 4 << 10
 KEPT_VALUE_BYTES = 64 << 10
 """Of a record that is set aside."""
 
-SAID_EACH = 10
+REPORTED_EACH = 10
 """Records set aside of one topic in one trigger that are named one by one."""
 
 
@@ -132,7 +132,9 @@ class TopicReading:
         """Read some offsets; in two halves where their records take too much memory."""
         is_small = all(each.end - each.begin <= 1 for each in ranges)
         try:
-            records = self._consumer.read(ranges, max_bytes=1 << 62 if is_small else MAX_STEP_BYTES, say=self._say)
+            records = self._consumer.read(
+                ranges, max_bytes=1 << 62 if is_small else MAX_STEP_BYTES, report=self._report
+            )
         except TooLarge:
             for half in split_ranges(ranges, 2):
                 self.read(half)
@@ -224,17 +226,17 @@ class TopicReading:
         is_new = not path.exists()
         path.write_text("".join(_set_aside_line(self._change.name, each) for each in self._set_aside), encoding="utf-8")
         if is_new:
-            self._say_set_aside(path)
+            self._report_set_aside(path)
 
-    def _say_set_aside(self, path: Path) -> None:
-        for each in self._set_aside[:SAID_EACH]:
+    def _report_set_aside(self, path: Path) -> None:
+        for each in self._set_aside[:REPORTED_EACH]:
             where = f"{self._change.name}/{each.partition} offset {each.offset}"
-            self._say(f"Set aside {where}: {each.why[:200]}. It is in {path}.")
-        if (more := len(self._set_aside) - SAID_EACH) > 0:
-            self._say(f"Set aside {count(more, 'more record')} of {self._change.name}: see {path}.")
+            self._report(f"Set aside {where}: {each.why[:200]}. It is in {path}.")
+        if (more := len(self._set_aside) - REPORTED_EACH) > 0:
+            self._report(f"Set aside {count(more, 'more record')} of {self._change.name}: see {path}.")
 
-    def _say(self, text: str) -> None:
-        SourceMessages(self._change.request.sources_folder).say(text)
+    def _report(self, text: str) -> None:
+        SourceMessages(self._change.request.sources_folder).report(text)
 
     def _load_index(self) -> TopicIndex:
         if not self._change.before:

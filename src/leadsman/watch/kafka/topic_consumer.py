@@ -14,7 +14,7 @@ from leadsman.words import count
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    Say = Callable[[str], None]
+    Report = Callable[[str], None]
 
 AT_ONCE = 10_000
 """Records that are taken from the client at once."""
@@ -65,40 +65,40 @@ class TopicConsumer:
         self._ahead: defaultdict[int, list[Any]] = defaultdict(list)
         self._paused: set[int] = set()
 
-    def read(self, ranges: Iterable[OffsetRange], *, max_bytes: int, say: Say) -> dict[int, list[Any]]:
+    def read(self, ranges: Iterable[OffsetRange], *, max_bytes: int, report: Report) -> dict[int, list[Any]]:
         """Return the records of these ranges by partition. Waits for a broker that is away.
 
         Raises TooLarge where they have more than `max_bytes`. Offsets deleted meanwhile are said, and left out.
         """
-        wanted = {each.partition: each for each in ranges if each.begin < each.end}
-        self._seek(wanted)
-        progress = Progress(dict(wanted), {number: [] for number in wanted})
-        for number in wanted:
+        requested = {each.partition: each for each in ranges if each.begin < each.end}
+        self._seek(requested)
+        progress = Progress(dict(requested), {number: [] for number in requested})
+        for number in requested:
             self._take_ahead(number, progress)
         is_waiting = False
         while progress.open:
             for message in self._consumer.consume(AT_ONCE, POLL_SECONDS):
-                self._take(message, progress, say)
+                self._take(message, progress, report)
             if progress.bytes > max_bytes:
                 self._next.clear()
                 raise TooLarge
             if time.monotonic() - progress.last_found > STALLED_SECONDS:
-                is_waiting = self._look_after(progress, say, is_waiting=is_waiting)
+                is_waiting = self._look_after(progress, report, is_waiting=is_waiting)
         if is_waiting:
-            say(f"Kafka at {self._bootstrap} answers again.")
+            report(f"Kafka at {self._bootstrap} answers again.")
         return progress.found
 
-    def _seek(self, wanted: Mapping[int, OffsetRange]) -> None:
+    def _seek(self, requested: Mapping[int, OffsetRange]) -> None:
         """Go to the beginnings of the ranges, unless the client is there."""
         from confluent_kafka import TopicPartition
 
         here = {
             number: self._ahead[number][0].offset() if self._ahead[number] else at for number, at in self._next.items()
         }
-        if all(here.get(number, -1) <= each.begin <= self._next.get(number, -1) for number, each in wanted.items()):
-            self._resume(wanted)
+        if all(here.get(number, -1) <= each.begin <= self._next.get(number, -1) for number, each in requested.items()):
+            self._resume(requested)
             return
-        at = {**self._next, **{number: each.begin for number, each in wanted.items()}}
+        at = {**self._next, **{number: each.begin for number, each in requested.items()}}
         self._ahead.clear()
         self._paused.clear()
         self._consumer.assign([TopicPartition(self._topic, number, offset) for number, offset in at.items()])
@@ -113,30 +113,30 @@ class TopicConsumer:
 
     def _take_ahead(self, number: int, progress: Progress) -> None:
         """Take the records of a range that were read before their time."""
-        ahead, wanted = self._ahead.pop(number, []), progress.open[number]
-        own = [each for each in ahead if wanted.begin <= each.offset() < wanted.end]
+        ahead, requested = self._ahead.pop(number, []), progress.open[number]
+        own = [each for each in ahead if requested.begin <= each.offset() < requested.end]
         progress.found[number] += own
         progress.bytes += sum(map(len, own))
-        later = [each for each in ahead if each.offset() >= wanted.end]
+        later = [each for each in ahead if each.offset() >= requested.end]
         if later:
             self._ahead[number] = later
-        if later or self._next[number] >= wanted.end:
+        if later or self._next[number] >= requested.end:
             del progress.open[number]
 
-    def _take(self, message: Any, progress: Progress, say: Say) -> None:  # noqa: ANN401 - the library has no types
+    def _take(self, message: Any, progress: Progress, report: Report) -> None:  # noqa: ANN401 - the library has no types
         if message.error() is not None:
-            self._take_event(message, progress, say)
+            self._take_event(message, progress, report)
             return
         number, offset = message.partition(), message.offset()
-        wanted = progress.open.get(number)
+        requested = progress.open.get(number)
         self._next[number] = offset + 1
-        if wanted is None or offset >= wanted.end:
+        if requested is None or offset >= requested.end:
             self._keep_ahead(number, message)
         else:
             progress.found[number].append(message)
             progress.bytes += len(message)
             progress.last_found = time.monotonic()
-        if wanted is not None and offset >= wanted.end - 1:
+        if requested is not None and offset >= requested.end - 1:
             del progress.open[number]
 
     def _keep_ahead(self, number: int, message: Any) -> None:  # noqa: ANN401 - the library has no types
@@ -147,7 +147,7 @@ class TopicConsumer:
             self._consumer.pause([TopicPartition(self._topic, number)])
             self._paused.add(number)
 
-    def _take_event(self, message: Any, progress: Progress, say: Say) -> None:  # noqa: ANN401 - the library has no types
+    def _take_event(self, message: Any, progress: Progress, report: Report) -> None:  # noqa: ANN401 - the library has no types
         """Note the end of a partition, or that an offset is not there any more."""
         from confluent_kafka import KafkaError
 
@@ -156,27 +156,27 @@ class TopicConsumer:
             self._next[number] = max(self._next.get(number, 0), message.offset())
             self._close_where_read(number, progress)
         elif code in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE) and number in progress.open:  # noqa: SLF001 - the same
-            self._look_at(number, progress, say)
+            self._look_at(number, progress, report)
 
     def _close_where_read(self, number: int, progress: Progress) -> None:
         if number in progress.open and self._next[number] >= progress.open[number].end:
             del progress.open[number]
 
-    def _look_after(self, progress: Progress, say: Say, *, is_waiting: bool) -> bool:
+    def _look_after(self, progress: Progress, report: Report, *, is_waiting: bool) -> bool:
         """Ask the broker for what does not arrive. Return whether it is away."""
         from confluent_kafka import KafkaException
 
         progress.last_found = time.monotonic()
         try:
             for number in list(progress.open):
-                self._look_at(number, progress, say)
+                self._look_at(number, progress, report)
         except KafkaException as error:
             if not is_waiting:
-                say(f"Kafka at {self._bootstrap} does not answer: {error.args[0].str()}. Waiting for it.")
+                report(f"Kafka at {self._bootstrap} does not answer: {error.args[0].str()}. Waiting for it.")
             return True
         return is_waiting
 
-    def _look_at(self, number: int, progress: Progress, say: Say) -> None:
+    def _look_at(self, number: int, progress: Progress, report: Report) -> None:
         """Leave out what a partition does not have any more. Raises KafkaException where no broker answers."""
         from confluent_kafka import KafkaException, TopicPartition
 
@@ -190,16 +190,16 @@ class TopicConsumer:
                 raise
             low, high = end, -1
         if high < end or low >= end:
-            self._say_lost(number, at, end, say)
+            self._report_lost(number, at, end, report)
             del progress.open[number]
             self._next.pop(number)
         elif low > at:
-            self._say_lost(number, at, low, say)
+            self._report_lost(number, at, low, report)
             self._next[number] = low
             self._consumer.seek(TopicPartition(self._topic, number, low))
 
-    def _say_lost(self, number: int, since: int, until: int, say: Say) -> None:
-        say(
+    def _report_lost(self, number: int, since: int, until: int, report: Report) -> None:
+        report(
             f"{count(until - since, 'record was|records were')} deleted from {self._topic}/{number} while they were "
             f"read: offsets {since} to {until - 1}."
         )
