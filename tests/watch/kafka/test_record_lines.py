@@ -226,6 +226,14 @@ def test_an_application_s_json_keeps_its_level_apart_and_is_of_its_key():
     assert only_line(record(value, key=b"orders")) == ("orders", LineEntry(AT, b"Mail failed", b"[ERROR] "))
 
 
+def test_an_application_s_host_and_its_key_are_one_writer_together():
+    value = {"timestamp": ISO, "level": "error", "message": "Mail failed", "host": "app-1"}
+
+    assert only_line(record(value, key=b"orders"))[0] == "app-1/orders"
+    assert only_line(record(value))[0] == "app-1"
+    assert only_line(record(value, key=b"app-1"))[0] == "app-1"
+
+
 def test_a_tombstone_is_no_line_and_an_empty_value_is_an_empty_line():
     assert list(read(record(None)).in_order()) == []
     assert only_line(record(b"", key=b"a"))[1].text == b""

@@ -10,8 +10,8 @@ read as a whole again when they have changed.
 
 from __future__ import annotations
 
-import copy
 import os
+import pickle
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -104,7 +104,7 @@ class GrowingStream:
 
     def summary(self) -> Iterator[EventRow | pa.RecordBatch]:
         """Yield what further lines can change, as it is after the last piece."""
-        whole = copy.deepcopy(self)
+        whole: GrowingStream = pickle.loads(pickle.dumps(self))  # noqa: S301 - a copy, at a quarter of `deepcopy`'s cost
         if whole.current is not None:
             yield from whole.current.reading.close_lines()
             whole.finish()

@@ -115,5 +115,6 @@ class ClusterOffsets:
 
     def _raise_if_away(self, error: Exception) -> None:
         """Raise ClusterAway, unless a broker answered with this error."""
-        if error.args[0].code() < 0:  # librdkafka's own: nobody answered
+        if error.args[0].code() < 0:  # librdkafka's own: no broker answered
+            self._open().poll(0)  # hands over what the connections report
             raise ClusterAway(self._last_error or str(error.args[0].str())) from error

@@ -16,11 +16,14 @@ from leadsman.telemetry.timestamps.parsers import iso_or_epoch_parser
 from leadsman.watch.outputs import OutputEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import tzinfo
 
 OPENING_BRACE, OPENING_BRACKET, NEWLINE = 0x7B, 0x5B, 0x0A
 """First bytes of JSON; and of OTLP in protobuf, whose first field is number 1, a message."""
+
+WRAPPED_FIRST_BYTES = frozenset({OPENING_BRACE, OPENING_BRACKET, NEWLINE, ord("#")})
+"""Any other first byte is that of a line; `# HELP` and `# TYPE` begin metrics."""
 
 DOCUMENT_PATHS = tuple(".".join(path) for path in sorted(documents.RECORD_ARRAYS.arrays) if path)
 """Where a document of several records has them."""
@@ -72,9 +75,13 @@ class RecordLines:
 
     def add(self, writer: str | None, partition: int, entry: LineEntry) -> None:
         """Add a line of a writer."""
+        self.entries(writer, partition).append(entry)
+
+    def entries(self, writer: str | None, partition: int) -> list[LineEntry]:
+        """Return the lines of a writer in a partition, to which others are appended."""
         if writer not in self.lines:
             self.lines[writer] = defaultdict(list)
-        self.lines[writer][partition].append(entry)
+        return self.lines[writer][partition]
 
     def in_order(self) -> Iterator[tuple[str | None, list[LineEntry]]]:
         """Yield the lines of each writer in the order in which they were written.
@@ -113,13 +120,26 @@ class RecordReader:
         """Return the lines in the records of each partition."""
         found = RecordLines()
         for partition, messages in records.items():
-            for message in messages:
+            for message in self._without_plain_lines(messages, partition, found):
                 try:
                     self._read(message, partition, found)
                 except (NotReadable, ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
                     why = str(error) if isinstance(error, NotReadable) else f"{type(error).__name__}: {error}"
                     found.set_aside.append(SetAside(partition, message.offset(), why, message.value()))
         return found
+
+    def _without_plain_lines(self, messages: Iterable[Any], partition: int, found: RecordLines) -> Iterator[Any]:
+        """Add the lines that are the values themselves, most of many topics, and yield all other records."""
+        add: dict[bytes | None, Callable[[LineEntry], None]] = {}
+        for message in messages:
+            value = message.value()
+            if not value or value[0] in WRAPPED_FIRST_BYTES or b"\0" in value or message.headers() is not None:
+                yield message
+                continue
+            key = message.key()
+            if key not in add:
+                add[key] = found.entries(self._writer_of(message), partition).append
+            add[key](LineEntry(message.timestamp()[1], value.rstrip(b"\r\n")))
 
     def _read(self, message: Any, partition: int, found: RecordLines) -> None:  # noqa: ANN401 - the library has no types
         value = message.value()
@@ -198,9 +218,17 @@ class RecordReader:
         bare = "\n".join(text.rstrip("\n") for text in texts)
         level = joined[: len(joined) - len(bare)] if texts else ""
         at = record.get("time_ms") or documents.record_time(record, self._parse_time) or _time_of(message)
-        writer = _writer_of_record(record) or self._writer_of(message)
+        writer = self._writer_of_wrapped(record, message)
         text = (bare or raw).encode("utf-8", "replace")
         found.add(writer, partition, LineEntry(at, text, level.encode("utf-8", "replace"), _place(record)))
+
+    def _writer_of_wrapped(self, record: dict[str, Any], message: Any) -> str | None:  # noqa: ANN401 - the library has no types
+        """Return the writer that a JSON record names; with what its key names, where it names its host alone."""
+        writer, outside = _writer_of_record(record), self._writer_of(message)
+        if writer is None or outside is None or json_fields.text_at(record, json_fields.FLEET_KEYS):
+            return writer or outside
+        is_host = writer in (json_fields.text_at(record, (name,)) for name in json_fields.LOCAL_KEYS)
+        return f"{writer}/{outside}" if is_host and writer != outside else writer
 
     def _writer_of(self, message: Any) -> str | None:  # noqa: ANN401 - the library has no types
         """Return the writer that headers or key of a record name."""

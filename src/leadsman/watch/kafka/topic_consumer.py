@@ -193,10 +193,11 @@ class TopicConsumer:
             self._report_lost(number, at, end, report)
             del progress.open[number]
             self._next.pop(number)
-        elif low > at:
+            return
+        if low > at:
             self._report_lost(number, at, low, report)
-            self._next[number] = low
-            self._consumer.seek(TopicPartition(self._topic, number, low))
+        self._next[number] = max(at, low)  # from there anew: after an error librdkafka does not go on by itself
+        self._consumer.seek(TopicPartition(self._topic, number, self._next[number]))
 
     def _report_lost(self, number: int, since: int, until: int, report: Report) -> None:
         report(
