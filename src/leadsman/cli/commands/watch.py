@@ -84,7 +84,6 @@ class StartParam(DurationParam):
 )
 @click.option(
     "--from",
-    "start",
     type=StartParam(),
     default="earliest",
     show_default=True,
@@ -204,7 +203,7 @@ def _sources(options: dict[str, Any], folder: Path, max_bytes: int, stack: ExitS
         names = tuple(dict.fromkeys(options["topic"]))
         settings_file = write_settings(options["command_config"], private)
         topics = TopicsRequest(
-            options["kafka"], names, settings_file, str(folder.resolve()), options["start"], max_bytes
+            options["kafka"], names, settings_file, str(folder.resolve()), options["from"], max_bytes
         )
     if options["prometheus"]:
         captures = [topics.capture] if topics else list(options["paths"])
