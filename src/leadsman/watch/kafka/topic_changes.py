@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -98,9 +100,20 @@ class TopicChange:
 def read_topic_change(change: TopicChange, folder: Path, zone: tzinfo) -> Iterator[pa.RecordBatch]:
     """Yield the packed events of what was appended to a topic. `folder` has the states of its writers."""
     reading = TopicReading(change, StreamStates(folder), zone)
-    for ranges in reading.steps():
-        reading.read(ranges)
+    with _collection_paused():
+        for ranges in reading.steps():
+            reading.read(ranges)
     yield from reading.finish()
+
+
+@contextmanager
+def _collection_paused() -> Iterator[None]:
+    """Pause Python's garbage collection: a quarter of the time of reading records, which are many and in no cycles."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 class TopicReading:
