@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from leadsman.pipeline.request import DiagnosisRequest
     from leadsman.pipeline.spark.session import SessionOptions
     from leadsman.watch.finding_changes import FindingChange
+    from leadsman.watch.messages import SourceMessages
     from leadsman.watch.source import SourceRequests
     from leadsman.watch.watching import Watch
 
@@ -144,6 +145,7 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it h
     if options["kafka"]:
         require_extra("watch", "watch --kafka")
     from leadsman.pipeline.request import DiagnosisRequest
+    from leadsman.watch.messages import SourceMessages
 
     _check(options)
     request = DiagnosisRequest(
@@ -152,12 +154,14 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it h
     )
     with ExitStack() as stack:
         folder = options["to"] or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="leadsman-watch-")))
+        messages = SourceMessages(folder / "sources")
+        messages.skip()
         with progress("Starting Spark") as show_step:
             watch = _start(options, folder, stack)
             query = stack.enter_context(watch.running())
             if not options["until_end"]:
                 show_step("Watching")
-                return _report_changes(watch, query, request, folder)
+                return _report_changes(watch, query, request, folder=folder, messages=messages)
             show_step("Replaying")
             watch.wait_for_end(query)
             show_step("Diagnosing")
@@ -224,15 +228,14 @@ def _session_options(options: dict[str, Any]) -> SessionOptions:
     )
 
 
-def _report_changes(watch: Watch, query: StreamingQuery, request: DiagnosisRequest, folder: Path) -> int:
+def _report_changes(
+    watch: Watch, query: StreamingQuery, request: DiagnosisRequest, *, folder: Path, messages: SourceMessages
+) -> int:
     """Print each change of a finding until Ctrl-C."""
     from leadsman.watch.finding_changes import FindingHistory
-    from leadsman.watch.messages import SourceMessages
 
     history = FindingHistory(folder / "findings.jsonl")
     history.load()
-    messages = SourceMessages(folder / "sources")
-    messages.skip()
     diagnosed = 0
     while watch.is_running(query):
         for text in messages.new():
