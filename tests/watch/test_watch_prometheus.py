@@ -104,7 +104,7 @@ def test_a_server_that_does_not_answer_is_said_once(until: int, tmp_path: Path):
     watch.trigger(until)
     watch.trigger(until + 60)
 
-    (reported,) = watch.messages.new()
+    (reported,) = [each.text for each in watch.messages.new()]
     assert "Prometheus at 127.0.0.1:1 does not answer" in reported
     assert watch.number == 0
     assert "hunter2" not in reported + repr(watch.request)

@@ -1,4 +1,4 @@
-"""What sources have to say while they are watched, and how far behind they are: files below the state folder.
+"""What sources report while they are watched, and how far behind they are: files below the state folder.
 
 Readers run in processes of their own. They append lines to one file, and replace another; the command prints the first
 and everybody may read the second.
@@ -10,7 +10,7 @@ import json
 import os
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,9 +19,16 @@ if TYPE_CHECKING:
 SCHEMA = "leadsman.kafka_lag/1"
 
 
+class SourceMessage(NamedTuple):
+    """What a source reported, and when."""
+
+    at: datetime
+    text: str
+
+
 @dataclass(slots=True)
 class SourceMessages:
-    """The lines that sources said. `new` returns those that were said since the last call."""
+    """The lines that sources reported. `new` returns those since the last call."""
 
     folder: Path
     _read: int = field(default=-1)
@@ -34,11 +41,11 @@ class SourceMessages:
             file.write(line.encode())
 
     def skip(self) -> None:
-        """Leave out what earlier runs said."""
+        """Leave out what earlier runs reported."""
         self._read = self._path.stat().st_size if self._path.exists() else 0
 
-    def new(self) -> list[str]:
-        """Return what was said since the last call."""
+    def new(self) -> list[SourceMessage]:
+        """Return what was reported since the last call."""
         if not self._path.exists():
             return []
         with self._path.open("rb") as file:
@@ -46,7 +53,8 @@ class SourceMessages:
             data = file.read()
         end = data.rfind(b"\n") + 1
         self._read = max(0, self._read) + end
-        return [str(json.loads(line)["text"]) for line in data[:end].splitlines()]
+        found = map(json.loads, data[:end].splitlines())
+        return [SourceMessage(datetime.fromisoformat(each["at"]), each["text"]) for each in found]
 
     @property
     def _path(self) -> Path:

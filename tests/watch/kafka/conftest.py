@@ -83,7 +83,7 @@ class TopicWatch:
         return self.events.table()
 
     def new_messages(self) -> list[str]:
-        return self.messages.new()
+        return [each.text for each in self.messages.new()]
 
 
 MakeWatch = Callable[..., TopicWatch]

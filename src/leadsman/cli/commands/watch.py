@@ -238,8 +238,8 @@ def _report_changes(
     history.load()
     diagnosed = 0
     while watch.is_running(query):
-        for text in messages.new():
-            click.echo(text, err=True)
+        for message in messages.new():
+            click.echo(f"{message.at:%H:%M:%S} {message.text}", err=True)
         if watch.last_number > diagnosed:
             diagnosed = watch.last_number
             for change in history.update(watch.diagnose(request)):

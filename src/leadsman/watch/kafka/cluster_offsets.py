@@ -76,7 +76,10 @@ class ClusterOffsets:
         return self._admin
 
     def _note_error(self, error: Any) -> None:  # noqa: ANN401 - KafkaError
-        self._last_error = str(error.str())
+        from confluent_kafka import KafkaError
+
+        if error.code() != KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001 - the library's name; it has no reason
+            self._last_error = str(error.str())
 
     def _request_topics(self, names: Sequence[str]) -> Iterable[tuple[str, Any]]:
         from confluent_kafka import TopicCollection
