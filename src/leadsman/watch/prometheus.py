@@ -91,7 +91,7 @@ class PrometheusListing:
         return {**earlier, position.key: position}
 
     def _answers(self, now: int) -> bool:
-        """Whether the server answers. It is said once that it does not, and once that it does again."""
+        """Whether the server answers. It is reported once that it does not, and once that it does again."""
         try:
             self.request.range("vector(1)", now, now)
         except NotCollected as error:

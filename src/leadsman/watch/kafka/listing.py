@@ -50,7 +50,7 @@ class TopicsRequest:
 
     @property
     def sources_folder(self) -> Path:
-        """The folder of what sources say."""
+        """The folder of what sources report."""
         return Path(self.folder, "sources")
 
 

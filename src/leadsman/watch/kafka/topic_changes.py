@@ -230,7 +230,7 @@ class TopicReading:
         self._index.totals.write(self._change.request.sources_folder, self._change.name)
 
     def _write_set_aside(self) -> None:
-        """Write the records that could not be read to a file of this trigger, and say where they are."""
+        """Write the records that could not be read to a file of this trigger, and report where they are."""
         if not self._set_aside:
             return
         folder = self._change.request.sources_folder / "set_aside"

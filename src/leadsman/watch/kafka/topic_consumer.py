@@ -24,8 +24,8 @@ POLL_SECONDS = 0.5
 STALLED_SECONDS = 5.0
 """After so long without a record, the broker is asked whether the offsets are still there."""
 
-MAX_AHEAD = 20_000
-"""Records of a partition that are kept for a later range. A partition that is further ahead is paused."""
+MAX_AHEAD_BYTES = 8 << 20
+"""Bytes of records of a partition that are kept for a later range. A partition that is further ahead is paused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +63,13 @@ class TopicConsumer:
         self._next: dict[int, int] = {}
         """By partition: the offset up to which everything was taken from the client, or is known to be a gap."""
         self._ahead: defaultdict[int, list[Any]] = defaultdict(list)
+        self._ahead_bytes: defaultdict[int, int] = defaultdict(int)
         self._paused: set[int] = set()
 
     def read(self, ranges: Iterable[OffsetRange], *, max_bytes: int, report: Report) -> dict[int, list[Any]]:
         """Return the records of these ranges by partition. Waits for a broker that is away.
 
-        Raises TooLarge where they have more than `max_bytes`. Offsets deleted meanwhile are said, and left out.
+        Raises TooLarge where they have more than `max_bytes`. Offsets deleted meanwhile are reported, and left out.
         """
         requested = {each.partition: each for each in ranges if each.begin < each.end}
         self._seek(requested)
@@ -98,9 +99,10 @@ class TopicConsumer:
         if all(here.get(number, -1) <= each.begin <= self._next.get(number, -1) for number, each in requested.items()):
             self._resume(requested)
             return
+        self._resume(list(self._paused))
         at = {**self._next, **{number: each.begin for number, each in requested.items()}}
         self._ahead.clear()
-        self._paused.clear()
+        self._ahead_bytes.clear()
         self._consumer.assign([TopicPartition(self._topic, number, offset) for number, offset in at.items()])
         self._next = at
 
@@ -118,6 +120,7 @@ class TopicConsumer:
         progress.found[number] += own
         progress.bytes += sum(map(len, own))
         later = [each for each in ahead if each.offset() >= requested.end]
+        self._ahead_bytes[number] = sum(map(len, later))
         if later:
             self._ahead[number] = later
         if later or self._next[number] >= requested.end:
@@ -143,7 +146,8 @@ class TopicConsumer:
         from confluent_kafka import TopicPartition
 
         self._ahead[number].append(message)
-        if len(self._ahead[number]) == MAX_AHEAD:
+        self._ahead_bytes[number] += len(message)
+        if self._ahead_bytes[number] > MAX_AHEAD_BYTES and number not in self._paused:
             self._consumer.pause([TopicPartition(self._topic, number)])
             self._paused.add(number)
 
