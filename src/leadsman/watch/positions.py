@@ -83,13 +83,15 @@ class StreamPosition:
 class PartitionPosition:
     """A partition of a topic: in the offset of the query in which it changed, it is read from `begin` to before `end`.
 
-    `lost` counts the offsets that were deleted before anybody read them, since the start of the watch.
+    `lost` counts the offsets that were deleted before anybody read them, since the start of the watch. `is_behind`:
+    there were more records behind `end`.
     """
 
     number: int
     begin: int
     end: int
     lost: int = 0
+    is_behind: bool = False
 
 
 @dataclass(frozen=True, slots=True)

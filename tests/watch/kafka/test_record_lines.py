@@ -234,6 +234,11 @@ def test_an_application_s_host_and_its_key_are_one_writer_together():
     assert only_line(record(value, key=b"app-1"))[0] == "app-1"
 
 
+def test_an_empty_message_is_an_empty_line_and_a_record_without_one_is_shown_as_it_is():
+    assert only_line(record({**FILEBEAT, "message": ""}))[1].text == b""
+    assert only_line(record({"@timestamp": ISO, "code": 7}, key=b"a"))[1].text.startswith(b'{"@timestamp"')
+
+
 def test_a_tombstone_is_no_line_and_an_empty_value_is_an_empty_line():
     assert list(read(record(None)).in_order()) == []
     assert only_line(record(b"", key=b"a"))[1].text == b""

@@ -153,8 +153,7 @@ class KafkaListing:
         share = min(1.0, self.request.max_bytes / max(1, sum(sizes.values())))
         for name, position in planned.items():
             partitions = tuple(
-                replace(each, end=each.end + (left if share == 1 else max(min(left, 1), int(left * share))))
-                for each, left in zip(position.partitions, behind[name], strict=True)
+                _up_to_share(each, left, share) for each, left in zip(position.partitions, behind[name], strict=True)
             )
             yield replace(position, partitions=partitions, changed_in=number)
 
@@ -207,6 +206,11 @@ def _is_news(position: TopicPosition, before: Position | None) -> bool:
     return {(each.number, each.end, each.lost) for each in before.partitions} != {
         (each.number, each.end, each.lost) for each in position.partitions
     }
+
+
+def _up_to_share(partition: PartitionPosition, left: int, share: float) -> PartitionPosition:
+    taken = left if share == 1 else max(min(left, 1), int(left * share))
+    return replace(partition, end=partition.end + taken, is_behind=taken < left)
 
 
 def _begin(number: int, offset: int) -> PartitionPosition:

@@ -91,6 +91,39 @@ class RecordLines:
             self.lines[writer] = defaultdict(list)
         return self.lines[writer][partition]
 
+    @property
+    def is_spread(self) -> bool:
+        """Whether lines of one writer are in several partitions."""
+        return any(len(of_partition) > 1 for of_partition in self.lines.values())
+
+    def newest(self) -> dict[int, int]:
+        """Return the latest time of the lines of each partition."""
+        newest: dict[int, int] = {}
+        for of_partition in self.lines.values():
+            for partition, entries in of_partition.items():
+                newest[partition] = max(newest.get(partition, 0), *(each.at for each in entries))
+        return newest
+
+    def put_before(self, earlier: RecordLines) -> RecordLines:
+        """Return these lines with those of `earlier` before them, in each partition."""
+        joined = RecordLines(outputs=self.outputs, set_aside=self.set_aside)
+        for lines in (earlier.lines, self.lines):
+            for writer, of_partition in lines.items():
+                for partition, entries in of_partition.items():
+                    joined.entries(writer, partition).extend(entries)
+        return joined
+
+    def split_at(self, at: int) -> tuple[RecordLines, RecordLines]:
+        """Return the lines before a time, and the others: in each partition, from the first one on that is not."""
+        before, after = RecordLines(outputs=self.outputs, set_aside=self.set_aside), RecordLines()
+        for writer, of_partition in self.lines.items():
+            for partition, entries in of_partition.items():
+                place = next((place for place, each in enumerate(entries) if each.at >= at), len(entries))
+                for lines, part in ((before, entries[:place]), (after, entries[place:])):
+                    if part:
+                        lines.entries(writer, partition).extend(part)
+        return before, after
+
     def in_order(self) -> Iterator[tuple[str | None, list[LineEntry]]]:
         """Yield the lines of each writer in the order in which they were written.
 
@@ -229,7 +262,8 @@ class RecordReader:
         level = joined[: len(joined) - len(bare)] if texts else ""
         at = record.get("time_ms") or documents.record_time(record, self._parse_time) or _time_of(message)
         writer = self._writer_of_wrapped(record, message)
-        text = (bare or raw).encode("utf-8", "replace")
+        is_empty = not texts and any(record.get(key) == "" for key in json_fields.MESSAGE_KEYS)
+        text = (bare if bare or is_empty else raw).encode("utf-8", "replace")
         found.add(writer, partition, LineEntry(at, text, level.encode("utf-8", "replace"), _place(record)))
 
     def _writer_of_wrapped(self, record: dict[str, Any], message: Any) -> str | None:  # noqa: ANN401 - the library has no types

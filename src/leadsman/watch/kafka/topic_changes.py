@@ -12,7 +12,7 @@ from leadsman.errors import StateError
 from leadsman.redaction import mask
 from leadsman.telemetry.format import NotText
 from leadsman.telemetry.recognise import recognise
-from leadsman.watch.kafka.record_lines import LineEntry, RecordReader, SetAside, keys_name_writers
+from leadsman.watch.kafka.record_lines import LineEntry, RecordLines, RecordReader, SetAside, keys_name_writers
 from leadsman.watch.kafka.topic_consumer import OffsetRange, TooLarge, consumer_of, split_ranges
 from leadsman.watch.kafka.topic_totals import TopicTotals
 from leadsman.watch.kafka.writer_lines import HEAD_BYTES, WriterLines
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from leadsman.watch.kafka.listing import TopicsRequest
-    from leadsman.watch.kafka.record_lines import RecordLines
     from leadsman.watch.outputs import OutputEntry
     from leadsman.watch.positions import TopicPosition
 
@@ -41,6 +40,9 @@ MAX_STEP_BYTES = 4 * STEP_BYTES
 """Where they are larger than before, up to so many bytes; then the step is halved."""
 
 UNKNOWN_RECORD_BYTES = 4 << 10
+
+MAX_EARLY = 500_000
+"""Lines that wait for partitions that are behind. With more of them the order of times is given up."""
 
 KEPT_VALUE_BYTES = 64 << 10
 """Of a record that is set aside."""
@@ -54,6 +56,8 @@ class TopicIndex:
     """What a topic has told so far: its writers, each with the offset of the query in which it wrote last.
 
     `unnamed` are the first lines that name no writer: they show whether each line names one itself, as syslog's do.
+    Where lines of a writer are spread over partitions, `early` are those that are later than what was read of a
+    partition that is behind; `newest` has the latest time that was read of each.
     """
 
     writers: dict[str, int] = field(default_factory=dict)
@@ -61,6 +65,9 @@ class TopicIndex:
     unnamed: bytes = b""
     keys_name_writers: bool = True
     records: int = 0
+    is_spread: bool = False
+    newest: dict[int, int] = field(default_factory=dict)
+    early: RecordLines = field(default_factory=RecordLines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +169,33 @@ class TopicReading:
         self._set_aside += found.set_aside
         for each in found.outputs:
             self._metrics.setdefault(each.writer, []).append(each)
-        for writer, entries in self._by_writer(found):
+        for writer, entries in self._by_writer(self._without_early(found, ranges)):
             self._append(writer, entries)
+
+    def _without_early(self, found: RecordLines, ranges: Sequence[OffsetRange]) -> RecordLines:
+        """Return the lines whose turn it is; the others wait for partitions that are behind."""
+        index = self._index
+        for partition, at in found.newest().items():
+            index.newest[partition] = max(at, index.newest.get(partition, at))
+        index.is_spread = index.is_spread or found.is_spread
+        if not index.is_spread:
+            return found
+        found = found.put_before(index.early)
+        behind = self._behind(ranges)
+        if not behind or sum(map(len, _every_list(found))) > MAX_EARLY:
+            index.early = RecordLines()
+            return found
+        found, index.early = found.split_at(min(index.newest.get(each, 0) for each in behind))
+        return found
+
+    def _behind(self, ranges: Sequence[OffsetRange]) -> set[int]:
+        """Return the partitions that hold more records than what is read with these ranges."""
+        read = {each.partition: each.end for each in ranges}
+        return {
+            each.number
+            for each in self._change.position.partitions
+            if each.is_behind or read.get(each.number, each.end) < each.end
+        }
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         """Yield the events of all writers, and write their states."""
@@ -278,6 +310,11 @@ class TopicReading:
 
     def _stream(self, name: str, version: int) -> ChangedEvents:
         return ChangedEvents(self._change.capture, self._file(name), self._change.number, version)
+
+
+def _every_list(found: RecordLines) -> Iterator[list[LineEntry]]:
+    for of_partition in found.lines.values():
+        yield from of_partition.values()
 
 
 def _set_aside_line(topic: str, each: SetAside) -> str:
