@@ -218,7 +218,8 @@ def test_partitions_that_are_added_are_read_from_their_beginning(
 
     watch = watch_topics(topic, start="latest")
     watch.to_end()
-    AdminClient({"bootstrap.servers": cluster.bootstrap}).create_partitions([NewPartitions(topic, 5)])[topic].result()
+    client = AdminClient({"bootstrap.servers": cluster.bootstrap})  # it lives until the answer is there
+    client.create_partitions([NewPartitions(topic, 5)])[topic].result()
     produce_to_partition = partial(produce, topic, [{**failing("late")[0], "partition": 4}])
     wait_for(lambda: _succeeds(produce_to_partition), timeout=SOON, what="the new partition")
 
@@ -245,7 +246,8 @@ def test_a_topic_that_is_deleted_and_made_again_is_read_from_its_beginning(
     produce(topic, failing("first", "second"))
     watch = watch_topics(topic)
     watch.to_end()
-    AdminClient({"bootstrap.servers": cluster.bootstrap}).delete_topics([topic])[topic].result()
+    client = AdminClient({"bootstrap.servers": cluster.bootstrap})  # it lives until the answer is there
+    client.delete_topics([topic])[topic].result()
     wait_for(lambda: watch.trigger() or watch.new_messages(), timeout=SOON, what="the topic to be missed")
     cluster.create_topic(topic, partitions=3, config=KEEP)
     produce(topic, failing("third", minute=1))
@@ -322,7 +324,8 @@ def test_a_topic_that_is_deleted_between_plan_and_read_does_not_stop_the_watch(
     produce(name, failing("first"))
     watch = watch_topics(name)
     changes = watch.plan()
-    AdminClient({"bootstrap.servers": cluster.bootstrap}).delete_topics([name])[name].result()
+    client = AdminClient({"bootstrap.servers": cluster.bootstrap})  # it lives until the answer is there
+    client.delete_topics([name])[name].result()
 
     watch.events.apply(watch.read(changes))
 
@@ -334,7 +337,8 @@ def delete_before(cluster: Cluster, topic: str, offset: int) -> None:
     from confluent_kafka.admin import AdminClient
 
     request = TopicPartition(topic, 0, offset)
-    AdminClient({"bootstrap.servers": cluster.bootstrap}).delete_records([request])[request].result()
+    client = AdminClient({"bootstrap.servers": cluster.bootstrap})  # it lives until the answer is there
+    client.delete_records([request])[request].result()
 
 
 def test_records_that_are_larger_than_those_before_are_read_in_smaller_steps(
