@@ -26,6 +26,7 @@ from leadsman.watch.live.snapshot import (
     sources_of,
     worst_first,
 )
+from leadsman.watch.messages import read_lag
 from leadsman.watch.rounds import Rounds
 from leadsman.watch.sending.sender import senders
 from leadsman.watch.state.findings_file import FindingsFile
@@ -33,13 +34,13 @@ from leadsman.watch.state.history_table import delta_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from pyspark.sql.streaming.query import StreamingQuery
 
     from leadsman.notify.destination import Destination
     from leadsman.pipeline.request import DiagnosisRequest
     from leadsman.watch.finding_changes import FindingChange, KnownFinding
+    from leadsman.watch.messages import SourceMessages
     from leadsman.watch.sending.sender import Sender
     from leadsman.watch.state.history_table import HistoryTopic
     from leadsman.watch.watching import Watch
@@ -73,6 +74,7 @@ class Loop:
     query: StreamingQuery
     following: Following
     state: LiveState
+    messages: SourceMessages
     running: Sequence[Sender]
     totals: QueryState
     shown: dict[str, tuple[int, ShownFinding]] = field(default_factory=dict)
@@ -84,7 +86,10 @@ class Loop:
             time.sleep(ROUND_SECONDS)  # reason: the pause between two looks for new events
 
     def step(self) -> None:
-        """Run one round, print what has changed, and show it."""
+        """Run one round, print what sources report and what has changed, and show it."""
+        for message in self.messages.new():
+            text = escape_control_characters(message.text)
+            print(f"{message.at:%H:%M:%S} {text}", file=sys.stderr, flush=True)  # noqa: T201 - the command's own messages
         before = self.following.rounds.count
         for change in self.following.step(datetime.now(UTC)):
             print(change_line(change), flush=True)  # noqa: T201 - the output of the command
@@ -117,7 +122,7 @@ class Loop:
             open=worst_first(self._shown(each) for each in history.open_findings()),
             resolved=tuple(self._shown(each) for each in resolved[:RESOLVED_SHOWN]),
             resolved_count=len(resolved),
-            sources=sources_of(self.watch.positions(), self.following.rounds.diagnoses),
+            sources=sources_of(self.watch.positions(), self.following.rounds.diagnoses, read_lag(self.messages.folder)),
             deliveries=tuple(map(_delivery, self.running)),
             counts=counts_of(known, modes),
         )
@@ -140,10 +145,11 @@ class Loop:
 
 
 def run_watch(
-    watch: Watch, query: StreamingQuery, request: DiagnosisRequest, *, folder: Path, options: FollowOptions
+    watch: Watch, query: StreamingQuery, request: DiagnosisRequest, *, options: FollowOptions, messages: SourceMessages
 ) -> int:
-    """Report each change of a finding until Ctrl-C."""
+    """Report each change of a finding, and what sources report, until Ctrl-C."""
     started = datetime.now(UTC)
+    folder = watch.folder
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # Kubernetes and systemd end it as Ctrl-C does
     with ExitStack() as stack:
@@ -169,7 +175,7 @@ def run_watch(
             log=_log,
         )
         following.publish()
-        Loop(watch, query, following, state, running, QueryState(started=started)).run()
+        Loop(watch, query, following, state, messages, running, QueryState(started=started)).run()
     return 0
 
 

@@ -18,8 +18,9 @@ from leadsman.pipeline.scope.copies import LocalFileMeasures, drop_duplicate_fil
 from leadsman.pipeline.scope.streams import CaptureFiles
 from leadsman.pipeline.spark.executors import summarize_error
 from leadsman.watch.event_store import CurrentEvents, EventTable, changes_of
+from leadsman.watch.positions import StreamPosition
 from leadsman.watch.replay import ReplayListing
-from leadsman.watch.source import NAME, OPTION, WatchRequest, WatchSource
+from leadsman.watch.source import NAME, OPTION, SourceRequests, WatchRequest, WatchSource
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 
     from leadsman.model import Diagnosis
     from leadsman.pipeline.request import DiagnosisRequest
-    from leadsman.watch.file_listing import FolderListing
-    from leadsman.watch.positions import Positions, StreamPosition
+    from leadsman.watch.positions import Position, Positions
+    from leadsman.watch.source import Listing
 
 LOG = logging.getLogger(__name__)
 
@@ -63,7 +64,9 @@ class WatchOptions:
 class Watch:
     """A running watch: the query that reads, the current events, and diagnoses of them."""
 
-    def __init__(self, spark: SparkSession, listing: FolderListing | ReplayListing, options: WatchOptions) -> None:
+    def __init__(
+        self, spark: SparkSession, listing: Listing, options: WatchOptions, sources: SourceRequests | None = None
+    ) -> None:
         self.spark = spark
         self._listing = listing
         self._options = options
@@ -71,11 +74,18 @@ class Watch:
         self._events = CurrentEvents()
         self._lock = threading.Lock()
         self._dropped: set[tuple[str, str]] = set()
-        self._request = WatchRequest(listing, str(options.folder.resolve()), options.zone, options.tasks)
+        self._request = WatchRequest(
+            listing, str(options.folder.resolve()), options.zone, options.tasks, sources or SourceRequests()
+        )
         self.captures: Mapping[str, CaptureFiles] = {}
         self.last_number = 0
         self.batches = 0
         self.batch_seconds_total = 0.0
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the state."""
+        return self._options.folder
 
     @contextmanager
     def running(self) -> Iterator[StreamingQuery]:
@@ -182,8 +192,9 @@ class Watch:
         return captures
 
 
-def _is_deleted(position: StreamPosition) -> bool:
-    return not any(Path(each.path).exists() for each in position.files)
+def _is_deleted(position: Position) -> bool:
+    """Whether the files of a stream are gone. A topic and a server have none."""
+    return isinstance(position, StreamPosition) and not any(Path(each.path).exists() for each in position.files)
 
 
 def replayed_input(paths: Sequence[str], zone: tzinfo) -> Input:

@@ -29,6 +29,7 @@ class WatchCollector(Collector):
         snapshot = self._snapshot()
         yield from _findings(snapshot)
         yield from _sources(snapshot)
+        yield from _topics(snapshot)
         yield from _query(snapshot)
         yield from _messages(snapshot)
 
@@ -63,6 +64,18 @@ def _sources(snapshot: Snapshot) -> Iterator[Metric]:
         if each.last_line:
             last.add_metric([each.name], each.last_line.timestamp())
     yield from (lag, files, last, missing)
+
+
+def _topics(snapshot: Snapshot) -> Iterator[Metric]:
+    labels = ["source", "topic"]
+    lag = GaugeMetricFamily(f"{PREFIX}lag_records", "Records that are written and not read yet.", labels=labels)
+    lost = GaugeMetricFamily(f"{PREFIX}lost_records", "Records that were deleted before they were read.", labels=labels)
+    aside = GaugeMetricFamily(f"{PREFIX}set_aside_records", "Records that could not be read.", labels=labels)
+    for source in snapshot.sources:
+        for each in source.topics:
+            for metric, value in ((lag, each.lag), (lost, each.lost), (aside, each.set_aside)):
+                metric.add_metric([source.name, each.name], value)
+    yield from (lag, lost, aside)
 
 
 def _query(snapshot: Snapshot) -> Iterator[Metric]:

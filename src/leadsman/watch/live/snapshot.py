@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from leadsman.model import Harm
+from leadsman.watch.positions import StreamPosition, TopicPosition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from leadsman.catalogue import Mode
     from leadsman.model import Diagnosis, NotUnderstood
     from leadsman.watch.finding_changes import FindingChange, KnownFinding
-    from leadsman.watch.positions import Positions
+    from leadsman.watch.positions import Position, Positions
 
 WORST_FIRST = (Harm.LOST, Harm.CRASHED, Harm.DUPLICATED, Harm.STALLED, Harm.DIED, Harm.DELAYED, Harm.RETAINED)
 """What cannot be made good comes first: records that are lost, then brokers that are gone, then what waits."""
@@ -38,8 +39,18 @@ class ShownFinding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TopicState:
+    """A Kafka topic that is read: counts of records behind its last stable offset, lost, and set aside."""
+
+    name: str
+    lag: int = 0
+    lost: int = 0
+    set_aside: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """One capture that is read: its files, the bytes that are written and not read yet, and its last line."""
+    """One capture that is read: its files and topics, what is written and not read yet, and its last line."""
 
     name: str
     files: int
@@ -47,6 +58,12 @@ class Source:
     last_line: datetime | None
     lines: int = 0
     not_understood: tuple[NotUnderstood, ...] = ()
+    topics: tuple[TopicState, ...] = ()
+
+    @property
+    def lag_records(self) -> int:
+        """Records that are written to its topics and not read yet."""
+        return sum(each.lag for each in self.topics)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,24 +149,47 @@ def worst_first(findings: Iterable[ShownFinding]) -> tuple[ShownFinding, ...]:
     return tuple(sorted(findings, key=rank))
 
 
-def sources_of(positions: Positions, diagnoses: Sequence[Diagnosis]) -> tuple[Source, ...]:
-    """Return the state of each capture that is read."""
-    files = {
-        path: [file for each in positions.values() if each.capture == path for file in each.files]
-        for path in _paths(positions)
-    }
+def sources_of(
+    positions: Positions, diagnoses: Sequence[Diagnosis], lag: Mapping[str, Any] | None = None
+) -> tuple[Source, ...]:
+    """Return the state of each capture that is read. `lag` is what `read_lag` returns."""
     return tuple(
-        Source(
-            name=path,
-            files=len(members),
-            lag_bytes=sum(max(0, each.size - each.end) for each in members),
-            last_line=max((each.until for each in diagnoses if each.path == path and each.until), default=None),
-            lines=sum(each.lines for each in diagnoses if each.path == path),
-            not_understood=tuple(
-                dict.fromkeys(part for each in diagnoses if each.path == path for part in each.not_understood)
-            ),
+        _source(
+            path,
+            [each for each in positions.values() if each.capture == path],
+            [each for each in diagnoses if each.path == path],
+            (lag or {}).get("topics", {}),
         )
-        for path, members in files.items()
+        for path in _paths(positions)
+    )
+
+
+def _source(
+    path: str, positions: Sequence[Position], diagnoses: Sequence[Diagnosis], topics: Mapping[str, Any]
+) -> Source:
+    files = [file for each in positions if isinstance(each, StreamPosition) for file in each.files]
+    return Source(
+        name=path,
+        files=len(files),
+        lag_bytes=sum(max(0, each.size - each.end) for each in files),
+        last_line=max((each.until for each in diagnoses if each.until), default=None),
+        lines=sum(each.lines for each in diagnoses),
+        not_understood=tuple(dict.fromkeys(part for each in diagnoses for part in each.not_understood)),
+        topics=tuple(
+            _topic_state(each.name, topics[each.name])
+            for each in positions
+            if isinstance(each, TopicPosition) and each.name in topics  # of a broker that is away nothing is known
+        ),
+    )
+
+
+def _topic_state(name: str, fields: Mapping[str, Any]) -> TopicState:
+    partitions = fields["partitions"].values()
+    return TopicState(
+        name=name,
+        lag=sum(each["lag"] for each in partitions),
+        lost=sum(each["lost"] for each in partitions),
+        set_aside=fields["set_aside"],
     )
 
 
