@@ -14,6 +14,7 @@ from leadsman.pipeline.request import Input
 from leadsman.pipeline.scope.streams import CaptureFiles
 from leadsman.pipeline.spark.packed_events import decompress
 from leadsman.watch.event_store import Change, CurrentEvents
+from leadsman.watch.positions import StreamPosition
 from leadsman.watch.stream_changes import StreamChange, read_change
 
 if TYPE_CHECKING:
@@ -48,7 +49,11 @@ class InProcessWatch:
         """One trigger."""
         number = self.last_number + 1
         before, self._positions = self._positions, self.listing.positions(self._positions, number)
-        changed = [each for key, each in self._positions.items() if before.get(key) is not each]
+        changed = [
+            each
+            for key, each in self._positions.items()
+            if isinstance(each, StreamPosition) and before.get(key) is not each
+        ]
         if not changed:
             return
         rows = [
