@@ -6,7 +6,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from leadsman.pipeline.events import ColumnarEvents, from_columns, to_batch
@@ -49,8 +49,26 @@ def listed(batch: pa.RecordBatch) -> list[str]:
     return [repr(row) for row in batch.to_pylist()]
 
 
+def output(*values: float | None) -> ColumnarEvents:
+    """An output with an event for each of the values."""
+    return ColumnarEvents(
+        capture="",
+        source=None,
+        name="",
+        file="",
+        at=None,
+        subjects=None,
+        lines=np.arange(len(values), dtype=np.int64),
+        texts=[""] * len(values),
+        values=values,
+        labels={},
+    )
+
+
 @settings(deadline=None, max_examples=400)
 @given(st.lists(parts(), min_size=1, max_size=4))
+@example([output(None), output(-0.0)])
+@example([output(None, -0.0)])
 def test_columns_of_several_outputs_are_the_rows_of_each(gathered: list[ColumnarEvents]) -> None:
     one_by_one = list(chain.from_iterable(map(as_rows, gathered)))
 

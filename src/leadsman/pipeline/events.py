@@ -197,7 +197,7 @@ def _values_of(parts: Sequence[ColumnarEvents], counts: Sequence[int]) -> pa.Arr
     ends = accumulate(counts)
     for (part, count), end in zip(pairs, ends, strict=True):
         if len(part.values):
-            numbers[end - count : end] = [value or 0 for value in part.values] if None in part.values else part.values
+            numbers[end - count : end] = _zero_for_none(part.values)
     return _fixed(numbers, pa.float64(), is_valid)
 
 
@@ -293,9 +293,15 @@ def _times(at: Sequence[int | None]) -> pa.Array[Any]:
 
 
 def _numbers(values: Sequence[float | None], kind: pa.DataType) -> pa.Array[Any]:
-    numbers = [value or 0 for value in values] if None in values else values
-    data = np.array(numbers, np.float64 if kind == pa.float64() else np.int64)
+    data = np.array(_zero_for_none(values), np.float64 if kind == pa.float64() else np.int64)
     return _fixed(data, kind, _present(values, len(values)))
+
+
+def _zero_for_none(values: Sequence[float | None] | NDArray[Any]) -> Sequence[float] | NDArray[Any]:
+    """Return the numbers with 0 where there is none; a number stays as it is, -0.0 too."""
+    if isinstance(values, np.ndarray) or None not in values:
+        return cast("Sequence[float]", values)
+    return [0 if value is None else value for value in values]
 
 
 def _buffer(array: NDArray[Any]) -> pa.Buffer:

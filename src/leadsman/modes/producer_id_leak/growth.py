@@ -54,7 +54,7 @@ WOBBLES = (
     "IF(size(counted) < 3, CAST(array() AS array<double>),"
     f" transform(sequence(1, size(counted) - 2), i -> coalesce({OUTSIDE} / nullif(get(counted, i), 0), 0D)))"
 )
-ALL_WOBBLES = f"array_sort(flatten(collect_list(wobbles) OVER ({BY_CURVE})))"
+ALL_WOBBLES = "array_sort(flatten(collect_list(wobbles)))"
 UPPER_QUARTILE = f"coalesce(get({ALL_WOBBLES}, CAST(floor(0.75D * size({ALL_WOBBLES})) AS INT)), 0D)"
 """The fluctuation of counts, as a share of them: the upper quartile, so that restarts of brokers do not matter."""
 
@@ -99,15 +99,17 @@ COUNTS = {
     " transform(array_sort(collect_list(struct(at, value))), s -> s.value) AS counted"
     " FROM samples_with_neighbours GROUP BY capture, kind, entity, via, part",
     "wobbling_points": f"SELECT *, {WOBBLES} AS wobbles FROM partition_points",
-    "gridded_points": "SELECT *,"
-    f" max_by(points, struct(size(points), get(points, 0).t, part)) OVER ({BY_CURVE}) AS best,"
-    f" {UPPER_QUARTILE} * sqrt(sum(mean * mean) OVER ({BY_CURVE})) / nullif(sum(mean) OVER ({BY_CURVE}), 0) AS wobble,"
-    f" sum(mean) OVER ({BY_CURVE}) AS level FROM wobbling_points",
+    "fluctuations": "SELECT capture, kind, entity, via, sum(mean) AS level,"
+    f" {UPPER_QUARTILE} * sqrt(sum(mean * mean)) / nullif(sum(mean), 0) AS wobble"
+    " FROM wobbling_points GROUP BY capture, kind, entity, via",
+    "gridded_points": "SELECT capture, kind, entity, via, points,"
+    f" max_by(points, struct(size(points), get(points, 0).t, part)) OVER ({BY_CURVE}) AS best"
+    " FROM partition_points",
     "interpolated_points": "SELECT capture, kind, entity, via,"
     f" greatest({WOBBLES_IN_BAND}D * coalesce(wobble, 0D), IF(size(best) < {FEW_SAMPLES} AND level > 0,"
     f" {DEVIATIONS}D / nullif(sqrt(level), 0), 0D)) AS band,"
     f" posexplode(transform(best, g -> struct(g.t, {AT_GRID} AS v)))"
-    " FROM gridded_points",
+    " FROM gridded_points LEFT JOIN fluctuations USING (capture, kind, entity, via)",
     "summed_points": "SELECT capture, kind, entity, via, max(band) AS band,"
     " struct(first(col.t) AS t, sum(col.v) AS v) AS point"
     " FROM interpolated_points GROUP BY capture, kind, entity, via, pos",

@@ -34,6 +34,7 @@ JSON = re.compile(rb'\s*\[\s*\{\s*"dst"\s*:')
 HEADS = (re.compile(rb"IP address\s+HW type\s+Flags"), re.compile(rb"Address\s+HWtype\s+HWaddress"))
 BEGINS = (
     re.compile(rf"[0-9a-fA-F.:]+ dev \S+ .*\b(?:{STATES})\b".encode()),
+    re.compile(rf"[0-9a-fA-F.:]{{3,}} (?:lladdr [0-9a-fA-F:]{{11,}} .*\b| )(?:{STATES}) ?\r?$".encode()),
     re.compile(rb"\S+ \([0-9.]+\) at (?:[0-9a-f:]{11,17}|<?\(?incomplete)"),
 )
 IP_LAYOUT = UsualLayout(
