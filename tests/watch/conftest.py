@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def embedded() -> Iterator[SparkSession]:
+    """The process's one engine; PySpark is in Connect mode for the time of one test only."""
     with embedded_session() as session:
         yield session
