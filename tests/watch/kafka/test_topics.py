@@ -314,6 +314,28 @@ def test_records_that_are_deleted_between_plan_and_read_are_said_and_the_rest_is
     assert any("2 records were deleted" in each for each in watch.new_messages())
 
 
+def test_where_records_of_one_partition_are_deleted_those_of_the_others_are_read_once(
+    topic: str, cluster: Cluster, watch_topics: MakeWatch, produce: Produce
+):
+    produce(
+        topic,
+        [
+            {"key": f"app-{place % 3}", "partition": place % 3, "value": LINE.format(place // 60, place % 60, "first")}
+            for place in range(900)
+        ],
+    )
+    watch = watch_topics(topic)
+    changes = watch.plan()
+    delete_before(cluster, topic, 100)
+
+    watch.events.apply(watch.read(changes))
+
+    lines = {
+        row["subject"]: row["value"] for row in watch.events.table().to_pylist() if row["name"] == "subject.active"
+    }
+    assert lines == {"app-0": 200.0, "app-1": 300.0, "app-2": 300.0}
+
+
 def test_a_topic_that_is_deleted_between_plan_and_read_does_not_stop_the_watch(
     cluster: Cluster, watch_topics: MakeWatch, produce: Produce
 ):
@@ -409,7 +431,7 @@ def test_lines_without_times_have_the_time_of_their_record(topic: str, watch_top
     assert found == [at, at + 2]
 
 
-def test_syslog_lines_without_a_key_are_of_the_hosts_that_they_name(
+def test_syslog_lines_without_a_key_are_of_the_hosts_and_programs_that_they_name(
     topic: str, watch_topics: MakeWatch, produce: Produce
 ):
     texts = [f"<134>1 2026-02-16T12:10:{place:02d}Z host-{place % 2} app - - - INFO ok {place}" for place in range(40)]
@@ -418,7 +440,7 @@ def test_syslog_lines_without_a_key_are_of_the_hosts_that_they_name(
     rows = watch_topics(topic).to_end().to_pylist()
 
     active = {row["subject"]: row["value"] for row in rows if row["name"] == "subject.active"}
-    assert active == {"host-0": 20.0, "host-1": 20.0}
+    assert active == {"host-0 app": 20.0, "host-1 app": 20.0}
 
 
 def test_a_topic_can_be_read_from_its_end_or_from_so_long_ago(topic: str, watch_topics: MakeWatch, produce: Produce):

@@ -200,8 +200,15 @@ class TopicConsumer:
             return
         if low > at:
             self._report_lost(number, at, low, report)
-        self._next[number] = max(at, low)  # from there anew: after an error librdkafka does not go on by itself
-        self._consumer.seek(TopicPartition(self._topic, number, self._next[number]))
+        self._next[number] = max(at, low)
+        self._fetch_anew(number)
+
+    def _fetch_anew(self, number: int) -> None:
+        """Read a partition on from the next offset. After an error librdkafka fetches nothing, and refuses to seek."""
+        from confluent_kafka import TopicPartition
+
+        self._consumer.incremental_unassign([TopicPartition(self._topic, number)])
+        self._consumer.incremental_assign([TopicPartition(self._topic, number, self._next[number])])
 
     def _report_lost(self, number: int, since: int, until: int, report: Report) -> None:
         report(
