@@ -9,7 +9,7 @@ import pytest
 
 from leadsman.java import runtime
 from leadsman.lab.brokers.cluster import Cluster, ClusterPlan
-from leadsman.watch.kafka.client_settings import consumer_settings, write_settings
+from leadsman.watch.kafka.client_settings import admin_settings, write_settings
 from leadsman.watch.kafka.cluster_offsets import ClusterAway, ClusterOffsets
 
 if TYPE_CHECKING:
@@ -71,14 +71,8 @@ def settings_of(keys: Path, folder: Path, password: str) -> str:
 
 
 def test_a_guarded_topic_is_read(guarded: Cluster, keys: Path, tmp_path: Path, watch_topics: Callable[..., Any]):
-    from confluent_kafka import Producer
-
     settings = settings_of(keys, tmp_path, "hunter2reader")
-    client = {name: value for name, value in consumer_settings(guarded.bootstrap, settings).items() if "." in name}
-    security = {name: value for name, value in client.items() if name.split(".")[0] in ("security", "sasl", "ssl")}
-    producer = Producer({"bootstrap.servers": guarded.bootstrap, **security})  # the broker makes the topic
-    producer.produce("logs", key="app", value=LINE)
-    assert producer.flush(60) == 0
+    write_line(guarded.bootstrap, settings)
     watch = watch_topics("logs")
     object.__setattr__(watch.request, "bootstrap", guarded.bootstrap)
     object.__setattr__(watch.request, "settings_file", settings)
@@ -86,6 +80,20 @@ def test_a_guarded_topic_is_read(guarded: Cluster, keys: Path, tmp_path: Path, w
     rows = watch.to_end().to_pylist()
 
     assert [row["text"] for row in rows if row["name"] == "error"] == [LINE]
+
+
+def write_line(bootstrap: str, settings: str) -> None:
+    """Create the topic, which brokers of tests do not do by themselves, and write one record to it."""
+    from confluent_kafka import Producer
+    from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # its own
+
+    client = admin_settings(bootstrap, settings)
+    admin, producer = AdminClient(client), Producer(client)
+    admin.create_topics([NewTopic("logs", 1)])["logs"].result(60)
+    refused: list[object] = []
+    producer.produce("logs", key="app", value=LINE, on_delivery=lambda error, _: error and refused.append(error))
+    assert producer.flush(60) == 0
+    assert refused == []
 
 
 def test_a_wrong_password_is_reported_with_the_broker_s_own_reason(guarded: Cluster, keys: Path, tmp_path: Path):
