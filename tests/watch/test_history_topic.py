@@ -53,7 +53,8 @@ def test_each_change_is_a_record_and_the_topic_is_compacted(cluster: Cluster, tm
 
     found = records(servers, topic.topic, 2)
     resource = ConfigResource(ResourceType.TOPIC, topic.topic)
-    settings = AdminClient({"bootstrap.servers": servers}).describe_configs([resource])[resource].result(30)
+    client = AdminClient({"bootstrap.servers": servers})  # it lives until the answer is there
+    settings = client.describe_configs([resource])[resource].result(30)
     assert written == 1
     assert [value["life"] for _, value in found] == ["opened", "resolved"]
     assert len({key for key, _ in found}) == 1
