@@ -1,4 +1,7 @@
-"""A process that sees findings begin and end, and sends messages: `sending_process.py FILE KIND=URL`."""
+"""A process that sees findings begin and end, and sends messages: `sending_process.py FILE KIND=URL`.
+
+It prints `begun` when its rounds begin, and `done`.
+"""
 
 from __future__ import annotations
 
@@ -42,6 +45,8 @@ def main(path: Path, text: str) -> None:
     waiting = Outbox(file, destination_key(destination)).waiting
     outbox.MESSAGES_AT_MOST = 10_000  # else the last ones wait for ten minutes
     with senders(path, [destination], lambda _line: None):
+        sys.stdout.write("begun\n")
+        sys.stdout.flush()
         while step < STEPS or waiting():
             seen = [diagnosis(number, step) for number in range(min(step + 1, FINDINGS))]
             now = datetime.now(UTC)

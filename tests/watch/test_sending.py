@@ -38,6 +38,7 @@ from .findings import diagnosed, harmed
 
 PROCESS = Path(__file__).parent / "sending_process.py"
 FINDINGS = 40
+KILLS = 20
 WAIT = timedelta(seconds=60)
 
 Answer = Callable[[int], int]
@@ -115,8 +116,11 @@ def test_after_kills_at_any_point_every_message_came_and_none_twice_under_anothe
     with receiving() as receiver:
         while True:
             process = subprocess.Popen([sys.executable, PROCESS, path, receiver.url], stdout=subprocess.PIPE)
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"begun\n"
+            lives_seconds = chance.uniform(0, chance.choice((0.02, 0.1, 0.3)))  # it pauses for 0.05 after each round
             try:
-                output, _ = process.communicate(timeout=chance.uniform(0.5, 1.5) if kills < 20 else 120)
+                output, _ = process.communicate(timeout=lives_seconds if kills < KILLS else 120)
                 break
             except subprocess.TimeoutExpired:
                 os.kill(process.pid, signal.SIGKILL)
@@ -127,7 +131,7 @@ def test_after_kills_at_any_point_every_message_came_and_none_twice_under_anothe
     opened = Counter(each["id"] for each in by_key.values() if each["life"] == "opened")
     resolved = Counter(each["id"] for each in by_key.values() if each["life"] == "resolved")
     assert output == b"done\n"
-    assert kills > 3
+    assert kills > KILLS / 4
     assert all(by_key[each["key"]] == each for each in receiver.accepted)
     assert set(opened) == set(resolved)
     assert set(opened.values()) == set(resolved.values()) == {1}
