@@ -111,11 +111,16 @@ def topic(cluster: Cluster) -> str:
 
 @pytest.fixture
 def produce(cluster: Cluster) -> Produce:
-    """Produce records, given as keyword arguments of the producer; return when the broker has them."""
+    """Produce records, given as keyword arguments of the producer; return when the broker has them.
+
+    The producer is idempotent: else a batch that is sent again, as to a new leader, comes behind the one after it.
+    """
     from confluent_kafka import Producer
 
     def run(topic: str, records: Iterable[Mapping[str, Any]], **settings: Any) -> None:
-        producer = Producer({"bootstrap.servers": cluster.bootstrap, "linger.ms": 5, **settings})
+        producer = Producer(
+            {"bootstrap.servers": cluster.bootstrap, "linger.ms": 5, "enable.idempotence": True, **settings}
+        )
         for each in records:
             producer.produce(topic, **each)
             producer.poll(0)
