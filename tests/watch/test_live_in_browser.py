@@ -186,6 +186,15 @@ def test_nothing_spills_out_at_any_width(browser: Browser, state: LiveState, url
     assert tab.page.evaluate(SPILLING) == []
 
 
+def test_on_a_telephone_every_figure_of_a_source_is_in_sight(browser: Browser, state: LiveState, url: str):
+    state.publish(snapshot())
+    tab = Tab(browser, width=390).open(url)
+
+    right = "cells => Math.max(...cells.map(each => each.getBoundingClientRect().right))"
+    assert tab.page.locator(".sources td").count() == 4
+    assert tab.page.locator(".sources :is(th, td)").evaluate_all(right) <= 390
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_everything_can_be_read_by_eye_and_has_a_name_for_the_ear(
     browser: Browser, state: LiveState, url: str, scheme: str
