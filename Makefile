@@ -75,7 +75,7 @@ lab: setup ## The long experiments; writes the tables of docs/clients.md, docs/p
 	$(BIN)/python -m leadsman.lab.fuzzing --minutes 120
 	$(BIN)/python -m bench.production
 
-bench: setup ## Measure against ripgrep, Polars and DuckDB; writes docs/performance.md, docs/scale.md and a table of docs/clients.md
+bench: setup ## Measure against ripgrep, Polars and DuckDB; writes docs/performance.md, docs/scale.md and tables of docs/clients.md and docs/watch.md
 	$(BIN)/python -m bench
 	$(BIN)/python -m bench.forms
 	$(BIN)/python -m bench.detectors
@@ -85,6 +85,7 @@ bench: setup ## Measure against ripgrep, Polars and DuckDB; writes docs/performa
 	$(BIN)/python -m bench.accounts
 	$(BIN)/python -m bench.clients
 	$(BIN)/python -m bench.scale
+	$(BIN)/python -m bench.watch
 
 REV ?= main
 bench-compare: $(READY) ## Read every form with this tree and with revision REV by turns; fails where one is a fifth slower

@@ -34,6 +34,15 @@ def wait_for(
     return result
 
 
+def wait_for_ever(call: Callable[[], T], *, error: type[Exception], every_seconds: float) -> T:
+    """Return what `call` returns, as soon as it raises no `error`."""
+    while True:
+        try:
+            return call()
+        except error:
+            time.sleep(every_seconds)  # reason: the pause between two attempts
+
+
 def rounds(*, every: timedelta, lasts: timedelta) -> Iterator[int]:
     """Yield 0, 1, 2 ... with the pause `every`, for the duration `lasts`; only 0 where the duration is zero.
 

@@ -1,6 +1,7 @@
 """The same code on a standalone cluster and over Spark Connect, and a start that survives a broken archive."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -14,6 +15,8 @@ import pytest
 
 from leadsman.catalogue import Mode
 from leadsman.lab.spark.cluster import connect_server, spark_cluster
+from leadsman.pipeline.spark.embedded import embedded_session
+from leadsman.pipeline.spark.environment import CONNECT_MODE
 from leadsman.waiting import wait_for
 
 MINUTES_2 = timedelta(minutes=2)
@@ -107,3 +110,27 @@ print(pandas.Series([1, 2]).sum())
 def test_a_session_and_its_first_frame_do_not_import_pandas_which_stays_importable():
     reported = subprocess.run([sys.executable, "-c", STARTUP], capture_output=True, text=True, timeout=120, check=False)
     assert (reported.stdout.split("\n")[:2], reported.stderr) == (["1 False", "3"], "")
+
+
+@pytest.mark.parametrize(
+    "variable", ["SPARK_CONNECT_MODE_ENABLED=1", "SPARK_REMOTE=sc://127.0.0.1:1", "SPARK_API_MODE=connect"]
+)
+def test_a_shell_of_a_notebook_on_spark_connect_gets_the_same_findings(variable: str) -> None:
+    name, _, value = variable.partition("=")
+    words = [sys.executable, "-m", "leadsman", "diagnose", str(BROKEN)]
+
+    finished = subprocess.run(words, capture_output=True, timeout=280, check=False, env={**os.environ, name: value})
+
+    assert finished.returncode == 1, finished.stderr
+
+
+def test_the_embedded_engine_leaves_the_environment_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs started later would otherwise ask for a Connect server."""
+    monkeypatch.delenv(CONNECT_MODE, raising=False)
+    before = dict(os.environ)
+
+    with embedded_session() as session:
+        rows = session.sql("SELECT 1").collect()
+
+    assert [tuple(row) for row in rows] == [(1,)]
+    assert {name for name in os.environ if name not in before} <= {"RUST_LOG"}

@@ -136,6 +136,16 @@ def test_a_syslog_of_january_remembers_that_december_was_last_year(read):
     assert second - first == 2000
 
 
+def test_a_program_of_syslog_without_a_process_id_is_named_without_one(read):
+    result = read(
+        b"<134>1 2021-02-16T12:36:02Z w-1 app - - - INFO a\n"
+        b"<134>1 2021-02-16T12:36:03Z w-2 app - ID47 - INFO b\n"
+        b"<134>1 2021-02-16T12:36:04Z w-2 app 17 - - INFO c\n"
+    )
+
+    assert [record.subject for record in result.records] == ["w-1 app", "w-2 app", "w-2 app 17"]
+
+
 def test_a_line_of_millions_of_bytes_is_cut(read):
     result = read(b"worker-1  | 2021-02-16 12:00:00,001 a\n" * 2 + b"worker-2  | 2021 " + b"x" * (20 << 20))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from leadsman.watch.file_listing import FolderListing
-from leadsman.watch.positions import PositionFiles, Positions
+from leadsman.watch.positions import PositionFiles, Positions, StreamPosition
 
 
 class Folder:
@@ -23,11 +23,11 @@ class Folder:
 
     def look(self) -> dict[str, bytes]:
         """Return by file what is new, and remember that it was read."""
-        before = {each.key: each.end for stream in self.positions.values() for each in stream.files}
+        before = {each.key: each.end for stream in self._streams() for each in stream.files}
         self.number += 1
         self.positions = self.listing.positions(self.positions, self.number)
         found = {}
-        for stream in self.positions.values():
+        for stream in self._streams():
             for each in stream.files:
                 if not Path(each.path).exists():
                     continue
@@ -35,6 +35,9 @@ class Folder:
                 if data:
                     found[each.name] = data
         return found
+
+    def _streams(self) -> list[StreamPosition]:
+        return [each for each in self.positions.values() if isinstance(each, StreamPosition)]
 
     def append(self, text: str, name: str = "app.log") -> None:
         with (self.path / name).open("a") as file:

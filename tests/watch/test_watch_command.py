@@ -109,6 +109,26 @@ def test_a_growing_log_opens_a_finding_and_ctrl_c_ends_the_watch(tmp_path: Path)
     assert process.returncode == 130
 
 
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("--retention", "0"), "a minute or more"),
+        (("--serve", "0.0.0.0:8080"), "--token-file"),
+        (("--notify", "slack"), "KIND=URL"),
+        (("--history-topic", "topic"), "HOST:PORT/TOPIC"),
+        (("--replay", "--until-end", "--retention", "1d"), "--until-end"),
+    ],
+)
+def test_an_option_that_cannot_be_used_is_refused_before_spark_starts(
+    arguments: tuple[str, ...], expected: str, tmp_path: Path
+):
+    process = watch(str(tmp_path), *arguments)
+    _, errors = process.communicate(timeout=SECONDS)
+
+    assert process.returncode == 2
+    assert expected in errors
+
+
 def test_speed_without_replay_is_refused(tmp_path: Path):
     process = watch(str(tmp_path), "--speed", "5")
     _, errors = process.communicate(timeout=SECONDS)

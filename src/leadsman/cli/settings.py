@@ -18,7 +18,7 @@ FILE = "leadsman.toml"
 
 HARMLESS = {
     "diagnose": ("format", "mode", "set", "since", "timezone", "until"),
-    "watch": ("format", "interval", "mode", "set", "speed", "timezone"),
+    "watch": ("format", "interval", "mode", "retention", "set", "speed", "timezone"),
     "changes": ("between", "format", "since", "timezone", "until"),
     "sweep": ("format",),
 }

@@ -25,6 +25,7 @@ from leadsman.model.finding import (
     ErrorGroup,
     Evidence,
     Finding,
+    Life,
     LinkFinding,
     Matrix,
     NotCollectedItem,
@@ -32,6 +33,7 @@ from leadsman.model.finding import (
     Point,
     State,
     Verdict,
+    finding_id,
 )
 
 __all__ = [
@@ -55,6 +57,7 @@ __all__ = [
     "Finding",
     "Harm",
     "Layer",
+    "Life",
     "Link",
     "LinkFinding",
     "Matrix",
@@ -66,4 +69,5 @@ __all__ = [
     "State",
     "Template",
     "Verdict",
+    "finding_id",
 ]

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import IntEnum, StrEnum
 
 EVERY_SUBJECT = "*"
 """Subject of an observation that is of the whole capture."""
 
+
+RESOLVED_AFTER = timedelta(minutes=15)
+"""Longer than the longest idle limit of a cloud, 600 s, which is the longest pause between two harms of one cause that
+is known (`docs/clients.md`)."""
 
 Template = str | tuple[str | tuple[str, ...], ...]
 """Sentences with placeholders, filled in by `words.render`.
@@ -179,6 +184,8 @@ class FailureMode:
     """The id of the link that is the symptom; empty: the last link."""
     story: tuple[str, ...] = ()
     panels: tuple[Panel, ...] = ()
+    resolved_after: timedelta = RESOLVED_AFTER
+    """Time without further harm after which `leadsman watch` resolves a finding of this mode."""
     headline: Template = ()
     do_now: tuple[str | tuple[str, ...], ...] = ()
     impact: Template = ()

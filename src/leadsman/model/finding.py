@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -29,6 +30,16 @@ class State(StrEnum):
     OBSERVED = "observed"
     CONTRADICTED = "contradicted"
     NOT_VISIBLE = "not visible"
+
+
+class Life(StrEnum):
+    """What happened to a finding while it was watched."""
+
+    OPENED = "opened"
+    UPDATED = "updated"
+    WORSE = "worse"
+    RESOLVED = "resolved"
+    REOPENED = "reopened"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,3 +226,9 @@ class Diagnosis:
     not_understood: tuple[NotUnderstood, ...] = ()
     not_collected: tuple[NotCollectedItem, ...] = ()
     notes: tuple[str, ...] = ()
+
+
+def finding_id(diagnosis: Diagnosis, mode: str, onset: datetime | None = None) -> str:
+    """Return the id of a mode's finding in one capture and cluster; with `onset`, of the one that began then."""
+    parts = (mode, diagnosis.path, diagnosis.cluster or "", *([onset.isoformat()] if onset else []))
+    return f"{mode}-{blake2b(chr(0).join(parts).encode(), digest_size=6).hexdigest()}"

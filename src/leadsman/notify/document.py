@@ -20,6 +20,7 @@ def notification_document(notification: Notification) -> dict[str, Any]:
         "id": notification.id,
         "mode": message.mode,
         "verdict": "PRESENT",
+        **({"life": str(notification.life), "key": notification.key} if notification.life else {}),
         "title": message.title,
         "path": message.path,
         "cluster": message.cluster or None,

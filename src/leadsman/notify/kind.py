@@ -9,11 +9,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from leadsman.errors import UsageError
+from leadsman.model import Life
 from leadsman.notify import kinds
 from leadsman.notify.destination import Destination, parse_destination
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import timedelta
 
     from leadsman.notify.http import Exchange
     from leadsman.report.message.message import Message
@@ -21,10 +23,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notification:
-    """A message, and the id of its finding, by which receivers recognise a second one."""
+    """A message, and the id of its finding, by which receivers recognise a second one.
+
+    `life` is what happened to a finding that is watched; None for a diagnosis, which looks once. `key` is another one
+    for each change of a finding, and the same where a message is repeated.
+    """
 
     id: str
     message: Message
+    life: Life | None = None
+    key: str = ""
+
+    @property
+    def is_resolved(self) -> bool:
+        """Whether the finding has ended."""
+        return self.life is Life.RESOLVED
 
 
 def _lacks_nothing(_destination: Destination) -> bool:
@@ -37,6 +50,10 @@ class NotificationKind:
 
     `example` is a URL to copy. `is_opaque`: the URL is of another library, and is not taken apart. `lacks` says whether
     a URL lacks a part that the kind needs.
+
+    `is_keyed`: the receiver knows a finding by its id, so that each resolved finding is sent by itself. `groups`: the
+    receiver puts many at once into one message itself. `refreshed_every`: an open finding is sent again, because the
+    receiver would end it otherwise.
     """
 
     deliver: Callable[[Exchange, Destination, Notification], None]
@@ -45,6 +62,9 @@ class NotificationKind:
     is_opaque: bool = False
     lacks: Callable[[Destination], bool] = _lacks_nothing
     check: Callable[[], None] | None = None
+    is_keyed: bool = False
+    groups: bool = False
+    refreshed_every: timedelta | None = None
 
 
 @cache

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from leadsman.errors import NotificationFailed
+from leadsman.model import finding_id
 from leadsman.notify.http import Exchange
 from leadsman.notify.kind import Notification, find_kind
 from leadsman.report.message.message import message_about, present_findings
-from leadsman.watch.finding_changes import finding_id
 from leadsman.words import count
 
 if TYPE_CHECKING:

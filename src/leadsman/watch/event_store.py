@@ -11,10 +11,12 @@ import pyarrow as pa
 from leadsman.pipeline.events import ARROW_SCHEMA
 from leadsman.pipeline.spark.packed_events import decompress
 from leadsman.pipeline.spark.pyspark_startup import create_frame
+from leadsman.watch.retention import has_recent_times, kept_events, kept_rows
 from leadsman.watch.stream_changes import FACTS, SUMMARY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
+    from datetime import datetime
 
     from pyspark.sql import DataFrame, Row, SparkSession
 
@@ -28,6 +30,9 @@ TABLE_SCHEMA = pa.schema(
     ]
 )
 """The event table with what decides whether an event is current: see `current_events`."""
+
+VACUUM_HOURS = 1.0
+"""Files that a transaction replaced are kept so long: a reader that began before it still finds them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,19 @@ class StreamEvents:
         if of_kind[SUMMARY] and number >= self.summary[0]:
             self.summary = number, pa.concat_tables(of_kind[SUMMARY])
 
+    def expire(self, horizon: datetime) -> None:
+        """Drop the events that ended before the horizon; keep the older facts in one table.
+
+        The facts of the last offset stay by themselves: its batch can be run again, and replaces them.
+        """
+        last = max(self.facts, default=0)
+        older = [table for number, table in self.facts.items() if number != last]
+        if older:
+            newest = max(number for number in self.facts if number != last)
+            kept = kept_rows(pa.concat_tables(older), horizon).combine_chunks()
+            self.facts = {newest: kept, last: self.facts[last]} if kept.num_rows else {last: self.facts[last]}
+        self.summary = self.summary[0], kept_rows(self.summary[1], horizon)
+
     @property
     def tables(self) -> list[pa.Table]:
         """The current events."""
@@ -75,6 +93,7 @@ class CurrentEvents:
 
     def __init__(self) -> None:
         self._streams: dict[tuple[str, str], StreamEvents] = {}
+        self._new: dict[str, set[str]] = {}
 
     def apply(self, changes: Iterable[Change]) -> None:
         """Take in the changes of one offset or more."""
@@ -83,11 +102,46 @@ class CurrentEvents:
             grouped.setdefault((each.number, each.capture, each.stream), []).append(each)
         for (number, capture, stream), members in sorted(grouped.items(), key=lambda item: item[0]):
             self._streams.setdefault((capture, stream), StreamEvents()).apply(number, members)
+            found = self._new.setdefault(capture, set())
+            for each in members:
+                found.update(map(str, each.events.column("name").unique().to_pylist()))
 
-    def table(self) -> pa.Table:
-        """Return all current events."""
-        tables = [table for each in self._streams.values() for table in each.tables]
+    def count(self) -> int:
+        """Return how many current events there are."""
+        return sum(table.num_rows for each in self._streams.values() for table in each.tables)
+
+    def take_new_names(self) -> dict[str, set[str]]:
+        """Return the captures that changed since this was called last, each with the names of the events it got."""
+        new, self._new = self._new, {}
+        return new
+
+    def table(self, captures: Collection[str] | None = None) -> pa.Table:
+        """Return all current events, or those of some captures."""
+        tables = [
+            table
+            for (capture, _), each in self._streams.items()
+            if captures is None or capture in captures
+            for table in each.tables
+        ]
         return pa.concat_tables([ARROW_SCHEMA.empty_table(), *tables])
+
+    def expire(
+        self, horizons: Mapping[str, datetime], deleted: Collection[tuple[str, str]] = ()
+    ) -> list[tuple[str, str]]:
+        """Drop what ended before its capture's horizon; of `deleted` streams all, where nothing newer is left.
+
+        Returns the streams of which nothing is left.
+        """
+        dropped: list[tuple[str, str]] = []
+        for key, each in list(self._streams.items()):
+            horizon = horizons.get(key[0])
+            if horizon is None:
+                continue
+            each.expire(horizon)
+            if key in deleted and not any(has_recent_times(table, horizon) for table in each.tables):
+                del self._streams[key]
+                dropped.append(key)
+        return dropped
 
 
 def changes_of(rows: Iterable[Row]) -> list[Change]:
@@ -121,13 +175,33 @@ class EventTable:
         writer.option("txnAppId", query).option("txnVersion", batch).save(self.path)
 
     def read(self) -> list[Change]:
-        """Return all changes in the table; none where there is no table yet."""
+        """Return the current changes in the table; none where there is no table yet."""
+        if not self._exists():
+            return []
+        frame = current_rows(self._spark.read.format("delta").load(self.path))
+        return _changes_in(frame.select(*TABLE_SCHEMA.names).toArrow().cast(TABLE_SCHEMA))
+
+    def expire(self, horizons: Mapping[str, datetime], dropped: Iterable[tuple[str, str]] = ()) -> None:
+        """Write what is current and not expired into few files, in one transaction; remove the files it replaces.
+
+        Nothing of `dropped` streams is left. No batch may be appended meanwhile: an overwrite replaces what was
+        appended after it began to read.
+        """
+        from delta import DeltaTable
+        from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+
+        if not self._exists():
+            return
+        frame = self._spark.read.format("delta").load(self.path)
+        is_dropped = F.concat_ws("\0", "capture", "stream").isin(*map("\0".join, dropped))
+        kept = kept_events(current_rows(frame).where(~is_dropped), horizons).select(*TABLE_SCHEMA.names)
+        kept.coalesce(1).write.format("delta").mode("overwrite").save(self.path)
+        DeltaTable.forPath(self._spark, self.path).vacuum(VACUUM_HOURS)
+
+    def _exists(self) -> bool:
         from delta import DeltaTable
 
-        if not DeltaTable.isDeltaTable(self._spark, self.path):
-            return []
-        table = self._spark.read.format("delta").load(self.path).toArrow().cast(TABLE_SCHEMA)
-        return _changes_in(table)
+        return bool(DeltaTable.isDeltaTable(self._spark, self.path))
 
 
 def current_events(table: DataFrame) -> DataFrame:
@@ -136,6 +210,11 @@ def current_events(table: DataFrame) -> DataFrame:
     A table keeps what was current at any time. `version` is the offset in which the reading of a stream began, or
     began again; `number` the offset in which an event was found.
     """
+    return current_rows(table).select(*ARROW_SCHEMA.names)
+
+
+def current_rows(table: DataFrame) -> DataFrame:
+    """Return the rows of the current events, with all columns of the table."""
     from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
     latest = table.groupBy("capture", "stream").agg(
@@ -144,7 +223,7 @@ def current_events(table: DataFrame) -> DataFrame:
     is_current = (F.col("version") == F.col("last_version")) & (
         (F.col("kind") == FACTS) | (F.col("number") == F.col("last_number"))
     )
-    return table.join(latest, ["capture", "stream"]).where(is_current).select(*ARROW_SCHEMA.names)
+    return table.join(latest, ["capture", "stream"]).where(is_current)
 
 
 def _with_columns(change: Change) -> pa.Table:

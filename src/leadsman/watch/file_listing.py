@@ -58,6 +58,7 @@ class FolderListing:
         positions = dict(earlier)
         for capture, name, files in _streams(self.paths):
             before = earlier.get((capture, name))
+            assert before is None or isinstance(before, StreamPosition)
             known = {each.key: each for each in before.files} if before else {}
             ends = [each for file in files if (each := _position(file, known, budget)) is not None]
             now = StreamPosition(capture, name, tuple(ends), number)

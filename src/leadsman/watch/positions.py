@@ -1,4 +1,4 @@
-"""How far each file of each stream was read: the offsets of the streaming query, one JSON file for each.
+"""How far each file and each partition of a topic was read: the offsets of the streaming query, one JSON file for each.
 
 Spark's own offset log keeps only the number of such a file. With 10,000 files the positions are a megabyte, and Spark
 would parse and log them several times in each trigger.
@@ -79,7 +79,68 @@ class StreamPosition:
         return replace(self, changed_in=number)
 
 
-Positions = dict[tuple[str, str], StreamPosition]
+@dataclass(frozen=True, slots=True)
+class PartitionPosition:
+    """A partition of a topic: in the offset of the query in which it changed, it is read from `begin` to before `end`.
+
+    `lost` counts the offsets that were deleted before anybody read them, since the start of the watch. `is_behind`:
+    there were more records behind `end`.
+    """
+
+    number: int
+    begin: int
+    end: int
+    lost: int = 0
+    is_behind: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPosition:
+    """A Kafka topic: how far each of its partitions is read. `id` changes where the topic is deleted and made again.
+
+    `partitions` are all that were ever seen, those that changed in the offset `changed_in` and the others.
+    """
+
+    capture: str
+    name: str
+    id: str
+    partitions: tuple[PartitionPosition, ...]
+    changed_in: int
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What identifies the topic among all that is watched."""
+        return self.capture, self.name
+
+    @property
+    def stream(self) -> Stream:
+        """The topic as a stream without files."""
+        return Stream(self.capture, self.name, ())
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesPosition:
+    """A server of metrics: in the offset `changed_in` its samples are read from `since` to `until` (s since 1970)."""
+
+    capture: str
+    name: str
+    since: int
+    until: int
+    changed_in: int
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What identifies the server among all that is watched."""
+        return self.capture, self.name
+
+    @property
+    def stream(self) -> Stream:
+        """The server as a stream without files."""
+        return Stream(self.capture, self.name, ())
+
+
+Position = StreamPosition | TopicPosition | SeriesPosition
+Positions = dict[tuple[str, str], Position]
 
 
 class PositionFiles:
@@ -88,10 +149,13 @@ class PositionFiles:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def write(self, number: int, positions: Mapping[tuple[str, str], StreamPosition]) -> None:
+    def write(self, number: int, positions: Mapping[tuple[str, str], Position]) -> None:
         """Write the positions of an offset, whole or not at all."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        document = {"schema": SCHEMA, "streams": [asdict(each) for each in positions.values()]}
+        streams = [asdict(each) for each in positions.values() if isinstance(each, StreamPosition)]
+        topics = [asdict(each) for each in positions.values() if isinstance(each, TopicPosition)]
+        series = [asdict(each) for each in positions.values() if isinstance(each, SeriesPosition)]
+        document = {"schema": SCHEMA, "streams": streams, "topics": topics, "series": series}
         part = self._folder / f".{number}.{os.getpid()}"
         part.write_text(json.dumps(document), encoding="utf-8")
         part.replace(self._path(number))
@@ -109,7 +173,11 @@ class PositionFiles:
             ) from error
         if document.get("schema") != SCHEMA:
             raise StateError(f"{path} has the schema {document.get('schema')!r}; this version reads {SCHEMA}.")
-        return {each.key: each for each in map(_stream_position, document["streams"])}
+        streams = map(_stream_position, document["streams"])
+        topics = map(_topic_position, document.get("topics", ()))
+        series = (SeriesPosition(**each) for each in document.get("series", ()))
+        read: tuple[Position, ...] = (*streams, *topics, *series)
+        return {each.key: each for each in read}
 
     def remove_before(self, number: int) -> None:
         """Remove the positions of offsets that no restart needs."""
@@ -124,3 +192,8 @@ class PositionFiles:
 def _stream_position(fields: dict[str, Any]) -> StreamPosition:
     files = tuple(FilePosition(**each) for each in fields["files"])
     return StreamPosition(fields["capture"], fields["name"], files, fields["changed_in"])
+
+
+def _topic_position(fields: dict[str, Any]) -> TopicPosition:
+    partitions = tuple(PartitionPosition(**each) for each in fields["partitions"])
+    return TopicPosition(fields["capture"], fields["name"], fields["id"], partitions, fields["changed_in"])

@@ -47,6 +47,7 @@ class ReplayListing:
         positions = dict(earlier)
         for stream in self.streams:
             before = earlier.get((stream.capture, stream.name))
+            assert before is None or isinstance(before, StreamPosition)
             ends = {each.path: each.end for each in before.files} if before else {}
             files = tuple(
                 position
@@ -60,7 +61,12 @@ class ReplayListing:
 
     def is_at_end(self, positions: Positions) -> bool:
         """Whether every file is revealed to its end."""
-        ends = {each.path: each.end for stream in positions.values() for each in stream.files}
+        ends = {
+            each.path: each.end
+            for stream in positions.values()
+            if isinstance(stream, StreamPosition)
+            for each in stream.files
+        }
         return all(ends.get(file.path) == file.bytes for stream in self.streams for file in stream.files)
 
     def _until_ms(self) -> int | None:

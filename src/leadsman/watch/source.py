@@ -1,7 +1,7 @@
-"""The streaming source of `leadsman watch`: watched files as a Python data source of Structured Streaming.
+"""The streaming source of `leadsman watch`: files and Kafka topics as a Python data source of Structured Streaming.
 
-An offset is the number of a file of positions. A partition is a share of the streams that changed; a task reads what
-was appended, and its rows are packed events, so that only events cross into the JVM.
+An offset is the number of a file of positions. A partition is a share of the streams and topics that changed; a task
+reads what was appended, and its rows are packed events, so that only events cross into the JVM.
 """
 
 from __future__ import annotations
@@ -10,37 +10,81 @@ import pickle
 from base64 import b64decode, b64encode
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from leadsman.pipeline.scope.streams import balance_streams
-from leadsman.watch.positions import PositionFiles
+from leadsman.watch.kafka.listing import KafkaListing
+from leadsman.watch.kafka.topic_changes import TopicChange, read_topic_change
+from leadsman.watch.positions import PositionFiles, SeriesPosition, StreamPosition
+from leadsman.watch.prometheus import PrometheusListing, SeriesChange, read_series_change
 from leadsman.watch.stream_changes import CHANGES_DDL, StreamChange, read_change
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from datetime import tzinfo
 
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from leadsman.watch.file_listing import FolderListing
-    from leadsman.watch.positions import Positions
-    from leadsman.watch.replay import ReplayListing
+    from leadsman.watch.kafka.listing import TopicsRequest
+    from leadsman.watch.positions import Position, Positions
+    from leadsman.watch.prometheus import PrometheusRequest
+
+    Change = StreamChange | TopicChange | SeriesChange
 
 NAME = "leadsman_watch"
 OPTION = "request"
 
 
+class Listing(Protocol):
+    """Says how far what is watched can be read."""
+
+    def positions(self, earlier: Positions, number: int) -> Positions:
+        """Return the positions of the offset `number`, after `earlier`: the same object where nothing was appended."""
+
+
+@dataclass(frozen=True, slots=True)
+class CombinedListing:
+    """Several listings in one query."""
+
+    listings: Sequence[Listing]
+
+    def positions(self, earlier: Positions, number: int) -> Positions:
+        """Return the positions of all."""
+        positions = earlier
+        for each in self.listings:
+            positions = each.positions(positions, number)
+        return positions
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRequests:
+    """How sources that are no files are read."""
+
+    topics: TopicsRequest | None = None
+    prometheus: PrometheusRequest | None = None
+
+    def listing(self, files: Listing) -> Listing:
+        """Return the listing of files and of these."""
+        topics = [KafkaListing(self.topics)] if self.topics else []
+        series = [PrometheusListing(self.prometheus)] if self.prometheus else []
+        return CombinedListing([files, *topics, *series])
+
+
 @dataclass(frozen=True, slots=True)
 class WatchRequest:
-    """What is watched: the files of `listing`. `folder` holds positions and states; `tasks` read at once."""
+    """What is watched: files and topics of `listing`. `folder` holds positions and states; `tasks` read at once.
 
-    listing: FolderListing | ReplayListing
+    `sources` says how topics and servers are read, where any are.
+    """
+
+    listing: Listing
     folder: str
     zone: tzinfo
     tasks: int
+    sources: SourceRequests = SourceRequests()
 
     def encode(self) -> str:
         """Return the request as an option of the source."""
@@ -78,7 +122,7 @@ class WatchSource(DataSource):
 class Share(InputPartition):
     """The streams that one task reads."""
 
-    def __init__(self, number: int, changes: list[StreamChange]) -> None:
+    def __init__(self, number: int, changes: list[Change]) -> None:
         super().__init__(number)
         self.changes = changes
 
@@ -109,7 +153,7 @@ class WatchReader(DataSourceStreamReader):
         """Return the shares of the streams that changed between two offsets."""
         before, now = self._positions(start["number"]), self._positions(end["number"])
         changes = [
-            ChangedStream(StreamChange(each, end["number"], before[key].changed_in if key in before else 0))
+            Changed(self._change(each, end["number"], before[key].changed_in if key in before else 0))
             for key, each in now.items()
             if each.changed_in > start["number"]
         ]
@@ -120,11 +164,25 @@ class WatchReader(DataSourceStreamReader):
         """Yield the packed events of a share."""
         folder = Path(self._request.folder, "streams")
         for change in partition.changes:
-            yield from read_change(change, folder, self._request.zone)
+            if isinstance(change, TopicChange):
+                yield from read_topic_change(change, folder, self._request.zone)
+            elif isinstance(change, SeriesChange):
+                yield from read_series_change(change, self._request.zone)
+            else:
+                yield from read_change(change, folder, self._request.zone)
 
     def commit(self, end: dict[str, int]) -> None:
         """Remove what no restart needs."""
         self._request.positions.remove_before(end["number"] - 1)
+
+    def _change(self, position: Position, number: int, before: int) -> Change:
+        if isinstance(position, StreamPosition):
+            return StreamChange(position, number, before)
+        if isinstance(position, SeriesPosition):
+            assert self._request.sources.prometheus is not None
+            return SeriesChange(self._request.sources.prometheus, position)
+        assert self._request.sources.topics is not None
+        return TopicChange(self._request.sources.topics, position, before)
 
     def _positions(self, number: int) -> Positions:
         if self._latest is None or self._latest[0] != number:
@@ -133,22 +191,22 @@ class WatchReader(DataSourceStreamReader):
 
 
 @dataclass(frozen=True, slots=True)
-class ChangedStream:
-    """A stream that changed, to be shared out among tasks by its bytes."""
+class Changed:
+    """A stream, a topic or a server that changed, to be shared out among tasks by its bytes."""
 
-    change: StreamChange
+    change: Change
 
     @property
     def capture(self) -> str:
         """The capture that it is of."""
-        return self.change.position.capture
+        return self.change.capture
 
     @property
     def name(self) -> str:
-        """The stream's name."""
-        return self.change.position.name
+        """The name of the stream, the topic or the server."""
+        return self.change.name
 
     @property
     def bytes(self) -> int:
-        """Bytes to read at most."""
+        """Bytes to read, about."""
         return self.change.bytes

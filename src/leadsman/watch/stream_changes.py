@@ -14,7 +14,7 @@ from leadsman.pipeline.spark.packed_events import pack
 from leadsman.watch.stream_states import StreamStates
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from datetime import tzinfo
     from pathlib import Path
 
@@ -46,6 +46,16 @@ class StreamChange:
     before: int
 
     @property
+    def capture(self) -> str:
+        """The capture that it is of."""
+        return self.position.capture
+
+    @property
+    def name(self) -> str:
+        """The stream's name."""
+        return self.position.name
+
+    @property
     def bytes(self) -> int:
         """The size of the files; more than what is read where lines were appended."""
         return sum(each.end for each in self.position.files)
@@ -65,10 +75,12 @@ def read_change(change: StreamChange, folder: Path, zone: tzinfo) -> Iterator[pa
             continue
         summary = list(batches(begun.summary()))
         states.save(position.key, number, begun, loaded=change.before)
-        yield from _packed(change, begun.version, FACTS, facts)
-        yield from _packed(change, begun.version, SUMMARY, summary)
+        stream = ChangedEvents(position.capture, position.name, number, begun.version)
+        yield from stream.packed(FACTS, facts)
+        yield from stream.packed(SUMMARY, summary)
         return
-    yield from _packed(change, number, SUMMARY, list(batches(read(position.stream, zone))))
+    stream = ChangedEvents(position.capture, position.name, number, number)
+    yield from stream.packed(SUMMARY, list(batches(read(position.stream, zone))))
 
 
 def _in_order(position: StreamPosition, zone: tzinfo) -> list[FileRange]:
@@ -88,11 +100,23 @@ def _in_order(position: StreamPosition, zone: tzinfo) -> list[FileRange]:
     return [*ordered, *empty]
 
 
-def _packed(change: StreamChange, version: int, kind: str, events: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    stream = change.position.name
-    packed = [row for batch in pack(events) for row in batch.to_pylist()]
-    if not packed and kind == SUMMARY:
-        packed = [{"capture": change.position.capture, "count": 0, "events": b""}]  # replaces the summary before
-    rows = [{"stream": stream, "version": version, "number": change.number, "kind": kind, **row} for row in packed]
-    if rows:
-        yield pa.RecordBatch.from_pylist(rows, schema=CHANGES)
+@dataclass(frozen=True, slots=True)
+class ChangedEvents:
+    """The events of one stream in the offset `number`. `version` is the offset in which its reading began."""
+
+    capture: str
+    stream: str
+    number: int
+    version: int
+
+    def packed(self, kind: str, events: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the events of a kind as rows of CHANGES. A summary without events replaces the one before it."""
+        packed = [row for batch in pack(events) for row in batch.to_pylist()]
+        if not packed and kind == SUMMARY:
+            packed = [{"capture": self.capture, "count": 0, "events": b""}]
+        rows = [
+            {"stream": self.stream, "version": self.version, "number": self.number, "kind": kind, **row}
+            for row in packed
+        ]
+        if rows:
+            yield pa.RecordBatch.from_pylist(rows, schema=CHANGES)

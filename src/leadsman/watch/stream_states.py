@@ -11,14 +11,12 @@ import pickle
 import zlib
 from collections import OrderedDict
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from leadsman import __version__
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from leadsman.pipeline.read.growing import GrowingStream
 
 SCHEMA = f"leadsman.stream_state/1 {__version__}".encode()
 """The first line of each state. A state of another version is not read: its stream is read from the beginning."""
@@ -26,7 +24,7 @@ SCHEMA = f"leadsman.stream_state/1 {__version__}".encode()
 MAX_CACHED = 2000
 """States that a worker keeps in memory, some 100 MB: a stream that grows in each trigger is not loaded again."""
 
-_CACHED: OrderedDict[tuple[str, int], GrowingStream] = OrderedDict()
+_CACHED: OrderedDict[tuple[str, int], Any] = OrderedDict()
 
 
 class StreamStates:
@@ -35,7 +33,7 @@ class StreamStates:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def load(self, key: tuple[str, str], number: int) -> GrowingStream | None:
+    def load(self, key: tuple[str, str], number: int) -> Any:  # noqa: ANN401 - what `save` was given
         """Return the state of a stream in an offset; None where there is none that can be read."""
         path = self._path(key, number)
         cached = _CACHED.pop((str(path), number), None)
@@ -45,12 +43,11 @@ class StreamStates:
             schema, _, body = path.read_bytes().partition(b"\n")
             if schema != SCHEMA:
                 return None
-            state: GrowingStream = pickle.loads(zlib.decompress(body))  # noqa: S301 - written by this user's own query
+            return pickle.loads(zlib.decompress(body))  # noqa: S301 - written by this user's own query
         except (OSError, zlib.error, pickle.UnpicklingError, EOFError, AttributeError):
             return None
-        return state
 
-    def save(self, key: tuple[str, str], number: int, state: GrowingStream, *, loaded: int) -> None:
+    def save(self, key: tuple[str, str], number: int, state: object, *, loaded: int) -> None:
         """Write the state of an offset. Only the state that this one was made from is kept beside it."""
         path = self._path(key, number)
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -8,30 +8,31 @@ import time
 import uuid
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from leadsman.errors import SparkError
+from leadsman.errors import SparkError, StateError
 from leadsman.pipeline.diagnose import diagnose
 from leadsman.pipeline.request import Input, find_input
 from leadsman.pipeline.scope.copies import LocalFileMeasures, drop_duplicate_files
 from leadsman.pipeline.scope.streams import CaptureFiles
 from leadsman.pipeline.spark.executors import summarize_error
 from leadsman.watch.event_store import CurrentEvents, EventTable, changes_of
+from leadsman.watch.positions import StreamPosition
 from leadsman.watch.replay import ReplayListing
-from leadsman.watch.source import NAME, OPTION, WatchRequest, WatchSource
+from leadsman.watch.source import NAME, OPTION, SourceRequests, WatchRequest, WatchSource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from datetime import tzinfo
-    from pathlib import Path
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from datetime import datetime, tzinfo
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
     from leadsman.model import Diagnosis
     from leadsman.pipeline.request import DiagnosisRequest
-    from leadsman.watch.file_listing import FolderListing
-    from leadsman.watch.positions import Positions
+    from leadsman.watch.positions import Position, Positions
+    from leadsman.watch.source import Listing
 
 LOG = logging.getLogger(__name__)
 
@@ -44,6 +45,9 @@ STREAMING_CONF = {
     ),
     "spark.sql.streaming.metricsEnabled": "false",
     "spark.databricks.delta.stats.collect": "false",  # an append of some events costs half as much
+    # An append a second would leave 86,400 files of the log a day; a reader needs those since the last checkpoint.
+    "spark.databricks.delta.properties.defaults.logRetentionDuration": "interval 1 day",
+    "spark.databricks.delta.retentionDurationCheck.enabled": "false",  # replaced files are removed after an hour
 }
 
 
@@ -60,24 +64,38 @@ class WatchOptions:
 class Watch:
     """A running watch: the query that reads, the current events, and diagnoses of them."""
 
-    def __init__(self, spark: SparkSession, listing: FolderListing | ReplayListing, options: WatchOptions) -> None:
-        self._spark = spark
+    def __init__(
+        self, spark: SparkSession, listing: Listing, options: WatchOptions, sources: SourceRequests | None = None
+    ) -> None:
+        self.spark = spark
         self._listing = listing
         self._options = options
         self._table = EventTable(spark, str(options.folder.resolve() / "events"))
         self._events = CurrentEvents()
         self._lock = threading.Lock()
-        self._request = WatchRequest(listing, str(options.folder.resolve()), options.zone, options.tasks)
+        self._dropped: set[tuple[str, str]] = set()
+        self._request = WatchRequest(
+            listing, str(options.folder.resolve()), options.zone, options.tasks, sources or SourceRequests()
+        )
         self.captures: Mapping[str, CaptureFiles] = {}
         self.last_number = 0
+        self.batches = 0
+        self.batch_seconds_total = 0.0
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the state."""
+        return self._options.folder
 
     @contextmanager
     def running(self) -> Iterator[StreamingQuery]:
         """Start the query, and stop it at the end of the block."""
         self._options.folder.mkdir(parents=True, exist_ok=True)
-        self._events.apply(self._table.read())
-        self._spark.dataSource.register(WatchSource)
-        read = self._spark.readStream.format(NAME).option(OPTION, self._request.encode()).load()
+        changes = self._table.read()
+        self._events.apply(changes)
+        self.last_number = self._read_before(max((each.number for each in changes), default=0))
+        self.spark.dataSource.register(WatchSource)
+        read = self.spark.readStream.format(NAME).option(OPTION, self._request.encode()).load()
         query = (
             read.writeStream.foreachBatch(self._append)
             .option("checkpointLocation", str(self._options.folder.resolve() / "checkpoint"))
@@ -89,12 +107,21 @@ class Watch:
         finally:
             query.stop()
 
+    def _read_before(self, number: int) -> int:
+        """Return the offset to which an earlier watch had read, from the last one that the table has events of."""
+        files = Path(self._options.folder, "positions").glob("[0-9]*.json")
+        return min((each for file in files if (each := int(file.stem)) >= number), default=0) if number else 0
+
     def _append(self, batch: DataFrame, number: int) -> None:
+        began = time.monotonic()
         changes = changes_of(batch.collect())
-        self._table.append(changes, query=self._query_id(batch), batch=number)
         with self._lock:
+            self._table.append(changes, query=self._query_id(batch), batch=number)
             self._events.apply(changes)
+            self._dropped.difference_update((each.capture, each.stream) for each in changes)  # a name can come back
             self.last_number = max([self.last_number, *(each.number for each in changes)])
+            self.batches += 1
+            self.batch_seconds_total += time.monotonic() - began
 
     def _query_id(self, batch: DataFrame) -> str:
         """Return the id of the query, which stays the same after a restart."""
@@ -116,24 +143,58 @@ class Watch:
         """Whether a replay is over: all lines are revealed, and their events are here."""
         if not isinstance(self._listing, ReplayListing) or not self.last_number:
             return False
-        return self._listing.is_at_end(self._positions())
+        return self._listing.is_at_end(self.positions())
 
-    def _positions(self) -> Positions:
-        return self._request.positions.read(self.last_number)
-
-    def diagnose(self, request: DiagnosisRequest) -> list[Diagnosis]:
-        """Diagnose the current events."""
+    def diagnose(self, request: DiagnosisRequest, captures: Collection[str] | None = None) -> list[Diagnosis]:
+        """Diagnose the current events, of all captures or of some."""
         with self._lock:
-            events = self._events.table()
-        captures = self.captures or self._captures_now()
-        return diagnose(self._spark, Input(captures, self._options.zone, events=events), request)
+            events = self._events.table(captures)
+        known = self.captures or self._captures_now()
+        selected = {path: each for path, each in known.items() if captures is None or path in captures}
+        if captures is not None and not selected:
+            return []
+        return diagnose(self.spark, Input(selected, self._options.zone, events=events), request)
+
+    def take_new_names(self) -> dict[str, set[str]]:
+        """Return the captures that changed since the last call, with the names of their new events."""
+        with self._lock:
+            return self._events.take_new_names()
+
+    def expire(self, horizons: Mapping[str, datetime], *, is_table_due: bool) -> None:
+        """Drop expired events from memory, and where it is due from the table."""
+        deleted = [key for key, each in self.positions().items() if _is_deleted(each)]
+        with self._lock:
+            self._dropped.update(self._events.expire(horizons, deleted))
+            if is_table_due:
+                self._table.expire(horizons, self._dropped)
+                self._dropped.clear()
+
+    def event_count(self) -> int:
+        """Return how many events are in memory."""
+        with self._lock:
+            return self._events.count()
+
+    def positions(self) -> Positions:
+        """Return how far each stream was read whose events are here."""
+        while True:
+            number = self.last_number
+            try:
+                return self._request.positions.read(number)
+            except StateError:
+                if number == self.last_number:  # else the query went on meanwhile, and removed them
+                    raise
 
     def _captures_now(self) -> dict[str, CaptureFiles]:
         captures: dict[str, CaptureFiles] = {}
-        for position in self._positions().values():
+        for position in self.positions().values():
             known = captures.get(position.capture, CaptureFiles((), ()))
             captures[position.capture] = replace(known, streams=(*known.streams, position.stream))
         return captures
+
+
+def _is_deleted(position: Position) -> bool:
+    """Whether the files of a stream are gone. A topic and a server have none."""
+    return isinstance(position, StreamPosition) and not any(Path(each.path).exists() for each in position.files)
 
 
 def replayed_input(paths: Sequence[str], zone: tzinfo) -> Input:

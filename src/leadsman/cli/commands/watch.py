@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import tempfile
-import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,22 +14,28 @@ from leadsman.catalogue import modes_named, threshold_overrides
 from leadsman.cli.commands.diagnose import exit_code
 from leadsman.cli.completion import mode_names
 from leadsman.cli.extras import require_extra
+from leadsman.cli.notifications import notification_destinations
 from leadsman.cli.options import parse_pair, spark_options, time_zone
 from leadsman.cli.progress import progress
+from leadsman.collect.durations import DurationParam
 from leadsman.errors import UsageError
+from leadsman.notify.kind import kind_names
 from leadsman.report.output_format import find_format, format_names
 
 if TYPE_CHECKING:
-    from pyspark.sql.streaming.query import StreamingQuery
+    from datetime import timedelta
 
-    from leadsman.pipeline.request import DiagnosisRequest
     from leadsman.pipeline.spark.session import SessionOptions
-    from leadsman.watch.finding_changes import FindingChange
+    from leadsman.watch.run import FollowOptions
+    from leadsman.watch.source import SourceRequests
     from leadsman.watch.watching import Watch
 
 EPILOG = """\b
 Examples:
   leadsman watch /var/log/services --to state/            open and resolve findings as logs grow
+  leadsman watch /var/log/services --to state/ --notify alertmanager=http://127.0.0.1:9093
+  leadsman watch /var/log/services --to state/ --serve 127.0.0.1:8080
+  leadsman watch --kafka broker:9092 --topic logs --topic metrics --to state/
   leadsman watch --replay capture/ --speed 600            a capture, ten minutes in each second
   leadsman watch --replay capture/ --until-end            to the end of a capture, then its findings
   leadsman watch --replay capture/ --until-end --format json | jq .
@@ -44,12 +49,43 @@ With --until-end the output and the exit codes are those of `leadsman diagnose`:
 A watch that was stopped or killed goes on where it was when it is started with the same --to folder.
 """
 
-ROUND_SECONDS = 1.0
-"""Seconds between two looks for new events. A round of the detectors takes two seconds and more."""
+
+class StartParam(DurationParam):
+    """Where topics are read from at the first start."""
+
+    name = "WHERE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | timedelta:  # type: ignore[override]  # noqa: ANN401 - click's signature
+        """Return earliest, latest or a duration."""
+        return value if value in ("earliest", "latest") else super().convert(value, param, ctx)
 
 
 @click.command("watch", epilog=EPILOG)
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.option(
+    "--kafka",
+    metavar="HOST:PORT",
+    help="Read topics of this cluster (bootstrap server; several with commas between them).",
+)
+@click.option("--topic", multiple=True, metavar="NAME", help="With --kafka: read this topic; may be repeated.")
+@click.option(
+    "--command-config",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="With --kafka: a Java client's properties (SASL, TLS), as for Kafka's own tools.",
+)
+@click.option(
+    "--prometheus",
+    metavar="URL",
+    help="Ask this Prometheus server for Kafka's main metrics, as `leadsman collect prometheus` does, every 30 s.",
+)
+@click.option(
+    "--from",
+    type=StartParam(),
+    default="earliest",
+    show_default=True,
+    help="With --kafka: where topics are read from at the first start: earliest, latest, or so long ago (2h, 1d).",
+)
 @click.option("--replay", is_flag=True, help="Read captures as if their files were growing now.")
 @click.option(
     "--speed",
@@ -93,29 +129,61 @@ ROUND_SECONDS = 1.0
     metavar="MODE.PARAMETER=VALUE",
     help="Change a detector's threshold; may be repeated. `leadsman config` lists them.",
 )
+@click.option(
+    "--retention",
+    type=DurationParam(),
+    help="How long events are kept, such as 36h or 7d. Default: 3d; with --until-end, for ever.",
+)
+@click.option(
+    "--notify",
+    multiple=True,
+    metavar="KIND=URL",
+    help="Send a message when a finding is opened, gets worse, or is resolved; may be repeated. "
+    f"KIND: {', '.join(kind_names())}.",
+)
+@click.option("--notify-link", metavar="URL", help="The page that messages link to, such as that of --serve.")
+@click.option(
+    "--history-topic",
+    metavar="HOST:PORT/TOPIC",
+    help="Write each change of a finding to this Kafka topic as well; it is created compacted.",
+)
+@click.option("--serve", metavar="ADDRESS:PORT", help="Serve a page, /metrics, /live and /ready at this address.")
+@click.option(
+    "--token-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="With --serve: the file of the token that the page asks for. Needed for any address but loopback.",
+)
 @spark_options
 def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it has parsed
-    """Watch folders of growing logs, and report each failure when it begins and when it ends.
+    """Watch growing logs and Kafka topics, and report each failure when it begins and when it ends.
 
-    Files are followed as they grow, through rotation and truncation; new files are found. The detectors, the verdicts
-    and the evidence are those of `leadsman diagnose`. Works on files of this machine, in a local Spark session.
+    Files are followed as they grow, through rotation and truncation; new files are found. Topics are read as shippers
+    write them: lines, JSON of Filebeat, Fluent Bit, Vector or Loki, OTLP. The detectors, the verdicts and the evidence
+    are those of `leadsman diagnose`.
     """
     require_extra("spark", "watch")
+    if options["kafka"]:
+        require_extra("watch", "watch --kafka")
     from leadsman.pipeline.request import DiagnosisRequest
+    from leadsman.watch.messages import SourceMessages
+    from leadsman.watch.run import run_watch
 
     _check(options)
+    follow = _follow_options(options)
     request = DiagnosisRequest(
         modes=modes_named(options["mode"]),
         overrides=threshold_overrides(dict(parse_pair(each, "--set") for each in options["set"])),
     )
     with ExitStack() as stack:
         folder = options["to"] or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="leadsman-watch-")))
+        messages = SourceMessages(folder / "sources")
+        messages.skip()
         with progress("Starting Spark") as show_step:
             watch = _start(options, folder, stack)
             query = stack.enter_context(watch.running())
             if not options["until_end"]:
                 show_step("Watching")
-                return _report_changes(watch, query, request, folder)
+                return run_watch(watch, query, request, options=follow, messages=messages)
             show_step("Replaying")
             watch.wait_for_end(query)
             show_step("Diagnosing")
@@ -140,11 +208,36 @@ def _start(options: dict[str, Any], folder: Path, stack: ExitStack) -> Watch:
 
     watch_options = WatchOptions(folder, zone, options["interval"], cores(spark))
     if not options["replay"]:
-        return Watch(spark, FolderListing(options["paths"], max_bytes), watch_options)
+        sources = _sources(options, folder, max_bytes, stack)
+        return Watch(spark, sources.listing(FolderListing(options["paths"], max_bytes)), watch_options, sources)
     source = replayed_input(options["paths"], zone)
     watch = Watch(spark, ReplayListing(source.streams, zone, options["speed"], max_bytes), watch_options)
     watch.captures = source.captures
     return watch
+
+
+def _sources(options: dict[str, Any], folder: Path, max_bytes: int, stack: ExitStack) -> SourceRequests:
+    """Return what to read that is no files. Passwords are in a private folder as long as the watch runs."""
+    from leadsman.watch.kafka.client_settings import write_settings
+    from leadsman.watch.kafka.listing import TopicsRequest
+    from leadsman.watch.prometheus import prometheus_request
+    from leadsman.watch.source import SourceRequests
+
+    private = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="leadsman-watch-")))
+    topics = prometheus = None
+    if options["kafka"]:
+        names = tuple(dict.fromkeys(options["topic"]))
+        settings_file = write_settings(options["command_config"], private)
+        topics = TopicsRequest(
+            options["kafka"], names, settings_file, str(folder.resolve()), options["from"], max_bytes
+        )
+    if options["prometheus"]:
+        captures = [topics.capture] if topics else list(options["paths"])
+        capture = captures[0] if len(captures) == 1 else None
+        prometheus = prometheus_request(
+            options["prometheus"], capture=capture, folder=folder.resolve(), private=private
+        )
+    return SourceRequests(topics, prometheus)
 
 
 def _session_options(options: dict[str, Any]) -> SessionOptions:
@@ -157,31 +250,52 @@ def _session_options(options: dict[str, Any]) -> SessionOptions:
     )
 
 
-def _report_changes(watch: Watch, query: StreamingQuery, request: DiagnosisRequest, folder: Path) -> int:
-    """Print each change of a finding until Ctrl-C."""
-    from leadsman.watch.finding_changes import FindingHistory
+def _follow_options(options: dict[str, Any]) -> FollowOptions:
+    """Return how findings are followed. UsageError where an option cannot be used, before Spark is started."""
+    from leadsman.watch.retention import MIN_RETENTION, RETENTION
+    from leadsman.watch.run import FollowOptions, parse_address
+    from leadsman.watch.state.history_table import HistoryTopic
 
-    history = FindingHistory(folder / "findings.jsonl")
-    history.load()
-    diagnosed = 0
-    while watch.is_running(query):
-        if watch.last_number > diagnosed:
-            diagnosed = watch.last_number
-            for change in history.update(watch.diagnose(request)):
-                click.echo(_line(change))
-        time.sleep(ROUND_SECONDS)
-    return 0
-
-
-def _line(change: FindingChange) -> str:
-    where = f"{change.path} ({change.cluster})" if change.cluster else change.path
-    since = f", since {change.since:%Y-%m-%d %H:%M:%S}Z" if change.since else ""
-    return f"{change.at:%H:%M:%S} {change.life.upper():8} {change.mode}: {change.title} [{where}{since}]"
+    if options["serve"]:
+        require_extra("serve", "watch --serve")
+    retention = RETENTION if options["retention"] is None else options["retention"]
+    if retention < MIN_RETENTION:
+        raise UsageError("--retention takes a minute or more, such as 36h or 7d.")
+    address = parse_address(options["serve"], options["token_file"]) if options["serve"] else None
+    return FollowOptions(
+        retention=retention,
+        destinations=notification_destinations(options["notify"], options["notify_link"]),
+        link=options["notify_link"] or "",
+        topic=HistoryTopic.parse(options["history_topic"]) if options["history_topic"] else None,
+        address=address,
+        is_replay=options["replay"],
+    )
 
 
 def _check(options: dict[str, Any]) -> None:
+    """Raise UsageError where options do not fit each other."""
+    _check_sources(options)
     for flag, name in (("speed", "--speed"), ("until_end", "--until-end")):
         if options[flag] and not options["replay"]:
             raise UsageError(f"{name} is for --replay: telemetry that is still written has no end.")
+    if options["until_end"]:
+        for name in ("retention", "notify", "history_topic", "serve"):
+            if options[name] not in {None, ()}:
+                raise UsageError(f"--{name.replace('_', '-')} is for a watch that goes on, not for --until-end.")
+    if options["token_file"] and not options["serve"]:
+        raise UsageError("--token-file is for --serve.")
     if options["format"] != "console" and not options["until_end"]:
         raise UsageError("--format is for --until-end. Without it, each change of a finding is one line.")
+
+
+def _check_sources(options: dict[str, Any]) -> None:
+    if not options["paths"] and not options["kafka"] and not options["prometheus"]:
+        raise UsageError(
+            "Nothing to watch. Give folders of logs, --kafka HOST:PORT with --topic NAME, or --prometheus URL."
+        )
+    if bool(options["kafka"]) != bool(options["topic"]):
+        raise UsageError("--kafka and --topic belong together: --kafka broker:9092 --topic logs.")
+    if options["command_config"] and not options["kafka"]:
+        raise UsageError("--command-config is for --kafka.")
+    if options["replay"] and (options["kafka"] or options["prometheus"] or not options["paths"]):
+        raise UsageError("--replay is for captures alone: give their paths, and neither --kafka nor --prometheus.")

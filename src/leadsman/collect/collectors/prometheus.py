@@ -92,6 +92,12 @@ def _range_query(
     )
 
 
+def read_range(url: str, query: str, *, since: int, until: int, step_seconds: int) -> str:
+    """Return the response to a range query between two times (s since 1970). Raises NotCollected."""
+    parameters = urlencode({"query": query, "start": since, "end": until, "step": step_seconds})
+    return "".join(_response(f"{url.rstrip('/')}/api/v1/query_range?{parameters}", ()))
+
+
 def _query_string(query: str, seconds: int, step: timedelta) -> str:
     now = int(time.time())
     return urlencode({"query": query, "start": now - seconds, "end": now, "step": f"{step.total_seconds():g}"})

@@ -1,5 +1,7 @@
 """Producer-ID leak: brokers keep the ids of all producers in memory until their heap is full."""
 
+from datetime import timedelta
+
 from leadsman.model import FailureMode, Harm, Layer, Link
 from leadsman.modes.producer_id_leak.alternatives import ALTERNATIVES
 from leadsman.modes.producer_id_leak.cures import CURES
@@ -316,6 +318,7 @@ MODE = FailureMode(
     symptom_events=(MEMORY_EXHAUSTED, PRODUCERS_COUNTED),
     onset="growing",
     panels=PANELS,
+    resolved_after=timedelta(days=1),  # brokers keep an id for a day after its last record (producer.id.expiration.ms)
     trigger_events=(HEAP_CLASS, MEMORY_EXHAUSTED, METRIC, PRODUCER_IDS, PRODUCERS_COUNTED),
     story=(
         "Over weeks the heaps of a cluster's brokers grew, while every panel of its dashboard was green.",

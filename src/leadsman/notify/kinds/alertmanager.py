@@ -19,7 +19,8 @@ ALERT_NAME = "LeadsmanFindingPresent"
 
 LASTS = timedelta(hours=4)
 """A diagnosis is one look, and no later call ends the alert. Four hours is the repeat interval of pages in the
-generated routes (`leadsman alerts`): the alert is sent once, and does not stay for ever."""
+generated routes (`leadsman alerts`): the alert is sent once, and does not stay for ever. A watch sends it again while
+the finding is open, and ends it when the finding is resolved."""
 
 
 def _deliver(exchange: Exchange, destination: Destination, notification: Notification) -> None:
@@ -36,9 +37,15 @@ def _alert(notification: Notification, now: datetime) -> dict[str, Any]:
         "labels": {**{name: value for name, value in labels.items() if value}, "severity": Severity.PAGE, **MARK},
         "annotations": {"summary": message.title, "description": plain_text(message)},
         "startsAt": min(message.since or now, now).isoformat(),
-        "endsAt": (now + LASTS).isoformat(),
+        "endsAt": (now if notification.is_resolved else now + LASTS).isoformat(),
         **({"generatorURL": message.link} if is_url else {}),
     }
 
 
-KIND = NotificationKind(deliver=_deliver, example="http://alertmanager:9093")
+KIND = NotificationKind(
+    deliver=_deliver,
+    example="http://alertmanager:9093",
+    is_keyed=True,
+    groups=True,
+    refreshed_every=LASTS / 4,
+)

@@ -27,6 +27,8 @@ VERSION = "2022-11-28"
 
 
 def _deliver(exchange: Exchange, destination: Destination, notification: Notification) -> None:
+    if notification.is_resolved:
+        return  # whether the issue is done is for people to say
     headers = {
         "Authorization": f"Bearer {destination.password or destination.user}",
         "Accept": "application/vnd.github+json",
@@ -83,5 +85,6 @@ KIND = NotificationKind(
     deliver=_deliver,
     example="https://TOKEN@api.github.com/repos/OWNER/NAME",
     needs_credentials=True,
+    is_keyed=True,
     lacks=_lacks_repository,
 )

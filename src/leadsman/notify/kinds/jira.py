@@ -27,6 +27,8 @@ PROJECT_KEY_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 
 
 def _deliver(exchange: Exchange, destination: Destination, notification: Notification) -> None:
+    if notification.is_resolved:
+        return  # whether the issue is done is for people to say
     if not _is_found(exchange, destination, notification):
         exchange.post(f"{destination.base}/{API}/issue", _issue(destination, notification), _headers(destination))
 
@@ -75,5 +77,6 @@ KIND = NotificationKind(
     deliver=_deliver,
     example="https://USER:TOKEN@SITE.atlassian.net/?project=KEY&type=Task",
     needs_credentials=True,
+    is_keyed=True,
     lacks=_lacks_project,
 )

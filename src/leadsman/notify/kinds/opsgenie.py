@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from html import escape
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from leadsman.notify.kind import Notification, NotificationKind
 from leadsman.report.message.message import shortened
@@ -21,7 +22,12 @@ MAX_MESSAGE, MAX_DESCRIPTION, MAX_SOURCE = 130, 15_000, 100
 
 
 def _deliver(exchange: Exchange, destination: Destination, notification: Notification) -> None:
-    exchange.post(destination.url, _alert(notification), {"Authorization": f"GenieKey {destination.user}"})
+    headers = {"Authorization": f"GenieKey {destination.user}"}
+    if notification.is_resolved:
+        close = f"{destination.base}/{quote(notification.id)}/close?identifierType=alias"
+        exchange.post(close, {"source": "leadsman", "note": notification.message.title}, headers)
+        return
+    exchange.post(destination.url, _alert(notification), headers)
 
 
 def _alert(notification: Notification) -> dict[str, Any]:
@@ -45,4 +51,6 @@ def _escaped(text: str, limit: int) -> str:
     return fitting
 
 
-KIND = NotificationKind(deliver=_deliver, example="https://API_KEY@api.opsgenie.com/v2/alerts", needs_credentials=True)
+KIND = NotificationKind(
+    deliver=_deliver, example="https://API_KEY@api.opsgenie.com/v2/alerts", needs_credentials=True, is_keyed=True
+)

@@ -25,7 +25,7 @@ def _event(routing_key: str, notification: Notification) -> dict[str, Any]:
     is_url = message.link.startswith(("http://", "https://"))
     return {
         "routing_key": routing_key,
-        "event_action": "trigger",
+        "event_action": "resolve" if notification.is_resolved else "trigger",
         "dedup_key": notification.id,
         "client": "leadsman",
         **({"links": [{"href": message.link, "text": "Report"}]} if is_url else {}),
@@ -41,5 +41,8 @@ def _event(routing_key: str, notification: Notification) -> dict[str, Any]:
 
 
 KIND = NotificationKind(
-    deliver=_deliver, example="https://ROUTING_KEY@events.pagerduty.com/v2/enqueue", needs_credentials=True
+    deliver=_deliver,
+    example="https://ROUTING_KEY@events.pagerduty.com/v2/enqueue",
+    needs_credentials=True,
+    is_keyed=True,
 )

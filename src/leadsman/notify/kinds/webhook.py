@@ -18,4 +18,4 @@ def _deliver(exchange: Exchange, destination: Destination, notification: Notific
     exchange.post(destination.url, notification_document(notification), headers)
 
 
-KIND = NotificationKind(deliver=_deliver, example="https://USER:PASSWORD@HOST/path")
+KIND = NotificationKind(deliver=_deliver, example="https://USER:PASSWORD@HOST/path", is_keyed=True)

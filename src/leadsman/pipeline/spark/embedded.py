@@ -28,6 +28,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
+from leadsman.pipeline.spark.environment import CONNECT_MODE, environment
 from leadsman.pipeline.spark.pyspark_startup import create_frame
 from leadsman.run_folder import run_folder
 
@@ -51,7 +52,8 @@ def embedded_session() -> Iterator[SparkSession]:
     with run_folder(parent) as folder:
         token = TABLE_FOLDER.set(folder)
         try:
-            yield session()
+            with environment({CONNECT_MODE: "1"}):
+                yield session()
         finally:
             TABLE_FOLDER.reset(token)
 
@@ -59,7 +61,6 @@ def embedded_session() -> Iterator[SparkSession]:
 @cache
 def session() -> SparkSession:
     """Return this process's own session, which ends with the process."""
-    os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"  # makes `pyspark.sql.functions` those of Spark Connect
     os.environ.setdefault("RUST_LOG", "off")
     from pysail.spark import SparkConnectServer  # 60 MB that only a task needs
     from pyspark.sql import SparkSession

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from leadsman.daemon import server
 from leadsman.errors import SparkError
+from leadsman.pipeline.spark.environment import NO_CONNECT, environment
 from leadsman.pipeline.spark.executors import send_package, summarize_error
 from leadsman.pipeline.spark.pyspark_startup import without_pandas
 from leadsman.run_folder import run_folder
@@ -87,10 +88,14 @@ def session(options: SessionOptions = SessionOptions()) -> Iterator[SparkSession
         yield from _remote(options)
     elif active := _active():
         yield active
-    elif options.master and not options.master.startswith("local"):
-        yield from _cluster(options)
     else:
-        yield from _local(options)
+        with environment(NO_CONNECT):
+            yield from _own(options)
+
+
+def _own(options: SessionOptions) -> Iterator[SparkSession]:
+    is_cluster = options.master and not options.master.startswith("local")
+    yield from _cluster(options) if is_cluster else _local(options)
 
 
 def _active() -> SparkSession | None:
@@ -202,7 +207,7 @@ def _own_jvm(
             if "archive" in attempt:
                 archive.unlink(missing_ok=True)
             continue
-        with _environment(PYSPARK_GATEWAY_PORT=str(gateway.port), PYSPARK_GATEWAY_SECRET=gateway.secret):
+        with environment({"PYSPARK_GATEWAY_PORT": str(gateway.port), "PYSPARK_GATEWAY_SECRET": gateway.secret}):
             try:
                 return _build(master, settings), gateway.stop
             except BaseException:
@@ -246,17 +251,3 @@ def _keep_interrupt_handler() -> Iterator[None]:
     yield
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, handler)
-
-
-@contextmanager
-def _environment(**values: str) -> Iterator[None]:
-    before = {key: os.environ.get(key) for key in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for key, value in before.items():
-            if value is None:
-                del os.environ[key]
-            else:
-                os.environ[key] = value

@@ -51,12 +51,15 @@ class Message:
     link: str = ""
     since: datetime | None = None
     until: datetime | None = None
+    reference: str = ""
+    """By what a reader recognises a message that came twice; empty for a diagnosis."""
 
     @property
     def source(self) -> str:
-        """The mode, capture and cluster in one line."""
+        """The mode, capture, cluster and reference in one line."""
         cluster = f", cluster {self.cluster}" if self.cluster else ""
-        return f"{self.mode} in {self.path}{cluster}"
+        reference = f" ({self.reference})" if self.reference else ""
+        return f"{self.mode} in {self.path}{cluster}{reference}"
 
 
 def present_findings(diagnoses: Sequence[Diagnosis]) -> list[tuple[Diagnosis, Finding]]:

@@ -1,4 +1,4 @@
-"""Reads whole JSON documents: `aws logs`, Loki, Elasticsearch responses, arrays of records, on one line or many."""
+"""Reads whole JSON documents: `aws logs`, Loki, OTLP, Elasticsearch responses, arrays of records; one line or many."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import UTC
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from leadsman.telemetry.json_records import json_fields, line_reader
+from leadsman.telemetry.json_records import json_fields, line_reader, otlp
 from leadsman.telemetry.json_records.document_parser import (
     ArrayPaths,
     BrokenDocument,
@@ -44,6 +44,8 @@ RECORD_ARRAYS = ArrayPaths(
             ("data", "result"),
             ("records",),
             ("entries",),
+            ("streams",),
+            ("resourceLogs",),
         }
     ),
 )
@@ -154,13 +156,16 @@ def parse_element(raw: str, value: Any, parse_time: TimestampParser) -> Iterator
     if isinstance(value, dict) and isinstance(value.get("values"), list):
         yield from _loki(raw, value)
         return
+    if isinstance(value, dict) and any(name in value for name in otlp.SCOPES):
+        yield from _otlp(raw, value)
+        return
     insight = _cloudwatch_insights(value)
     record = json_fields.unwrap(value) if isinstance(value, dict) else insight
     if record is None:
         return
     message, texts = line_reader.message_text(record)
     first, last = line_reader.literal_span(raw, texts)
-    yield _time(record, parse_time if insight is None else IN_UTC), _subject(record), message, first, last
+    yield record_time(record, parse_time if insight is None else IN_UTC), record_writer(record), message, first, last
 
 
 def _loki(raw: str, value: dict[str, Any]) -> Iterator[ElementRecord]:
@@ -179,7 +184,15 @@ def _cloudwatch_insights(value: Any) -> dict[str, Any] | None:  # noqa: ANN401 -
     return {str(cell["field"]): cell.get("value") for cell in value}
 
 
-def _time(record: dict[str, Any], parse_time: TimestampParser) -> int | None:
+def _otlp(raw: str, value: dict[str, Any]) -> Iterator[ElementRecord]:
+    for record in otlp.log_records(value):
+        message, texts = line_reader.message_text(record)
+        writer = record_writer(record) or otlp.writer_of(record)
+        yield record["time_ms"], writer, message, *line_reader.literal_span(raw, texts)
+
+
+def record_time(record: dict[str, Any], parse_time: TimestampParser) -> int | None:
+    """Return the time of a record (ms since 1970); None where it has none."""
     for path in json_fields.matching_paths(record, TIME_PATHS):
         value = json_fields.value_at(record, path)
         if isinstance(value, str | int | float):
@@ -190,7 +203,8 @@ def _time(record: dict[str, Any], parse_time: TimestampParser) -> int | None:
     return None
 
 
-def _subject(record: dict[str, Any]) -> str | None:
+def record_writer(record: dict[str, Any]) -> str | None:
+    """Return the writer that a record names; None where it names none."""
     paths = json_fields.matching_paths(record, SUBJECT_PATHS)
     return next((writer for path in paths if (writer := line_reader.writer_name(record, path))), None)
 

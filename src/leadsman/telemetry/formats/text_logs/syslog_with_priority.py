@@ -9,7 +9,7 @@ from leadsman.telemetry.line_records.prefix_format import prefix_format
 
 PREFIX = Prefix(
     "syslog",
-    re.compile(rb"<\d+>(?:\d )?" + SYSLOG_TIME + rb" (?P<id>[\w.-]+ [\w.@/-]+(?:\[\d+\]| [\w-]+)?):? "),
+    re.compile(rb"<\d+>(?:\d )?" + SYSLOG_TIME + rb" (?P<id>[\w.-]+ [\w.@/-]+(?:\[\d+\]| (?!- )[\w-]+)?)(?: -)?:? "),
     is_stripped=False,
 )
 

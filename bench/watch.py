@@ -1,0 +1,181 @@
+"""Measures watching, from a line to the event table, from Kafka and from files by turns; writes docs/watch.md.
+
+python -m bench.watch             60 MB of mixed logs, five rounds
+python -m bench.watch --smoke     6 MB, one round, the table on the screen only
+
+The same lines lie in files and in a topic of four partitions, keyed by writer. Each round begins with an empty state in
+the same warm session. Processor time is that of the driver, the JVM and the Python workers; the broker's is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+import psutil
+from bench.generate import generate
+from bench.measure import machine
+
+from leadsman.lab.brokers.cluster import Cluster, ClusterPlan
+from leadsman.lab.survival.table import replace_between
+from leadsman.pipeline.spark.event_frames import cores
+from leadsman.pipeline.spark.session import SessionOptions, session
+from leadsman.watch.file_listing import FolderListing
+from leadsman.watch.kafka.client_settings import write_settings
+from leadsman.watch.kafka.listing import KafkaListing, TopicsRequest
+from leadsman.watch.source import CombinedListing, SourceRequests
+from leadsman.watch.watching import STREAMING_CONF, Watch, WatchOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyspark.sql import SparkSession
+
+PAGE = Path(__file__).parent.parent / "docs" / "watch.md"
+MARKS = ("<!-- written by python -m bench.watch; do not edit -->", "<!-- until here, of the benchmark -->")
+MEGABYTES, WRITERS, ROUNDS, PARTITIONS = 60, 20, 5, 4
+TOPIC = "logs"
+
+
+@dataclass(slots=True)
+class Source:
+    """One source and what its rounds took: seconds of wall time and of processor time."""
+
+    name: str
+    listing: Any
+    wall: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
+    events: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """How much was read in each round."""
+
+    count: int
+    bytes: int
+
+
+def main() -> None:
+    """Measure, print, write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--smoke", action="store_true", help="Small and short; nothing is written.")
+    smoke = parser.parse_args().smoke
+    about = machine()
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="leadsman-bench-watch-")))
+        logs = generate(folder / "generated", 6 if smoke else MEGABYTES, WRITERS)
+        cluster = stack.enter_context(Cluster(ClusterPlan()))
+        cluster.create_topic(TOPIC, partitions=PARTITIONS, config={"retention.ms": "-1"})
+        lines = _produce(cluster.bootstrap, logs)
+        conf = {**STREAMING_CONF, "spark.sql.shuffle.partitions": "2"}
+        spark = stack.enter_context(session(SessionOptions(conf=conf, delta=True)))
+        brokers = [psutil.Process(each) for each in _broker_processes(cluster)]
+        sources = [Source("Kafka", cluster.bootstrap), Source("files", logs)]
+        for number in range(2 if smoke else ROUNDS + 1):
+            for source in sources:
+                _round(spark, source, folder / f"{source.name}-{number}", brokers, is_warm=number > 0)
+    table = "\n".join(_table(sources, lines, about))
+    print(table)
+    if not smoke:
+        PAGE.write_text(replace_between(PAGE.read_text(encoding="utf-8"), MARKS, table), encoding="utf-8")
+
+
+def _produce(bootstrap: str, logs: Path) -> Lines:
+    from confluent_kafka import Producer
+
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 20, "compression.type": "lz4"})
+    count = size = 0
+    for path in sorted(each for each in logs.rglob("*") if each.is_file()):
+        key = path.relative_to(logs).as_posix()
+        for line in path.read_bytes().splitlines():
+            while True:
+                try:
+                    producer.produce(TOPIC, line, key)
+                    break
+                except BufferError:
+                    producer.poll(0.1)
+            count, size = count + 1, size + len(line) + 1
+        producer.poll(0)
+    producer.flush()
+    return Lines(count, size)
+
+
+def _broker_processes(cluster: Cluster) -> Iterator[int]:
+    """Yield the processes that are no part of watching: those that run a broker of this cluster."""
+    for each in psutil.Process().children(recursive=True):
+        if any(str(cluster.folder) in part for part in [each.cwd(), *each.cmdline()]):
+            yield each.pid
+
+
+def _round(
+    spark: SparkSession, source: Source, state: Path, brokers: Sequence[psutil.Process], *, is_warm: bool
+) -> None:
+    """Read everything once, from an empty state."""
+    options = WatchOptions(state, UTC, 0.0, cores(spark))
+    state.mkdir()
+    topics = None
+    listing: Any = FolderListing([str(source.listing)])
+    if source.name == "Kafka":
+        topics = TopicsRequest(source.listing, (TOPIC,), write_settings(None, state), str(state))
+        listing = CombinedListing([KafkaListing(topics)])
+    watch = Watch(spark, listing, options, SourceRequests(topics=topics))
+    started, cpu = time.perf_counter(), _cpu(brokers)
+    with watch.running() as query:
+        query.processAllAvailable()
+        wall, used = time.perf_counter() - started, _cpu(brokers) - cpu
+        source.events = watch._events.table().num_rows  # noqa: SLF001 - a benchmark looks inside
+    print(f"{source.name}: {wall:.1f} s, {used:.1f} s of processor time, {source.events} events")
+    if is_warm:
+        source.wall.append(wall)
+        source.cpu.append(used)
+
+
+def _cpu(brokers: Sequence[psutil.Process]) -> float:
+    """Return the processor seconds of this process and all that it started, without those of brokers."""
+    left_out = {each.pid for each in brokers}
+    total = 0.0
+    me = psutil.Process()
+    for process in [me, *me.children(recursive=True)]:
+        try:
+            times = process.cpu_times()
+        except psutil.Error:
+            continue
+        if process.pid not in left_out:
+            own = process.pid != me.pid
+            total += times.user + times.system + (times.children_user + times.children_system if own else 0)
+    return total
+
+
+def _table(sources: Sequence[Source], lines: Lines, about: dict[str, str]) -> Iterator[str]:
+    kafka, files = sources
+    yield (
+        f"{lines.count:,} lines, {lines.bytes / 1e6:.0f} MB, of {WRITERS} writers and 24 workers; {len(kafka.cpu)} "
+        f"rounds by turns, medians; {os.cpu_count()} cores, {datetime.now(UTC):%Y-%m-%d}, load at the start "
+        f"{about['load at the start']}.\n"
+    )
+    yield "| from | lines/s | lines/s of one processor | MB/s of one processor | events |"
+    yield "|---|---|---|---|---|"
+    for each in sources:
+        wall, cpu = median(each.wall), median(each.cpu)
+        yield (
+            f"| {each.name} | {lines.count / wall:,.0f} | {lines.count / cpu:,.0f} | {lines.bytes / 1e6 / cpu:.1f} "
+            f"| {each.events:,} |"
+        )
+    ratios = sorted(ours / theirs for ours, theirs in zip(kafka.cpu, files.cpu, strict=True))
+    yield (
+        f"\nA line from Kafka takes {median(ratios):.1f} times the processor time of one from a file, round by round "
+        f"{ratios[0]:.1f} to {ratios[-1]:.1f} times."
+    )
+
+
+if __name__ == "__main__":
+    main()

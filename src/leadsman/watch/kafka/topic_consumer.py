@@ -1,0 +1,246 @@
+"""Reads ranges of offsets of one topic, all partitions together, with gaps where records were compacted or aborted."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from leadsman.watch.kafka.client_settings import consumer_settings
+from leadsman.words import count
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    Report = Callable[[str], None]
+
+AT_ONCE = 10_000
+"""Records that are taken from the client at once."""
+
+POLL_SECONDS = 0.5
+
+STALLED_SECONDS = 5.0
+"""After so long without a record, the broker is asked whether the offsets are still there."""
+
+MAX_AHEAD_BYTES = 8 << 20
+"""Bytes of records of a partition that are kept for a later range. A partition that is further ahead is paused."""
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetRange:
+    """The offsets of a partition from `begin` to before `end`."""
+
+    partition: int
+    begin: int
+    end: int
+
+
+class TooLarge(Exception):
+    """The records of the ranges take more memory than they may. Nothing of them was kept."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """The reading of some ranges: what was found, and which of them are not complete."""
+
+    open: dict[int, OffsetRange]
+    found: dict[int, list[Any]]
+    bytes: int = 0
+    last_found: float = field(default_factory=time.monotonic)
+
+
+class TopicConsumer:
+    """A consumer of one topic. Ranges that follow one another are read without seeking."""
+
+    def __init__(self, bootstrap: str, topic: str, settings_file: str) -> None:
+        from confluent_kafka import Consumer
+
+        self._topic = topic
+        self._bootstrap = bootstrap
+        self._consumer = Consumer(consumer_settings(bootstrap, settings_file))
+        self._next: dict[int, int] = {}
+        """By partition: the offset up to which everything was taken from the client, or is known to be a gap."""
+        self._ahead: defaultdict[int, list[Any]] = defaultdict(list)
+        self._ahead_bytes: defaultdict[int, int] = defaultdict(int)
+        self._paused: set[int] = set()
+
+    def read(self, ranges: Iterable[OffsetRange], *, max_bytes: int, report: Report) -> dict[int, list[Any]]:
+        """Return the records of these ranges by partition. Waits for a broker that is away.
+
+        Raises TooLarge where they have more than `max_bytes`. Offsets deleted meanwhile are reported, and left out.
+        """
+        requested = {each.partition: each for each in ranges if each.begin < each.end}
+        self._seek(requested)
+        progress = Progress(dict(requested), {number: [] for number in requested})
+        for number in requested:
+            self._take_ahead(number, progress)
+        is_waiting = False
+        while progress.open:
+            for message in self._consumer.consume(AT_ONCE, POLL_SECONDS):
+                self._take(message, progress, report)
+            if progress.bytes > max_bytes:
+                self._next.clear()
+                raise TooLarge
+            if time.monotonic() - progress.last_found > STALLED_SECONDS:
+                is_waiting = self._look_after(progress, report, is_waiting=is_waiting)
+        if is_waiting:
+            report(f"Kafka at {self._bootstrap} answers again.")
+        return progress.found
+
+    def _seek(self, requested: Mapping[int, OffsetRange]) -> None:
+        """Go to the beginnings of the ranges, unless the client is there."""
+        from confluent_kafka import TopicPartition
+
+        here = {
+            number: self._ahead[number][0].offset() if self._ahead[number] else at for number, at in self._next.items()
+        }
+        if all(here.get(number, -1) <= each.begin <= self._next.get(number, -1) for number, each in requested.items()):
+            self._resume(requested)
+            return
+        self._resume(list(self._paused))
+        at = {**self._next, **{number: each.begin for number, each in requested.items()}}
+        self._ahead.clear()
+        self._ahead_bytes.clear()
+        self._consumer.assign([TopicPartition(self._topic, number, offset) for number, offset in at.items()])
+        self._next = at
+
+    def _resume(self, numbers: Iterable[int]) -> None:
+        from confluent_kafka import TopicPartition
+
+        if resumed := self._paused.intersection(numbers):
+            self._consumer.resume([TopicPartition(self._topic, number) for number in resumed])
+            self._paused -= resumed
+
+    def _take_ahead(self, number: int, progress: Progress) -> None:
+        """Take the records of a range that were read before their time."""
+        ahead, requested = self._ahead.pop(number, []), progress.open[number]
+        own = [each for each in ahead if requested.begin <= each.offset() < requested.end]
+        progress.found[number] += own
+        progress.bytes += sum(map(len, own))
+        later = [each for each in ahead if each.offset() >= requested.end]
+        self._ahead_bytes[number] = sum(map(len, later))
+        if later:
+            self._ahead[number] = later
+        if later or self._next[number] >= requested.end:
+            del progress.open[number]
+
+    def _take(self, message: Any, progress: Progress, report: Report) -> None:  # noqa: ANN401 - the library has no types
+        if message.error() is not None:
+            self._take_event(message, progress, report)
+            return
+        number, offset = message.partition(), message.offset()
+        requested = progress.open.get(number)
+        self._next[number] = offset + 1
+        if requested is None or offset >= requested.end:
+            self._keep_ahead(number, message)
+        else:
+            progress.found[number].append(message)
+            progress.bytes += len(message)
+            progress.last_found = time.monotonic()
+        if requested is not None and offset >= requested.end - 1:
+            del progress.open[number]
+
+    def _keep_ahead(self, number: int, message: Any) -> None:  # noqa: ANN401 - the library has no types
+        from confluent_kafka import TopicPartition
+
+        self._ahead[number].append(message)
+        self._ahead_bytes[number] += len(message)
+        if self._ahead_bytes[number] > MAX_AHEAD_BYTES and number not in self._paused:
+            self._consumer.pause([TopicPartition(self._topic, number)])
+            self._paused.add(number)
+
+    def _take_event(self, message: Any, progress: Progress, report: Report) -> None:  # noqa: ANN401 - the library has no types
+        """Note the end of a partition, or that an offset is not there any more."""
+        from confluent_kafka import KafkaError
+
+        code, number = message.error().code(), message.partition()
+        if code == KafkaError._PARTITION_EOF:  # noqa: SLF001 - the library's name
+            self._next[number] = max(self._next.get(number, 0), message.offset())
+            self._close_where_read(number, progress)
+        elif code in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE) and number in progress.open:  # noqa: SLF001 - the same
+            self._look_at(number, progress, report)
+
+    def _close_where_read(self, number: int, progress: Progress) -> None:
+        if number in progress.open and self._next[number] >= progress.open[number].end:
+            del progress.open[number]
+
+    def _look_after(self, progress: Progress, report: Report, *, is_waiting: bool) -> bool:
+        """Ask the broker for what does not arrive. Return whether it is away."""
+        from confluent_kafka import KafkaException
+
+        progress.last_found = time.monotonic()
+        try:
+            for number in list(progress.open):
+                self._look_at(number, progress, report)
+        except KafkaException as error:
+            if not is_waiting:
+                report(f"Kafka at {self._bootstrap} does not answer: {error.args[0].str()}. Waiting for it.")
+            return True
+        return is_waiting
+
+    def _look_at(self, number: int, progress: Progress, report: Report) -> None:
+        """Leave out what a partition does not have any more. Raises KafkaException where no broker answers."""
+        from confluent_kafka import KafkaException, TopicPartition
+
+        at, end = self._next[number], progress.open[number].end
+        try:
+            low, high = self._consumer.get_watermark_offsets(
+                TopicPartition(self._topic, number), timeout=STALLED_SECONDS
+            )
+        except KafkaException as error:
+            if error.args[0].code() not in _unknown():
+                raise
+            low, high = end, -1
+        if high < end or low >= end:
+            self._report_lost(number, at, end, report)
+            del progress.open[number]
+            self._next.pop(number)
+            return
+        if low > at:
+            self._report_lost(number, at, low, report)
+        self._next[number] = max(at, low)
+        self._fetch_anew(number)
+
+    def _fetch_anew(self, number: int) -> None:
+        """Read a partition on from the next offset. After an error librdkafka fetches nothing, and refuses to seek."""
+        from confluent_kafka import TopicPartition
+
+        self._consumer.incremental_unassign([TopicPartition(self._topic, number)])
+        self._consumer.incremental_assign([TopicPartition(self._topic, number, self._next[number])])
+
+    def _report_lost(self, number: int, since: int, until: int, report: Report) -> None:
+        report(
+            f"{count(until - since, 'record was|records were')} deleted from {self._topic}/{number} while they were "
+            f"read: offsets {since} to {until - 1}."
+        )
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._consumer.close()
+
+
+def _unknown() -> tuple[int, ...]:
+    """Return the errors that say that there is no such topic or partition."""
+    from confluent_kafka import KafkaError
+
+    return KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC  # noqa: SLF001 - the library's names
+
+
+@lru_cache(maxsize=64)
+def consumer_of(bootstrap: str, topic: str, settings_file: str) -> TopicConsumer:
+    """Return the consumer of a topic that this process keeps open from one trigger to the next."""
+    return TopicConsumer(bootstrap, topic, settings_file)
+
+
+def split_ranges(ranges: Sequence[OffsetRange], parts: int) -> list[list[OffsetRange]]:
+    """Split ranges into so many parts, each with its share of every partition."""
+    return [
+        [
+            OffsetRange(each.partition, each.begin + size * part // parts, each.begin + size * (part + 1) // parts)
+            for each in ranges
+            for size in (each.end - each.begin,)
+        ]
+        for part in range(parts)
+    ]

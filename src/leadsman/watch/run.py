@@ -1,0 +1,206 @@
+"""Runs a watch until Ctrl-C: one round after another, a line for each change, the page, and the messages."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from leadsman.report.text.escaping import escape_control_characters
+from leadsman.watch.following import Following, load_history
+from leadsman.watch.live.address import ServeAddress, parse_address
+from leadsman.watch.live.snapshot import (
+    CHANGES_SHOWN,
+    RESOLVED_SHOWN,
+    Delivery,
+    LiveState,
+    QueryState,
+    ShownFinding,
+    Snapshot,
+    counts_of,
+    sources_of,
+    worst_first,
+)
+from leadsman.watch.messages import read_lag
+from leadsman.watch.rounds import Rounds
+from leadsman.watch.sending.sender import senders
+from leadsman.watch.state.findings_file import FindingsFile
+from leadsman.watch.state.history_table import delta_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from leadsman.notify.destination import Destination
+    from leadsman.pipeline.request import DiagnosisRequest
+    from leadsman.watch.finding_changes import FindingChange, KnownFinding
+    from leadsman.watch.messages import SourceMessages
+    from leadsman.watch.sending.sender import Sender
+    from leadsman.watch.state.history_table import HistoryTopic
+    from leadsman.watch.watching import Watch
+
+__all__ = ["FollowOptions", "parse_address", "run_watch"]
+
+ROUND_SECONDS = 1.0
+"""Seconds between two looks for new events. A round of the detectors takes two seconds and more."""
+
+FINDINGS_FILE = "findings.sqlite"
+HISTORY_TABLE = "history"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FollowOptions:
+    """How long events are kept, who gets messages, and where the page is served."""
+
+    retention: timedelta
+    destinations: Sequence[Destination] = ()
+    link: str = ""
+    topic: HistoryTopic | None = None
+    address: ServeAddress | None = None
+    is_replay: bool = False
+
+
+@dataclass(slots=True)
+class Loop:
+    """The rounds of a running watch, and what they show."""
+
+    watch: Watch
+    query: StreamingQuery
+    following: Following
+    state: LiveState
+    messages: SourceMessages
+    running: Sequence[Sender]
+    totals: QueryState
+    shown: dict[str, tuple[int, ShownFinding]] = field(default_factory=dict)
+
+    def run(self) -> None:
+        """Go on until the query ends or Ctrl-C."""
+        while self.watch.is_running(self.query):
+            self.step()
+            time.sleep(ROUND_SECONDS)  # reason: the pause between two looks for new events
+
+    def step(self) -> None:
+        """Run one round, print what sources report and what has changed, and show it."""
+        for message in self.messages.new():
+            text = escape_control_characters(message.text)
+            print(f"{message.at:%H:%M:%S} {text}", file=sys.stderr, flush=True)  # noqa: T201 - the command's own messages
+        before = self.following.rounds.count
+        for change in self.following.step(datetime.now(UTC)):
+            print(change_line(change), flush=True)  # noqa: T201 - the output of the command
+        seconds = self.following.rounds.seconds if self.following.rounds.count > before else 0.0
+        self.totals = self._query_state(seconds)
+        self.state.publish(self._snapshot())
+
+    def _query_state(self, seconds: float) -> QueryState:
+        progress = self.query.lastProgress
+        rounds = self.following.rounds
+        return replace(
+            self.totals,
+            batches=self.watch.batches,
+            batch_seconds_total=self.watch.batch_seconds_total,
+            trigger_seconds=_trigger_seconds(progress) if progress else 0.0,
+            rounds=rounds.count,
+            round_seconds=rounds.seconds,
+            round_seconds_total=self.totals.round_seconds_total + seconds,
+            events=self.watch.event_count(),
+        )
+
+    def _snapshot(self) -> Snapshot:
+        history, modes = self.following.history, self.following.rounds.request.modes
+        known = list(history.known.values())
+        self.shown = {name: each for name, each in self.shown.items() if name in history.known}
+        resolved = sorted((each for each in known if not each.is_open), key=lambda each: each.change.at, reverse=True)
+        return Snapshot(
+            at=datetime.now(UTC),
+            query=self.totals,
+            open=worst_first(self._shown(each) for each in history.open_findings()),
+            resolved=tuple(self._shown(each) for each in resolved[:RESOLVED_SHOWN]),
+            resolved_count=len(resolved),
+            sources=sources_of(self.watch.positions(), self.following.rounds.diagnoses, read_lag(self.messages.folder)),
+            deliveries=tuple(map(_delivery, self.running)),
+            counts=counts_of(known, modes),
+        )
+
+    def _shown(self, known: KnownFinding) -> ShownFinding:
+        """Return a finding with its harm and its last changes."""
+        number, earlier = self.shown.get(known.change.id, (0, None))
+        if earlier is not None and number == known.change.number:
+            return replace(earlier, known=known)
+        changes = self.following.file.history(known.change.id)
+        harm = {mode.name: mode.card.harm for mode in self.following.rounds.request.modes}
+        shown = ShownFinding(
+            known=known,
+            changes=tuple(changes[-CHANGES_SHOWN:]),
+            harm=harm.get(known.change.mode, ()),
+            earlier=max(0, len(changes) - CHANGES_SHOWN),
+        )
+        self.shown[known.change.id] = known.change.number, shown
+        return shown
+
+
+def run_watch(
+    watch: Watch, query: StreamingQuery, request: DiagnosisRequest, *, options: FollowOptions, messages: SourceMessages
+) -> int:
+    """Report each change of a finding, and what sources report, until Ctrl-C."""
+    started = datetime.now(UTC)
+    folder = watch.folder
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # Kubernetes and systemd end it as Ctrl-C does
+    with ExitStack() as stack:
+        file = FindingsFile(folder / FINDINGS_FILE)
+        stack.callback(file.close)
+        state = LiveState(started)
+        if options.address:
+            from leadsman.watch.live.server import serving  # the extra `serve`
+
+            _log(f"Page: {stack.enter_context(serving(state, options.address))}")
+        targets = [delta_table(watch.spark, str(folder.resolve() / HISTORY_TABLE))]
+        if options.topic:
+            targets.append(stack.enter_context(options.topic.target()))
+        running = stack.enter_context(senders(folder / FINDINGS_FILE, options.destinations, _log))
+        now = None if options.is_replay else started
+        following = Following(
+            rounds=Rounds(watch, request, options.retention),
+            file=file,
+            history=load_history(file, request.modes, retention=options.retention, now=now),
+            destinations=options.destinations,
+            targets=targets,
+            link=options.link,
+            log=_log,
+        )
+        following.publish()
+        Loop(watch, query, following, state, messages, running, QueryState(started=started)).run()
+    return 0
+
+
+def change_line(change: FindingChange) -> str:
+    """Return a change as one line."""
+    where = f"{change.path} ({change.cluster})" if change.cluster else change.path
+    since = f", since {change.since:%Y-%m-%d %H:%M:%S}Z" if change.since else ""
+    text = f"{change.at:%H:%M:%S} {change.life.upper():8} {change.mode}: {change.title} [{where}{since}]"
+    return escape_control_characters(text)
+
+
+def _delivery(sender: Sender) -> Delivery:
+    return Delivery(
+        destination=sender.destination.name,
+        waiting=sender.waiting,
+        sent=sender.sent,
+        failed=sender.failed,
+        given_up=sender.given_up,
+    )
+
+
+def _trigger_seconds(progress: object) -> float:
+    durations = getattr(progress, "durationMs", None) or {}
+    return float(durations.get("triggerExecution", 0)) / 1000
+
+
+def _log(line: str) -> None:
+    print(f"leadsman: {line}", file=sys.stderr, flush=True)  # noqa: T201 - the command's own messages

@@ -1,0 +1,147 @@
+"""Rounds: only what changed is diagnosed, only modes whose trigger events appeared; the findings are those of all."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from leadsman import modes
+from leadsman.catalogue import every_mode
+from leadsman.model import Verdict
+from leadsman.pipeline.diagnose_in_session import diagnose_in_session
+from leadsman.pipeline.request import DiagnosisRequest, find_input, read_small_input
+from leadsman.watch.file_listing import FolderListing
+from leadsman.watch.replay import ReplayListing
+from leadsman.watch.rounds import ALL_MODES_EVERY_SECONDS, Rounds
+from leadsman.watch.watching import replayed_input
+
+from .in_process import InProcessWatch
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MODES = Path(next(iter(modes.__path__)))
+BROKEN = min(MODES.glob("idle_disconnect/recorded/broken*"))
+NOW = datetime(2027, 1, 1, tzinfo=UTC)
+RETENTION = timedelta(days=3)
+
+
+class Clock:
+    seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def watched(tmp_path: Path, embedded: SparkSession) -> InProcessWatch:
+    for name in ("quiet", "busy"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "app.log").write_text("2026-02-16 12:00:00.000 INFO started\n")
+    watch = InProcessWatch(embedded, FolderListing([str(tmp_path / "quiet"), str(tmp_path / "busy")]), tmp_path / "s")
+    watch.read()
+    return watch
+
+
+def append(folder: Path, line: str) -> None:
+    with (folder / "app.log").open("a") as file:
+        file.write(f"2026-02-16 12:00:01.000 {line}\n")
+
+
+def test_nothing_is_diagnosed_where_nothing_changed(watched: InProcessWatch, clock: Clock):
+    rounds = Rounds(watched, DiagnosisRequest(every_mode()), RETENTION, clock)
+    rounds.run(NOW)
+    watched.read()
+
+    assert rounds.run(NOW) == []
+    assert len(watched.modes) == 1
+
+
+def test_only_the_capture_that_changed_is_diagnosed(watched: InProcessWatch, tmp_path: Path, clock: Clock):
+    rounds = Rounds(watched, DiagnosisRequest(every_mode()), RETENTION, clock)
+    rounds.run(NOW)
+    append(tmp_path / "busy", "INFO still here")
+    watched.read()
+
+    assert [each.path for each in rounds.run(NOW)] == [str(tmp_path / "busy")]
+    assert len(rounds.diagnoses) == 2
+
+
+def test_a_mode_without_new_trigger_events_waits_for_the_round_of_all_modes(
+    watched: InProcessWatch, tmp_path: Path, clock: Clock
+):
+    rounds = Rounds(watched, DiagnosisRequest(every_mode()), RETENTION, clock)
+    rounds.run(NOW)
+    append(tmp_path / "busy", "INFO still here")
+    watched.read()
+    rounds.run(NOW)
+    append(tmp_path / "busy", "WARN [Producer clientId=p] Connection to node 1 was disconnected before a response")
+    watched.read()
+    rounds.run(NOW)
+    clock.seconds = ALL_MODES_EVERY_SECONDS
+
+    rounds.run(NOW)
+
+    names = sorted(mode.name for mode in every_mode())
+    assert watched.modes[1] == []
+    assert watched.modes[-1] == names
+    assert sorted(watched.modes[0]) == names
+
+
+def test_the_round_of_all_modes_looks_at_what_changed_in_the_minute_before(
+    watched: InProcessWatch, tmp_path: Path, clock: Clock
+):
+    rounds = Rounds(watched, DiagnosisRequest(every_mode()), RETENTION, clock)
+    rounds.run(NOW)
+    append(tmp_path / "quiet", "INFO still here")
+    watched.read()
+    rounds.run(NOW)
+    clock.seconds = ALL_MODES_EVERY_SECONDS
+    append(tmp_path / "busy", "INFO still here")
+    watched.read()
+
+    assert {each.path for each in rounds.run(NOW)} == {str(tmp_path / "quiet"), str(tmp_path / "busy")}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rounds_over_a_log_that_grows_end_in_the_findings_of_diagnose(
+    seed: int, tmp_path: Path, embedded: SparkSession, clock: Clock
+):
+    chance = random.Random(seed)
+    capture = tmp_path / "capture"
+    shutil.copytree(BROKEN, capture)
+    source = replayed_input([str(capture)], UTC)
+    watch = InProcessWatch(
+        embedded, ReplayListing(source.streams, UTC, None, chance.choice((8_000, 20_000))), tmp_path / "s"
+    )
+    watch.captures = source.captures
+    rounds = Rounds(watch, DiagnosisRequest(every_mode()), timedelta(days=3650), clock)
+    before = -1
+    while watch.last_number > before:
+        before = watch.last_number
+        watch.read()
+        clock.seconds += chance.choice((1, 1, 1, 100))
+        rounds.run(NOW)
+    clock.seconds += ALL_MODES_EVERY_SECONDS
+    rounds.run(NOW)
+
+    expected = diagnose_in_session(
+        embedded, read_small_input(find_input([str(capture)])), DiagnosisRequest(every_mode())
+    )
+
+    assert len(watch.modes) > 3
+    assert any(len(each) < len(every_mode()) for each in watch.modes), "some rounds left modes out"
+    assert [each.verdicts for each in rounds.diagnoses] == [each.verdicts for each in expected]
+    assert [each.title for one in rounds.diagnoses for each in one.findings if each.verdict is Verdict.PRESENT] == [
+        each.title for one in expected for each in one.findings if each.verdict is Verdict.PRESENT
+    ]
