@@ -63,15 +63,15 @@ def read_quarantine(spark: SparkSession, layout: Layout, *, samples: int, rule: 
     """Count the quarantine by rule, and take the newest records as samples; of one rule, where one is given."""
     rows = spark.read.format("delta").load(layout.path("quarantine"))
     waiting = rows.where("replayed_at is null")
-    is_asked = f"'{_name(rule)}' in ('', error.rule)"
-    errors = waiting.selectExpr("explode(errors) as error").where(is_asked)
+    matches = f"'{_name(rule)}' in ('', error.rule)"
+    errors = waiting.selectExpr("explode(errors) as error").where(matches)
     counts = errors.groupBy("error.rule", "error.field").count().orderBy("count", "rule", ascending=[False, True])
     return Quarantine(
         waiting=waiting.count(),
         replayed=rows.where("replayed_at is not null").count(),
         rules=tuple(RuleCount(*row) for row in counts.collect()),
         samples=tuple(
-            _samples(waiting.selectExpr("*", f"get(filter(errors, error -> {is_asked}), 0) as error"), samples)
+            _samples(waiting.selectExpr("*", f"get(filter(errors, error -> {matches}), 0) as error"), samples)
         ),
     )
 
