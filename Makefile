@@ -59,9 +59,11 @@ test-leadsman: setup
 	$(BIN)/pytest -m "not long" $(addprefix --ignore=,$(READING))
 
 test-reading test-accounts: test-%: setup
-	$(BIN)/pytest -m "not long" $($*_TESTS) > .venv/test-$*.log 2>&1 || { cat .venv/test-$*.log; exit 1; }
+	$(BIN)/pytest -m "not long" --timeout $(TIMEOUT) $($*_TESTS) > .venv/test-$*.log 2>&1 || { cat .venv/test-$*.log; exit 1; }
 	@echo "$*: $$(tail -n 1 .venv/test-$*.log)"
 
+# Seconds for a test. Spark and brokers share two cores with the other part: what takes one minute alone took five beside it.
+TIMEOUT := 900
 reading_TESTS := $(READING)
 accounts_TESTS := reference/account_linking/tests
 
