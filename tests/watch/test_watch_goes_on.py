@@ -66,11 +66,14 @@ def history(state: Path) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: row["seq"])
 
 
-def copy_log(folder: Path) -> datetime:
-    """Write the capture's logs below a folder as if they had been written until now; return the last time in them."""
+def copy_log(folder: Path, *, ago: timedelta = timedelta()) -> datetime:
+    """Write the capture's logs below a folder as if they had been written until now, or until so long ago.
+
+    Return the last time in them.
+    """
     texts = {source.name: source.read_text() for source in (CAPTURE / "clients").glob("*.log")}
     last = max(_time(match) for text in texts.values() for match in TIME.finditer(text))
-    shift = datetime.now(UTC).replace(microsecond=0) - last
+    shift = datetime.now(UTC).replace(microsecond=0) - ago - last
     for name, text in texts.items():
         (folder / name).write_text(TIME.sub(lambda match: f"{_time(match) + shift:%Y-%m-%d %H:%M:%S}", text))
     return last + shift
@@ -120,7 +123,7 @@ def test_a_finding_is_sent_once_through_kills_and_its_history_has_each_change_on
 def test_events_expire_from_the_table_and_the_finding_stays_open(tmp_path: Path):
     logs, state = tmp_path / "logs", tmp_path / "state"
     logs.mkdir()
-    last = copy_log(logs)
+    last = copy_log(logs, ago=timedelta(minutes=15))  # times later than now would expire nothing
     with watching(str(logs), "--to", str(state), "--retention", "10m") as process:
         assert process.stdout is not None
         opened = process.stdout.readline()
