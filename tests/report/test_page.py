@@ -221,3 +221,10 @@ def test_matplotlib_is_imported_only_when_something_is_drawn(absent, monkeypatch
     render_page([absent])
 
     assert "leadsman.report.charts.drawings" not in sys.modules
+
+
+def test_what_stands_in_backticks_is_code_and_the_rest_cannot_act():
+    render = templates.template_environment().from_string("{{ text | with_code }}").render
+
+    assert render(text="run `a <b>` & <i>c") == "run <code>a &lt;b&gt;</code> &amp; &lt;i&gt;c"
+    assert render(text="a ` alone") == "a ` alone"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from functools import cache
 from hashlib import sha256
@@ -19,6 +20,9 @@ from leadsman.words import clock, count, duration, moment, size, span
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
+
+IN_BACKTICKS = re.compile("`([^`]+)`")
 
 LINES_UNFOLDED = 2
 """Evidence lines of a link that are shown unfolded: the first convinces, the second shows that it was no accident."""
@@ -49,7 +53,7 @@ def template_environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(clock=clock, count=count, duration=duration, iso=iso_time, moment=moment, size=size)
-    environment.filters.update(one_line=escape_control_characters)
+    environment.filters.update(one_line=escape_control_characters, with_code=_with_code)
     environment.globals.update(
         change_sentence=change_sentence,
         conditions=conditions,
@@ -75,3 +79,10 @@ def content_policy() -> str:
         f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
+
+
+def _with_code(text: str) -> Markup:
+    """Return text as HTML in which what stands in backticks is code."""
+    from markupsafe import Markup, escape
+
+    return Markup(IN_BACKTICKS.sub(r"<code>\1</code>", str(escape(escape_control_characters(text)))))  # noqa: S704 - escaped
