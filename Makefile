@@ -8,7 +8,7 @@ READY := .venv/.ready
 JAVA_READY := .venv/.java-ready
 PROGRAMS_READY := .venv/.programs-ready
 
-.PHONY: help setup demo demo-accounts test quick test-leadsman test-reading test-accounts check lab bench bench-compare lock lambda-package spark-archive docs clean
+.PHONY: help setup demo demo-accounts test quick test-leadsman test-reading test-accounts test-watch check lab bench bench-compare lock lambda-package spark-archive docs clean
 
 help: ## Show what there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,11 +40,12 @@ check: $(READY) ## Lint, types, import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Three parts for two cores, the longest first: tests wait for brokers and JVMs half of their time.
+# Four parts for two cores, the longest first: tests wait for brokers and JVMs half of their time.
 test: setup check ## Every check, and every test but the long ones
-	$(MAKE) --no-print-directory --jobs 2 --keep-going test-leadsman test-reading test-accounts
+	$(MAKE) --no-print-directory --jobs 2 --keep-going test-leadsman test-reading test-accounts test-watch
 
-READING := tests/pipeline tests/watch
+READING := tests/pipeline
+WATCH := tests/watch
 
 # Left out: files that start a JVM for some of their tests, and those that take more than three seconds.
 SLOW := tests/cli/test_daemon.py tests/cli/test_usage.py tests/clients/test_provider_machine.py tests/lab tests/modes \
@@ -56,15 +57,16 @@ quick: $(READY) ## The tests that need neither Java nor a broker and take second
 	$(BIN)/pytest -q -m "not spark and not lab and not browser and not long" $(addprefix --ignore=,$(SLOW))
 
 test-leadsman: setup
-	$(BIN)/pytest -m "not long" $(addprefix --ignore=,$(READING))
+	$(BIN)/pytest -m "not long" $(addprefix --ignore=,$(READING) $(WATCH))
 
-test-reading test-accounts: test-%: setup
+test-reading test-accounts test-watch: test-%: setup
 	$(BIN)/pytest -m "not long" --timeout $(TIMEOUT) $($*_TESTS) > .venv/test-$*.log 2>&1 || { cat .venv/test-$*.log; exit 1; }
 	@echo "$*: $$(tail -n 1 .venv/test-$*.log)"
 
 # Seconds for a test. Spark and brokers share two cores with the other part: what takes one minute alone took five beside it.
 TIMEOUT := 900
 reading_TESTS := $(READING)
+watch_TESTS := $(WATCH)
 accounts_TESTS := reference/account_linking/tests
 
 lab: setup ## The long experiments; writes the tables of docs/clients.md, docs/prevention.md and of what frees producer ids

@@ -245,6 +245,7 @@ def test_the_receiver_refuses_large_bodies_and_other_methods(deployment: Deploym
     assert (large.status_code, got.status_code) == (413, 405)
 
 
+@pytest.mark.long  # two rebuilds of everything
 def test_a_rebuild_publishes_nothing_and_events_of_tables_created_anew_are_the_last(
     deployment: Deployment, tables: Layout, spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -158,6 +158,7 @@ def test_a_forgotten_user_leaves_tables_topic_and_files_and_comes_back_only_by_n
     assert rows_of(spark, layout, "anna")["silver"] == 1
 
 
+@pytest.mark.long  # an upkeep of all tables, four batches
 def test_the_stream_of_changes_starts_after_vacuum_without_its_checkpoint(
     spark: SparkSession, own_cluster: Cluster, folder: str
 ) -> None:
