@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from account_linking.demo import simulated_day
+from account_linking.demo import incident, simulated_day
 from account_linking.demo.balance import compare_with_ledger
 from account_linking.demo.console_summary import print_balance, print_tables, print_workers
 from account_linking.demo.deployment import (
@@ -30,7 +30,7 @@ from account_linking.demo.deployment import (
 )
 from account_linking.demo.error_report import EXPECTED_ERRORS, TRACEBACK_FILE, summarize, summarized_errors
 from account_linking.demo.ledger_generator import generate_households
-from account_linking.demo.page import DayReport, day_report, worker_groups, write_page
+from account_linking.demo.page import DayReport, day_report, write_page
 from account_linking.demo.simulator.banks import FaultInjection, SimulatedBanks
 from account_linking.demo.unusable_records import send_unusable_records
 from account_linking.demo.worker_freeze import WorkerFreeze
@@ -62,7 +62,6 @@ PROGRESS_TIMES = tuple(f"{hour:02}:00" for hour in range(0, 24, 3))
 """Simulated times at which progress is printed where the output is no terminal."""
 
 INCIDENT = "idle_disconnect"
-INCIDENT_HANDLER = "account_linking.demo.incident.handler"
 BROKER_SETTINGS = "server.properties"
 LOGS = {"requester": "workers", COMPARED: "workers-of-the-incident"}
 """The folder of each function's logs below `logs`: leadsman diagnoses each as a capture."""
@@ -119,8 +118,7 @@ def _run(options: DemoOptions, console: Console) -> int:
             spark = stack.enter_context(session(SessionOptions(delta=True)))
             deployment = stack.enter_context(deploy(banks, _deployment_options(options)))
         with summarized_errors(options.out):
-            report, diagnosis = _run_day(options, deployment, spark, console=console)
-        stack.callback(diagnosis.process.kill)
+            report, diagnosis = _run_day(options, deployment, spark, stack=stack, console=console)
         write_page(report, options.out / "index.html")
         console.print(f"\nPage: {options.out / 'index.html'}. Tables: {options.out / 'tables'}")
         is_as_expected = _report_diagnosis(options, diagnosis, console=console)
@@ -128,7 +126,7 @@ def _run(options: DemoOptions, console: Console) -> int:
 
 
 def _run_day(
-    options: DemoOptions, deployment: Deployment, spark: SparkSession, *, console: Console
+    options: DemoOptions, deployment: Deployment, spark: SparkSession, *, stack: ExitStack, console: Console
 ) -> tuple[DayReport, Diagnosing]:
     """Run the simulated day and the streams; print the tables, what the workers did, and the balance."""
     layout = Layout(str(options.out.resolve() / "tables"))
@@ -137,15 +135,16 @@ def _run_day(
         queries = _streams(spark, deployment, layout)
     _run_webhooks(deployment, queries, options, console=console)
     diagnosis = _start_diagnosis(options, deployment)
+    stack.callback(diagnosis.process.kill)
     _drain(queries, console)
     with console.status("Reading the tables"):
         print_tables(spark, layout, deployment, console=console)
-    print_workers(worker_groups(deployment), console=console)
     with console.status("Comparing every value of tables and topics with the ledger"):
         balance = compare_with_ledger(
             layout.root, deployment.banks.ledger, at=deployment.banks.now, bootstrap=deployment.bootstrap
         )
         report = day_report(spark, layout, deployment, balance, idle_limit_seconds=PATH_IDLE_LIMIT_SECONDS)
+    print_workers(report.groups, console=console)
     print_balance(balance, console=console)
     _print_rest(report, console)
     return report, diagnosis
@@ -189,8 +188,8 @@ def _is_demo_output(out: Path) -> bool:
 
 def _deployment_options(options: DemoOptions) -> DeploymentOptions:
     if options.without_provider:
-        return DeploymentOptions(requester=INCIDENT_HANDLER, drops_idle_connections=True)
-    return DeploymentOptions(compared_requester=INCIDENT_HANDLER, drops_idle_connections=True)
+        return DeploymentOptions(requester=incident.HANDLER, drops_idle_connections=True)
+    return DeploymentOptions(compared_requester=incident.HANDLER, drops_idle_connections=True)
 
 
 def _streams(spark: SparkSession, deployment: Deployment, layout: Layout) -> list[StreamingQuery]:

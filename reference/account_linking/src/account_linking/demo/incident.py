@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 TOPIC_SETTING = "ACCOUNT_LINKING_DEMO_TOPIC"
 """The environment variable that names one topic for all records: those of a worker that only runs for comparison."""
 
+HANDLER = f"{__name__}.handler"
+
 SETTINGS = {"acks": "1", "retries": "0", "enable.idempotence": "false"}
 
 

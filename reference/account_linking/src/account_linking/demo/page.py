@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from account_linking.demo import charts
+from account_linking.demo import charts, incident
 from account_linking.demo.console_summary import displayed_amount
 from account_linking.demo.independent_reader import read_topic
 from account_linking.demo.worker_timeline import worker_group
@@ -86,7 +86,7 @@ def day_report(
     counts = deployment.banks.call_counts
     return DayReport(
         balance=balance,
-        groups=worker_groups(deployment),
+        groups=_worker_groups(deployment),
         idle_limit_seconds=idle_limit_seconds,
         rate_limit=RateLimit(
             counts.get("calls", 0), counts.get("429", 0), counts.get("500", 0), deployment.banks.retry_after_seconds
@@ -97,12 +97,12 @@ def day_report(
     )
 
 
-def worker_groups(deployment: Deployment) -> list[WorkerGroup]:
+def _worker_groups(deployment: Deployment) -> list[WorkerGroup]:
     """Return the application's workers, and beside them those of the incident where the demo runs both."""
     application = deployment.mappings[1]
     if deployment.compared is None:
-        has_provider = "incident" not in application.function.handler
-        return [worker_group(WITH_PROVIDER if has_provider else WITHOUT_PROVIDER, application)]
+        is_incident = application.function.handler == incident.HANDLER
+        return [worker_group(WITHOUT_PROVIDER if is_incident else WITH_PROVIDER, application)]
     return [worker_group(WITH_PROVIDER, application), worker_group(WITHOUT_PROVIDER, deployment.compared)]
 
 
