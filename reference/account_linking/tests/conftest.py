@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    with session(SessionOptions(delta=True)) as running:
+    with session(SessionOptions(delta=True, stays=True)) as running:
         yield running
 
 

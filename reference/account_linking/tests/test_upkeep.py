@@ -9,7 +9,7 @@ import pytest
 
 from account_linking.demo.fetch_harness import kafka_frame
 from account_linking.demo.sample_records import bought, with_user
-from account_linking.tables.batch_users import MAX_RANGES, find_batch_users
+from account_linking.tables.batch_users import MAX_RANGES, find_batch_users, read_contents, users_and_accounts
 from account_linking.tables.ingest import Ingestion
 from account_linking.tables.layout import CLUSTERED, KEY
 from account_linking.tables.merge import merge
@@ -18,9 +18,10 @@ from account_linking.tables.upkeep import run_upkeep
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from account_linking.requester.worker import Outgoing
+    from account_linking.tables.batch_users import BatchUsers
     from account_linking.tables.layout import Layout
 
 
@@ -41,11 +42,17 @@ def ingest_records(spark: SparkSession, layout: Layout, records: Sequence[Outgoi
     Ingestion(layout).ingest(kafka_frame(spark, list(enumerate(records, offset))))
 
 
+def users_in(rows: DataFrame, layout: Layout) -> BatchUsers:
+    """Return the batch's users, where these rows are all that it has."""
+    nothing = rows.limit(0)
+    return find_batch_users(read_contents(users_and_accounts(rows, rows, nothing), nothing), rows, layout)
+
+
 def merge_user(spark: SparkSession, layout: Layout, user: str, *, revision: int) -> dict[str, int]:
     """Update a user's transactions; return the numbers of files in silver, read, and rewritten."""
     silver = spark.read.format("delta").load(layout.path("silver"))
     user_rows = silver.where(f"user_ref = '{user}'")
-    batch_users = find_batch_users(user_rows, user_rows, layout)
+    batch_users = users_in(user_rows, layout)
     found = silver.alias("t").where(batch_users.condition("silver", "t"))
     files, read = len(silver.inputFiles()), len(found.inputFiles())
     rows = (
@@ -95,7 +102,7 @@ def test_a_condition_is_true_for_every_user_and_account_with_any_name(spark: Spa
     )
     seven, empty = rows.where("user_ref = '7'"), rows.limit(0)
 
-    everyone, one, none = (find_batch_users(each, each, layout) for each in (rows, seven, empty))
+    everyone, one, none = (users_in(each, layout) for each in (rows, seven, empty))
 
     conditions = [each.condition(table, "t") for each in (everyone, one, none) for table in ("accounts", "silver")]
     assert max(len(ranges) for ranges in (everyone.ranges or {}).values()) <= MAX_RANGES
@@ -127,11 +134,11 @@ def test_missing_holders_are_created_from_silver(spark: SparkSession, layout: La
 
 def test_a_batch_of_too_many_accounts_reads_all_files_and_adds_its_holders(spark: SparkSession, layout: Layout) -> None:
     rows = spark.createDataFrame([("anna", "a"), ("bob", "b")], ["user_ref", "provider_account_id"])
-    find_batch_users(rows.where("user_ref = 'anna'"), rows.where("user_ref = 'anna'"), layout)
+    users_in(rows.where("user_ref = 'anna'"), layout)
     monkeypatch = pytest.MonkeyPatch()
     with monkeypatch.context() as patched:
         patched.setattr("account_linking.tables.batch_users.MAX_ACCOUNTS", 1)
-        found = find_batch_users(rows, rows, layout)
+        found = users_in(rows, layout)
 
     holders = spark.read.format("delta").load(layout.path("holders")).collect()
     assert sorted(tuple(row) for row in holders) == [("anna", "a"), ("bob", "b")]

@@ -246,7 +246,12 @@ def _session_options(options: dict[str, Any]) -> SessionOptions:
 
     conf = {**STREAMING_CONF, **dict(parse_pair(each, "--spark-conf") for each in options["spark_conf"])}
     return SessionOptions(
-        master=options["master"], remote=options["remote"], conf=conf, executors=options["executors"], delta=True
+        master=options["master"],
+        remote=options["remote"],
+        conf=conf,
+        executors=options["executors"],
+        delta=True,
+        stays=True,
     )
 
 

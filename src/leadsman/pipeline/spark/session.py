@@ -65,14 +65,15 @@ CONNECT_TIMEOUT_SECONDS = 10
 class SessionOptions:
     """The requested session. `delta` loads Delta Lake; `conf` overrides all settings of this module.
 
-    `executors` is an archive of Python packages for a cluster whose Python has none. `dump_archive` writes the JVM's
-    class archive at the end.
+    One that `stays` runs for more than a minute: its JVM compiles to faster code. `executors` is an archive of Python
+    packages for a cluster whose Python has none. `dump_archive` writes the JVM's class archive at the end.
     """
 
     master: str | None = None
     remote: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
     delta: bool = False
+    stays: bool = False
     dump_archive: bool = False
     executors: str | None = None
 
@@ -202,7 +203,9 @@ def _own_jvm(
     )
     for attempt in [*attempts, {}]:
         try:
-            gateway = jvm.launch(executable, jars, heap_mb=heap_mb, conf=settings, scratch=scratch, **attempt)
+            gateway = jvm.launch(
+                executable, jars, heap_mb=heap_mb, conf=settings, scratch=scratch, stays=options.stays, **attempt
+            )
         except (SparkError, OSError):
             if "archive" in attempt:
                 archive.unlink(missing_ok=True)

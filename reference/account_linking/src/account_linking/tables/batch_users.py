@@ -25,10 +25,14 @@ MAX_ACCOUNTS: Final = 5_000
 
 @dataclass(frozen=True, slots=True)
 class BatchUsers:
-    """Users of a batch. `user_refs` has one column `user_ref`; `ranges` cover refs and accounts. None: all users."""
+    """Users of a batch: their `names`, or a frame `user_refs` of the one column `user_ref` where they are many.
+
+    `ranges` cover names and accounts. Without names and frame: all users.
+    """
 
     user_refs: DataFrame | None = None
     ranges: Mapping[str, Sequence[tuple[str, str]]] | None = None
+    names: Sequence[str] | None = None
 
     def condition(self, table: str, alias: str) -> str:
         """Return SQL that is true for every row of these users in a table."""
@@ -44,50 +48,73 @@ class BatchUsers:
         """Return a table's rows of these users; of `accounts` all in the ranges: an account may be another user's."""
         reader = spark.read.format("delta").options(**({} if version is None else {"versionAsOf": version}))
         rows = reader.load(layout.path(table)).alias("t").where(self.condition(table, "t"))
-        if self.user_refs is None or table == "accounts":
+        if table == "accounts":
             return rows
-        return rows.join(self.user_refs, "user_ref", "left_semi")
+        if self.names is not None:
+            return rows.where(_is_one_of("user_ref", self.names))
+        return rows if self.user_refs is None else rows.join(self.user_refs, "user_ref", "left_semi")
 
 
 ALL_USERS: Final = BatchUsers()
 
 
-def find_batch_users(
-    rows: DataFrame, good: DataFrame, layout: Layout, *, accounts: DataFrame | None = None
-) -> BatchUsers:
-    """Return the users of bronze rows, of their good rows' accounts and of `accounts`, now and before.
+@dataclass(frozen=True, slots=True)
+class BatchContents:
+    """What a batch holds: its distinct users and accounts, as a frame and, up to MAX_ACCOUNTS, as `rows`."""
+
+    named: DataFrame
+    rows: Sequence[Row] | None
+    has_errors: bool
+    has_accounts: bool
+
+
+def users_and_accounts(rows: DataFrame, good: DataFrame, accounts: DataFrame) -> DataFrame:
+    """Return the users and accounts of a batch's bronze rows and of its good transactions and accounts."""
+    transactions = good.selectExpr(*HOLDERS, "'transaction' as kind")
+    of_accounts = accounts.selectExpr("provider_account_id", "'account' as kind")
+    of_users = rows.where("user_ref is not null").selectExpr("user_ref", "'user' as kind")
+    with_accounts = transactions.unionByName(of_accounts, allowMissingColumns=True)
+    return with_accounts.unionByName(of_users, allowMissingColumns=True)
+
+
+def read_contents(named: DataFrame, bad: DataFrame) -> BatchContents:
+    """Read what a batch holds by one query. `named`: see `users_and_accounts`; `bad`: the records that break a rule."""
+    errors = bad.selectExpr("'error' as kind")
+    found = named.unionByName(errors, allowMissingColumns=True).distinct().limit(MAX_ACCOUNTS + 1).collect()
+    if len(found) > MAX_ACCOUNTS:
+        return BatchContents(named, None, has_errors=True, has_accounts=True)
+    kinds = {row.kind for row in found}
+    return BatchContents(named, found, has_errors="error" in kinds, has_accounts="account" in kinds)
+
+
+def find_batch_users(contents: BatchContents, good: DataFrame, layout: Layout) -> BatchUsers:
+    """Return the users of a batch and of its accounts, now and before.
 
     When a transaction moves to another user, the months of both change. `holders` names the user before, even if a
-    batch was interrupted after the row had moved. The good rows' new accounts are appended to `holders` first.
+    batch was interrupted after the row had moved. New accounts of the `good` rows are appended to `holders` first.
     """
-    spark = rows.sparkSession
-    named = good.select(*HOLDERS).unionByName(
-        rows.where("user_ref is not null").select("user_ref"), allowMissingColumns=True
-    )
-    if accounts is not None:
-        named = named.unionByName(accounts.select("provider_account_id"), allowMissingColumns=True)
-    row_pairs = named.distinct().limit(MAX_ACCOUNTS + 1).collect()
-    if len(row_pairs) > MAX_ACCOUNTS:
-        return _users_of_many_accounts(named, good, layout)
-    known = _read_known_holders(spark, layout, row_pairs)
-    if new := _pairs(row_pairs) - known:
+    if contents.rows is None:
+        return _users_of_many_accounts(contents.named, good, layout)
+    spark = good.sparkSession
+    known = _read_known_holders(spark, layout, contents.rows)
+    if new := _pairs(contents.rows) - known:
         _append_holders(spark.createDataFrame(sorted(new), _read_holders(spark, layout).schema), layout)
-    pairs = _pairs(row_pairs) | known
-    names = {user for user, _ in pairs} | {row.user_ref for row in row_pairs if row.user_ref is not None}
-    return _batch_users(spark, names, {account for _, account in pairs} | _accounts(row_pairs))
+    pairs = _pairs(contents.rows) | known
+    users = {user for user, _ in pairs} | _users(contents.rows)
+    return _batch_users(users, {account for _, account in pairs} | _accounts(contents.rows))
 
 
-def _batch_users(spark: SparkSession, names: Iterable[str], accounts: Iterable[str]) -> BatchUsers:
+def _batch_users(names: Iterable[str], accounts: Iterable[str]) -> BatchUsers:
     names, accounts = sorted(names), sorted(accounts)
     ranges = {"user_ref": tuple(_ranges(names)), "provider_account_id": tuple(_ranges(accounts))}
-    return BatchUsers(_names_frame(spark, names, "user_ref"), ranges)
+    return BatchUsers(None, ranges, names)
 
 
 def named_users(spark: SparkSession, layout: Layout, names: Iterable[str]) -> BatchUsers:
     """Return these users, with the accounts that they have or had."""
     names = set(names)
     pairs = _pairs(_read_holders_of(spark, layout, names).collect())
-    return _batch_users(spark, names, {account for _, account in pairs})
+    return _batch_users(names, {account for _, account in pairs})
 
 
 def every_user(spark: SparkSession, layout: Layout) -> Iterator[BatchUsers]:
@@ -99,12 +126,12 @@ def every_user(spark: SparkSession, layout: Layout) -> Iterator[BatchUsers]:
     last_user = None
     for row in _read_holders(spark, layout).distinct().orderBy("user_ref").toLocalIterator():
         if len(pairs) >= MAX_ACCOUNTS and row.user_ref != last_user:
-            yield _batch_users(spark, {user for user, _ in pairs}, {account for _, account in pairs})
+            yield _batch_users({user for user, _ in pairs}, {account for _, account in pairs})
             pairs = set()
         pairs |= _pairs([row])
         last_user = row.user_ref
     if pairs:
-        yield _batch_users(spark, {user for user, _ in pairs}, {account for _, account in pairs})
+        yield _batch_users({user for user, _ in pairs}, {account for _, account in pairs})
 
 
 def account_slices(rows: DataFrame) -> Iterator[BatchUsers]:
@@ -127,22 +154,25 @@ def _users_of_many_accounts(named: DataFrame, good: DataFrame, layout: Layout) -
 
 def _read_known_holders(spark: SparkSession, layout: Layout, row_pairs: Sequence[Row]) -> set[tuple[str, str]]:
     """Return the pairs of the rows' users, and of all users who have or had one of the rows' accounts."""
-    names = {row.user_ref for row in row_pairs if row.user_ref is not None}
-    ids = _names_frame(spark, sorted(_accounts(row_pairs)), "provider_account_id")
-    by_account = _read_holders(spark, layout).join(ids, "provider_account_id", "left_semi").select(*HOLDERS)
-    known = _pairs(by_account.unionByName(_read_holders_of(spark, layout, names)).collect())
-    others = {user for user, _ in known} - names
+    users, accounts = _users(row_pairs), _accounts(row_pairs)
+    is_known = f"{_is_one_of('user_ref', users)} or {_is_one_of('provider_account_id', accounts)}"
+    known = _pairs(_read_holders(spark, layout).where(is_known).select(*HOLDERS).collect())
+    others = {user for user, _ in known} - users
     return known | _pairs(_read_holders_of(spark, layout, others).collect()) if others else known
 
 
 def _read_holders_of(spark: SparkSession, layout: Layout, names: Iterable[str]) -> DataFrame:
     names = sorted(names)
-    by_user = BatchUsers(_names_frame(spark, names, "user_ref"), {"user_ref": tuple(_ranges(names))})
-    return by_user.read(layout, "holders", spark).select(*HOLDERS)
+    return BatchUsers(None, {"user_ref": tuple(_ranges(names))}, names).read(layout, "holders", spark).select(*HOLDERS)
 
 
-def _names_frame(spark: SparkSession, names: Sequence[str], column: str) -> DataFrame:
-    return spark.createDataFrame([(name,) for name in names], f"{column} string").hint("broadcast")
+def _is_one_of(column: str, names: Iterable[str]) -> str:
+    """Return SQL that is true where a column is one of these names."""
+    return f"{column} in ({', '.join(map(sql_literal, sorted(names)))})" if names else "false"
+
+
+def _users(rows: Iterable[Row]) -> set[str]:
+    return {row.user_ref for row in rows if row.user_ref is not None}
 
 
 def _accounts(rows: Iterable[Row]) -> set[str]:

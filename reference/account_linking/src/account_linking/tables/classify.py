@@ -43,17 +43,14 @@ def classified_rows(spark: SparkSession, layout: Layout, users: BatchUsers) -> D
 
 
 def classify(*, silver: DataFrame, accounts: DataFrame, overrides: DataFrame, rules: DataFrame) -> DataFrame:
-    """Classify silver rows. Needs all rows of a user: the other leg of a transfer may be any of them.
-
-    `silver` is read twice: first the few columns by which legs of transfers are matched, then all columns.
-    """
+    """Classify silver rows. Needs all rows of a user: the other leg of a transfer may be any of them."""
     spark = silver.sparkSession
     silver.createOrReplaceTempView("classify_silver")
     for name, frame in (("accounts", accounts), ("overrides", overrides), ("rules", rules)):
         frame.createOrReplaceTempView(f"classify_{name}")
-    # Spark repeats a plan in each place that reads it. localCheckpoint computes it once and cuts the lineage.
-    spark.sql(_possible_legs()).localCheckpoint().createOrReplaceTempView("classify_legs")
-    _broadcast_if_small(spark.sql(TRANSFER_LEGS).localCheckpoint()).createOrReplaceTempView("classify_transfers")
+    # Spark repeats a plan wherever it is read, and Delta lists files each time. localCheckpoint computes it once.
+    spark.sql(_with_user_classes()).localCheckpoint().createOrReplaceTempView("classify_known")
+    _broadcast_if_small(spark.sql(TRANSFERS).localCheckpoint()).createOrReplaceTempView("classify_transfers")
     spark.sql(_candidate_classes()).createOrReplaceTempView("classify_mapped")
     return spark.sql(_first_class()).selectExpr(*_add_ids()).select(*CLASSIFIED)
 
@@ -63,14 +60,13 @@ def _broadcast_if_small(legs: DataFrame) -> DataFrame:
     return legs.hint("broadcast") if legs.count() <= MAX_BROADCAST_LEGS else legs
 
 
-JOIN_ACCOUNT = """
+def _with_user_classes() -> str:
+    """Return SQL of the transactions with their account's kind, and with what their user has said."""
+    return f"""
+select s.*, a.account_kind, o.class as by_override, r.rules, {_id()}, {maps.by_category()} as by_provider
+from classify_silver s
 left join (select provider, provider_account_id, kind as account_kind from classify_accounts) a
   using (provider, provider_account_id)
-"""
-
-WITH_USER_CLASSES = f"""
-select s.*, a.account_kind, o.class as by_override, r.rules
-from classify_silver s {JOIN_ACCOUNT}
 left join (select user_ref, logical_transaction_id, any_value(class) as class from classify_overrides
            group by user_ref, logical_transaction_id) o using (user_ref, logical_transaction_id)
 left join (select user_ref, sort_array(collect_list(named_struct('long', -length(contains), 'contains', contains,
@@ -89,10 +85,9 @@ def _candidate_classes() -> str:
         " when account_kind = 'loan' and amount > 0 then 'debt_payment' end"
     )
     return f"""
-with known as ({WITH_USER_CLASSES}),
-with_maps as (
-  select *, {_id()}, if(rules is null, null, {by_rule}) as by_user_rule, {by_account} as by_account,
-         {maps.by_category()} as by_provider, {maps.by_mcc()} as by_mcc from known)
+with with_maps as (
+  select *, if(rules is null, null, {by_rule}) as by_user_rule, {by_account} as by_account, {maps.by_mcc()} as by_mcc
+  from classify_known)
 select *, if(coalesce(by_provider, by_mcc) is null, {maps.by_words()}, null) as by_words from with_maps
 """
 
@@ -101,21 +96,20 @@ def _id() -> str:
     return f"concat_ws('|', {', '.join(KEY)}) as id"
 
 
-def _possible_legs() -> str:
-    """Return SQL of the possible legs of transfers, with the columns by which legs are matched."""
-    return f"""
-select user_ref, provider, provider_account_id, amount, account_kind, {_id()},
+POSSIBLE_LEGS = f"""
+select user_ref, provider, provider_account_id, amount, account_kind, id,
        coalesce(currency, unofficial_currency) as money, coalesce(posted_date, transaction_date) as day
-from classify_silver s {JOIN_ACCOUNT}
+from classify_known
 where not is_deleted and amount <> 0 and status in ('POSTED', 'PENDING')
-  and coalesce({maps.by_category()}, 'uncategorized') in {TRANSFER_LIKE}
+  and coalesce(by_provider, 'uncategorized') in {TRANSFER_LIKE}
 """
+"""Possible legs of transfers, with the columns by which legs are matched."""
 
-
-TRANSFER_LEGS = f"""
-with pairs as (
+TRANSFERS = f"""
+with possible_legs as ({POSSIBLE_LEGS}),
+pairs as (
   select o.id as out_id, i.id as in_id, i.account_kind as target_kind, abs(datediff(i.day, o.day)) as days_apart
-  from classify_legs o join classify_legs i
+  from possible_legs o join possible_legs i
     on o.user_ref = i.user_ref and o.money = i.money and o.amount = -i.amount and o.amount < 0
    and (o.provider <> i.provider or o.provider_account_id <> i.provider_account_id)
    and abs(datediff(i.day, o.day)) <= {TRANSFER_DAYS}),
@@ -185,8 +179,8 @@ def refresh(spark: SparkSession, layout: Layout, users: BatchUsers, *, removes: 
     before = _versions(spark, layout)
     again: BatchUsers | None = users
     while again is not None:
-        _merge_classified(spark, layout, again, removes=removes)
-        _merge_monthly(spark, layout, again)
+        rows = _merge_classified(spark, layout, again, removes=removes)
+        _merge_monthly(rows, layout, again)
         now = _versions(spark, layout)
         again = _changed_users(spark, layout, again, (before, now)) if now != before else None
         before = now
@@ -221,7 +215,8 @@ def _different(one: DataFrame, other: DataFrame, *, by: str, columns: Sequence[s
     return states[0].join(states[1], by, "full_outer").where("not (_one <=> _other)").select(by)
 
 
-def _merge_classified(spark: SparkSession, layout: Layout, users: BatchUsers, *, removes: bool) -> None:
+def _merge_classified(spark: SparkSession, layout: Layout, users: BatchUsers, *, removes: bool) -> DataFrame:
+    """Merge these users' rows of `classified`, and return them."""
     known = users.read(layout, "classified", spark)
     if removes:  # read before silver, which gets every transaction earlier
         known = known.select(*KEY, "user_ref", "revision", "content_sha256").localCheckpoint()
@@ -240,11 +235,12 @@ def _merge_classified(spark: SparkSession, layout: Layout, users: BatchUsers, *,
         delete_when=f"s._removed and not ({CHANGED}) and t.user_ref = s.user_ref",
         insert_when="not s._removed",
     )
+    return rows
 
 
-def _merge_monthly(spark: SparkSession, layout: Layout, users: BatchUsers) -> None:
+def _merge_monthly(classified: DataFrame, layout: Layout, users: BatchUsers) -> None:
     merge(
-        _monthly(spark, layout, users),
+        _monthly(classified, users.read(layout, "monthly", classified.sparkSession)),
         layout,
         table="monthly",
         key=tuple(MONTHLY)[:4],
@@ -258,11 +254,11 @@ def _merge_monthly(spark: SparkSession, layout: Layout, users: BatchUsers) -> No
 CHANGED = "t.content_sha256 <> s.content_sha256 or t.revision <> s.revision"
 
 
-def _monthly(spark: SparkSession, layout: Layout, users: BatchUsers) -> DataFrame:
-    """Return the monthly sums of these users, and the rows to delete. Only posted transactions count."""
-    for table in ("classified", "monthly"):
-        users.read(layout, table, spark).createOrReplaceTempView(f"months_{table}")
-    return spark.sql("""
+def _monthly(classified: DataFrame, known: DataFrame) -> DataFrame:
+    """Return the monthly sums of these transactions, and the `known` rows to delete. Only posted transactions count."""
+    classified.createOrReplaceTempView("months_classified")
+    known.createOrReplaceTempView("months_known")
+    return classified.sparkSession.sql("""
 with now as (
   select user_ref, cast(trunc(coalesce(posted_date, transaction_date), 'month') as date) as month,
          coalesce(currency, unofficial_currency) as currency, class, count(*) as transactions,
@@ -272,6 +268,6 @@ with now as (
   from months_classified where not is_deleted and status = 'POSTED' group by all)
 select *, false as _removed from now
 union all
-select m.*, true as _removed from months_monthly m left anti join now n
+select m.*, true as _removed from months_known m left anti join now n
   on m.user_ref = n.user_ref and m.month = n.month and m.currency = n.currency and m.class = n.class
 """)

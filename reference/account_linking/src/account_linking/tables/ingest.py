@@ -7,11 +7,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from account_linking.tables import bronze, classify
-from account_linking.tables.batch_users import every_user, find_batch_users
+from account_linking.tables.batch_users import every_user, find_batch_users, read_contents, users_and_accounts
 from account_linking.tables.forget import without_forgotten
-from account_linking.tables.layout import BRONZE, KEY, QUARANTINE, SILVER
+from account_linking.tables.layout import ACCOUNTS, BRONZE, KEY, QUARANTINE, SILVER
 from account_linking.tables.merge import NEWER, NEWER_ACCOUNT, latest, merge, retry_conflicts
-from account_linking.tables.translate import RULE_VERSION, latest_accounts, rejected, translate
+from account_linking.tables.translate import RULE_VERSION, latest_accounts, rejected, translate, translate_accounts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -66,30 +66,33 @@ class Ingestion:
 
     def update_tables(self, rows: DataFrame) -> None:
         """Update all tables after bronze from these bronze rows."""
-        translated = translate(rows).persist()
+        translated, accounts = translate(rows).persist(), translate_accounts(rows).persist()
         try:
-            bad = quarantined(rows, translated)
-            if not bad.isEmpty():  # nearly always empty, and an empty merge costs as much as a full one
-                merge(bad, self.layout, table="quarantine", key=SOURCE_POSITION, update_when="false")
-            users = self._merge_good(rows, translated.where("size(errors) = 0").select(*SILVER))
+            users = self._merge(rows, translated, accounts)
         finally:
             translated.unpersist()
+            accounts.unpersist()
         classify.refresh(rows.sparkSession, self.layout, users)
 
-    def _merge_good(self, rows: DataFrame, good: DataFrame) -> BatchUsers:
-        """Merge good transactions and accounts; return the users whose classes and months may change."""
-        has_accounts = not rows.where("entity = 'accounts'").isEmpty()
-        accounts = latest_accounts(rows) if has_accounts else None
-        users = find_batch_users(rows, good, self.layout, accounts=accounts)
+    def _merge(self, rows: DataFrame, translated: DataFrame, accounts: DataFrame) -> BatchUsers:
+        """Merge good transactions and accounts, and what breaks a rule; return the users whose classes may change."""
+        good = translated.where("size(errors) = 0").select(*SILVER)
+        good_accounts = accounts.where("size(errors) = 0").select(*ACCOUNTS)
+        bad = quarantined(rows, translated, accounts)
+        contents = read_contents(users_and_accounts(rows, good, good_accounts), bad)
+        if contents.has_errors:  # rare, and an empty merge costs as much as a full one
+            merge(bad, self.layout, table="quarantine", key=SOURCE_POSITION, update_when="false")
+        users = find_batch_users(contents, good, self.layout)
         merge(latest(good, KEY), self.layout, table="silver", key=KEY, update_when=NEWER, users=users)
-        if accounts is not None:
-            merge(accounts, self.layout, table="accounts", key=KEY[:2], update_when=NEWER_ACCOUNT, users=users)
+        if contents.has_accounts:
+            newest = latest_accounts(good_accounts)
+            merge(newest, self.layout, table="accounts", key=KEY[:2], update_when=NEWER_ACCOUNT, users=users)
         return users
 
 
-def quarantined(rows: DataFrame, translated: DataFrame) -> DataFrame:
-    """Return the records that break a rule, as rows of `quarantine`."""
-    bad = rejected(rows, translated).selectExpr("*", f"{RULE_VERSION} as rule_version")
+def quarantined(rows: DataFrame, translated: DataFrame, accounts: DataFrame) -> DataFrame:
+    """Return the records that break a rule, as rows of `quarantine`: of bronze rows and their translations."""
+    bad = rejected(rows, translated, accounts).selectExpr("*", f"{RULE_VERSION} as rule_version")
     return bad.selectExpr("*", "cast(null as timestamp) as replayed_at").select(*QUARANTINE)
 
 
@@ -114,7 +117,7 @@ def replay(spark: SparkSession, layout: Layout) -> int:
     """
     waiting = spark.read.format("delta").load(layout.path("quarantine")).where("replayed_at is null")
     rows = waiting.select(*BRONZE).localCheckpoint()
-    bad = quarantined(rows, translate(rows)).localCheckpoint()
+    bad = quarantined(rows, translate(rows), translate_accounts(rows)).localCheckpoint()
     good = rows.join(bad, [*SOURCE_POSITION], "left_anti").localCheckpoint()
     count = good.count()
     if count:

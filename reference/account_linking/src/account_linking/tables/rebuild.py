@@ -14,7 +14,7 @@ from account_linking.tables.batch_users import account_slices, append_holders, e
 from account_linking.tables.ingest import SOURCE_POSITION, quarantined
 from account_linking.tables.layout import ACCOUNTS, KEY, QUARANTINE, SILVER
 from account_linking.tables.merge import NEWER, NEWER_ACCOUNT, latest, latest_version, merge
-from account_linking.tables.translate import latest_accounts, translate
+from account_linking.tables.translate import latest_accounts, translate, translate_accounts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,16 +44,18 @@ def rebuild(spark: SparkSession, layout: Layout) -> Rebuilt:
     # Without a version Delta reads the latest one whenever the frame is computed.
     old = {table: _read_version(spark, layout, table) for table in tables}
     rows = bronze.read_bronze(spark, layout)
-    translated = translate(rows).persist()
+    translated, accounts = translate(rows).persist(), translate_accounts(rows).persist()
     try:
         good = latest(translated.where("size(errors) = 0").select(*SILVER), KEY)
+        good_accounts = latest_accounts(accounts.where("size(errors) = 0").select(*ACCOUNTS))
         rebuilt = Rebuilt(
-            quarantine=_rebuild_quarantine(old["quarantine"], quarantined(rows, translated), layout),
-            accounts=_rebuild_table(old["accounts"], latest_accounts(rows), layout, table="accounts"),
+            quarantine=_rebuild_quarantine(old["quarantine"], quarantined(rows, translated, accounts), layout),
+            accounts=_rebuild_table(old["accounts"], good_accounts, layout, table="accounts"),
             silver=_rebuild_table(old["silver"], good, layout, table="silver"),
         )
     finally:
         translated.unpersist()
+        accounts.unpersist()
     for users in every_user(spark, layout):
         classify.refresh(spark, layout, users, removes=True)
     return rebuilt

@@ -136,13 +136,16 @@ def translate_accounts(bronze: DataFrame) -> DataFrame:
     return _with_errors(rows, RULES_FOR_ACCOUNTS).drop("_is_json")
 
 
-def rejected(bronze: DataFrame, translated: DataFrame) -> DataFrame:
-    """Return the raw records that no table takes, each with `errors`: none of them vanishes."""
+def rejected(bronze: DataFrame, translated: DataFrame, accounts: DataFrame) -> DataFrame:
+    """Return the raw records that no table takes, each with `errors`: none of them vanishes.
+
+    `translated` and `accounts` are the translations of the same records.
+    """
     known = ", ".join(f"'{name}'" for name in every_provider())
     entities = ", ".join(f"'{name}'" for name in ENTITIES)
     rule = Rule(KNOWN_PROVIDER, "provider", f"provider in ({known}) and entity in ({entities})")
     foreign = bronze.where(f"not coalesce({rule.condition}, false)")
-    parts = (translated, translate_accounts(bronze), _with_errors(foreign, (rule,)))
+    parts = (translated, accounts, _with_errors(foreign, (rule,)))
     bad = [part.where("size(errors) > 0").select(*BRONZE, "errors") for part in parts]
     return reduce(lambda one, other: one.unionByName(other), bad)
 
@@ -265,7 +268,6 @@ def column_names(schema: str) -> list[str]:
     return names
 
 
-def latest_accounts(bronze: DataFrame) -> DataFrame:
-    """Return the latest revision of every account in these rows."""
-    good = translate_accounts(bronze).where("size(errors) = 0").select(*ACCOUNTS)
-    return latest(good, KEY[:2], "revision desc, user_ref desc")
+def latest_accounts(accounts: DataFrame) -> DataFrame:
+    """Return the latest revision of every account."""
+    return latest(accounts, KEY[:2], "revision desc, user_ref desc")
