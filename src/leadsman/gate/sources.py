@@ -31,6 +31,7 @@ TRACES = (
     b"node.roles",
     b"gc_thresh1",
     b"min.insync",
+    b"replication.factor",
     b"sarama",
     b"franz-go",
     b"aws_msk",

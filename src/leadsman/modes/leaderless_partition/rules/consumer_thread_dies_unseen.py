@@ -54,6 +54,13 @@ def _polling_functions(facts: Facts, code: Code) -> Iterator[tuple[int, str]]:
             around = [each for each in site.around if isinstance(each, s.Function)]
             if loops and around:
                 yield id(around[-1]), f"{s.called_name(site.call)}()"
+        if function is not None and any(_iterates(each, variable) for each in s.walk_all(function.body)):
+            yield id(function), f"the loop over {variable}"
+
+
+def _iterates(node: s.Node, variable: str) -> bool:
+    """Whether a loop reads a consumer: `for record in consumer`."""
+    return isinstance(node, s.Loop) and node.iterable is not None and s.dotted(node.iterable) == variable
 
 
 def _streams(facts: Facts, code: Code) -> Iterator[Match]:
