@@ -206,7 +206,7 @@ def _is_route(call: s.Call) -> bool:
 
 
 def _handlers(call: s.Call) -> Iterator[s.Node]:
-    """Yield what answers the requests of a route: its arguments, and what a wrapper such as `asyncHandler(...)` gets."""
+    """Yield what answers the requests of a route: its arguments, and what a wrapper such as `asyncHandler()` gets."""
     for each in call.arguments[1:]:
         yield each
         if isinstance(each, s.Call):
@@ -220,23 +220,35 @@ def _route(call: s.Call) -> str:
 
 def _called_repeatedly(code: Code, function: s.Function, decorators: set[str], sends: list[Site]) -> str:
     parameters = {each.name for each in function.parameters}
-    if decorators & REQUEST_DECORATORS:
-        return f"in {function.name}(), which runs for each request"
-    if function.name == PER_MESSAGE:
-        return f"in {function.name}(), which runs for each message"
-    if any(each.type.lstrip("*& ") in REQUESTS for each in function.parameters):
-        return f"in {function.name}(), which runs for each request"
-    if function.name.startswith(HANDLERS) and parameters & EVENTS:
-        return f"in {function.name}(), which runs for each event"
-    for site in code.sites:
-        if _is_route(site.call) and any(_is_named(each, function.name) for each in _handlers(site.call)):
-            return f"in {function.name}(), which runs for each request"
-        if _passes(site.call, function.name):
-            return f"in {function.name}(), which {s.called_name(site.call)}() runs for each record"
-        if s.called_name(site.call) == function.name and _loops(site):
-            return f"in {function.name}(), which is called in a loop"
+    what = _declared_for(function, decorators)
+    if what:
+        return f"in {function.name}(), which runs for each {what}"
+    called = next(filter(None, (_called_by(site, function) for site in code.sites)), "")
+    if called:
+        return called
     if any(_sends_parameter(code, each, parameters) for each in sends):
         return f"in {function.name}(), which sends one record and returns"
+    return ""
+
+
+def _declared_for(function: s.Function, decorators: set[str]) -> str:
+    """Return what a function handles one of, by its decorators, types and names; empty for any other function."""
+    if decorators & REQUEST_DECORATORS or any(each.type.lstrip("*& ") in REQUESTS for each in function.parameters):
+        return "request"
+    if function.name == PER_MESSAGE:
+        return "message"
+    is_handler = function.name.startswith(HANDLERS) and any(each.name in EVENTS for each in function.parameters)
+    return "event" if is_handler else ""
+
+
+def _called_by(site: Site, function: s.Function) -> str:
+    """Return in words that a call makes a function run again and again; empty for any other call."""
+    if _is_route(site.call) and any(_is_named(each, function.name) for each in _handlers(site.call)):
+        return f"in {function.name}(), which runs for each request"
+    if _passes(site.call, function.name):
+        return f"in {function.name}(), which {s.called_name(site.call)}() runs for each record"
+    if s.called_name(site.call) == function.name and _loops(site):
+        return f"in {function.name}(), which is called in a loop"
     return ""
 
 

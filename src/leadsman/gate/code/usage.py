@@ -109,7 +109,8 @@ def is_bounded(loop: s.Loop) -> bool:
         numbers = [each.value for each in iterable.arguments if isinstance(each, s.Literal)]
         if len(numbers) == len(iterable.arguments) and all(isinstance(n, int) and n < MANY for n in numbers):
             return True
-    return any(isinstance(each, s.Return) and each.kind in {"break", "return", "yield"} for each in _on_success(loop.body))
+    leaves = {each.kind for each in _on_success(loop.body) if isinstance(each, s.Return)}
+    return bool(leaves & {"break", "return", "yield"})
 
 
 ERRORS = frozenset({"err", "error"})
@@ -128,7 +129,7 @@ def _on_success(nodes: list[s.Node]) -> Iterator[s.Node]:
 def _is_failure(condition: s.Node) -> bool:
     """Whether a condition is that an error occurred: `err != nil` of Go, `if (err)` of JavaScript."""
     if isinstance(condition, s.Binary):
-        return condition.operator in {"!=", "!=="} and isinstance(condition.left, s.Name) and condition.left.name in ERRORS
+        return condition.operator in {"!=", "!=="} and s.dotted(condition.left) in ERRORS
     return isinstance(condition, s.Name) and condition.name in ERRORS
 
 

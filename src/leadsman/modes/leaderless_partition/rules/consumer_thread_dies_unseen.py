@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leadsman.gate.code import syntax as s
+from leadsman.gate.code import usage
 from leadsman.gate.code.usage import calls_on, holders, is_kept
 from leadsman.gate.facts import Facts, Match
 from leadsman.gate.rule import Rule
@@ -31,6 +32,8 @@ def _find(facts: Facts) -> Iterator[Match]:
 def _threads(facts: Facts, code: Code) -> Iterator[Match]:
     """Yield the threads whose function polls a consumer in a loop that no handler of errors surrounds."""
     polling = dict(_polling_functions(facts, code))
+    if _ends_with_its_thread(code):
+        return
     for site in code.sites:
         target = site.call.keyword("target")
         if s.called_name(site.call) != "Thread" or target is None:
@@ -45,6 +48,13 @@ def _threads(facts: Facts, code: Code) -> Iterator[Match]:
                     " and the process goes on"
                 )
                 yield Match(span=site.call.span, message=message)
+
+
+def _ends_with_its_thread(code: Code) -> bool:
+    """Whether the program starts one thread and waits for it: then the program ends, and is restarted."""
+    threads = [site for site in code.sites if s.called_name(site.call) == "Thread"]
+    waits = any(s.called_name(site.call) == "join" and not site.call.arguments for site in code.sites)
+    return len(threads) == 1 and waits and not usage.innermost_loop(threads[0].around)
 
 
 def _polling_functions(facts: Facts, code: Code) -> Iterator[tuple[int, str]]:
