@@ -65,6 +65,21 @@ def test_acks_of_producers_are_checked_against_the_topics(
     assert ("acks_without_min_insync" in result.out) == (acks == "1")
 
 
+def test_a_listing_that_powershell_wrote_is_read(call, tmp_path: Path) -> None:
+    (tmp_path / "topics.txt").write_text(HEALTHY.replace("Factor: 3", "Factor: 1"), encoding="utf-16")
+
+    assert call("check", "topics", tmp_path / "topics.txt").code == 1
+
+
+def test_a_program_that_cannot_be_read_is_exit_code_2(call, tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_bytes(b"import kafka\0")
+
+    result = call("check", "topics", tmp_path / "app.py")
+
+    assert result.code == 2
+    assert "app.py cannot be read: " in result.err
+
+
 def test_a_file_without_topics_is_exit_code_2(call, tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
     file.write_text("nothing\n", encoding="utf-8")

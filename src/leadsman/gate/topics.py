@@ -9,8 +9,8 @@ from leadsman.errors import UsageError
 from leadsman.gate.check import Report, check_facts
 from leadsman.gate.code.syntax import Span
 from leadsman.gate.facts import Client, Facts, Setting
-from leadsman.gate.reader import reader_of
-from leadsman.gate.sources import facts_of
+from leadsman.gate.reader import UnreadableFile, reader_of
+from leadsman.gate.sources import facts_of, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -44,12 +44,15 @@ def _min_insync(client: Client) -> float | None:
 
 def topic_facts(file: Path) -> Facts:
     """Return the topics, brokers and producers of a file."""
-    text = file.read_text(encoding="utf-8-sig", errors="replace")
+    text = text_of(file.read_bytes())
     listed = tuple(_listed(text.splitlines()))
     if listed:
         return Facts(path=str(file), language="kafka", text=text, clients=listed)
     reader = reader_of(file.name)
-    found = facts_of(str(file), text, reader) if reader is not None else None
+    try:
+        found = facts_of(str(file), text, reader) if reader is not None else None
+    except UnreadableFile as error:
+        raise UsageError(f"{file} cannot be read: {error}.") from error
     if found is None or not any(each.is_kind(*CHECKED) for each in found.clients):
         raise UsageError(
             f"{file} names no topic, no broker and no producer. Give the output of kafka-topics --describe or of "
