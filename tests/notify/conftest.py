@@ -82,7 +82,7 @@ def running(answer: Respond) -> Iterator[Receiver]:
             receiver.requests.append(received)
             answer(self, received)
 
-        do_GET = do_POST = handle_any  # noqa: N815 - http.server's names
+        do_GET = do_POST = do_PATCH = handle_any  # noqa: N815 - http.server's names
 
         def log_message(self, *_arguments: object) -> None:
             """Print nothing."""
