@@ -1,4 +1,4 @@
-"""The hook in a repository of somebody else: the four mistakes are refused, and accepted when they are mended."""
+"""The hook in another repository: a commit with the four mistakes is refused, and accepted when they are mended."""
 
 from __future__ import annotations
 

@@ -81,12 +81,12 @@ def test_issues_are_not_closed_by_a_program(kind: str, path: str, credentials: s
 
 
 def test_grafana_keeps_one_annotation_of_a_finding(start: Start) -> None:
-    kept: list[dict[str, object]] = []
+    annotations: list[dict[str, object]] = []
 
     def grafana(handler: BaseHTTPRequestHandler, received: Received) -> None:
         if received.method == "POST":
-            kept.append({"id": 7})
-        respond(handler, 200, kept if received.method == "GET" else {"message": "Annotation added", "id": 7})
+            annotations.append({"id": 7})
+        respond(handler, 200, annotations if received.method == "GET" else {"message": "Annotation added", "id": 7})
 
     receiver = start(grafana)
     deliver(receiver, "grafana", Life.OPENED, path="/monitoring", credentials="TOKEN")
