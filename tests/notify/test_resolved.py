@@ -92,9 +92,9 @@ def test_grafana_keeps_one_annotation_of_a_finding(start: Start) -> None:
     deliver(receiver, "grafana", Life.OPENED, path="/monitoring", credentials="TOKEN")
     deliver(receiver, "grafana", Life.RESOLVED, path="/monitoring", credentials="TOKEN")
 
-    _, added, asked, changed = receiver.requests
+    _, added, search, changed = receiver.requests
     assert (added.method, added.path) == ("POST", "/monitoring/api/annotations")
-    assert parse_qs(urlsplit(asked.path).query)["tags"] == ["leadsman", "finding", ID]
+    assert parse_qs(urlsplit(search.path).query)["tags"] == ["leadsman", "finding", ID]
     assert (changed.method, changed.path) == ("PATCH", "/monitoring/api/annotations/7")
     assert {"leadsman", "finding", ID, "idle_disconnect"} == set(changed.json["tags"])
     assert changed.json["time"] == 1_608_451_200_000

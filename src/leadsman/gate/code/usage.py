@@ -103,7 +103,7 @@ def arms(around: Enclosing) -> list[Arm]:
 def is_bounded(loop: s.Loop) -> bool:
     """Whether a loop runs a small, fixed number of times, or ends by itself when an attempt succeeded."""
     iterable = loop.iterable
-    if isinstance(iterable, s.Sequence | s.Mapping | s.Literal):
+    if isinstance(iterable, s.Sequence | s.Mapping | s.Literal) or _lists_literals(iterable):
         return True
     if isinstance(iterable, s.Call) and s.called_name(iterable) in {"range", "enumerate"}:
         numbers = [each.value for each in iterable.arguments if isinstance(each, s.Literal)]
@@ -111,6 +111,17 @@ def is_bounded(loop: s.Loop) -> bool:
             return True
     leaves = {each.kind for each in _on_success(loop.body) if isinstance(each, s.Return)}
     return bool(leaves & {"break", "return", "yield"})
+
+
+LISTS = frozenset({"listOf", "setOf", "arrayOf", "of", "asList"})
+"""Functions of Kotlin and Java that make a list of their arguments."""
+
+
+def _lists_literals(node: s.Node | None) -> bool:
+    """Whether a call lists values that stand in the program: `List.of("eu", "us")`."""
+    if not isinstance(node, s.Call) or s.called_name(node) not in LISTS:
+        return False
+    return all(isinstance(each, s.Literal) for each in node.arguments)
 
 
 ERRORS = frozenset({"err", "error"})

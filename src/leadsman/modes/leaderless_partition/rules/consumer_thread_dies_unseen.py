@@ -19,6 +19,11 @@ POLLS = frozenset({"poll", "consume", "getmany", "getone"})
 WAITS = frozenset({"await", "join", "sleep", "awaitTermination", "park"})
 """A program that waits for something else than its stream threads outlives them; another one ends with the last."""
 
+POOLS = frozenset({"submit", "execute"})
+"""Methods of a pool of threads, whose threads keep the process alive when a task has ended."""
+
+RESULTS = frozenset({"result", "exception", "add_done_callback", "as_completed", "wait", "invokeAll", "get"})
+
 WATCHES = frozenset({"setUncaughtExceptionHandler", "setStateListener", "state", "setGlobalStateRestoreListener"})
 
 
@@ -32,22 +37,33 @@ def _find(facts: Facts) -> Iterator[Match]:
 def _threads(facts: Facts, code: Code) -> Iterator[Match]:
     """Yield the threads whose function polls a consumer in a loop that no handler of errors surrounds."""
     polling = dict(_polling_functions(facts, code))
-    if _ends_with_its_thread(code):
+    if not polling or _ends_with_its_thread(code):
         return
     for site in code.sites:
-        target = site.call.keyword("target")
-        if s.called_name(site.call) != "Thread" or target is None:
-            continue
-        name = target.name if isinstance(target, s.Name | s.Attribute) else ""
-        for function, _ in code.functions.get(name, []):
-            if id(function) in polling and not any(
-                isinstance(each, s.Try) and each.handlers for each in s.walk(function)
-            ):
+        for function in _run_apart(code, site.call):
+            handles = any(isinstance(each, s.Try) and each.handlers for each in s.walk(function))
+            if id(function) in polling and not handles:
+                where = f"of {function.name}() " if function.name else ""
                 message = (
-                    f"the thread of {name}() ends with the first error of {polling[id(function)]},"
-                    " and the process goes on"
+                    f"the thread {where}ends with the first error of {polling[id(function)]}, and the process goes on"
                 )
                 yield Match(span=site.call.span, message=message)
+
+
+def _run_apart(code: Code, call: s.Call) -> list[s.Function]:
+    """Return the functions that a call runs in another thread: of `Thread(target=...)`, or of a pool of threads."""
+    target = call.keyword("target") if s.called_name(call) == "Thread" else None
+    if s.called_name(call) in POOLS and call.arguments and not _reads_results(code):
+        target = call.arguments[0]
+    if isinstance(target, s.Function):
+        return [target]
+    name = target.name if isinstance(target, s.Name | s.Attribute) else ""
+    return [function for function, _ in code.functions.get(name, [])]
+
+
+def _reads_results(code: Code) -> bool:
+    """Whether the program may notice how a task of a pool ended."""
+    return any(s.called_name(site.call) in RESULTS for site in code.sites)
 
 
 def _ends_with_its_thread(code: Code) -> bool:
