@@ -58,7 +58,7 @@ def _built(dashboard: Dashboard, found: Coverage) -> Any:  # noqa: ANN401 - the 
         .uid(dashboard.uid)
         .description(dashboard.description)
         .tags([TAG])
-        .editable()
+        .readonly()
         .refresh(REFRESH)
         .time("now-6h", "now")
         .tooltip(DashboardCursorSync.CROSSHAIR)
