@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 from leadsman.errors import NotificationFailed
 from leadsman.notify.kind import Notification, NotificationKind
 from leadsman.prevent.dashboards.grafana import FINDING, TAG
+from leadsman.report.message.message import in_utc
 from leadsman.report.message.plain_text import plain_text
 
 if TYPE_CHECKING:
@@ -47,11 +48,10 @@ def _known(exchange: Exchange, annotations: str, headers: dict[str, str], *, tag
 def _annotation(notification: Notification, now: datetime) -> dict[str, Any]:
     """Return the annotation: from the failure's first event to its last, in milliseconds since 1970."""
     message = notification.message
-    begin = min(message.since or now, now)
-    end = max(begin, min(message.until or now, now))
+    begin, end = (min(in_utc(each), now) if each else now for each in (message.since, message.until))
     tags = [TAG, FINDING, notification.id, message.mode, *([message.cluster] if message.cluster else [])]
     text = f"{escape(message.title)}\n{escape(plain_text(message))}"
-    return {"time": _milliseconds(begin), "timeEnd": _milliseconds(end), "tags": tags, "text": text}
+    return {"time": _milliseconds(begin), "timeEnd": _milliseconds(max(begin, end)), "tags": tags, "text": text}
 
 
 def _milliseconds(time: datetime) -> int:
