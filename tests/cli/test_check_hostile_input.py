@@ -49,6 +49,19 @@ def test_a_hostile_file_costs_itself_only(call, broken: Path, name: str) -> None
     assert time.monotonic() - begun < 10
 
 
+SETTINGS = "bootstrap.servers=kafka:9092\nretries=0\nlinger.ms=5\nbatch.size=9\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1"])
+def test_a_text_is_read_in_the_encoding_of_its_mark(call, tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "producer.properties").write_text(f"# gr\u00fc\u00dfe\n{SETTINGS}", encoding=encoding)
+
+    result = call("check", "program", tmp_path)
+
+    assert result.code == 1
+    assert "producer.properties:3:1: lost_without_retry" in result.out
+
+
 @pytest.mark.parametrize(
     "text", ["class { kafka ((", "import kafka.*\nfun (", "package kafka\nfunc {", "resource kafka {"]
 )

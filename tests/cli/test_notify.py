@@ -27,6 +27,12 @@ def hook() -> Iterator[tuple[str, list[Any]]]:
             self.send_response(204)
             self.end_headers()
 
+        def do_GET(self) -> None:
+            """No annotation is known yet."""
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"[]")
+
         def log_message(self, *_arguments: object) -> None:
             """Print nothing."""
 
@@ -49,6 +55,20 @@ def test_a_present_finding_is_sent_with_the_path_of_its_page(call, recorded, hoo
     assert document["mode"] == "idle_disconnect"
     assert document["link"] == str(tmp_path / "report" / "report.html")
     assert 1 <= len(document["proof"]) <= 3
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_a_finding_of_real_logs_reaches_every_kind(call, recorded, hook) -> None:
+    url, documents = hook
+    kinds = ["alertmanager", "grafana", "opsgenie", "pagerduty", "slack", "teams", "webhook"]
+    options = [word for kind in kinds for word in ("--notify", f"{kind}={url.replace('//', '//token@')}")]
+
+    result = call("diagnose", recorded(BROKEN), *options)
+
+    assert result.err == ""
+    assert result.code == 1
+    assert len(documents) == len(kinds)
 
 
 @pytest.mark.spark

@@ -27,9 +27,9 @@ def healthy_of(broken: Path) -> Path:
 
 
 def checked(sample: Path) -> Report:
-    """What the check of programs says, or that of topics for the output of Kafka's tools."""
-    is_listing = sample.suffix == ".txt"
-    return check_topics([sample], RULES, lag_hours=24) if is_listing else check_file(str(sample), RULES)
+    """What the check of programs says, or that of topics for a sample of topics."""
+    is_of_topics = sample.stem.endswith("-topics")
+    return check_topics([sample], RULES, lag_hours=24) if is_of_topics else check_file(str(sample), RULES)
 
 
 @pytest.mark.parametrize("rule", FOLDERS)

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -82,7 +82,7 @@ def running(answer: Respond) -> Iterator[Receiver]:
             receiver.requests.append(received)
             answer(self, received)
 
-        do_GET = do_POST = handle_any  # noqa: N815 - http.server's names
+        do_GET = do_POST = do_PATCH = handle_any  # noqa: N815 - http.server's names
 
         def log_message(self, *_arguments: object) -> None:
             """Print nothing."""
@@ -118,7 +118,7 @@ def diagnosis(
         verdict=more.pop("verdict", Verdict.PRESENT),
         title=title,
         summary="",
-        since=datetime(2020, 12, 20, 8, tzinfo=UTC),
+        since=more.pop("since", datetime(2020, 12, 20, 8)),  # noqa: DTZ001 - without a zone, as Spark returns times
         do_now=("Set connections.max.idle.ms=157500 & deploy.",),
         chain=(LinkFinding(link="lost", claim="lost", state=State.OBSERVED, explanation="", evidence=(line,)),),
     )

@@ -142,6 +142,16 @@ JIRA = exactly(
 )
 """https://developer.atlassian.com/cloud/jira/platform/rest/v2/api-group-issues, "Create issue"."""
 
+GRAFANA = exactly(
+    {"text": {"type": "string", "minLength": 1}},
+    time={"type": "integer"},
+    timeEnd={"type": "integer"},
+    tags={"type": "array", "items": text(100)},
+    dashboardUID={"type": "string"},
+    panelId={"type": "integer"},
+)
+"""https://grafana.com/docs/grafana/latest/developers/http_api/annotations/, "Create Annotation"."""
+
 LABELS = {"type": "object", "additionalProperties": {"type": "string", "minLength": 1}}
 ALERTMANAGER = {
     "type": "array",
@@ -165,6 +175,7 @@ PATHS = {
     "opsgenie": ("/v2/alerts", "genie", OPSGENIE, 202),
     "alertmanager": ("", "", ALERTMANAGER, 200),
     "webhook": ("/hook", "me:pass", WEBHOOK, 204),
+    "grafana": ("/monitoring", "token", GRAFANA, 200),
     "github": ("/api/v3/repos/acme/ops", "token", GITHUB, 201),
     "jira": ("/?project=OPS&type=Bug", "me%40acme.com:token", JIRA, 201),
 }
@@ -174,7 +185,11 @@ def answer(handler: BaseHTTPRequestHandler, request: Received) -> None:
     """What each of the services answers where nothing is known of the finding yet."""
     path = urlsplit(request.path).path
     if request.method == "GET":
-        found = [] if path.endswith("/repos/acme/ops/issues") else {"issues": [], "total_count": 0, "items": []}
+        found = (
+            []
+            if path.endswith(("/repos/acme/ops/issues", "/annotations"))
+            else {"issues": [], "total_count": 0, "items": []}
+        )
         respond(handler, 200, found)
         return
     respond(handler, 201 if path.endswith(("issues", "issue")) else 202, {"status": "success"})
@@ -260,6 +275,7 @@ def test_pagerduty_takes_two_events_of_one_finding_for_one(start: Start) -> None
     [
         ("opsgenie", "GenieKey genie"),
         ("github", "Bearer token"),
+        ("grafana", "Bearer token"),
         ("jira", "me@acme.com:token"),
         ("webhook", "me:pass"),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -16,7 +17,9 @@ from leadsman.report.message.message import message_about
 from .conftest import diagnosis, respond
 
 if TYPE_CHECKING:
-    from .conftest import Receiver, Start
+    from http.server import BaseHTTPRequestHandler
+
+    from .conftest import Received, Receiver, Start
 
 ID = "idle_disconnect-0123456789ab"
 
@@ -75,3 +78,24 @@ def test_issues_are_not_closed_by_a_program(kind: str, path: str, credentials: s
     deliver(receiver, kind, Life.RESOLVED, path=path, credentials=credentials)
 
     assert receiver.requests == []
+
+
+def test_grafana_keeps_one_annotation_of_a_finding(start: Start) -> None:
+    annotations: list[dict[str, object]] = []
+
+    def grafana(handler: BaseHTTPRequestHandler, received: Received) -> None:
+        if received.method == "POST":
+            annotations.append({"id": 7})
+        respond(handler, 200, annotations if received.method == "GET" else {"message": "Annotation added", "id": 7})
+
+    receiver = start(grafana)
+    deliver(receiver, "grafana", Life.OPENED, path="/monitoring", credentials="TOKEN")
+    deliver(receiver, "grafana", Life.RESOLVED, path="/monitoring", credentials="TOKEN")
+
+    _, added, search, changed = receiver.requests
+    assert (added.method, added.path) == ("POST", "/monitoring/api/annotations")
+    assert parse_qs(urlsplit(search.path).query)["tags"] == ["leadsman", "finding", ID]
+    assert (changed.method, changed.path) == ("PATCH", "/monitoring/api/annotations/7")
+    assert {"leadsman", "finding", ID, "idle_disconnect"} == set(changed.json["tags"])
+    assert changed.json["time"] == 1_608_451_200_000
+    assert changed.json["timeEnd"] >= changed.json["time"]

@@ -112,6 +112,16 @@ def test_grafanas_own_types_read_what_is_written(dashboard: Any) -> None:
     assert json.loads(read) == json.loads(text)
 
 
+@pytest.mark.parametrize("dashboard", DASHBOARDS)
+def test_alerts_and_findings_are_annotations(dashboard: Any) -> None:
+    alerts, findings = written(dashboard)["annotations"]["list"]
+
+    assert alerts["expr"].startswith("ALERTS{")
+    assert findings["datasource"] == {"type": "grafana", "uid": "-- Grafana --"}
+    assert findings["target"]["tags"] == ["leadsman", "finding", *filter(None, [dashboard.mode])]
+    assert findings["target"]["matchAny"] is False
+
+
 @pytest.mark.parametrize("dashboard", DASHBOARDS[1:])
 def test_a_mode_shows_what_stayed_green_beside_what_shows_it(dashboard: Any) -> None:
     titles = [row.title for row in dashboard.rows]

@@ -98,6 +98,7 @@ class Facts:
 
     `hops` are the known hops of the path to the broker, by their names in `leadsman_clients.HOPS`. `is_cluster`: it is
     the state or definition of a cluster in use. `lag_ms`: how long consumers may be behind, where that is known.
+    `min_insync`: the largest `min.insync.replicas` of the cluster that the file's producers write to, where known.
     """
 
     path: str
@@ -108,6 +109,7 @@ class Facts:
     hops: frozenset[str] = frozenset()
     is_cluster: bool = False
     lag_ms: float | None = None
+    min_insync: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

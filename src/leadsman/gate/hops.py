@@ -42,10 +42,12 @@ def lambda_handlers(code: Code) -> list[s.Function]:
         function
         for found in code.functions.values()
         for function, around in found
-        if not around and (function.name in LAMBDA_NAMES or _has_handler_parameters(function))
+        if not around and (function.name in LAMBDA_NAMES or _has_handler_parameters(function, code.language))
     ]
 
 
-def _has_handler_parameters(function: s.Function) -> bool:
+def _has_handler_parameters(function: s.Function, language: str) -> bool:
     names = [each.name.lstrip("_") for each in function.parameters]
+    if language == "typescript" and function.name == "handler" and names == list(LAMBDA_PARAMETERS)[:1]:
+        return True  # JavaScript leaves out the parameters that it does not use
     return names == list(LAMBDA_PARAMETERS) and "handler" in function.name.lower()

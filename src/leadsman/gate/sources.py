@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 from dataclasses import dataclass, field
 from functools import partial
@@ -31,6 +32,7 @@ TRACES = (
     b"node.roles",
     b"gc_thresh1",
     b"min.insync",
+    b"replication.factor",
     b"sarama",
     b"franz-go",
     b"aws_msk",
@@ -132,14 +134,27 @@ def read_source(path: str) -> tuple[str, Reader] | None:
     if reader is None:
         return None
     content = _content(path)
+    if content.startswith(UTF_16):
+        content = text_of(content).encode("utf-8", errors="replace")
     if not could_matter(content):
         return None
     if b"\0" in content:
         raise UnreadableFile("a binary file")
+    return text_of(content), reader
+
+
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+"""With what a text in UTF-16 begins, as PowerShell writes redirected output."""
+
+
+def text_of(content: bytes) -> str:
+    """Return a file's text: UTF-16 with its mark, UTF-8 with or without one, else Latin-1."""
+    if content.startswith(UTF_16):
+        return content.decode("utf-16", errors="replace")
     try:
-        return content.decode("utf-8-sig"), reader
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        return content.decode("latin-1"), reader
+        return content.decode("latin-1")
 
 
 def could_matter(content: bytes) -> bool:

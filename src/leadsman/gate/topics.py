@@ -9,8 +9,8 @@ from leadsman.errors import UsageError
 from leadsman.gate.check import Report, check_facts
 from leadsman.gate.code.syntax import Span
 from leadsman.gate.facts import Client, Facts, Setting
-from leadsman.gate.reader import reader_of
-from leadsman.gate.sources import facts_of
+from leadsman.gate.reader import UnreadableFile, reader_of
+from leadsman.gate.sources import facts_of, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,31 +19,44 @@ if TYPE_CHECKING:
     from leadsman.gate.rule import ModeRule
 
 DESCRIBED = "configs for "
+CHECKED = ("topic", "broker", "connect", "producer")
 KINDS = {"topic": "topic", "broker": "broker", "brokers": "broker"}
 
 
 def check_topics(files: Sequence[Path], rules: Sequence[ModeRule], lag_hours: float | None) -> Report:
-    """Check files of tools and of definitions. UsageError for a file that names no topic and no broker."""
+    """Check files of tools and of definitions, and producers' settings against those of the topics.
+
+    UsageError for a file that names no topic, no broker and no producer.
+    """
     report = Report(files=len(files), rules=rules)
-    for file in files:
-        facts = topic_facts(file)
-        lag_ms = None if lag_hours is None else lag_hours * 3_600_000
-        report.add(check_facts(replace(facts, is_cluster=True, lag_ms=lag_ms), rules))
+    every = [topic_facts(file) for file in files]
+    least = [value for facts in every for each in facts.clients if (value := _min_insync(each)) is not None]
+    lag_ms = None if lag_hours is None else lag_hours * 3_600_000
+    for facts in every:
+        known = replace(facts, is_cluster=True, lag_ms=lag_ms, min_insync=max(least, default=None))
+        report.add(check_facts(known, rules))
     return report
 
 
+def _min_insync(client: Client) -> float | None:
+    return client.number("min.insync.replicas") if client.is_kind("topic", "broker") else None
+
+
 def topic_facts(file: Path) -> Facts:
-    """Return the topics and brokers of a file."""
-    text = file.read_text(encoding="utf-8-sig", errors="replace")
+    """Return the topics, brokers and producers of a file."""
+    text = text_of(file.read_bytes())
     listed = tuple(_listed(text.splitlines()))
     if listed:
         return Facts(path=str(file), language="kafka", text=text, clients=listed)
     reader = reader_of(file.name)
-    found = facts_of(str(file), text, reader) if reader is not None and not reader.is_program else None
-    if found is None or not any(each.is_kind("topic", "broker") for each in found.clients):
+    try:
+        found = facts_of(str(file), text, reader) if reader is not None else None
+    except UnreadableFile as error:
+        raise UsageError(f"{file} cannot be read: {error}.") from error
+    if found is None or not any(each.is_kind(*CHECKED) for each in found.clients):
         raise UsageError(
-            f"{file} names no topic and no broker. Give the output of kafka-topics --describe or of kafka-configs "
-            "--describe, or a file of Strimzi or Terraform."
+            f"{file} names no topic, no broker and no producer. Give the output of kafka-topics --describe or of "
+            "kafka-configs --describe, or a file of Strimzi or Terraform."
         )
     return found
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from leadsman.report.message.message import in_utc
+
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -33,4 +35,4 @@ def notification_document(notification: Notification) -> dict[str, Any]:
 
 
 def _time(moment: datetime | None) -> str | None:
-    return moment.isoformat() if moment else None
+    return in_utc(moment).isoformat() if moment else None

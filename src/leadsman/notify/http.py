@@ -80,9 +80,16 @@ class Exchange:
 
     def post(self, url: str, body: object, headers: Mapping[str, str] | None = None) -> Answer:
         """Return the answer to POST of JSON."""
+        return self._send(self._request("POST", url, body, headers=headers))
+
+    def patch(self, url: str, body: object, headers: Mapping[str, str] | None = None) -> Answer:
+        """Return the answer to PATCH of JSON."""
+        return self._send(self._request("PATCH", url, body, headers=headers))
+
+    def _request(self, method: str, url: str, body: object, *, headers: Mapping[str, str] | None) -> Request:
         data = json.dumps(body).encode()
         all_headers = self._headers({"Content-Type": "application/json", **(headers or {})})
-        return self._send(Request(url, data=data, headers=all_headers, method="POST"))  # noqa: S310 - http and https alone
+        return Request(url, data=data, headers=all_headers, method=method)  # noqa: S310 - http and https alone
 
     def _headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         return {"User-Agent": f"leadsman/{__version__}", "Accept": "application/json", **headers}

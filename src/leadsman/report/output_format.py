@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pkgutil
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, TextIO
 
@@ -22,11 +22,17 @@ class OutputFormat:
 
     `file` is the name of the file in the folder of `--out`; empty where `--out` writes no file of this format.
     `has_charts`: the format draws the detectors' points, which are computed only where a format needs them.
+    `reads_source`: `write` also takes `source`, the paths of programs and settings that may be at fault.
     """
 
-    write: Callable[[Sequence[Diagnosis], TextIO], None]
+    write: Callable[..., None]
     file: str = ""
     has_charts: bool = False
+    reads_source: bool = False
+
+    def with_source(self, source: Sequence[str]) -> Callable[[Sequence[Diagnosis], TextIO], None]:
+        """Return what writes diagnoses, with the sources where the format reads them."""
+        return partial(self.write, source=source) if self.reads_source else self.write
 
 
 @cache

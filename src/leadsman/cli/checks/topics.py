@@ -16,9 +16,10 @@ Examples:
   leadsman check topics topics.txt --lag 24
   kafka-configs.sh --bootstrap-server kafka:9092 --describe --all --entity-type brokers > brokers.txt
   leadsman check topics brokers.txt cluster.yml topics.tf
+  leadsman check topics topics.txt application.yml     acks of producers against min.insync.replicas
 
 \b
-Exit codes: 0 no finding; 1 findings; 2 could not run, or a file names no topic and no broker.
+Exit codes: 0 no finding; 1 findings; 2 could not run, or a file names no topic, broker or producer.
 """
 
 
@@ -36,7 +37,8 @@ Exit codes: 0 no finding; 1 findings; 2 could not run, or a file names no topic 
 def command(files: tuple[Path, ...], lag_hours: float | None, format_name: str) -> int:
     """Check topics and brokers of a cluster for what a broker's loss, or a stopped consumer, turns into an incident.
 
-    FILES: the output of `kafka-topics --describe` and `kafka-configs --describe`, or Strimzi's and Terraform's files.
+    FILES: the output of `kafka-topics --describe` and `kafka-configs --describe`, or Strimzi's and Terraform's files;
+    beside them, programs and settings of producers, whose acks are checked against the topics.
     """
     from leadsman.catalogue import every_rule
     from leadsman.gate.topics import check_topics

@@ -37,6 +37,7 @@ Examples:
   leadsman diagnose ./logs                          what broke, and why
   leadsman diagnose ./logs --out report             also a page to send around
   leadsman diagnose ./logs --format json | jq .     for a program
+  leadsman diagnose ./logs --format sarif --source src    the lines of src that invite what is PRESENT
   leadsman diagnose ./logs --since 2020-12-20T08:00:00Z --until 2020-12-20T09:00:00Z
   leadsman diagnose ./logs --set idle_disconnect.stall_seconds=130
   kubectl logs deploy/orders --timestamps | leadsman diagnose -
@@ -94,6 +95,15 @@ EXIT = {Verdict.PRESENT: 1, Verdict.UNKNOWN: 3, Verdict.ABSENT: 0}
     metavar="KIND=URL",
     help=f"Send a message about each PRESENT finding; may be repeated. KIND: {', '.join(kind_names())}.",
 )
+@click.option(
+    "--source",
+    multiple=True,
+    default=["."],
+    show_default="the working directory",
+    type=click.Path(exists=True),
+    metavar="PATH",
+    help="With --format sarif: programs and settings that may be at fault; may be repeated.",
+)
 @click.option("--notify-link", metavar="URL", help="The page that messages link to, instead of the one in --out.")
 @spark_options
 def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it has parsed
@@ -128,7 +138,7 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it h
         run = _run_diagnosis(source, request, session_options, out=options["out"], table=options["table"])
         with run as diagnoses:
             shown = _with_context_lines(diagnoses, source.pipes) if output_format.has_charts else diagnoses
-            output_format.write(shown, sys.stdout)
+            output_format.with_source(options["source"])(shown, sys.stdout)
             sys.stdout.flush()
     notify(diagnoses, destinations, link=options["notify_link"] or page_path(options["out"]))
     return exit_code(diagnoses)

@@ -188,7 +188,7 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it h
             watch.wait_for_end(query)
             show_step("Diagnosing")
             diagnoses = watch.diagnose(request)
-        find_format(options["format"]).write(diagnoses, sys.stdout)
+        find_format(options["format"]).with_source(["."])(diagnoses, sys.stdout)
         sys.stdout.flush()
     return exit_code(diagnoses)
 

@@ -69,7 +69,7 @@ class ProgramClients:
 
     def _settings(self, site: Site, library: Library) -> tuple[dict[str, Setting], bool]:
         merged = MappingValue()
-        for argument in site.call.arguments:
+        for argument in [*self._factory_arguments(site, library), *site.call.arguments]:
             value = self.evaluation.value(argument, site.around)
             if isinstance(value, MappingValue):
                 merged.merge(value)
@@ -86,6 +86,15 @@ class ProgramClients:
                 merged.entries[name] = Entry(value, _around_keyword(name, node.span), node.span)
         self.used |= merged.nodes
         return dict(_named(merged, library)), merged.is_complete
+
+    def _factory_arguments(self, site: Site, library: Library) -> list[s.Node]:
+        """Return what the object that makes this client was created with: its settings are the client's, too."""
+        name = s.receiver(site.call).removeprefix("this.")
+        for (_, variable), bindings in self.code.bindings.items() if library.factories else ():
+            created = bindings[-1].value
+            if variable == name and isinstance(created, s.Call) and s.called_name(created) in library.factories:
+                return created.arguments
+        return []
 
     def _option(self, merged: MappingValue, node: s.Node, site: Site, library: Library) -> None:
         """Add a setting that a call gives: `kgo.RecordRetries(0)`."""

@@ -9,6 +9,8 @@ from leadsman.gate.code import usage
 from leadsman.gate.code.analysis import function_around
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from leadsman.gate.code.analysis import Code, Enclosing, Site
     from leadsman.gate.facts import Client
 
@@ -103,6 +105,29 @@ HANDLERS = ("handle", "lambda_handler", "on_", "process_", "consume_")
 EVENTS = frozenset({"event", "message", "msg", "record", "request", "payload", "row", "body", "data"})
 """Parameters that hold the one event of a handler."""
 
+REQUESTS = frozenset(
+    {
+        "http.Request",
+        "gin.Context",
+        "echo.Context",
+        "fiber.Ctx",
+        "Request",
+        "HttpServletRequest",
+        "ServerRequest",
+        "RoutingContext",
+        "HttpExchange",
+        "APIGatewayProxyRequestEvent",
+        "SQSEvent",
+    }
+)
+"""Types of parameters that hold the one request of a handler."""
+
+ROUTES = frozenset({"get", "post", "put", "delete", "patch", "all", "handle", "handlefunc"})
+"""Methods, in small letters, that take a path and the function that answers its requests: of Express, Ktor, Go."""
+
+PER_MESSAGE = "eachMessage"
+"""What kafkajs calls for each message, and what calls it is `consumer.run({ eachMessage })`."""
+
 PER_RECORD = frozenset({"foreach", "forEach", "map", "flatMap", "udf", "filter"})
 """Methods that call a function for each record. `foreachPartition` and `mapPartitions` call it for many at once."""
 
@@ -116,7 +141,10 @@ def repeated(code: Code, client: Client) -> str:
         return ""
     holder = next(usage.names_of(code, creation), None)
     function = function_around(client.around)
-    sends = list(usage.direct_calls(code, creation, library.sends))
+    sends = [
+        *usage.direct_calls(code, creation, library.sends),
+        *usage.scope_calls(code, creation, library.sends),
+    ]
     scope = function.body if function else code.body
     if holder is not None:
         variable = holder[0]
@@ -156,25 +184,71 @@ def _in_function(code: Code, function: s.Function, around: Enclosing, sends: lis
 
 
 def _in_lambda(code: Code, function: s.Function) -> str:
+    if any(_key(key) == PER_MESSAGE and value is function for each, _ in code.mappings for key, value in each.pairs):
+        return f"in the function of {PER_MESSAGE}, which runs for each message"
     for site in code.sites:
+        if _is_route(site.call) and any(each is function for each in _handlers(site.call)):
+            return f"in the function of {_route(site.call)}, which runs for each request"
         if s.called_name(site.call) in PER_RECORD and any(each is function for each in site.call.arguments):
             return f"in the function of {s.called_name(site.call)}(), which runs for each record"
     return ""
 
 
+def _key(node: s.Node | None) -> object:
+    return node.name if isinstance(node, s.Name) else node.value if isinstance(node, s.Literal) else None
+
+
+def _is_route(call: s.Call) -> bool:
+    """Whether a call takes a path and a function: `app.post("/orders", ...)`, `http.HandleFunc("/orders", ...)`."""
+    path = call.arguments[0] if len(call.arguments) > 1 else None
+    is_path = isinstance(path, s.Literal) and isinstance(path.value, str) and path.value.startswith("/")
+    return is_path and s.called_name(call).lower() in ROUTES
+
+
+def _handlers(call: s.Call) -> Iterator[s.Node]:
+    """Yield what answers the requests of a route: its arguments, and what a wrapper such as `asyncHandler()` gets."""
+    for each in call.arguments[1:]:
+        yield each
+        if isinstance(each, s.Call):
+            yield from each.arguments
+
+
+def _route(call: s.Call) -> str:
+    path = call.arguments[0]
+    return f'{s.called_name(call)}("{path.value}")' if isinstance(path, s.Literal) else s.called_name(call)
+
+
 def _called_repeatedly(code: Code, function: s.Function, decorators: set[str], sends: list[Site]) -> str:
     parameters = {each.name for each in function.parameters}
-    if decorators & REQUEST_DECORATORS:
-        return f"in {function.name}(), which runs for each request"
-    if function.name.startswith(HANDLERS) and parameters & EVENTS:
-        return f"in {function.name}(), which runs for each event"
-    for site in code.sites:
-        if _passes(site.call, function.name):
-            return f"in {function.name}(), which {s.called_name(site.call)}() runs for each record"
-        if s.called_name(site.call) == function.name and _loops(site):
-            return f"in {function.name}(), which is called in a loop"
+    what = _declared_for(function, decorators)
+    if what:
+        return f"in {function.name}(), which runs for each {what}"
+    called = next(filter(None, (_called_by(site, function) for site in code.sites)), "")
+    if called:
+        return called
     if any(_sends_parameter(code, each, parameters) for each in sends):
         return f"in {function.name}(), which sends one record and returns"
+    return ""
+
+
+def _declared_for(function: s.Function, decorators: set[str]) -> str:
+    """Return what a function handles one of, by its decorators, types and names; empty for any other function."""
+    if decorators & REQUEST_DECORATORS or any(each.type.lstrip("*& ") in REQUESTS for each in function.parameters):
+        return "request"
+    if function.name == PER_MESSAGE:
+        return "message"
+    is_handler = function.name.startswith(HANDLERS) and any(each.name in EVENTS for each in function.parameters)
+    return "event" if is_handler else ""
+
+
+def _called_by(site: Site, function: s.Function) -> str:
+    """Return in words that a call makes a function run again and again; empty for any other call."""
+    if _is_route(site.call) and any(_is_named(each, function.name) for each in _handlers(site.call)):
+        return f"in {function.name}(), which runs for each request"
+    if _passes(site.call, function.name):
+        return f"in {function.name}(), which {s.called_name(site.call)}() runs for each record"
+    if s.called_name(site.call) == function.name and _loops(site):
+        return f"in {function.name}(), which is called in a loop"
     return ""
 
 
@@ -182,6 +256,10 @@ def _passes(call: s.Call, name: str) -> bool:
     return s.called_name(call) in PER_RECORD and any(
         isinstance(each, s.Name) and each.name == name for each in call.arguments
     )
+
+
+def _is_named(node: s.Node, name: str) -> bool:
+    return isinstance(node, s.Name | s.Attribute) and node.name == name
 
 
 def _loops(site: Site) -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leadsman.gate.code import syntax as s
-from leadsman.gate.code.analysis import Arm, function_around, is_own
+from leadsman.gate.code.analysis import Arm, Site, function_around, is_own
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from leadsman.gate.code.analysis import Code, Enclosing, Site
+    from leadsman.gate.code.analysis import Code, Enclosing
     from leadsman.gate.facts import Client, Facts
 
 MANY = 100
@@ -63,6 +63,22 @@ def direct_calls(code: Code, creation: s.Call, methods: Collection[str]) -> Iter
             yield site
 
 
+SCOPES = frozenset({"use", "let", "also"})
+"""Functions of Kotlin that call a lambda once, with the object as its parameter."""
+
+
+def scope_calls(code: Code, creation: s.Call, methods: Collection[str]) -> Iterator[Site]:
+    """Yield the calls of methods of an object that only a lambda gets: `KafkaProducer(...).use { it.send(...) }`.
+
+    Each stands where its lambda is called. Calls in a loop of the lambda are left out.
+    """
+    for scope in direct_calls(code, creation, SCOPES):
+        for block in (each for each in scope.call.arguments if isinstance(each, s.Function) and each.parameters):
+            for site in calls_on(code, block.parameters[0].name, block, methods):
+                if function_around(site.around) is block and innermost_loop(site.around) is None:
+                    yield Site(site.call, scope.around)
+
+
 def innermost_loop(around: Enclosing) -> s.Loop | None:
     """Return the loop around a place, within its function."""
     for each in reversed(around):
@@ -87,13 +103,45 @@ def arms(around: Enclosing) -> list[Arm]:
 def is_bounded(loop: s.Loop) -> bool:
     """Whether a loop runs a small, fixed number of times, or ends by itself when an attempt succeeded."""
     iterable = loop.iterable
-    if isinstance(iterable, s.Sequence | s.Mapping | s.Literal):
+    if isinstance(iterable, s.Sequence | s.Mapping | s.Literal) or _lists_literals(iterable):
         return True
     if isinstance(iterable, s.Call) and s.called_name(iterable) in {"range", "enumerate"}:
         numbers = [each.value for each in iterable.arguments if isinstance(each, s.Literal)]
         if len(numbers) == len(iterable.arguments) and all(isinstance(n, int) and n < MANY for n in numbers):
             return True
-    return any(isinstance(each, s.Return) and each.kind in {"break", "return", "yield"} for each in _within(loop.body))
+    leaves = {each.kind for each in _on_success(loop.body) if isinstance(each, s.Return)}
+    return bool(leaves & {"break", "return", "yield"})
+
+
+LISTS = frozenset({"listOf", "setOf", "arrayOf", "of", "asList"})
+"""Functions of Kotlin and Java that make a list of their arguments."""
+
+
+def _lists_literals(node: s.Node | None) -> bool:
+    """Whether a call lists values that stand in the program: `List.of("eu", "us")`."""
+    if not isinstance(node, s.Call) or s.called_name(node) not in LISTS:
+        return False
+    return all(isinstance(each, s.Literal) for each in node.arguments)
+
+
+ERRORS = frozenset({"err", "error"})
+
+
+def _on_success(nodes: list[s.Node]) -> Iterator[s.Node]:
+    """Yield the nodes of a body that run where no error occurred, without those of functions that are defined there."""
+    for node in nodes:
+        yield node
+        if isinstance(node, s.Branch) and any(_is_failure(each) for each in node.condition):
+            yield from _on_success([each for body in node.bodies[1:] for each in body])
+        elif not isinstance(node, s.Function | s.Handler):
+            yield from _on_success(list(node.children()))
+
+
+def _is_failure(condition: s.Node) -> bool:
+    """Whether a condition is that an error occurred: `err != nil` of Go, `if (err)` of JavaScript."""
+    if isinstance(condition, s.Binary):
+        return condition.operator in {"!=", "!=="} and s.dotted(condition.left) in ERRORS
+    return isinstance(condition, s.Name) and condition.name in ERRORS
 
 
 def _within(nodes: list[s.Node]) -> Iterator[s.Node]:

@@ -45,7 +45,7 @@ def interpret(path: str, text: str, language: str, documents: list[Document]) ->
         if language in tool.formats:
             clients = [client for document in documents for client in tool.find(document, path)]
             sizes = tool.cluster_sizes(documents) if tool.cluster_sizes and clients else {}
-            found.clients += [replace(client, brokers=sizes.get(client.cluster)) for client in clients]
+            found.clients += [replace(client, brokers=sizes.get(client.cluster, client.brokers)) for client in clients]
     return Facts(path=path, language=language, text=text, clients=found.in_order(), hops=hops_of(text))
 
 
@@ -78,3 +78,20 @@ def client(
 ) -> Client:
     """Return a client that a file configures. Other files can configure it, too: it is never complete."""
     return Client(kind=kind, span=span, settings=settings, defaults=defaults, name=name, cluster=cluster)
+
+
+TOPICS_OF_CONNECT = tuple(f"{each}.storage.replication.factor" for each in ("offset", "config", "status"))
+
+
+def connect_worker(settings: dict[str, Setting], servers: str, *, cluster: str = "") -> Iterator[Client]:
+    """Yield a worker of Kafka Connect that creates its own topics. `servers` is its list of brokers."""
+    own = {name: settings[name] for name in TOPICS_OF_CONNECT if name in settings}
+    if own:
+        span = next(iter(own.values())).span
+        yield replace(client("connect", own, span, cluster=cluster), brokers=brokers_listed(servers))
+
+
+def brokers_listed(servers: str) -> int | None:
+    """Return how many hosts a list of brokers names; None for one, which may be the address of many."""
+    hosts = {each.strip().rpartition("://")[2].rpartition(":")[0] for each in servers.split(",")}
+    return len(hosts) if len(hosts) > 1 and not any(each in servers for each in PLACEHOLDERS) else None

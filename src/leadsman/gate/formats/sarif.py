@@ -25,12 +25,21 @@ def write(report: Report, stream: TextIO) -> None:
     """Write one run with all rules, also those without a finding."""
     indexes = {each.id: index for index, each in enumerate(report.rules)}
     marks = fingerprints(report.violations)
-    results = [_result(each, indexes[each.rule], mark) for each, mark in zip(report.violations, marks, strict=True)]
+    results = [
+        sarif_result(each, indexes[each.rule], mark) for each, mark in zip(report.violations, marks, strict=True)
+    ]
+    write_run(report.rules, results, unreadable_files(report), stream)
+
+
+def write_run(
+    rules: Sequence[ModeRule], results: list[dict[str, Any]], notifications: list[dict[str, Any]], stream: TextIO
+) -> None:
+    """Write a document of one run."""
     run = {
-        "tool": {"driver": _driver(report.rules)},
+        "tool": {"driver": _driver(rules)},
         "columnKind": "unicodeCodePoints",
         "results": results,
-        "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": _notifications(report)}],
+        "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": notifications}],
     }
     json.dump({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, stream, indent=1)
     stream.write("\n")
@@ -57,8 +66,9 @@ def _rule(each: ModeRule) -> dict[str, Any]:
     }
 
 
-def _result(each: Violation, index: int, mark: str) -> dict[str, Any]:
-    location = {"artifactLocation": {"uri": _uri(each.path)}, "region": _region(each.span)}
+def sarif_result(each: Violation, index: int, mark: str) -> dict[str, Any]:
+    """Return the result of one finding of the gate. `index` is its rule's among all, `mark` stays with its line."""
+    location = {"artifactLocation": {"uri": artifact_uri(each.path)}, "region": _region(each.span)}
     result: dict[str, Any] = {
         "ruleId": each.rule,
         "ruleIndex": index,
@@ -69,7 +79,7 @@ def _result(each: Violation, index: int, mark: str) -> dict[str, Any]:
     }
     if each.replacement is not None and each.replacement_span is not None:
         change = {"deletedRegion": _region(each.replacement_span), "insertedContent": {"text": each.replacement}}
-        changed = {"artifactLocation": {"uri": _uri(each.path)}, "replacements": [change]}
+        changed = {"artifactLocation": {"uri": artifact_uri(each.path)}, "replacements": [change]}
         result["fixes"] = [{"description": {"text": each.fix}, "artifactChanges": [changed]}]
     return result
 
@@ -83,17 +93,21 @@ def _region(span: Span) -> dict[str, int]:
     }
 
 
-def _uri(path: str) -> str:
+def artifact_uri(path: str) -> str:
+    """Return a path, or a URL, as SARIF writes it: a relative path stays relative, to the folder of the repository."""
+    if "://" in path:
+        return quote(path, safe="/:", errors="surrogateescape")
     pure = PurePath(path)
     return pure.as_uri() if pure.is_absolute() else quote(pure.as_posix(), errors="surrogateescape")
 
 
-def _notifications(report: Report) -> list[dict[str, Any]]:
+def unreadable_files(report: Report) -> list[dict[str, Any]]:
+    """Return a notification for each file that was not checked."""
     return [
         {
             "level": "warning",
             "message": {"text": f"Not checked: {each.why}"},
-            "locations": [{"physicalLocation": {"artifactLocation": {"uri": _uri(each.path)}}}],
+            "locations": [{"physicalLocation": {"artifactLocation": {"uri": artifact_uri(each.path)}}}],
         }
         for each in report.unreadable
     ]

@@ -114,6 +114,12 @@ def _for(t: g.Translator, node: TreeNode) -> s.Node:
     return s.Loop("for", iterable, body, g.span_of(node))
 
 
+def _if(t: g.Translator, node: TreeNode) -> s.Node:
+    """Translate an if, with the statement before its condition: `if err := send(); err != nil`."""
+    branch, first = g.branch(t, node), node.child_by_field_name("initializer")
+    return branch if first is None else s.Other([t.node(first), branch], g.span_of(node))
+
+
 def _switch(t: g.Translator, node: TreeNode) -> s.Node:
     return s.Branch([], [t.nodes(each.named_children) for each in node.named_children], g.span_of(node))
 
@@ -133,7 +139,7 @@ TRANSLATIONS: dict[str, g.Translation] = {
     "literal_value": _literal_body,
     "literal_element": g.first_child,
     "for_statement": _for,
-    "if_statement": g.branch,
+    "if_statement": _if,
     "expression_switch_statement": _switch,
     "type_switch_statement": _switch,
     "select_statement": _switch,

@@ -30,7 +30,13 @@ SPAN, HEIGHT = 8, 8
 """Of a panel: three of them fill Grafana's 24 columns."""
 
 TAG = "leadsman"
-GREEN, RED = "green", "red"
+FINDING = "finding"
+"""With the tag above, the tag of annotations that are findings: `diagnose --notify grafana=URL` writes them."""
+
+GREEN, ORANGE, RED = "green", "orange", "red"
+MAX_FINDINGS = 100
+"""Of the annotations that Grafana reads at once; its own default."""
+
 VARIABLE_LABELS = {CLUSTER: "cluster", CLIENT: "instance", HOST: "instance"}
 REFRESH = "30s"
 """Two of the recommended scrape intervals."""
@@ -52,12 +58,13 @@ def _built(dashboard: Dashboard, found: Coverage) -> Any:  # noqa: ANN401 - the 
         .uid(dashboard.uid)
         .description(dashboard.description)
         .tags([TAG])
-        .editable()
+        .readonly()
         .refresh(REFRESH)
         .time("now-6h", "now")
         .tooltip(DashboardCursorSync.CROSSHAIR)
         .with_variable(sdk.DatasourceVariable("datasource").label("Data source").type("prometheus"))
         .annotation(_annotation(dashboard))
+        .annotation(_findings(dashboard))
     )
     for name in (CLUSTER, CLIENT, HOST):
         builder = builder.with_variable(_variable(name, found))
@@ -166,6 +173,23 @@ def _annotation(dashboard: Dashboard) -> AnnotationQuery:
         .text_format("{{cluster}} {{instance}}")
         .tag_keys("severity,owner")
         .step("60s")
+    )
+
+
+def _findings(dashboard: Dashboard) -> AnnotationQuery:
+    """Return the findings of diagnoses as annotations: those of the mode, or all."""
+    from grafana_foundation_sdk.builders.dashboard import AnnotationQuery, AnnotationTarget
+    from grafana_foundation_sdk.models.common import DataSourceRef
+
+    tags = [TAG, FINDING, *([dashboard.mode] if dashboard.mode else [])]
+    target = AnnotationTarget().type("tags").tags(tags).match_any(False).limit(MAX_FINDINGS)
+    return (
+        AnnotationQuery()
+        .name("Findings")
+        .enable(True)
+        .icon_color(ORANGE)
+        .datasource(DataSourceRef(type_val="grafana", uid="-- Grafana --"))
+        .target(target)  # type: ignore[arg-type]  # the SDK declares the type of other sources
     )
 
 

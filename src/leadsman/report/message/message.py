@@ -6,6 +6,7 @@ What writes it for one receiver escapes that receiver's markup and mentions.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC
 from typing import TYPE_CHECKING
 
 from leadsman.model import State, Verdict
@@ -87,6 +88,11 @@ def message_about(diagnosis: Diagnosis, finding: Finding, *, link: str = "") -> 
         since=finding.since,
         until=finding.until,
     )
+
+
+def in_utc(time: datetime) -> datetime:
+    """Return a time of a finding with its zone: Spark returns times in UTC without one."""
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time
 
 
 def plain(text: str, *, limit: int | None = MAX_CHARACTERS) -> str:

@@ -6,7 +6,9 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from leadsman.gate.code.syntax import Span
-from leadsman.gate.documents.interpreter import Tool, client, setting
+from leadsman.gate.documents.interpreter import Tool, client, connect_worker, setting
+from leadsman.gate.documents.tools.quarkus import channels
+from leadsman.gate.documents.tools.spring import spring_clients
 from leadsman.gate.documents.tree import Leaf, Tree
 from leadsman.kafka_defaults import has_setting
 
@@ -31,6 +33,11 @@ def _find(document: Document, _path: str) -> Iterator[Client]:
             yield client(
                 "broker", broker, next(iter(broker.values())).span, defaults="broker", cluster=_cluster(broker)
             )
+        yield from spring_clients(_properties(pairs, "SPRING_"))
+        yield from channels(_properties(pairs, "MP_MESSAGING_"))
+        worker = _settings(pairs, ("CONNECT_",))
+        servers = worker.get("bootstrap.servers")
+        yield from connect_worker(worker, (servers.value or "") if servers else "")
         for prefix, kind in WORKER_PREFIXES.items():
             own = _settings(pairs, (prefix,))
             if own:
@@ -62,6 +69,12 @@ def _settings(pairs: list[Leaf], prefixes: tuple[str, ...]) -> dict[str, Setting
             name = leaf.path[-1].removeprefix(prefix).lower().replace("_", ".")
             found[name] = setting(name, leaf)
     return found
+
+
+def _properties(pairs: list[Leaf], prefix: str) -> list[Leaf]:
+    """Return the variables that a framework reads as its properties: `SPRING_KAFKA_PRODUCER_RETRIES`."""
+    found = [each for each in pairs if each.path[-1].startswith(prefix)]
+    return [Leaf(tuple(each.path[-1].lower().split("_")), each.node, each.span) for each in found]
 
 
 def _environments(root: Tree) -> Iterator[list[Leaf]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from leadsman.gate.documents.interpreter import Tool, client, setting
+from leadsman.gate.documents.interpreter import Tool, client, connect_worker, setting
 from leadsman.kafka_defaults import has_setting
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ def _find(document: Document, path: str) -> Iterator[Client]:
 
 
 def _worker(settings: dict[str, Setting]) -> Iterator[Client]:
+    servers = settings.get("bootstrap.servers")
+    yield from connect_worker(settings, (servers.value or "") if servers else "")
     for prefix, kind in PREFIXES.items():
         own = {name.removeprefix(prefix): each for name, each in settings.items() if name.startswith(prefix)}
         if own:

@@ -9,20 +9,31 @@ from leadsman.gate.documents.interpreter import Tool, client, setting
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from leadsman.gate.documents.tree import Document
+    from leadsman.gate.documents.tree import Document, Leaf
     from leadsman.gate.facts import Client, Setting
 
 CONNECTOR = "smallrye-kafka"
 DIRECTIONS = {"outgoing": "producer", "incoming": "consumer"}
+TEST_PROFILES = frozenset({"%dev", "%test"})
+"""Profiles of Quarkus that are not deployed."""
+
 CHANNEL = 3
 """`mp.messaging.outgoing.CHANNEL`: the settings are below the channel's name."""
 
 
 def _find(document: Document, _path: str) -> Iterator[Client]:
+    yield from channels(document.leaves())
+
+
+def channels(leaves: list[Leaf]) -> Iterator[Client]:
+    """Yield the clients of channels; settings of a profile, `%prod.`, count as set."""
     found: dict[tuple[str, str], dict[str, Setting]] = {}
     common: dict[str, Setting] = {}
-    for leaf in document.leaves():
+    for leaf in leaves:
         path = tuple(each.strip('"') for each in leaf.path)
+        if path[0] in TEST_PROFILES:
+            continue
+        path = path[1:] if path[0].startswith("%") and len(path) > 1 else path
         if path[:2] == ("mp", "messaging") and len(path) > CHANNEL + 1 and path[2] in DIRECTIONS:
             name = ".".join(path[CHANNEL + 1 :])
             found.setdefault((DIRECTIONS[path[2]], path[CHANNEL]), {})[name] = setting(name, leaf)

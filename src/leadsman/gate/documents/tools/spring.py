@@ -23,8 +23,12 @@ CLOUD_STREAM = ("spring", "cloud", "stream", "kafka", "binder")
 
 
 def _find(document: Document, _path: str) -> Iterator[Client]:
+    yield from spring_clients(document.leaves())
+
+
+def spring_clients(leaves: list[Leaf]) -> Iterator[Client]:
+    """Yield the clients that properties of Spring configure."""
     by_kind: dict[str, dict[str, Setting]] = {}
-    leaves = document.leaves()
     for leaf in leaves:
         for kind, name in _settings(leaf):
             by_kind.setdefault(kind, {})[name] = setting(name, leaf)
@@ -53,7 +57,8 @@ def _boot(path: tuple[str, ...]) -> Iterator[tuple[str, str]]:
         if path[1] == "properties":
             yield KINDS[path[0]], ".".join(path[2:])
         else:
-            yield KINDS[path[0]], OWN_NAMES.get(path[1], path[1].replace("-", "."))
+            name = "-".join(path[1:])  # of a variable: each of its words is a part
+            yield KINDS[path[0]], OWN_NAMES.get(name, name.replace("-", "."))
 
 
 TOOL = Tool(formats=("yaml", "properties"), find=_find)

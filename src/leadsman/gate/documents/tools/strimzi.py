@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leadsman.gate.documents.interpreter import Tool, client, setting
+from leadsman.gate.documents.interpreter import Tool, client, connect_worker, setting
 from leadsman.gate.documents.tree import Document, Leaf, Tree
 
 if TYPE_CHECKING:
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 GROUP = "kafka.strimzi.io/"
 LABEL = "strimzi.io/cluster"
+BOOTSTRAP = "-kafka-bootstrap"
+"""What follows the name of a cluster in the name of its service."""
 
 
 def _find(document: Document, _path: str) -> Iterator[Client]:
@@ -52,6 +54,8 @@ def _replicas(root: Tree) -> dict[str, Setting]:
 
 def _worker(root: Tree, name: str) -> Iterator[Client]:
     settings = _settings(root.get("spec", "config"))
+    servers = root.text("spec", "bootstrapServers")
+    yield from connect_worker(settings, servers, cluster=servers.partition(BOOTSTRAP)[0])
     for kind in ("producer", "consumer", "admin"):
         own = {key.removeprefix(kind + "."): each for key, each in settings.items() if key.startswith(kind + ".")}
         if own:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leadsman.gate.documents.interpreter import Tool, client, setting
+from leadsman.gate.documents.interpreter import Tool, brokers_listed, client, setting
 from leadsman.gate.documents.tree import Document, Leaf, Tree
 from leadsman.gate.readers.properties import parse_properties
 
@@ -17,6 +17,7 @@ TOPICS = frozenset({"kafka_topic", "confluent_kafka_topic", "aiven_kafka_topic"}
 FACTORS = ("replication_factor", "replication")
 PROPERTIES = "server_properties"
 MSK = "msk"
+PROVIDER = "provider kafka"
 RESOURCE = 3
 """A block `resource TYPE NAME`."""
 
@@ -29,7 +30,7 @@ def _find(document: Document, _path: str) -> Iterator[Client]:
         if words[1] in TOPICS:
             settings = _topic(block)
             if settings:
-                yield client("topic", settings, block.span, name=words[2])
+                yield client("topic", settings, block.span, name=words[2], cluster=words[1])
         elif words[1] == "aws_msk_configuration":
             yield from _msk(block, words[2])
 
@@ -59,7 +60,21 @@ def _msk(block: Tree, name: str) -> Iterator[Client]:
 
 
 def _cluster_sizes(documents: list[Document]) -> dict[str, int]:
-    """Return the brokers of a file's one MSK cluster. Of several it is not known whose settings are whose."""
+    """Return the brokers of a file's one MSK cluster, and of the one cluster of the provider of Kafka.
+
+    Of several it is not known whose settings are whose.
+    """
+    servers = [_servers(block) for document in documents for key, _, block in document.root.pairs if key == PROVIDER]
+    listed = brokers_listed(servers[0]) if len(servers) == 1 else None
+    return _msk_sizes(documents) | ({"kafka_topic": listed} if listed else {})
+
+
+def _servers(block: Tree) -> str:
+    servers = block.get("bootstrap_servers")
+    return ",".join(each.value or "${}" for each in servers.items) if servers else ""
+
+
+def _msk_sizes(documents: list[Document]) -> dict[str, int]:
     counts = [
         block.text("number_of_broker_nodes")
         for document in documents

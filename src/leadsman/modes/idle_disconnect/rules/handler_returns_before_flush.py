@@ -14,7 +14,7 @@ from leadsman.gate.rule import Rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from leadsman.gate.code.analysis import Code
+    from leadsman.gate.code.analysis import Code, Site
 
 WAITS = frozenset(
     {"flush", "poll", "get", "result", "close", "stop", "send_and_wait", "gather", "wait", "run_until_complete", "join"}
@@ -28,7 +28,10 @@ def _find(facts: Facts) -> Iterator[Match]:
     code = facts.evaluation.code
     handlers = lambda_handlers(code)
     for client, variable, function in holders(facts, ("producer",)):
-        if client.library is None or client.library.send_waits:
+        if client.library is None:
+            continue
+        if client.library.send_waits:
+            yield from _promises(code, handlers, calls_on(code, variable, function, client.library.sends))
             continue
         for site in calls_on(code, variable, function, client.library.sends):
             around = function_around(site.around)
@@ -36,6 +39,29 @@ def _find(facts: Facts) -> Iterator[Match]:
             if handler is not None and not site.call.is_awaited and not _waits(code, handler):
                 sent = s.called_name(site.call)
                 yield Match(span=site.call.span, message=f"{handler.name}() returns without flush() after {sent}()")
+
+
+def _promises(code: Code, handlers: list[s.Function], sends: Iterator[Site]) -> Iterator[Match]:
+    """Yield the sends of JavaScript whose promise the handler drops. In other languages, such a send waits itself."""
+    for site in sends if code.language == "typescript" else ():
+        handler = next((each for each in handlers if each is function_around(site.around)), None)
+        if handler is not None and not site.call.is_awaited and _is_statement(handler, site.call):
+            sent = s.called_name(site.call)
+            yield Match(span=site.call.span, message=f"{handler.name}() returns without awaiting {sent}()")
+
+
+def _is_statement(function: s.Function, call: s.Call) -> bool:
+    """Whether a call stands alone, so that nothing can wait for what it returns."""
+    bodies = [function.body]
+    for node in s.walk_all(function.body):
+        match node:
+            case s.Loop() | s.Handler():
+                bodies.append(node.body)
+            case s.Branch():
+                bodies += node.bodies
+            case s.Try():
+                bodies += [node.body, node.final]
+    return any(each is call for body in bodies for each in body)
 
 
 def _waits(code: Code, handler: s.Function) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from leadsman.gate.documents.interpreter import TOPICS_OF_CONNECT
 from leadsman.gate.facts import Facts, Match
 from leadsman.gate.rule import Rule
 
@@ -15,18 +16,20 @@ FACTORS = (
     "offsets.topic.replication.factor",
     "transaction.state.log.replication.factor",
     "replication.factor",
+    *TOPICS_OF_CONNECT,
 )
 
 
 def _find(facts: Facts) -> Iterator[Match]:
-    seen: set[tuple[str, str]] = set()
+    seen: set[tuple[str, str, str]] = set()
     for client in facts.clients:
-        for name in FACTORS if client.is_kind("broker", "topic") else ():
+        for name in FACTORS if client.is_kind("broker", "topic", "connect") else ():
             several = facts.is_cluster or (client.brokers or 1) > 1  # one broker can hold one replica only
             if client.number(name) == 1 and several:
-                if (client.cluster, name) in seen:
+                place = (client.cluster, client.name if client.is_kind("topic") else "", name)
+                if place in seen:
                     continue  # the same setting of another broker of the cluster
-                seen.add((client.cluster, name))
+                seen.add(place)
                 setting = client.settings[name]
                 among = f" on {client.brokers} brokers" if client.brokers else ""
                 message = f"{setting.written}=1{among}: these partitions have no leader without their one broker"

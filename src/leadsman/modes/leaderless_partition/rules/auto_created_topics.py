@@ -1,0 +1,47 @@
+"""Topics that brokers create for any name, with one replica."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leadsman.gate.documents.tools.terraform import MSK
+from leadsman.gate.facts import Facts, Match
+from leadsman.gate.rule import Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from leadsman.gate.facts import Client
+
+AUTO = "auto.create.topics.enable"
+FACTOR = "default.replication.factor"
+
+
+def _find(facts: Facts) -> Iterator[Match]:
+    seen: set[str] = set()
+    for client in facts.clients:
+        setting = client.known(AUTO) if client.is_kind("broker") else None
+        if setting is None or str(setting.value).lower() != "true" or not _gets_one_replica(facts, client):
+            continue
+        if client.cluster and client.cluster in seen:
+            continue  # the same setting of another broker of the cluster
+        seen.add(client.cluster)
+        among = f" on {client.brokers} brokers" if client.brokers else ""
+        message = f"{setting.written}=true{among} without {FACTOR}: a topic that any client names gets one replica"
+        yield Match(span=setting.span, message=message, replacement="false", replacement_span=setting.value_span)
+
+
+def _gets_one_replica(facts: Facts, client: Client) -> bool:
+    """Whether Kafka's default of one replica applies on several brokers. MSK has another default."""
+    several = facts.is_cluster or (client.brokers or 1) > 1
+    return several and FACTOR not in client.settings and client.cluster != MSK
+
+
+RULE = Rule(
+    title="Topics created with one replica for any name",
+    why="A client that reads or writes a topic that does not exist, also by a mistyped name, creates it. With Kafka's"
+    " default of one replica its partitions have no leader while their broker is unavailable; and every such topic"
+    " costs heap on the brokers and time in each failover.",
+    fix=f"Set {AUTO}=false and create topics on purpose; at least set {FACTOR}=3.",
+    find=_find,
+)
