@@ -17,6 +17,7 @@ from leadsman.catalogue import Mode
 from leadsman.lab.spark.cluster import connect_server, spark_cluster
 from leadsman.pipeline.spark.embedded import embedded_session
 from leadsman.pipeline.spark.environment import CONNECT_MODE
+from leadsman.pipeline.spark.jvm import remove_unused_archives
 from leadsman.waiting import wait_for
 
 MINUTES_2 = timedelta(minutes=2)
@@ -134,3 +135,15 @@ def test_the_embedded_engine_leaves_the_environment_as_it_was(monkeypatch: pytes
 
     assert [tuple(row) for row in rows] == [(1,)]
     assert {name for name in os.environ if name not in before} <= {"RUST_LOG"}
+
+
+def test_archives_that_were_not_used_for_a_month_are_removed(tmp_path: Path) -> None:
+    now, day = 1_700_000_000, 24 * 3600
+    for name, days in (("used", 29), ("unused", 31)):
+        for path in (tmp_path / f"{name}.jsa", tmp_path / f"{name}.json"):
+            path.write_bytes(b"")
+            os.utime(path, (now - days * day, now - 40 * day))
+
+    remove_unused_archives(tmp_path, now=now)
+
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["used.jsa", "used.json"]

@@ -34,7 +34,8 @@ def _summary(report: Report) -> str:
     count = len(report.violations)
     found = f"{count} finding{'s' if count != 1 else ''}" if count else "No finding"
     ignored = f", {report.ignored} ignored by comments" if report.ignored else ""
-    return f"{found} in {report.files} files, of which {report.checked} mention Kafka{ignored}.\n"
+    files = f"{report.files} file{'s' if report.files != 1 else ''}"
+    return f"{found} in {files}; {report.checked} of them mention{'s' if report.checked == 1 else ''} Kafka{ignored}.\n"
 
 
 def _excerpt(violation: Violation) -> list[str]:
