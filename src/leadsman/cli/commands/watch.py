@@ -135,6 +135,12 @@ class StartParam(DurationParam):
     help="How long events are kept, such as 36h or 7d. Default: 3d; with --until-end, for ever.",
 )
 @click.option(
+    "--resolved-after",
+    type=DurationParam(),
+    help="How long telemetry has to go on without further harm until a finding is resolved. "
+    "Default: 15m; 1d for producer_id_leak.",
+)
+@click.option(
     "--notify",
     multiple=True,
     metavar="KIND=URL",
@@ -252,6 +258,7 @@ def _session_options(options: dict[str, Any]) -> SessionOptions:
 
 def _follow_options(options: dict[str, Any]) -> FollowOptions:
     """Return how findings are followed. UsageError where an option cannot be used, before Spark is started."""
+    from leadsman.watch.finding_changes import MIN_IDLE_TIME
     from leadsman.watch.retention import MIN_RETENTION, RETENTION
     from leadsman.watch.run import FollowOptions, parse_address
     from leadsman.watch.state.history_table import HistoryTopic
@@ -261,9 +268,12 @@ def _follow_options(options: dict[str, Any]) -> FollowOptions:
     retention = RETENTION if options["retention"] is None else options["retention"]
     if retention < MIN_RETENTION:
         raise UsageError("--retention takes a minute or more, such as 36h or 7d.")
+    if options["resolved_after"] is not None and options["resolved_after"] < MIN_IDLE_TIME:
+        raise UsageError("--resolved-after takes 10 s or more, such as 5m or 1h.")
     address = parse_address(options["serve"], options["token_file"]) if options["serve"] else None
     return FollowOptions(
         retention=retention,
+        resolved_after=options["resolved_after"],
         destinations=notification_destinations(options["notify"], options["notify_link"]),
         link=options["notify_link"] or "",
         topic=HistoryTopic.parse(options["history_topic"]) if options["history_topic"] else None,
@@ -279,7 +289,7 @@ def _check(options: dict[str, Any]) -> None:
         if options[flag] and not options["replay"]:
             raise UsageError(f"{name} is for --replay: telemetry that is still written has no end.")
     if options["until_end"]:
-        for name in ("retention", "notify", "history_topic", "serve"):
+        for name in ("retention", "resolved_after", "notify", "history_topic", "serve"):
             if options[name] not in {None, ()}:
                 raise UsageError(f"--{name.replace('_', '-')} is for a watch that goes on, not for --until-end.")
     if options["token_file"] and not options["serve"]:
