@@ -78,6 +78,7 @@ class Watch:
             listing, str(options.folder.resolve()), options.zone, options.tasks, sources or SourceRequests()
         )
         self.captures: Mapping[str, CaptureFiles] = {}
+        self.horizons: Mapping[str, datetime] = {}
         self.last_number = 0
         self.batches = 0
         self.batch_seconds_total = 0.0
@@ -162,6 +163,7 @@ class Watch:
 
     def expire(self, horizons: Mapping[str, datetime], *, is_table_due: bool) -> None:
         """Drop expired events from memory, and where it is due from the table."""
+        self.horizons = horizons
         deleted = [key for key, each in self.positions().items() if _is_deleted(each)]
         with self._lock:
             self._dropped.update(self._events.expire(horizons, deleted))
