@@ -51,7 +51,7 @@ def measure(incident: Incident, progress: Callable[[str], None]) -> dict[str, An
     """Play an incident and return what was seen, in seconds after the first harm and after the cure."""
     (mode,) = modes_named([incident.mode])
     experiment, times = mode.scenario.EXPERIMENT, Times()
-    healthy = min((Path(mode.scenario.__file__).parent / "recorded").glob("healthy-*"))
+    healthy = min((mode.folder / "recorded").glob("healthy-*"))
     with tempfile.TemporaryDirectory(prefix="leadsman-watching-") as name:
         folder = Path(name)
         capture, other = folder / "capture", folder / "healthy"

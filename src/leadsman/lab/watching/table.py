@@ -11,8 +11,10 @@ BEGIN = "<!-- written by python -m leadsman.lab.watching; do not edit -->"
 END = "<!-- until here, of the incidents -->"
 
 HEAD = (
-    "| incident | first harm | opened | on the page | in Alertmanager | cure | resolved | on the page "
-    "| out of Alertmanager |",
+    (
+        "| incident | first harm | opened | on the page | in Alertmanager | cure | resolved | on the page "
+        "| out of Alertmanager |"
+    ),
     "|---|---|---|---|---|---|---|---|---|",
 )
 

@@ -12,7 +12,6 @@ import time
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leadsman.errors import CaptureError
@@ -32,6 +31,7 @@ from leadsman.watch.objects.stored_objects import StoredObject
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
+    from pathlib import Path
 
     import pyarrow as pa
     from pyspark.sql import SparkSession

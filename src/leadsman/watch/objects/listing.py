@@ -51,9 +51,7 @@ def key_of(folder: str, number: int) -> str:
     return f"{Path(folder).name}:{number}"
 
 
-def _within(
-    objects: Iterable[StoredObject], known: set[str], max_bytes: int, *, folder: str
-) -> Iterator[StoredObject]:
+def _within(objects: Iterable[StoredObject], known: set[str], max_bytes: int, *, folder: str) -> Iterator[StoredObject]:
     """Yield the objects that were read before, and of new ones the oldest, one at least, up to so many bytes."""
     left = max_bytes
     for each in sorted(objects, key=lambda each: (each.changed_us, each.name)):
