@@ -52,7 +52,10 @@ class ReceivedEvent:
 
 
 def received_events(body: bytes) -> list[ReceivedEvent]:
-    """Return the events of a delivery. Raises RefusedDocument where it is no JSON, or of no known sender."""
+    """Return the events of a delivery, without those of other things than hosts and alerts.
+
+    Raises RefusedDocument where it is no JSON, or nothing in it is of a known sender.
+    """
     try:
         document = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -63,10 +66,10 @@ def received_events(body: bytes) -> list[ReceivedEvent]:
         raise RefusedDocument(f"The document lacks what its sender writes: {error!r}.") from error
     if len(found) > MAX_EVENTS:
         raise RefusedDocument(f"The document has {len(found)} events; {MAX_EVENTS} are taken at most.")
-    for each in found:
-        if output_source(each.content) is None:
-            raise RefusedDocument(f"The document is of no known sender. {KNOWN}.")
-    return found
+    known = [each for each in found if output_source(each.content) is not None]
+    if found and not known:
+        raise RefusedDocument(f"The document is of no known sender. {KNOWN}.")
+    return known
 
 
 def _split(document: Any) -> Iterator[ReceivedEvent]:  # noqa: ANN401 - whatever the JSON holds
