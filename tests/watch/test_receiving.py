@@ -22,6 +22,7 @@ import pytest
 from leadsman import vocabulary as v
 from leadsman.lab.alerts.prometheus import alertmanager_program
 from leadsman.lab.processes.ports import free_ports
+from leadsman.pipeline.events import EventRow
 from leadsman.pipeline.read.stream import read
 from leadsman.waiting import wait_for
 from leadsman.watch.live.address import parse_listen_address
@@ -32,8 +33,6 @@ from leadsman.watch.receiving.server import MAX_BODY_BYTES, Receiver, receiving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from leadsman.pipeline.events import EventRow
 
 SECONDS = timedelta(seconds=30)
 TOKEN = "0123456789abcdef0123"
@@ -72,7 +71,7 @@ class Door:
         """The events of all that is stored, as a watch reads it."""
         positions = ObjectListing([str(self.folder)]).positions({}, 1)
         rows = (row for each in positions.values() for row in read(each.stream, UTC))
-        return [row for row in rows if row.name != v.FILE_READ]
+        return [row for row in rows if isinstance(row, EventRow) and row.name != v.FILE_READ]
 
 
 @contextmanager
@@ -177,7 +176,7 @@ def test_pub_sub_delivers_a_log_entry_with_the_token_in_its_url(door: Door) -> N
     assert [row.labels["host"] for row in door.events()] == ["kafka-2"]
 
 
-REFUSED = {
+REFUSED: dict[str, tuple[dict[str, str], bytes | str, int]] = {
     "no token": ({"authorization": ""}, delivery(alert()), 401),
     "a wrong token": ({"authorization": "Bearer 0123456789abcdef0124"}, delivery(alert()), 401),
     "a wrong token in the URL": ({"authorization": "", "path": "/events?token=x"}, delivery(alert()), 401),

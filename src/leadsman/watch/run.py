@@ -128,6 +128,7 @@ class Loop:
             resolved_count=len(resolved),
             sources=sources_of(self.watch.positions(), self.following.rounds.diagnoses, read_lag(self.messages.folder)),
             deliveries=tuple(map(_delivery, self.running)),
+            notices=self.watch.notices,
             counts=counts_of(known, modes),
         )
 
