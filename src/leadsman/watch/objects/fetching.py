@@ -125,7 +125,7 @@ class ObjectFetcher:
             if problem := _write(pieces, target):
                 self._note_failed(batch[number], problem)
             else:
-                copies.append((_stored(url, batch[number]), _decompressed(target)))
+                copies.append((_stored(url, batch[number]), decompressed(target)))
         if copies:
             self.store.add(copies)
 
@@ -202,7 +202,7 @@ def _write(pieces: Iterator[Piece], target: Path) -> str | None:
     return problem
 
 
-def _decompressed(path: Path) -> Path:
+def decompressed(path: Path) -> Path:
     """Return the copy of a compressed log without its compression, so that what comes later is appended to it.
 
     A damaged one stays as it is: its reading says what is wrong with it.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from leadsman.pipeline.scope.remote_files import captures_at
 from leadsman.pipeline.scope.streams import File
 from leadsman.watch.file_listing import MAX_TRIGGER_BYTES
 from leadsman.watch.objects.stored_objects import ObjectCatalog
-from leadsman.watch.positions import FilePosition, StreamPosition
+from leadsman.watch.positions import OBJECT_KEY, FilePosition, StreamPosition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -46,16 +47,17 @@ class ObjectListing:
         return positions
 
 
-def key_of(folder: str, number: int) -> str:
-    """Return the key by which positions know a copy."""
-    return f"{Path(folder).name}:{number}"
+def key_of(folder: str, each: StoredObject) -> str:
+    """Return the key by which positions know a copy: what identifies the object, and the copy's number."""
+    digest = blake2b("\0".join(each.key).encode(), digest_size=12).hexdigest()
+    return f"{OBJECT_KEY}{Path(folder).name}:{digest}:{each.number}"
 
 
 def _within(objects: Iterable[StoredObject], known: set[str], max_bytes: int, *, folder: str) -> Iterator[StoredObject]:
     """Yield the objects that were read before, and of new ones the oldest, one at least, up to so many bytes."""
     left = max_bytes
     for each in sorted(objects, key=lambda each: (each.changed_us, each.name)):
-        is_known = key_of(folder, each.number) in known
+        is_known = key_of(folder, each) in known
         if is_known or left > 0:
             yield each
         left -= 0 if is_known else each.size
@@ -80,7 +82,7 @@ def _file(each: StoredObject, path: str) -> File:
 
 
 def _position(file: File, each: StoredObject, catalog: ObjectCatalog) -> FilePosition:
-    key = key_of(str(catalog.folder), each.number)
+    key = key_of(str(catalog.folder), each)
     return FilePosition(file.path, file.name, key, each.size, each.size, each.changed_us)
 
 
