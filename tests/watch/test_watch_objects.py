@@ -47,8 +47,8 @@ def exported(folder: Path, part: int) -> Path:
 
 
 def facts(rows: list[dict[str, Any]]) -> Counter[tuple[Any, ...]]:
-    columns = ("name", "subject", "at", "file", "line", "text", "value")
-    return Counter(tuple(row[name] for name in columns) for row in rows)
+    columns = ("name", "subject", "file", "line", "text", "value")
+    return Counter((*(row[name] for name in columns), row["at"] and row["at"].replace(tzinfo=None)) for row in rows)
 
 
 def on_disk(folder: Path) -> Counter[tuple[Any, ...]]:
