@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import signal
+import subprocess
+import sys
 from collections import Counter
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -24,11 +28,11 @@ from leadsman.watch.objects.stored_objects import CATALOG
 from .test_watch_goes_on import live_files, watching
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 BROKEN = Mode("idle_disconnect").folder / "recorded" / "broken-java"
-WAIT = timedelta(seconds=400)
+WAIT = timedelta(seconds=250)
 PARTS = 3
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1500)]
@@ -87,6 +91,22 @@ def sources(state: Path) -> list[str]:
     return [json.loads(line)["source"] for line in catalog.read_text().splitlines()] if catalog.exists() else []
 
 
+@contextmanager
+def logged(log: Path, *arguments: str, end: signal.Signals) -> Iterator[None]:
+    """A watch whose output is in a file, and in what pytest shows of a failure."""
+    with log.open("wb") as file:
+        command = [sys.executable, "-m", "leadsman", "watch", *arguments]
+        process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, start_new_session=True)
+    try:
+        yield
+        assert process.poll() is None
+    finally:
+        sys.stdout.write(f"{log.name}, exit code {process.poll()}:\n{log.read_text()}")
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, end)
+        process.wait(120)
+
+
 def wait_until(condition: Callable[[], bool], what: str) -> None:
     wait_for(condition, timeout=WAIT, what=what, every=timedelta(seconds=1), error=LeadsmanError)
 
@@ -106,7 +126,8 @@ def test_objects_that_appear_on_s3_are_read_once_through_kills(tmp_path: Path):
             for path in folder.iterdir():
                 (together / path.name).write_bytes(path.read_bytes())
             put_into_s3(server, folder, "exports")
-            with watching(*arguments, end=signal.SIGINT if part == PARTS - 1 else signal.SIGKILL):
+            end = signal.SIGINT if part == PARTS - 1 else signal.SIGKILL
+            with logged(tmp_path / f"watch-{part}.log", *arguments, end=end):
                 expected = on_disk(together)
                 if part:
                     wait_until(partial(has_events, state, expected), "all events")
