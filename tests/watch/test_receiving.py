@@ -143,6 +143,15 @@ def test_one_event_that_is_delivered_by_many_at_once_is_stored_once(door: Door) 
     assert len(door.names()) == 1
 
 
+def test_events_that_are_delivered_at_once_are_each_stored_with_their_own_content(door: Door) -> None:
+    names = [f"alert-{number}" for number in range(64)]
+    with ThreadPoolExecutor(16) as pool:
+        answers = list(pool.map(lambda name: door.post(delivery(alert(name))), names))
+
+    assert {status for status, _ in answers} == {200}
+    assert sorted(row.labels["alert"] for row in door.events()) == sorted(names)
+
+
 def test_an_alert_that_ends_and_fires_again_is_three_events(door: Door) -> None:
     door.post(delivery(alert()))
     door.post(delivery(alert(status="resolved", endsAt="2026-11-21T12:30:00Z")))

@@ -30,15 +30,22 @@ class ObjectListing:
     folders: Sequence[str]
     max_bytes: int = MAX_TRIGGER_BYTES
     _catalogs: dict[str, ObjectCatalog] = field(default_factory=dict)
+    _taken: dict[str, int] = field(default_factory=dict)
+    """By folder, up to where the catalog was read when all its objects were taken: until it grows nothing is new."""
 
     def positions(self, earlier: Positions, number: int) -> Positions:
         """Return the positions of the offset `number`, after `earlier`, with new objects up to a trigger's bytes."""
         positions = dict(earlier)
         for folder in self.folders:
             catalog = self._catalogs.setdefault(folder, ObjectCatalog(Path(folder)))
-            there = [each for each in catalog.objects().values() if catalog.path(each.number).exists()]
+            objects = catalog.objects()
+            if self._taken.get(folder) == catalog.bytes_read:
+                continue
+            there = [each for each in objects.values() if catalog.path(each.number).exists()]
             known = {file.key for each in earlier.values() if isinstance(each, StreamPosition) for file in each.files}
             taken = list(_within(there, known, self.max_bytes, folder=folder))
+            if len(taken) == len(there):
+                self._taken[folder] = catalog.bytes_read
             for stream, files in _streams(taken, catalog):
                 now = StreamPosition(stream.capture, stream.name, files, number)
                 before = earlier.get(now.key)

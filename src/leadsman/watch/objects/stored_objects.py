@@ -71,6 +71,11 @@ class ObjectCatalog:
         self._read += end
         return self._found
 
+    @property
+    def bytes_read(self) -> int:
+        """How much of the catalog was read: more than before where objects were added."""
+        return self._read
+
     def path(self, number: int) -> Path:
         """Return where a copy is."""
         return self.folder / str(number // PER_FOLDER) / str(number)
@@ -81,7 +86,7 @@ class StoredObjects:
 
     def __init__(self, folder: Path) -> None:
         self.catalog = ObjectCatalog(folder)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         folder.mkdir(parents=True, exist_ok=True)
         for part in folder.glob(".part*"):  # of a killed writer
             part.unlink()
@@ -104,6 +109,8 @@ class StoredObjects:
         """Take over complete copies. They are on disk, and count, when this returns. Their numbers are given here."""
         with self._lock:
             numbered = [self._take_over(each, copy) for each, copy in copies]
+            for folder in {self.catalog.path(each.number).parent for each in numbered}:
+                _sync(folder)
             lines = "".join(json.dumps(asdict(each), separators=(",", ":")) + "\n" for each in numbered)
             with (self.catalog.folder / CATALOG).open("ab") as file:
                 file.write(lines.encode())
@@ -112,16 +119,22 @@ class StoredObjects:
             _sync(self.catalog.folder)
             self.catalog.objects()
 
-    def add_document(self, each: StoredObject, content: bytes) -> bool:
-        """Add an object by its content; False where one of its identity is there already."""
+    def add_documents(self, documents: Sequence[tuple[StoredObject, bytes]]) -> int:
+        """Add objects by their contents; return how many of them were not there yet."""
         with self._lock:
-            if each.key in self.catalog.objects():
-                return False
-            part = self.catalog.folder / ".document"
-            part.touch(mode=0o600)
-            part.write_bytes(content)
-        self.add([(each, part)])
-        return True
+            known = self.catalog.objects()
+            new = {each.key: (each, content) for each, content in documents if each.key not in known}
+            if new:
+                self.add(
+                    [(each, self._part_with(content, number)) for number, (each, content) in enumerate(new.values())]
+                )
+            return len(new)
+
+    def _part_with(self, content: bytes, number: int) -> Path:
+        part = self.part.with_name(f".part-document-{number}")
+        part.touch(mode=0o600)
+        part.write_bytes(content)
+        return part
 
     def expire(self, horizons: Mapping[str, datetime]) -> None:
         """Remove the copies of objects that were last changed before the horizon of their capture."""
@@ -140,7 +153,6 @@ class StoredObjects:
         with copy.open("rb") as file:
             os.fsync(file.fileno())
         copy.replace(target)
-        _sync(target.parent)
         fields = {**asdict(each), "number": number, "size": target.stat().st_size}
         return StoredObject(**fields)
 

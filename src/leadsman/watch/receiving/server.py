@@ -90,7 +90,8 @@ class Receiver:
         return has_it or has_token(request.headers.get("authorization", ""), self.token)
 
     def _store(self, found: list[ReceivedEvent]) -> int:
-        return sum(self.store.add_document(self._object(each, each.content), each.content) for each in found)
+        contents = [(each, each.content) for each in found]
+        return self.store.add_documents([(self._object(each, content), content) for each, content in contents])
 
     def _object(self, each: ReceivedEvent, content: bytes) -> StoredObject:
         return StoredObject(
