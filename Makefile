@@ -91,6 +91,7 @@ bench: setup ## Measure against ripgrep, Polars and DuckDB; writes docs/performa
 	$(BIN)/python -m bench.clients
 	$(BIN)/python -m bench.scale
 	$(BIN)/python -m bench.watch
+	$(BIN)/python -m bench.watch_delay
 
 REV ?= main
 bench-compare: $(READY) ## Read every form with this tree and with revision REV by turns; fails where one is a fifth slower

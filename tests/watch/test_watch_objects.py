@@ -142,13 +142,13 @@ def test_objects_that_appear_on_hdfs_open_a_finding(tmp_path: Path):
     state = tmp_path / "state"
     with hdfs(tmp_path) as root, watching(f"{root}/logs", "--to", str(state)) as process:
         assert process.stdout is not None
-        said = process.stdout.readline()
+        messages = process.stdout.readline()
         put_into_hdfs(root, BROKEN, "/logs")
         opened = process.stdout.readline()
         while "OPENED" not in opened and opened:
-            said, opened = said + opened, process.stdout.readline()
+            messages, opened = messages + opened, process.stdout.readline()
         wait_until(lambda: current(state) == on_disk(BROKEN), "all events")
 
     assert "OPENED   idle_disconnect: Idle disconnect" in opened
     assert f"[{root}/logs" in opened
-    assert "is tried again" in said
+    assert "is tried again" in messages
