@@ -61,6 +61,13 @@ Span = tuple[int, int, int]
 """Number of the object in its batch, offset, length."""
 
 
+STOPS_WITHIN_SECONDS = 10.0
+
+
+class Stopped(Exception):
+    """The watch ends: what is not complete is copied by the next one."""
+
+
 @dataclass(slots=True)
 class ObjectFetcher:
     """Copies what appears below some URLs. `horizons` are those of the captures; `report` takes lines for the user."""
@@ -71,6 +78,7 @@ class ObjectFetcher:
     report: Callable[[str], None]
     horizons: Callable[[], Mapping[str, datetime]] = dict
     clock: Callable[[], float] = time.monotonic
+    over: threading.Event = field(default_factory=threading.Event)
     _away: dict[str, float] = field(default_factory=dict)
     _failed: dict[str, tuple[float, str]] = field(default_factory=dict)
 
@@ -78,37 +86,34 @@ class ObjectFetcher:
     def running(self) -> Iterator[None]:
         """Copy in a thread until the end of the block."""
         register_functions(self.spark)
-        over = threading.Event()
-        thread = threading.Thread(target=self._run, args=(over,), name="objects", daemon=True)
+        thread = threading.Thread(target=self._run, name="objects", daemon=True)
         thread.start()
         try:
             yield
         finally:
-            over.set()
-            thread.join(RETRY_SECONDS)
+            self.over.set()
+            thread.join(STOPS_WITHIN_SECONDS)
 
-    def _run(self, over: threading.Event) -> None:
-        while not over.is_set():
+    def _run(self) -> None:
+        while not self.over.is_set():
             for url in self.urls:
                 try:
-                    self.fetch(url, over)
+                    self.fetch(url)
                 except Exception as error:  # noqa: BLE001 - an edge: a store that is away must not end the watch
-                    self._note_away(url, summarize_error(error), over)
+                    self._note_away(url, summarize_error(error))
             self.store.expire(self.horizons())
-            over.wait(LIST_EVERY_SECONDS)  # the interval of listings
+            self.over.wait(LIST_EVERY_SECONDS)  # the interval of listings
 
-    def fetch(self, url: str, over: threading.Event | None = None) -> None:
+    def fetch(self, url: str) -> None:
         """Copy the objects below a URL that are not here yet, the oldest first."""
         try:
             found = [each for each in list_url(self.spark, url) if isinstance(each, File)]
         except CaptureError as error:
-            self._note_away(url, str(error), over)
+            self._note_away(url, str(error))
             return
         self._note_there(url)
         new = sorted(filter(lambda each: self._is_new(url, each), found), key=lambda each: (each.changed, each.name))
         for batch in _batches(new):
-            if over is not None and over.is_set():
-                return
             self._copy(url, batch)
 
     def _is_new(self, url: str, file: File) -> bool:
@@ -140,6 +145,8 @@ class ObjectFetcher:
 
         rows = read_pieces(self.spark, streams, requests).select("task", "stream", "file", "piece.*")
         for row in rows.toLocalIterator():
+            if self.over.is_set():
+                raise Stopped
             yield Piece(row["task"], row["stream"], row["file"], row["content"], row["problem"])
 
     def _note_failed(self, file: File, problem: str) -> None:
@@ -147,8 +154,8 @@ class ObjectFetcher:
             self.report(f"{file.path} cannot be read: {problem}. It is tried again each minute.")
         self._failed[file.path] = self.clock(), problem
 
-    def _note_away(self, url: str, problem: str, over: threading.Event | None) -> None:
-        if url not in self._away and not (over is not None and over.is_set()):
+    def _note_away(self, url: str, problem: str) -> None:
+        if url not in self._away and not self.over.is_set():
             self._away[url] = self.clock()
             self.report(f"{url} cannot be read now, and is tried again: {problem}")
 
