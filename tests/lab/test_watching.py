@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from leadsman.lab.watching.incidents import INCIDENTS
-from leadsman.lab.watching.measure import IDLE_TIME, measure
+from leadsman.lab.watching.measure import measure
 from leadsman.lab.watching.running_watch import RunningWatch
 from leadsman.lab.watching.table import render
 
@@ -83,4 +83,7 @@ def test_an_incident_is_reported_while_it_happens_and_ends_with_its_cure() -> No
 
     assert run["harm"]["lost"] > 0
     assert all(seconds is not None and seconds < 120 for seconds in run["opened"].values())
-    assert all(seconds is not None and seconds < 4 * IDLE_TIME.total_seconds() for seconds in run["resolved"].values())
+    assert all(
+        seconds is not None and seconds < 4 * INCIDENTS[0].idle_time.total_seconds()
+        for seconds in run["resolved"].values()
+    )

@@ -203,8 +203,8 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it h
         messages.skip()
         with progress("Starting Spark") as show_step:
             watch = _start(options, folder, stack)
-            query = stack.enter_context(watch.running())
             _start_stores(options, watch, messages, stack)
+            query = stack.enter_context(watch.running())
             if not options["until_end"]:
                 show_step("Watching")
                 return run_watch(watch, query, request, options=follow, messages=messages)
@@ -272,7 +272,10 @@ def _only_capture(options: dict[str, Any]) -> str | None:
 
 
 def _start_stores(options: dict[str, Any], watch: Watch, messages: SourceMessages, stack: ExitStack) -> None:
-    """Start what puts objects and events into the state: they are read from there."""
+    """Start what puts objects and events into the state: they are read from there.
+
+    Before the query: the functions that read objects are a jar, and a query has a session of its own once it starts.
+    """
     from leadsman.watch.objects.stored_objects import StoredObjects
 
     if urls := [path for path in dict.fromkeys(options["paths"]) if is_url(path)]:

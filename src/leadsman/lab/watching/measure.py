@@ -24,14 +24,11 @@ if TYPE_CHECKING:
     from leadsman.lab.run.run_context import RunContext
     from leadsman.lab.watching.incidents import Incident
 
-IDLE_TIME = timedelta(seconds=30)
-"""`--resolved-after`, for the default of 15 minutes and of a day: longer than two collections are apart."""
-
 COLLECTS_EVERY_SECONDS = 5.5
 """After the cure. Longer than the scaled idle limit of `idle_disconnect`, so that its cure is tried each time."""
 
 ENDS_WITHIN = timedelta(seconds=180)
-"""After the cure: six times the idle time."""
+"""After the cure: three times the longest idle time."""
 
 LOOKS_EVERY_SECONDS = 0.1
 ENDED = ("output resolved", "page resolved", "alertmanager resolved")
@@ -57,7 +54,7 @@ def measure(incident: Incident, progress: Callable[[str], None]) -> dict[str, An
         capture, other = folder / "capture", folder / "healthy"
         shutil.copytree(healthy, other)
         progress("Starting the watch")
-        with watching(folder, capture=capture, mode=incident.mode, others=[other], idle=IDLE_TIME) as watch:
+        with watching(folder, capture=capture, mode=incident.mode, others=[other], idle=incident.idle_time) as watch:
             variant = experiment.variant(incident.variant)
             watched = replace(
                 variant, run=partial(_watch, play=variant.run, incident=incident, times=times, watch=watch)
@@ -127,6 +124,6 @@ def _figures(incident: Incident, times: Times, harm: dict[str, int]) -> dict[str
         "opened": {place: seconds(f"{place} opened", harmed) for place in places},
         "cure": incident.cure,
         "cured": round((cured - harmed).total_seconds(), 1) if cured and harmed else None,
-        "idle_seconds": IDLE_TIME.total_seconds(),
+        "idle_seconds": incident.idle_time.total_seconds(),
         "resolved": {place: seconds(f"{place} resolved", cured) for place in places},
     }
