@@ -27,8 +27,8 @@ def render(measured: Mapping[str, Any]) -> str:
     conditions = (
         f"Measured on {days}, each incident once, brokers, clients and the watch on the same two cores. Seconds after "
         "the first harm (opened) and after the cure (resolved), as the lab's own clock has them. The idle time counts "
-        "from the last harm that the telemetry shows; it was set by `--resolved-after`. By default it is 15 minutes, for "
-        "`producer_id_leak` a day, and a finding is resolved so much later."
+        "from the last harm that the telemetry shows; it was set by `--resolved-after`. By default it is 15 minutes, "
+        "for `producer_id_leak` a day, and a finding is resolved so much later."
     )
     return "\n\n".join((conditions, "\n".join((*HEAD, *(_row(run) for run in measured.values())))))
 
