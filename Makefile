@@ -69,13 +69,14 @@ reading_TESTS := $(READING)
 watch_TESTS := $(WATCH)
 accounts_TESTS := reference/account_linking/tests
 
-lab: setup ## The long experiments; writes the tables of docs/clients.md, docs/prevention.md and of what frees producer ids
+lab: setup ## The long experiments; writes the tables of docs/clients.md, docs/prevention.md, docs/watch.md and of what frees producer ids
 	$(BIN)/pytest -m long
 	$(BIN)/pytest -m long reference/account_linking/tests
 	$(BIN)/python -m leadsman.lab.survival
 	$(BIN)/python -m leadsman.lab.survival.reuse
 	$(BIN)/python -m leadsman.lab.freeing
 	$(BIN)/python -m leadsman.lab.alerts
+	$(BIN)/python -m leadsman.lab.watching
 	$(BIN)/python -m leadsman.lab.fuzzing --minutes 120
 	$(BIN)/python -m bench.production
 
@@ -90,6 +91,7 @@ bench: setup ## Measure against ripgrep, Polars and DuckDB; writes docs/performa
 	$(BIN)/python -m bench.clients
 	$(BIN)/python -m bench.scale
 	$(BIN)/python -m bench.watch
+	$(BIN)/python -m bench.watch_delay
 
 REV ?= main
 bench-compare: $(READY) ## Read every form with this tree and with revision REV by turns; fails where one is a fifth slower

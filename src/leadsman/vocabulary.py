@@ -69,6 +69,10 @@ CPU_STEAL = "host.cpu_steal"
 PROCESS_KILLED = "process.killed"
 DISK_FULL = "disk.full"
 
+# What a monitoring system says.
+ALERT_FIRING = "alert.firing"
+ALERT_RESOLVED = "alert.resolved"
+
 # What was configured.
 SETTING = "setting"
 

@@ -20,6 +20,8 @@ FILES = [pytest.param(path, id=path.name) for path in sorted(CLOUD.iterdir())]
 AT = 1_795_263_721_000
 """2026-11-21 12:22:01 UTC."""
 
+SOURCES = {"aws-health.json": "event_bridge", "aws-state-change.json": "event_bridge"}
+
 MaintenanceEvent = tuple[str | None, str | None, str | None, int | None, float | None]
 EXPECTED: dict[str, list[MaintenanceEvent]] = {
     "google-audit.json": [
@@ -32,6 +34,11 @@ EXPECTED: dict[str, list[MaintenanceEvent]] = {
     ],
     "google-metadata.txt": [(None, "google", "migrate", None, None)],
     "aws-status.json": [("i-0598c7d356eba48d7", "aws", "restart", AT, None)],
+    "aws-health.json": [
+        ("i-0598c7d356eba48d7", "aws", "terminate", AT, None),
+        ("i-0598c7d356eba48d8", "aws", "terminate", AT, None),
+    ],
+    "aws-state-change.json": [("i-0598c7d356eba48d7", "aws", "terminate", AT, None)],
     "aws-metadata.json": [(None, "aws", "terminate", AT, None)],
     "azure-scheduled.json": [
         ("kafka-1", "azure", "migrate", AT, 5.0),
@@ -68,4 +75,6 @@ def test_every_quote_stands_on_its_line(path: Path, rows: Callable[[Path], list[
 def test_exactly_one_source_recognises_each_file(path: Path) -> None:
     head = path.read_bytes()
 
-    assert [source.name for source in all_sources() if source.parser and source.parser.matches(head)] == ["maintenance"]
+    assert [source.name for source in all_sources() if source.parser and source.parser.matches(head)] == [
+        SOURCES.get(path.name, "maintenance")
+    ]

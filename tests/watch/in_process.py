@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from leadsman.model import Diagnosis
     from leadsman.pipeline.request import DiagnosisRequest
     from leadsman.watch.file_listing import FolderListing
+    from leadsman.watch.objects.listing import ObjectListing
     from leadsman.watch.positions import Positions
     from leadsman.watch.replay import ReplayListing
 
@@ -34,7 +35,9 @@ if TYPE_CHECKING:
 class InProcessWatch:
     """What `Rounds` takes of a watch."""
 
-    def __init__(self, spark: SparkSession, listing: FolderListing | ReplayListing, folder: Path) -> None:
+    def __init__(
+        self, spark: SparkSession, listing: FolderListing | ReplayListing | ObjectListing, folder: Path
+    ) -> None:
         self.spark = spark
         self.listing = listing
         self.folder = folder

@@ -21,6 +21,7 @@ from leadsman.errors import LeadsmanError, UsageError
 from leadsman.model import Harm, NotUnderstood
 from leadsman.watch.finding_changes import FindingHistory
 from leadsman.watch.live.address import parse_address
+from leadsman.watch.live.notices import notices_of
 from leadsman.watch.live.server import MAX_STREAMS, READY_WITHIN, serving
 from leadsman.watch.live.snapshot import (
     Delivery,
@@ -84,9 +85,11 @@ class Page:
 
 
 @contextmanager
-def page(*findings: ShownFinding, token_file: Path | None = None, address: str = "127.0.0.1:0") -> Iterator[Page]:
+def page(
+    *findings: ShownFinding, token_file: Path | None = None, address: str = "127.0.0.1:0", **more: Any
+) -> Iterator[Page]:
     state = LiveState(at(0))
-    state.publish(snapshot(*findings))
+    state.publish(snapshot(*findings, **more))
     with serving(state, parse_address(address, token_file)) as url:
         yield Page(state, url)
 
@@ -107,6 +110,33 @@ def test_the_page_shows_what_is_open_with_what_to_do_its_proof_and_its_timeline(
         text in html
         for text in ("7 records lost", "Restart the workers.", "app.log:1", "opened", "2026-02-16 12:00:00", "core.bin")
     )
+
+
+def test_alerts_and_maintenance_stand_on_the_page_the_newest_first():
+    rows = [
+        {
+            "capture": "logs",
+            "at": at(minute),
+            "subject": None,
+            "name": name,
+            "labels": list(labels.items()),
+        }
+        for minute, name, labels in (
+            (1, "host.maintenance", {"host": "kafka-2", "provider": "google", "action": "migrate"}),
+            (2, "alert.firing", {"alert": "KafkaOfflinePartitions", "severity": "page"}),
+            (2, "alert.firing", {"alert": "KafkaOfflinePartitions", "severity": "page"}),
+            (3, "alert.firing", {"alert": HOSTILE}),
+        )
+    ]
+    with page(notices=notices_of(rows)) as running:
+        _, _, html = running.get("/")
+
+    shown = html[html.index("Alerts and maintenance") : html.index('id="sources-heading"')]
+    assert shown.count("<li>") == 3
+    assert shown.index("alert firing: KafkaOfflinePartitions (severity page)") < shown.index(
+        "live migration: kafka-2 (google)"
+    )
+    assert "<script>" not in html
 
 
 def test_lines_of_logs_do_nothing_on_the_page():

@@ -174,7 +174,7 @@ def link_rows(links: Iterable[LinkRow]) -> str:
     structs = []
     for row in links:
         columns = {"link": f"'{row.link}'", "state": nullable(row.state), "since": row.since, "until": row.until}
-        columns["evidence"] = earliest_lines(row.lines) if row.lines else ""
+        columns["evidence"] = nullable(earliest_lines(row.lines)) if row.lines else ""
         structs.append(", ".join(f"{value} AS {name}" for name, value in columns.items() if value))
     return f"inline(array({', '.join(f'struct({columns})' for columns in structs)}))"
 

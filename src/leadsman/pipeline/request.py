@@ -58,7 +58,10 @@ class Input:
     @property
     def is_in_process(self) -> bool:
         """Whether all events are in the driver."""
-        return self.events is not None and not any(map(is_url, self.captures))
+        return self.events is not None and not any(
+            is_url(path) and (not each.streams or any(stream.is_remote for stream in each.streams))
+            for path, each in self.captures.items()
+        )
 
 
 def find_input(paths: Sequence[str], zone: tzinfo = UTC, pipes: Mapping[str, File] | None = None) -> Input:

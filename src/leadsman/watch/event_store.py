@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from leadsman.pipeline.events import ARROW_SCHEMA
 from leadsman.pipeline.spark.packed_events import decompress
@@ -124,6 +125,18 @@ class CurrentEvents:
             for table in each.tables
         ]
         return pa.concat_tables([ARROW_SCHEMA.empty_table(), *tables])
+
+    def rows(self, names: Collection[str]) -> list[dict[str, Any]]:
+        """Return the current events of some names, in which capture, when, of whom, and their labels."""
+        selected = pa.array(list(names))
+        tables = [table for each in self._streams.values() for table in each.tables if table.num_rows]
+        found = [table.filter(pc.is_in(table.column("name"), value_set=selected)) for table in tables]
+        return [
+            row
+            for table in found
+            if table.num_rows
+            for row in table.select(["capture", "at", "subject", "name", "labels"]).to_pylist()
+        ]
 
     def expire(
         self, horizons: Mapping[str, datetime], deleted: Collection[tuple[str, str]] = ()

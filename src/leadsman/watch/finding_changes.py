@@ -28,6 +28,9 @@ LONGEST_WAIT = timedelta(days=1)
 """Of a finding that is resolved, harm within this time reopens it; later harm is a new finding. Never longer than the
 retention: expired events then change nothing."""
 
+MIN_IDLE_TIME = timedelta(seconds=10)
+"""Less would resolve and reopen a finding between two collections, which are 10 s apart by default."""
+
 UPDATED_EVERY = timedelta(minutes=1)
 """A finding in progress changes in each round; its history has a row a minute at most."""
 

@@ -75,12 +75,20 @@ class Following:
 
 
 def load_history(
-    file: FindingsFile, modes: Sequence[Mode], *, retention: timedelta, now: datetime | None
+    file: FindingsFile,
+    modes: Sequence[Mode],
+    *,
+    retention: timedelta,
+    now: datetime | None,
+    resolved_after: timedelta | None = None,
 ) -> FindingHistory:
-    """Return the history in a file. `now`: what was over before, when this state began, is no news; None: all is."""
+    """Return the history in a file. `now`: what was over before, when this state began, is no news; None: all is.
+
+    `resolved_after` stands in place of the idle times of the modes' cards.
+    """
     began = file.fact(BEGAN, (now or datetime.min.replace(tzinfo=UTC)).isoformat())
     times = LifeTimes(
-        resolved_after={mode.name: mode.card.resolved_after for mode in modes},
+        resolved_after={mode.name: resolved_after or mode.card.resolved_after for mode in modes},
         reopened_within=min(LONGEST_WAIT, retention),
         began=datetime.fromisoformat(began),
     )

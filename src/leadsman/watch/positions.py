@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 SCHEMA = "leadsman.positions/1"
 
+OBJECT_KEY = "object:"
+"""Begins the keys of copies of objects, which end with the number of the copy."""
+
 
 @dataclass(frozen=True, slots=True)
 class FilePosition:

@@ -56,9 +56,13 @@ HISTORY_TABLE = "history"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowOptions:
-    """How long events are kept, who gets messages, and where the page is served."""
+    """How long events are kept, who gets messages, and where the page is served.
+
+    `resolved_after` is the idle time of every mode; None: that of its card.
+    """
 
     retention: timedelta
+    resolved_after: timedelta | None = None
     destinations: Sequence[Destination] = ()
     link: str = ""
     topic: HistoryTopic | None = None
@@ -124,6 +128,7 @@ class Loop:
             resolved_count=len(resolved),
             sources=sources_of(self.watch.positions(), self.following.rounds.diagnoses, read_lag(self.messages.folder)),
             deliveries=tuple(map(_delivery, self.running)),
+            notices=self.watch.notices,
             counts=counts_of(known, modes),
         )
 
@@ -168,7 +173,9 @@ def run_watch(
         following = Following(
             rounds=Rounds(watch, request, options.retention),
             file=file,
-            history=load_history(file, request.modes, retention=options.retention, now=now),
+            history=load_history(
+                file, request.modes, retention=options.retention, now=now, resolved_after=options.resolved_after
+            ),
             destinations=options.destinations,
             targets=targets,
             link=options.link,

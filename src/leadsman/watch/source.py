@@ -17,6 +17,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from leadsman.pipeline.scope.streams import balance_streams
 from leadsman.watch.kafka.listing import KafkaListing
 from leadsman.watch.kafka.topic_changes import TopicChange, read_topic_change
+from leadsman.watch.objects.listing import ObjectListing
 from leadsman.watch.positions import PositionFiles, SeriesPosition, StreamPosition
 from leadsman.watch.prometheus import PrometheusListing, SeriesChange, read_series_change
 from leadsman.watch.stream_changes import CHANGES_DDL, StreamChange, read_change
@@ -65,12 +66,15 @@ class SourceRequests:
 
     topics: TopicsRequest | None = None
     prometheus: PrometheusRequest | None = None
+    objects: tuple[str, ...] = ()
+    """Folders of copies of objects."""
 
     def listing(self, files: Listing) -> Listing:
         """Return the listing of files and of these."""
         topics = [KafkaListing(self.topics)] if self.topics else []
         series = [PrometheusListing(self.prometheus)] if self.prometheus else []
-        return CombinedListing([files, *topics, *series])
+        objects = [ObjectListing(self.objects)] if self.objects else []
+        return CombinedListing([files, *objects, *topics, *series])
 
 
 @dataclass(frozen=True, slots=True)

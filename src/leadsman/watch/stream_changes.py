@@ -11,6 +11,7 @@ from leadsman.pipeline.events import batches
 from leadsman.pipeline.read.growing import FileRange, GrowingStream, NotGrowing
 from leadsman.pipeline.read.stream import in_order, read
 from leadsman.pipeline.spark.packed_events import pack
+from leadsman.watch.positions import OBJECT_KEY
 from leadsman.watch.stream_states import StreamStates
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ def read_change(change: StreamChange, folder: Path, zone: tzinfo) -> Iterator[pa
     states = StreamStates(folder)
     position, number = change.position, change.number
     state = states.load(position.key, change.before) if change.before else None
+    state = None if state is None or _has_rewritten_object(position, state) else state
     for begun in (state, GrowingStream.begin(position.stream, number)):
         if begun is None:
             continue
@@ -81,6 +83,18 @@ def read_change(change: StreamChange, folder: Path, zone: tzinfo) -> Iterator[pa
         return
     stream = ChangedEvents(position.capture, position.name, number, number)
     yield from stream.packed(SUMMARY, list(batches(read(position.stream, zone))))
+
+
+def _has_rewritten_object(position: StreamPosition, state: GrowingStream) -> bool:
+    """Whether an object that was read has other content now. Of a file that is another one, both were written."""
+    read = {*state.finished, *([state.current.key] if state.current else [])}
+    sources = {_source(key) for key in read if key.startswith(OBJECT_KEY)}
+    return any(each.key not in read and _source(each.key) in sources for each in position.files)
+
+
+def _source(key: str) -> str:
+    """Return the key of an object's copy without the number of the copy."""
+    return key.rpartition(":")[0]
 
 
 def _in_order(position: StreamPosition, zone: tzinfo) -> list[FileRange]:

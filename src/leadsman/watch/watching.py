@@ -18,12 +18,13 @@ from leadsman.pipeline.scope.copies import LocalFileMeasures, drop_duplicate_fil
 from leadsman.pipeline.scope.streams import CaptureFiles
 from leadsman.pipeline.spark.executors import summarize_error
 from leadsman.watch.event_store import CurrentEvents, EventTable, changes_of
+from leadsman.watch.live.notices import SHOWN, notices_of
 from leadsman.watch.positions import StreamPosition
 from leadsman.watch.replay import ReplayListing
 from leadsman.watch.source import NAME, OPTION, SourceRequests, WatchRequest, WatchSource
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime, tzinfo
 
     from pyspark.sql import DataFrame, SparkSession
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
     from leadsman.model import Diagnosis
     from leadsman.pipeline.request import DiagnosisRequest
+    from leadsman.watch.event_store import Change
+    from leadsman.watch.live.notices import Notice
     from leadsman.watch.positions import Position, Positions
     from leadsman.watch.source import Listing
 
@@ -78,6 +81,8 @@ class Watch:
             listing, str(options.folder.resolve()), options.zone, options.tasks, sources or SourceRequests()
         )
         self.captures: Mapping[str, CaptureFiles] = {}
+        self.horizons: Mapping[str, datetime] = {}
+        self.notices: tuple[Notice, ...] = ()
         self.last_number = 0
         self.batches = 0
         self.batch_seconds_total = 0.0
@@ -93,6 +98,7 @@ class Watch:
         self._options.folder.mkdir(parents=True, exist_ok=True)
         changes = self._table.read()
         self._events.apply(changes)
+        self._update_notices(changes)
         self.last_number = self._read_before(max((each.number for each in changes), default=0))
         self.spark.dataSource.register(WatchSource)
         read = self.spark.readStream.format(NAME).option(OPTION, self._request.encode()).load()
@@ -118,10 +124,16 @@ class Watch:
         with self._lock:
             self._table.append(changes, query=self._query_id(batch), batch=number)
             self._events.apply(changes)
+            self._update_notices(changes)
             self._dropped.difference_update((each.capture, each.stream) for each in changes)  # a name can come back
             self.last_number = max([self.last_number, *(each.number for each in changes)])
             self.batches += 1
             self.batch_seconds_total += time.monotonic() - began
+
+    def _update_notices(self, changes: Iterable[Change]) -> None:
+        """Take in alerts and maintenance, where these changes have any: all events are looked through then."""
+        if any(name in SHOWN for each in changes for name in each.events.column("name").unique().to_pylist()):
+            self.notices = notices_of(self._events.rows(SHOWN))
 
     def _query_id(self, batch: DataFrame) -> str:
         """Return the id of the query, which stays the same after a restart."""
@@ -162,6 +174,7 @@ class Watch:
 
     def expire(self, horizons: Mapping[str, datetime], *, is_table_due: bool) -> None:
         """Drop expired events from memory, and where it is due from the table."""
+        self.horizons = horizons
         deleted = [key for key, each in self.positions().items() if _is_deleted(each)]
         with self._lock:
             self._dropped.update(self._events.expire(horizons, deleted))

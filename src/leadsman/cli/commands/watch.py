@@ -20,15 +20,20 @@ from leadsman.cli.progress import progress
 from leadsman.collect.durations import DurationParam
 from leadsman.errors import UsageError
 from leadsman.notify.kind import kind_names
+from leadsman.pipeline.scope.streams import is_url
 from leadsman.report.output_format import find_format, format_names
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
     from leadsman.pipeline.spark.session import SessionOptions
+    from leadsman.watch.messages import SourceMessages
     from leadsman.watch.run import FollowOptions
     from leadsman.watch.source import SourceRequests
     from leadsman.watch.watching import Watch
+
+OBJECTS, RECEIVED = "objects", "received"
+"""Folders of the state: copies of objects at URLs, and what arrived at --listen."""
 
 EPILOG = """\b
 Examples:
@@ -36,6 +41,7 @@ Examples:
   leadsman watch /var/log/services --to state/ --notify alertmanager=http://127.0.0.1:9093
   leadsman watch /var/log/services --to state/ --serve 127.0.0.1:8080
   leadsman watch --kafka broker:9092 --topic logs --topic metrics --to state/
+  leadsman watch s3a://bucket/logs --to state/            each object that appears, once
   leadsman watch --replay capture/ --speed 600            a capture, ten minutes in each second
   leadsman watch --replay capture/ --until-end            to the end of a capture, then its findings
   leadsman watch --replay capture/ --until-end --format json | jq .
@@ -135,6 +141,12 @@ class StartParam(DurationParam):
     help="How long events are kept, such as 36h or 7d. Default: 3d; with --until-end, for ever.",
 )
 @click.option(
+    "--resolved-after",
+    type=DurationParam(),
+    help="How long telemetry has to go on without further harm until a finding is resolved. "
+    "Default: 15m; 1d for producer_id_leak.",
+)
+@click.option(
     "--notify",
     multiple=True,
     metavar="KIND=URL",
@@ -153,11 +165,22 @@ class StartParam(DurationParam):
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="With --serve: the file of the token that the page asks for. Needed for any address but loopback.",
 )
+@click.option(
+    "--listen",
+    metavar="ADDRESS:PORT",
+    help="Take alerts of Alertmanager and maintenance events of clouds, POST /events at this address.",
+)
+@click.option(
+    "--listen-token-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="With --listen: the file of the token that senders have to send.",
+)
 @spark_options
 def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it has parsed
-    """Watch growing logs and Kafka topics, and report each failure when it begins and when it ends.
+    """Watch growing logs, objects and Kafka topics, and report each failure when it begins and when it ends.
 
-    Files are followed as they grow, through rotation and truncation; new files are found. Topics are read as shippers
+    Files are followed as they grow, through rotation and truncation; new files are found. Below a URL that Spark opens
+    (s3a, hdfs, gs, abfss), each object is read once. Topics are read as shippers
     write them: lines, JSON of Filebeat, Fluent Bit, Vector or Loki, OTLP. The detectors, the verdicts and the evidence
     are those of `leadsman diagnose`.
     """
@@ -180,6 +203,7 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it h
         messages.skip()
         with progress("Starting Spark") as show_step:
             watch = _start(options, folder, stack)
+            _start_stores(options, watch, messages, stack)
             query = stack.enter_context(watch.running())
             if not options["until_end"]:
                 show_step("Watching")
@@ -209,7 +233,8 @@ def _start(options: dict[str, Any], folder: Path, stack: ExitStack) -> Watch:
     watch_options = WatchOptions(folder, zone, options["interval"], cores(spark))
     if not options["replay"]:
         sources = _sources(options, folder, max_bytes, stack)
-        return Watch(spark, sources.listing(FolderListing(options["paths"], max_bytes)), watch_options, sources)
+        folders = [path for path in options["paths"] if not is_url(path)]
+        return Watch(spark, sources.listing(FolderListing(folders, max_bytes)), watch_options, sources)
     source = replayed_input(options["paths"], zone)
     watch = Watch(spark, ReplayListing(source.streams, zone, options["speed"], max_bytes), watch_options)
     watch.captures = source.captures
@@ -232,12 +257,42 @@ def _sources(options: dict[str, Any], folder: Path, max_bytes: int, stack: ExitS
             options["kafka"], names, settings_file, str(folder.resolve()), options["from"], max_bytes
         )
     if options["prometheus"]:
-        captures = [topics.capture] if topics else list(options["paths"])
-        capture = captures[0] if len(captures) == 1 else None
         prometheus = prometheus_request(
-            options["prometheus"], capture=capture, folder=folder.resolve(), private=private
+            options["prometheus"], capture=_only_capture(options), folder=folder.resolve(), private=private
         )
-    return SourceRequests(topics, prometheus)
+    objects = [OBJECTS] if any(map(is_url, options["paths"])) else []
+    received = [RECEIVED] if options["listen"] else []
+    return SourceRequests(topics, prometheus, tuple(str(folder.resolve() / each) for each in (*objects, *received)))
+
+
+def _only_capture(options: dict[str, Any]) -> str | None:
+    """Return the capture that servers belong to: that of --kafka, or else the one path; None where there are more."""
+    captures = [f"kafka:{options['kafka']}"] if options["kafka"] else list(dict.fromkeys(options["paths"]))
+    return captures[0] if len(captures) == 1 else None
+
+
+def _start_stores(options: dict[str, Any], watch: Watch, messages: SourceMessages, stack: ExitStack) -> None:
+    """Start what puts objects and events into the state: they are read from there.
+
+    Before the query: the functions that read objects are a jar, and a query has a session of its own once it starts.
+    """
+    from leadsman.watch.objects.stored_objects import StoredObjects
+
+    if urls := [path for path in dict.fromkeys(options["paths"]) if is_url(path)]:
+        from leadsman.watch.objects.fetching import ObjectFetcher
+
+        store = StoredObjects(watch.folder.resolve() / OBJECTS)
+        fetcher = ObjectFetcher(watch.spark, urls, store, messages.report, lambda: watch.horizons)
+        stack.enter_context(fetcher.running())
+    if options["listen"]:
+        from leadsman.watch.live.address import parse_listen_address
+        from leadsman.watch.receiving.server import Receiver, receiving
+
+        address = parse_listen_address(options["listen"], options["listen_token_file"])
+        store = StoredObjects(watch.folder.resolve() / RECEIVED)
+        receiver = Receiver(store, _only_capture(options) or RECEIVED, address.token, messages.report)
+        url = stack.enter_context(receiving(receiver, address))
+        messages.report(f"Alerts and maintenance events: POST {url}")
 
 
 def _session_options(options: dict[str, Any]) -> SessionOptions:
@@ -257,18 +312,26 @@ def _session_options(options: dict[str, Any]) -> SessionOptions:
 
 def _follow_options(options: dict[str, Any]) -> FollowOptions:
     """Return how findings are followed. UsageError where an option cannot be used, before Spark is started."""
+    from leadsman.watch.finding_changes import MIN_IDLE_TIME
+    from leadsman.watch.live.address import parse_listen_address
     from leadsman.watch.retention import MIN_RETENTION, RETENTION
     from leadsman.watch.run import FollowOptions, parse_address
     from leadsman.watch.state.history_table import HistoryTopic
 
-    if options["serve"]:
-        require_extra("serve", "watch --serve")
+    for option in ("serve", "listen"):
+        if options[option]:
+            require_extra("serve", f"watch --{option}")
+    if options["listen"]:
+        parse_listen_address(options["listen"], options["listen_token_file"])  # wrong before Spark is started
     retention = RETENTION if options["retention"] is None else options["retention"]
     if retention < MIN_RETENTION:
         raise UsageError("--retention takes a minute or more, such as 36h or 7d.")
+    if options["resolved_after"] is not None and options["resolved_after"] < MIN_IDLE_TIME:
+        raise UsageError("--resolved-after takes 10 s or more, such as 5m or 1h.")
     address = parse_address(options["serve"], options["token_file"]) if options["serve"] else None
     return FollowOptions(
         retention=retention,
+        resolved_after=options["resolved_after"],
         destinations=notification_destinations(options["notify"], options["notify_link"]),
         link=options["notify_link"] or "",
         topic=HistoryTopic.parse(options["history_topic"]) if options["history_topic"] else None,
@@ -280,11 +343,12 @@ def _follow_options(options: dict[str, Any]) -> FollowOptions:
 def _check(options: dict[str, Any]) -> None:
     """Raise UsageError where options do not fit each other."""
     _check_sources(options)
+    _check_listening(options)
     for flag, name in (("speed", "--speed"), ("until_end", "--until-end")):
         if options[flag] and not options["replay"]:
             raise UsageError(f"{name} is for --replay: telemetry that is still written has no end.")
     if options["until_end"]:
-        for name in ("retention", "notify", "history_topic", "serve"):
+        for name in ("retention", "resolved_after", "notify", "history_topic", "serve"):
             if options[name] not in {None, ()}:
                 raise UsageError(f"--{name.replace('_', '-')} is for a watch that goes on, not for --until-end.")
     if options["token_file"] and not options["serve"]:
@@ -293,14 +357,25 @@ def _check(options: dict[str, Any]) -> None:
         raise UsageError("--format is for --until-end. Without it, each change of a finding is one line.")
 
 
-def _check_sources(options: dict[str, Any]) -> None:
-    if not options["paths"] and not options["kafka"] and not options["prometheus"]:
+def _check_listening(options: dict[str, Any]) -> None:
+    if bool(options["listen"]) != bool(options["listen_token_file"]):
         raise UsageError(
-            "Nothing to watch. Give folders of logs, --kafka HOST:PORT with --topic NAME, or --prometheus URL."
+            "--listen and --listen-token-file belong together: who can reach the address must not write events into "
+            "the capture. Make a token: openssl rand -hex 32 > token"
+        )
+
+
+def _check_sources(options: dict[str, Any]) -> None:
+    if not any(options[name] for name in ("paths", "kafka", "prometheus", "listen")):
+        raise UsageError(
+            "Nothing to watch. Give folders of logs or URLs such as s3a://bucket/logs, --kafka HOST:PORT with "
+            "--topic NAME, --prometheus URL, or --listen ADDRESS:PORT."
         )
     if bool(options["kafka"]) != bool(options["topic"]):
         raise UsageError("--kafka and --topic belong together: --kafka broker:9092 --topic logs.")
     if options["command_config"] and not options["kafka"]:
         raise UsageError("--command-config is for --kafka.")
-    if options["replay"] and (options["kafka"] or options["prometheus"] or not options["paths"]):
-        raise UsageError("--replay is for captures alone: give their paths, and neither --kafka nor --prometheus.")
+    if options["replay"] and any(options[name] for name in ("kafka", "prometheus", "listen")):
+        raise UsageError("--replay is for captures alone, without --kafka, --prometheus and --listen.")
+    if options["replay"] and (not options["paths"] or any(map(is_url, options["paths"]))):
+        raise UsageError("--replay takes the paths of captures on this machine.")

@@ -88,36 +88,45 @@ def monitoring(
     """Start both in a folder, with these rule files by name; they run inside."""
     ports = free_ports(2)
     addresses = [f"{ADDRESS}:{port}" for port in ports]
-    _write(folder, rules=rules, alertmanager=alertmanager, targets=targets, alertmanager_address=addresses[1])
-    commands = (
-        [
-            "prometheus",
-            "--config.file=prometheus.yml",
-            "--storage.tsdb.path=data",
-            f"--web.listen-address={addresses[0]}",
-            "--log.level=warn",
-        ],
-        [
-            "prometheus-alertmanager",
-            "--config.file=alertmanager.yml",
-            "--storage.path=alertmanager",
-            f"--web.listen-address={addresses[1]}",
-            "--cluster.listen-address=",
-            "--log.level=warn",
-        ],
-    )
-    with start_program(folder, commands[0]), start_program(folder, commands[1]):
-        for address in addresses:
-            ready = partial(answers, f"http://{address}/-/ready")
-            wait_for(ready, timeout=READY_TIMEOUT, what=f"{address} to be ready", error=LabError)
+    _write(folder, rules=rules, targets=targets, alertmanager_address=addresses[1])
+    command = [
+        "prometheus",
+        "--config.file=prometheus.yml",
+        "--storage.tsdb.path=data",
+        f"--web.listen-address={addresses[0]}",
+        "--log.level=warn",
+    ]
+    with start_program(folder, command), alertmanager_program(folder, addresses[1], alertmanager):
+        _wait_until_ready(addresses[0])
         yield Monitoring(prometheus=f"http://{addresses[0]}", alertmanager=f"http://{addresses[1]}")
+
+
+@contextmanager
+def alertmanager_program(folder: Path, address: str, configuration: Mapping[str, Any]) -> Iterator[None]:
+    """Start Alertmanager in a folder; it runs inside, and is ready."""
+    (folder / "alertmanager.yml").write_text(yaml.safe_dump(configuration, sort_keys=False), encoding="utf-8")
+    command = [
+        "prometheus-alertmanager",
+        "--config.file=alertmanager.yml",
+        "--storage.path=alertmanager",
+        f"--web.listen-address={address}",
+        "--cluster.listen-address=",
+        "--log.level=warn",
+    ]
+    with start_program(folder, command):
+        _wait_until_ready(address)
+        yield
+
+
+def _wait_until_ready(address: str) -> None:
+    ready = partial(answers, f"http://{address}/-/ready")
+    wait_for(ready, timeout=READY_TIMEOUT, what=f"{address} to be ready", error=LabError)
 
 
 def _write(
     folder: Path,
     *,
     rules: Mapping[str, Any],
-    alertmanager: Mapping[str, Any],
     targets: Sequence[Target],
     alertmanager_address: str,
 ) -> None:
@@ -127,7 +136,7 @@ def _write(
         "scrape_configs": scrape_configs(targets),
         "alerting": {"alertmanagers": [{"static_configs": [{"targets": [alertmanager_address]}]}]},
     }
-    documents = {**rules, "prometheus.yml": configuration, "alertmanager.yml": alertmanager}
+    documents = {**rules, "prometheus.yml": configuration}
     for name, document in documents.items():
         (folder / name).write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
 

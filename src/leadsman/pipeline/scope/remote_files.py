@@ -116,19 +116,20 @@ def list_remote_files(spark: SparkSession, source: Input, cores: int) -> Input:
         return source
     from leadsman.pipeline.scope.remote_copies import RemoteFileMeasures
 
-    _register(spark)
-    files = {url: _list_url(spark, url) for url in urls}
+    register_functions(spark)
+    files = {url: list_url(spark, url) for url in urls}
     texts = _manifest_texts(spark, [file for each in files.values() for file in each if isinstance(file, File)])
     captures: dict[str, CaptureFiles] = {}
     for path, each in source.captures.items():
-        captures |= _captures(path, files[path], texts) if path in files else {path: each}
+        captures |= captures_at(path, files[path], texts) if path in files else {path: each}
     remote = {path: each for path, each in captures.items() if is_url(path)}
     return replace(
         source, captures=captures | drop_duplicate_files(remote, RemoteFileMeasures(spark, source.zone, cores))
     )
 
 
-def _list_url(spark: SparkSession, url: str) -> list[File | NotUnderstood]:
+def list_url(spark: SparkSession, url: str) -> list[File | NotUnderstood]:
+    """Return what is below a URL. Raises CaptureError where that is nothing, or cannot be listed."""
     from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
     root = F.concat(
@@ -151,7 +152,7 @@ def _file(path: str, name: str | None, *, bytes: int, changed: int, problem: str
     return File(path, name or path, bytes, datetime.fromtimestamp(changed / 1000, UTC))
 
 
-def _captures(path: str, files: Sequence[File | NotUnderstood], texts: Mapping[str, str]) -> dict[str, CaptureFiles]:
+def captures_at(path: str, files: Sequence[File | NotUnderstood], texts: Mapping[str, str]) -> dict[str, CaptureFiles]:
     """Return the files of each capture below a URL. `texts` are the manifests by the paths of their files."""
     folders = {_name(file).rpartition("/")[0] for file in files if isinstance(file, File) and file.path in texts}
     below = sorted(
@@ -315,7 +316,7 @@ def _write(pieces: Iterable[Piece], target: Path) -> str | None:
     return problem
 
 
-def _register(spark: SparkSession) -> None:
+def register_functions(spark: SparkSession) -> None:
     """Register the two functions in the session, and send their classes to its executors."""
     functions = str(jar())
     if is_connect(spark):

@@ -63,6 +63,11 @@ class Stream:
         """Bytes on disk."""
         return sum(file.bytes for file in self.files)
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether Spark has to open its files: those of a URL that were not copied to this machine."""
+        return is_url(self.capture) and any(is_url(file.path) for file in self.files)
+
 
 @dataclass(frozen=True, slots=True)
 class DuplicateFile:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from leadsman.pipeline import events as table
 from leadsman.pipeline.read.splits import SPLIT_FROM_BYTES, split_streams
 from leadsman.pipeline.scope.remote_files import remote_event_frame
-from leadsman.pipeline.scope.streams import balance_streams, is_url, task_count
+from leadsman.pipeline.scope.streams import balance_streams, task_count
 from leadsman.pipeline.spark import embedded
 from leadsman.pipeline.spark.cached import SEPARATE_FRAME_EVENTS
 from leadsman.pipeline.spark.embedded import is_embedded
@@ -47,8 +47,8 @@ def event_frame(spark: SparkSession, source: Input) -> DataFrame:
 
 
 def _read(spark: SparkSession, source: Input, *, packed: bool) -> list[DataFrame]:
-    remote = [stream for stream in source.streams if is_url(stream.capture)]
-    local = [stream for stream in source.streams if not is_url(stream.capture)]
+    remote = [stream for stream in source.streams if stream.is_remote]
+    local = [stream for stream in source.streams if not stream.is_remote]
     tasks = task_count(remote, cores(spark))
     parts = [remote_event_frame(spark, remote, source.zone, tasks=tasks, packed=packed)] if remote else []
     if source.events is not None and (local or not parts):

@@ -112,7 +112,7 @@ def _publish(part: Path, archive: Path, code: int) -> None:
 
 
 def remove_unused_archives(folder: Path, *, now: float) -> None:
-    """Remove archives that no JVM has read for UNUSED_AFTER: each upgrade and each checkout writes 130 MB of its own."""
+    """Remove archives that no JVM has read for UNUSED_AFTER: each upgrade and checkout writes 130 MB of its own."""
     for archive in folder.glob("*.jsa"):
         with suppress(OSError):  # another process may remove it, too
             state = archive.stat()

@@ -210,10 +210,21 @@ def is_loopback_name(host: str) -> bool:
 @contextmanager
 def serving(state: LiveState, address: ServeAddress) -> Iterator[str]:
     """Serve the page until the end of the block; yield its URL."""
-    listener = _bind(address)
     page = LivePage(state)
+    app = Guard(Starlette(routes=page.routes()), address.token)
+    with run_server(app, address, option="--serve") as port:
+        try:
+            yield address.url(port)
+        finally:
+            page.stopping.set()
+
+
+@contextmanager
+def run_server(app: ASGIApp, address: ServeAddress, *, option: str) -> Iterator[int]:
+    """Serve an application in a thread until the end of the block; yield its port. `option` named the address."""
+    listener = _bind(address, option)
     config = uvicorn.Config(
-        Guard(Starlette(routes=page.routes()), address.token),
+        app,
         log_level="critical",
         access_log=False,
         lifespan="off",
@@ -227,17 +238,16 @@ def serving(state: LiveState, address: ServeAddress) -> Iterator[str]:
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
-    wait_for(lambda: server.started, timeout=timedelta(seconds=10), what="the page's server to start")
+    wait_for(lambda: server.started, timeout=timedelta(seconds=10), what="the server to start")
     try:
-        yield address.url(listener.getsockname()[1])
+        yield listener.getsockname()[1]
     finally:
-        page.stopping.set()
         server.should_exit = True
         thread.join(5)
         listener.close()
 
 
-def _bind(address: ServeAddress) -> socket.socket:
+def _bind(address: ServeAddress, option: str) -> socket.socket:
     family = socket.AF_INET6 if address.ip.version == 6 else socket.AF_INET  # noqa: PLR2004 - IP's own number
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -246,6 +256,6 @@ def _bind(address: ServeAddress) -> socket.socket:
     except OSError as error:
         listener.close()
         raise LeadsmanError(
-            f"Cannot serve at {address.ip} port {address.port}: {error.strerror}. Choose another --serve ADDRESS:PORT."
+            f"Cannot serve at {address.ip} port {address.port}: {error.strerror}. Choose another {option} ADDRESS:PORT."
         ) from error
     return listener

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from leadsman.catalogue import Mode
     from leadsman.model import Diagnosis, NotUnderstood
     from leadsman.watch.finding_changes import FindingChange, KnownFinding
+    from leadsman.watch.live.notices import Notice
     from leadsman.watch.positions import Position, Positions
 
 WORST_FIRST = (Harm.LOST, Harm.CRASHED, Harm.DUPLICATED, Harm.STALLED, Harm.DIED, Harm.DELAYED, Harm.RETAINED)
@@ -104,6 +105,7 @@ class Snapshot:
     resolved_count: int = 0
     sources: tuple[Source, ...] = ()
     deliveries: tuple[Delivery, ...] = ()
+    notices: tuple[Notice, ...] = ()
     counts: Mapping[tuple[str, str], int] = field(default_factory=dict)
     """Findings by mode and state."""
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from leadsman import vocabulary as v
+from leadsman.telemetry.outputs.json_times import milliseconds
 from leadsman.telemetry.outputs.json_value_lines import ValueLines, read_document
 from leadsman.telemetry.outputs.parser import MAX_WARNING_LINES, EventColumns, OutputParser
 from leadsman.telemetry.source import Source
@@ -126,7 +125,7 @@ def _google(entry: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
     method = str(payload.get("methodName"))
     if method in ACTIONS:
         host = str(payload.get("resourceName") or "").rpartition("/")[2]
-        at = _time(entry.get("timestamp"))
+        at = milliseconds(entry.get("timestamp"))
         yield {"at": at, "host": host, "provider": "google", "action": ACTIONS[method]}, method
 
 
@@ -139,7 +138,7 @@ def _amazon(document: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
 def _amazon_event(event: dict[str, Any], host: str | None) -> dict[str, Any]:
     code = str(event.get("Code"))
     return {
-        "at": _time(event.get("NotBefore")),
+        "at": milliseconds(event.get("NotBefore")),
         "host": host,
         "provider": "aws",
         "action": ACTIONS.get(code, "notice"),
@@ -152,7 +151,7 @@ def _azure(document: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
         for host in event.get("Resources") or [None]:
             yield (
                 {
-                    "at": _time(event.get("NotBefore")),
+                    "at": milliseconds(event.get("NotBefore")),
                     "value": float(duration) if isinstance(duration, int | float) and duration >= 0 else None,
                     "host": host,
                     "provider": "azure",
@@ -160,19 +159,6 @@ def _azure(document: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
                 },
                 str(event.get("EventType")),
             )
-
-
-def _time(text: Any) -> int | None:  # noqa: ANN401 - whatever the JSON holds
-    """Return milliseconds since 1970 of a time in ISO 8601 or as in mail; None for other text."""
-    try:
-        read = datetime.fromisoformat(str(text))
-    except ValueError:
-        try:
-            read = parsedate_to_datetime(str(text))
-        except ValueError:
-            return None
-    moment = read if read.tzinfo else read.replace(tzinfo=UTC)
-    return int(moment.timestamp() * 1000)
 
 
 SOURCE = Source(

@@ -1,0 +1,129 @@
+"""Plays an incident while `leadsman watch` follows its telemetry, and measures when its finding began and ended."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from leadsman.catalogue import modes_named
+from leadsman.lab.run.reproduce import run
+from leadsman.lab.run.run_context import RECOVERED
+from leadsman.lab.watching.live_capture import link_logs, remove_logs
+from leadsman.lab.watching.running_watch import RunningWatch, Seen, watching
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from leadsman.lab.run.run_context import RunContext
+    from leadsman.lab.watching.incidents import Incident
+
+COLLECTS_EVERY_SECONDS = 5.5
+"""After the cure. Longer than the scaled idle limit of `idle_disconnect`, so that its cure is tried each time."""
+
+ENDS_WITHIN = timedelta(seconds=180)
+"""After the cure: three times the longest idle time."""
+
+LOOKS_EVERY_SECONDS = 0.1
+ENDED = ("output resolved", "page resolved", "alertmanager resolved")
+
+
+@dataclass(slots=True, kw_only=True)
+class Times:
+    """What the lab knows, by its own clock."""
+
+    began: datetime | None = None
+    harmed: datetime | None = None
+    cured: datetime | None = None
+    seen: Seen = field(default_factory=Seen)
+
+
+def measure(incident: Incident, progress: Callable[[str], None]) -> dict[str, Any]:
+    """Play an incident and return what was seen, in seconds after the first harm and after the cure."""
+    (mode,) = modes_named([incident.mode])
+    experiment, times = mode.scenario.EXPERIMENT, Times()
+    healthy = min((mode.folder / "recorded").glob("healthy-*"))
+    with tempfile.TemporaryDirectory(prefix="leadsman-watching-") as name:
+        folder = Path(name)
+        capture, other = folder / "capture", folder / "healthy"
+        shutil.copytree(healthy, other)
+        progress("Starting the watch")
+        with watching(folder, capture=capture, mode=incident.mode, others=[other], idle=incident.idle_time) as watch:
+            variant = experiment.variant(incident.variant)
+            watched = replace(
+                variant, run=partial(_watch, play=variant.run, incident=incident, times=times, watch=watch)
+            )
+            changed = replace(experiment, variants={**experiment.variants, incident.variant: watched})
+            outcome = run(changed, out=capture, client=incident.client, variant=incident.variant, progress=progress)
+    return _figures(incident, times, dict(outcome.harm))
+
+
+def _watch(
+    context: RunContext, *, play: Callable[[RunContext], None], incident: Incident, times: Times, watch: RunningWatch
+) -> None:
+    """Play the variant, cure it, and let telemetry go on until its finding is resolved."""
+    context.failure_seconds = incident.failure_seconds
+    times.began = datetime.now(UTC)
+    with _looking(context, incident, times):
+        play(context)
+        incident.cures(context)
+        times.cured = context.marks.get(RECOVERED, times.cured or datetime.now(UTC))
+        deadline = datetime.now(UTC) + ENDS_WITHIN
+        while datetime.now(UTC) < deadline and not watch.seen.times.keys() >= set(ENDED):
+            watch.over.wait(COLLECTS_EVERY_SECONDS)  # the interval of collections
+            incident.collects(context)
+    watch.over.set()
+    times.seen = watch.seen
+    remove_logs(context)
+
+
+@contextmanager
+def _looking(context: RunContext, incident: Incident, times: Times) -> Iterator[None]:
+    """Let a thread note the harm and its end, and show the logs to the watch, until the end of the block."""
+    over = threading.Event()
+    looking = threading.Thread(target=_look, args=(context, incident, times, over), daemon=True)
+    looking.start()
+    try:
+        yield
+    finally:
+        over.set()
+        looking.join()
+
+
+def _look(context: RunContext, incident: Incident, times: Times, over: threading.Event) -> None:
+    while not over.wait(LOOKS_EVERY_SECONDS):
+        link_logs(context)
+        if times.harmed is None:
+            found = incident.finds_harm(context)
+            times.harmed = datetime.now(UTC) if found is True else found or None
+        if times.cured is None and incident.ends(context):
+            times.cured = datetime.now(UTC)
+
+
+def _figures(incident: Incident, times: Times, harm: dict[str, int]) -> dict[str, Any]:
+    def seconds(what: str, since: datetime | None) -> float | None:
+        at = times.seen.times.get(what)
+        return None if at is None or since is None else round((at - since).total_seconds(), 1)
+
+    places = ("output", "page", "alertmanager")
+    began, harmed, cured = times.began, times.harmed, times.cured
+    return {
+        "mode": incident.mode,
+        "variant": incident.variant,
+        "day": began.date().isoformat() if began else "",
+        "first_harm": incident.first_harm,
+        "harm": {kind: count for kind, count in harm.items() if count},
+        "title": times.seen.titles.get("output opened", ""),
+        "harmed": round((harmed - began).total_seconds(), 1) if began and harmed else None,
+        "opened": {place: seconds(f"{place} opened", harmed) for place in places},
+        "cure": incident.cure,
+        "cured": round((cured - harmed).total_seconds(), 1) if cured and harmed else None,
+        "idle_seconds": incident.idle_time.total_seconds(),
+        "resolved": {place: seconds(f"{place} resolved", cured) for place in places},
+    }
