@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -72,7 +73,8 @@ def edit(session: Callable[[Editor], Awaitable[None]], encoding: types.PositionE
         assert await asyncio.wait_for(client._server.wait(), SECONDS) == 0
         await client.stop()
 
-    asyncio.run(run())
+    with ThreadPoolExecutor(1) as thread:  # this thread may have a loop: that of a browser in an earlier test
+        thread.submit(asyncio.run, run()).result()
 
 
 def test_a_file_is_checked_when_it_is_opened_and_again_when_it_is_saved(tmp_path: Path) -> None:
