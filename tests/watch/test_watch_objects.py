@@ -116,6 +116,7 @@ def of_s3(server: S3) -> list[str]:
     return [word for key, value in settings.items() for word in ("--spark-conf", f"{key}={value}")]
 
 
+@pytest.mark.long  # two kills, each with a start of Spark after it
 def test_objects_that_appear_on_s3_are_read_once_through_kills(tmp_path: Path):
     state, together = tmp_path / "state", tmp_path / "together"
     together.mkdir()
