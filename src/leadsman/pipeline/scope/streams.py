@@ -65,8 +65,11 @@ class Stream:
 
     @property
     def is_remote(self) -> bool:
-        """Whether Spark has to open its files: those of a URL that were not copied to this machine."""
-        return is_url(self.capture) and any(is_url(file.path) for file in self.files)
+        """Whether Spark has to open its files: those of a URL that were not copied to this machine.
+
+        Hadoop writes some URLs with one slash, such as file:/var/log and dbfs:/logs; a copy's path is absolute.
+        """
+        return is_url(self.capture) and not all(Path(file.path).is_absolute() for file in self.files)
 
 
 @dataclass(frozen=True, slots=True)
