@@ -107,7 +107,7 @@ def find_batch_users(contents: BatchContents, good: DataFrame, layout: Layout) -
 def _batch_users(names: Iterable[str], accounts: Iterable[str]) -> BatchUsers:
     names, accounts = sorted(names), sorted(accounts)
     ranges = {"user_ref": tuple(_ranges(names)), "provider_account_id": tuple(_ranges(accounts))}
-    return BatchUsers(None, ranges, names)
+    return BatchUsers(ranges=ranges, names=names)
 
 
 def named_users(spark: SparkSession, layout: Layout, names: Iterable[str]) -> BatchUsers:
@@ -139,7 +139,7 @@ def account_slices(rows: DataFrame) -> Iterator[BatchUsers]:
     ids = sorted(row[0] for row in rows.select("provider_account_id").distinct().collect())
     for start in range(0, len(ids), MAX_ACCOUNTS):
         part = ids[start : start + MAX_ACCOUNTS]
-        yield BatchUsers(None, {"provider_account_id": ((part[0], part[-1]),)})
+        yield BatchUsers(ranges={"provider_account_id": ((part[0], part[-1]),)})
 
 
 def _users_of_many_accounts(named: DataFrame, good: DataFrame, layout: Layout) -> BatchUsers:
@@ -163,7 +163,7 @@ def _read_known_holders(spark: SparkSession, layout: Layout, row_pairs: Sequence
 
 def _read_holders_of(spark: SparkSession, layout: Layout, names: Iterable[str]) -> DataFrame:
     names = sorted(names)
-    return BatchUsers(None, {"user_ref": tuple(_ranges(names))}, names).read(layout, "holders", spark).select(*HOLDERS)
+    return BatchUsers(ranges={"user_ref": tuple(_ranges(names))}, names=names).read(layout, "holders", spark)
 
 
 def _is_one_of(column: str, names: Iterable[str]) -> str:
