@@ -74,8 +74,8 @@ def consumed(bootstrap: str, topic: str) -> list[tuple[str, bytes, dict[str, str
     consumer.assign([place])
     found: list[Any] = []
     deadline = time.monotonic() + 60
-    while consumer.position([place])[0].offset < end and time.monotonic() < deadline:
-        found += consumer.consume(1000, 1.0)
+    while (at := consumer.position([place])[0].offset) < end and time.monotonic() < deadline:
+        found += consumer.consume(min(1000, end - max(0, at)), 1.0)
     consumer.close()
     return [(each.key().decode(), each.value(), {k: v.decode() for k, v in each.headers()}) for each in found]
 

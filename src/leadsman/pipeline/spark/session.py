@@ -55,6 +55,10 @@ DELTA = {
 }
 
 
+TASK_TRIES = 4
+"""A task of a session that stays is tried so often, as on a cluster (`spark.task.maxFailures`), where a local Spark
+gives up after one failure: in an hour of small batches a task was once seen to fail while it was deserialized."""
+
 CONNECT_PORT = 15002
 """Spark Connect's default port."""
 
@@ -156,7 +160,7 @@ def _cluster(options: SessionOptions) -> Iterator[SparkSession]:
 
 def _local(options: SessionOptions) -> Iterator[SparkSession]:
     settings: dict[str, str] = {**SETTINGS, **LOCAL, **(DELTA if options.delta else {}), **options.conf}
-    master = options.master or f"local[{os.cpu_count() or 2}]"
+    master = options.master or _local_master(options)
     with run_folder() as scratch:
         settings.setdefault("spark.local.dir", str(scratch))
         spark, stop = _own_jvm(master, settings, options, scratch)
@@ -166,6 +170,11 @@ def _local(options: SessionOptions) -> Iterator[SparkSession]:
             _stop(spark)
             _disconnect(spark)
             stop()
+
+
+def _local_master(options: SessionOptions) -> str:
+    threads = os.cpu_count() or 2
+    return f"local[{threads}, {TASK_TRIES}]" if options.stays else f"local[{threads}]"
 
 
 def _stop(spark: SparkSession) -> None:

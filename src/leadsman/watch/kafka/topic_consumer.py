@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 AT_ONCE = 10_000
 """Records that are taken from the client at once."""
 
-POLL_SECONDS = 0.5
+POLL_SECONDS = 0.1
+"""The client is asked for as many records as are missing, and waits no longer where some offsets are gaps."""
 
 STALLED_SECONDS = 5.0
 """After so long without a record, the broker is asked whether the offsets are still there."""
@@ -78,7 +79,7 @@ class TopicConsumer:
             self._take_ahead(number, progress)
         is_waiting = False
         while progress.open:
-            for message in self._consumer.consume(AT_ONCE, POLL_SECONDS):
+            for message in self._consumer.consume(min(AT_ONCE, self._missing(progress)), POLL_SECONDS):
                 self._take(message, progress, report)
             if progress.bytes > max_bytes:
                 self._next.clear()
@@ -88,6 +89,10 @@ class TopicConsumer:
         if is_waiting:
             report(f"Kafka at {self._bootstrap} answers again.")
         return progress.found
+
+    def _missing(self, progress: Progress) -> int:
+        """Return how many records the open ranges have left at most, and 1 at least."""
+        return max(1, sum(each.end - max(each.begin, self._next[number]) for number, each in progress.open.items()))
 
     def _seek(self, requested: Mapping[int, OffsetRange]) -> None:
         """Go to the beginnings of the ranges, unless the client is there."""

@@ -66,7 +66,7 @@ def _read_partition(consumer: Consumer, topic: str, partition: int) -> Iterator[
             raise IncompleteTopic(
                 f"{topic}-{partition} was read up to offset {at} of {end} in {READ_TIMEOUT_SECONDS:g} s."
             )
-        for message in consumer.consume(1000, 1.0):
+        for message in consumer.consume(min(1000, end - at), 1.0):  # of more it would wait for a second
             if message.error() is None:
                 at = int(message.offset() or 0) + 1
                 yield _record(message)

@@ -45,8 +45,9 @@ def _workers(deployment: Deployment) -> dict[str, int]:
     consumer = Consumer({"bootstrap.servers": deployment.bootstrap, "group.id": "worker-freeze", "log_level": 0})
     consumer.assign([TopicPartition(ELEMENTS, partition, 0) for partition in range(PARTITIONS)])
     workers: dict[str, int] = {}
-    while len(workers) < len(deployment.banks.ledger.items):
-        for message in consumer.consume(100, 1.0):
+    items = len(deployment.banks.ledger.items)
+    while len(workers) < items:
+        for message in consumer.consume(items - len(workers), 1.0):
             if not message.error():
                 workers[elements.load(bytes(message.value() or b"")).item] = int(message.partition() or 0)
     consumer.close()
