@@ -1,11 +1,20 @@
 """Small logs to read."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from leadsman.lab.spark.cluster import spark_cluster
+
 START = datetime(2026, 2, 16, 12, 0, tzinfo=UTC)
+
+
+@pytest.fixture(scope="session")
+def standalone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a standalone cluster whose executors get no package from their environment."""
+    with spark_cluster(tmp_path_factory.mktemp("standalone"), environment={"PYTHONPATH": ""}) as cluster:
+        yield cluster.url
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 
 from leadsman.catalogue import Mode
 from leadsman.lab.processes.program import SOURCES
-from leadsman.lab.spark.cluster import connect_server, spark_cluster
+from leadsman.lab.spark.cluster import connect_server
 from leadsman.pipeline.spark.executors import make_archive
 
 BROKEN = Mode("producer_id_leak").folder / "recorded" / "broken-java"
@@ -76,12 +76,6 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with spark_cluster(tmp_path_factory.mktemp("cluster"), environment={"PYTHONPATH": ""}) as cluster:
-        yield cluster.url
-
-
-@pytest.fixture(scope="module")
 def connect(tmp_path_factory: pytest.TempPathFactory, bare: Path) -> Iterator[str]:
     environment = {"PYTHONPATH": "", "PYSPARK_PYTHON": str(bare)}
     with connect_server(tmp_path_factory.mktemp("connect"), environment=environment) as address:
@@ -121,13 +115,14 @@ def environment(python: Path | None) -> dict[str, str]:
 
 
 @pytest.mark.spark
-def test_a_cluster_with_packages_runs_the_zip_without_a_fallback(master: str, plain: Path, alone: object):
-    answer = answer_of({"master": master, "conf": SMALL}, plain)
+def test_a_cluster_with_packages_runs_the_zip_without_a_fallback(standalone: str, plain: Path, alone: object):
+    answer = answer_of({"master": standalone, "conf": SMALL}, plain)
 
     assert (answer["captures"], answer["failed"]) == (alone, [])
     assert ".zip/leadsman" in answer["leadsman"]
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_connect_server_with_packages_runs_the_zip_without_a_fallback(connect: str, plain: Path, alone: object):
     answer = answer_of({"remote": connect, "conf": {"spark.sql.execution.pyspark.python": str(plain)}})
@@ -138,8 +133,8 @@ def test_a_connect_server_with_packages_runs_the_zip_without_a_fallback(connect:
 
 @pytest.mark.long
 @pytest.mark.spark
-def test_a_cluster_without_packages_is_sent_the_archive(master: str, bare: Path, archive: str, alone: object):
-    answer = answer_of({"master": master, "conf": SMALL, "executors": archive}, bare)
+def test_a_cluster_without_packages_is_sent_the_archive(standalone: str, bare: Path, archive: str, alone: object):
+    answer = answer_of({"master": standalone, "conf": SMALL, "executors": archive}, bare)
 
     assert (answer["captures"], answer["failed"]) == (alone, [])
     assert "leadsman-python/lib/pyarrow" in answer["pyarrow"]

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from leadsman.catalogue import Mode
-from leadsman.lab.spark.cluster import connect_server, spark_cluster
+from leadsman.lab.spark.cluster import connect_server
 from leadsman.pipeline.spark.embedded import embedded_session
 from leadsman.pipeline.spark.environment import CONNECT_MODE
 from leadsman.pipeline.spark.jvm import remove_unused_archives
@@ -24,12 +24,6 @@ MINUTES_2 = timedelta(minutes=2)
 BROKEN = Mode("idle_disconnect").folder / "recorded" / "broken-confluent-kafka"
 PADDING_BYTES = 20 << 20
 """More than is read in the driver, so that executors have to."""
-
-
-@pytest.fixture(scope="module")
-def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with spark_cluster(tmp_path_factory.mktemp("cluster")) as cluster:
-        yield cluster.url
 
 
 @pytest.fixture(scope="module")
@@ -67,10 +61,10 @@ def alone(large: Path) -> dict[str, object]:
 
 
 @pytest.mark.spark
-def test_a_standalone_cluster_finds_what_one_machine_finds(master: str, large: Path, alone: dict[str, object]):
+def test_a_standalone_cluster_finds_what_one_machine_finds(standalone: str, large: Path, alone: dict[str, object]):
     memory = ["--spark-conf", "spark.executor.memory=500m", "--spark-conf", "spark.driver.memory=500m"]
 
-    assert diagnosed(large, "--master", master, *memory) == alone
+    assert diagnosed(large, "--master", standalone, *memory) == alone
 
 
 @pytest.mark.spark
@@ -114,7 +108,12 @@ def test_a_session_and_its_first_frame_do_not_import_pandas_which_stays_importab
 
 
 @pytest.mark.parametrize(
-    "variable", ["SPARK_CONNECT_MODE_ENABLED=1", "SPARK_REMOTE=sc://127.0.0.1:1", "SPARK_API_MODE=connect"]
+    "variable",
+    [
+        "SPARK_CONNECT_MODE_ENABLED=1",
+        pytest.param("SPARK_REMOTE=sc://127.0.0.1:1", marks=pytest.mark.long),
+        pytest.param("SPARK_API_MODE=connect", marks=pytest.mark.long),
+    ],
 )
 def test_a_shell_of_a_notebook_on_spark_connect_gets_the_same_findings(variable: str) -> None:
     name, _, value = variable.partition("=")

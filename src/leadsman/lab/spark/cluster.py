@@ -47,15 +47,15 @@ def spark_cluster(
     place, url = ["--host", LOOPBACK, "--webui-port", "0"], f"spark://{LOOPBACK}:{port}"
     with ExitStack() as stack:
         words = [f"{deploy}.master.Master", *place, "--port", str(port)]
-        stack.enter_context(_daemon("master", words, folder, until="Starting Spark master", environment=environment))
+        master = stack.enter_context(_daemon("master", words, folder, environment))
+        _wait_until_it_says("Starting Spark master", master, folder)
         running = {}
         for number in range(1, workers + 1):
             words = [f"{deploy}.worker.Worker", *place, "--cores", "1", "--memory", f"{memory_mb}m"]
             words += ["--work-dir", str(folder / f"work-{number}"), url]
-            worker = _daemon(
-                f"worker-{number}", words, folder, until="Successfully registered with master", environment=environment
-            )
-            running[number] = stack.enter_context(worker)
+            running[number] = stack.enter_context(_daemon(f"worker-{number}", words, folder, environment))
+        for worker in running.values():  # they start beside one another
+            _wait_until_it_says("Successfully registered with master", worker, folder)
         yield SparkCluster(url, folder, running)
 
 
@@ -83,33 +83,39 @@ def connect_server(
         "org.apache.spark.sql.connect.service.SparkConnectServer",
         "spark-internal",
     ]  # its name for "no jar"
-    until = "Spark Connect server started"
-    with _daemon("connect", words, folder, until=until, environment=environment):
+    with _daemon("connect", words, folder, environment) as server:
+        _wait_until_it_says("Spark Connect server started", server, folder)
         yield f"sc://{LOOPBACK}:{port}"
 
 
 @contextmanager
-def _daemon(
-    name: str, words: Sequence[str], folder: Path, *, until: str, environment: Mapping[str, str] | None
-) -> Iterator[Program]:
-    """Run one of Spark's daemons until the block ends. It is ready when its log says `until`."""
+def _daemon(name: str, words: Sequence[str], folder: Path, environment: Mapping[str, str] | None) -> Iterator[Program]:
+    """Run one of Spark's daemons until the block ends. Its log is in `folder`."""
     log = folder / f"{name}.log"
     around = {
         "SPARK_HOME": str(spark_home()),
         "SPARK_LOCAL_IP": LOOPBACK,
         "SPARK_DAEMON_MEMORY": "600m",  # less than 450 MB a Connect server refuses
+        "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # master and workers only hand out work
         "PYSPARK_PYTHON": sys.executable,
         **(environment or {}),
     }
     command = [str(spark_home() / "bin" / "spark-class"), *words]
     with Program.start(name, command, folder=folder, errors=log, output=log, environment=around) as program:
-        wait_for(
-            lambda: until in log.read_text(errors="replace") or not program.is_running,
-            timeout=START_TIMEOUT,
-            what=f"{name} to say {until!r}",
-            error=LabError,
-        )
-        if not program.is_running:
-            raise LabError(f"{name} ended with code {program.popen.returncode} at its start. The reason is in {log}.")
         yield program
         program.stop(timeout=STOP_TIMEOUT)
+
+
+def _wait_until_it_says(text: str, program: Program, folder: Path) -> None:
+    """Wait until the log of a daemon has a text. Raises LabError where the daemon ends, or takes too long."""
+    log = folder / f"{program.name}.log"
+    wait_for(
+        lambda: text in log.read_text(errors="replace") or not program.is_running,
+        timeout=START_TIMEOUT,
+        what=f"{program.name} to say {text!r}",
+        error=LabError,
+    )
+    if not program.is_running:
+        raise LabError(
+            f"{program.name} ended with code {program.popen.returncode} at its start. The reason is in {log}."
+        )
