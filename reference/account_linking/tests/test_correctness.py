@@ -169,7 +169,7 @@ SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
 
 @given(STORIES, st.integers(0, 1000))
-@settings(max_examples=3, deadline=None, suppress_health_check=SLOW, phases=[Phase.generate], derandomize=True)
+@settings(max_examples=2, deadline=None, suppress_health_check=SLOW, phases=[Phase.generate], derandomize=True)
 def test_silver_equals_the_ledger_in_any_order_of_records(
     spark: SparkSession, shared: Layout, stories: list[tuple[str, list[Step]]], seed: int
 ) -> None:

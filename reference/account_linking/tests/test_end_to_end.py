@@ -166,6 +166,7 @@ def test_an_element_that_can_never_be_fetched_is_a_dead_letter(deployment: Deplo
     assert all("Poison" in headers["reason"] for _, _, headers in dead)
 
 
+@pytest.mark.long  # all records once more
 def test_the_history_in_one_batch_gives_the_same_tables(
     deployment: Deployment, tables: Layout, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -177,6 +178,7 @@ def test_the_history_in_one_batch_gives_the_same_tables(
         assert values(spark, batch, table) == values(spark, tables, table)
 
 
+@pytest.mark.long  # all records once more
 def test_a_lost_or_incomplete_checkpoint_changes_nothing(
     deployment: Deployment, tables: Layout, spark: SparkSession
 ) -> None:

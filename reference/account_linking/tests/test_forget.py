@@ -125,6 +125,7 @@ def vacuum(spark: SparkSession, layout: Layout) -> None:
         spark.conf.unset(name)
 
 
+@pytest.mark.long  # four batches, all tables vacuumed
 def test_a_forgotten_user_leaves_tables_topic_and_files_and_comes_back_only_by_newer_records(
     spark: SparkSession, own_cluster: Cluster, folder: str
 ) -> None:

@@ -253,6 +253,7 @@ def test_the_quarantine_is_looked_at_and_tried_again_by_commands(
     assert [row.provider_transaction_id for row in table(spark, layout, "silver")] == ["p"]
 
 
+@pytest.mark.long  # several batches
 def test_a_record_that_still_breaks_a_rule_gets_the_current_reason(spark: SparkSession, layout: Layout) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(translate, "RULES", (*translate.RULES, translate.Rule("is_cheap", "amount", "false")))

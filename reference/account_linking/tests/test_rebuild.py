@@ -109,6 +109,7 @@ def test_a_transaction_that_moves_to_another_user_takes_its_months_with_it(spark
     assert months(spark, layout) == {"anna": 1, "bob": 1}
 
 
+@pytest.mark.long  # several batches
 def test_a_batch_that_was_killed_after_a_row_had_moved_still_moves_its_months(
     spark: SparkSession, layout: Layout, patched: pytest.MonkeyPatch
 ) -> None:
@@ -124,6 +125,7 @@ def test_a_batch_that_was_killed_after_a_row_had_moved_still_moves_its_months(
     assert months(spark, layout) == {"bob": 1}
 
 
+@pytest.mark.long  # several batches
 def test_an_account_record_of_one_user_reclassifies_the_transactions_of_another(
     spark: SparkSession, layout: Layout
 ) -> None:
@@ -136,6 +138,7 @@ def test_an_account_record_of_one_user_reclassifies_the_transactions_of_another(
     assert (row.user_ref, row["class"]) == ("bob", "investment")
 
 
+@pytest.mark.long  # several batches
 def test_two_items_that_publish_a_transaction_under_one_revision_give_one_result_in_any_order(
     spark: SparkSession, empty_tables: Layout, tmp_path: Path
 ) -> None:
@@ -154,6 +157,7 @@ def test_two_items_that_publish_a_transaction_under_one_revision_give_one_result
     assert found == ["bob", "bob"]
 
 
+@pytest.mark.long  # several batches
 def test_a_rebuild_changes_nothing_where_nothing_was_corrected(spark: SparkSession, layout: Layout) -> None:
     ingest_records(spark, layout, RECORDS)
     before, version = rows(spark, layout), latest_version(spark, layout, "classified")
@@ -166,6 +170,7 @@ def test_a_rebuild_changes_nothing_where_nothing_was_corrected(spark: SparkSessi
     assert latest_version(spark, layout, "classified") == version or feed.load(layout.path("classified")).count() == 0
 
 
+@pytest.mark.long  # several batches
 def test_a_corrected_translation_reaches_all_tables_and_no_earlier_one_comes_back(
     spark: SparkSession, layout: Layout, patched: pytest.MonkeyPatch
 ) -> None:

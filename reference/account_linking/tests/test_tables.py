@@ -218,6 +218,7 @@ def test_the_first_source_with_a_class_wins(
     }
 
 
+@pytest.mark.long  # several batches
 def test_an_override_survives_when_a_pending_transaction_posts_under_another_id(
     ingest_records: Callable[..., None], table: Callable[[str], dict[str, Row]], spark: SparkSession, layout: Layout
 ) -> None:

@@ -109,6 +109,7 @@ def test_a_condition_is_true_for_every_user_and_account_with_any_name(spark: Spa
     assert [rows.alias("t").where(each).count() for each in conditions] == [509, 509, 1, 1, 0, 0]
 
 
+@pytest.mark.long  # several batches
 def test_rows_of_a_joint_account_move_to_the_user_of_the_later_fetch(spark: SparkSession, layout: Layout) -> None:
     first, later = bought("anna", account="joint"), bought("anna", account="joint", revision=5)
     ingest_records(spark, layout, [first, bought("anna", 1, account="her own")], offset=0)
