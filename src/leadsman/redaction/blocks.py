@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from leadsman.redaction.harmless import is_placeholder
@@ -25,45 +26,65 @@ SLOT_LINES = 2
 
 
 def block_spans(lines: Sequence[str], candidates: Sequence[int]) -> Iterator[tuple[int, Span]]:
-    """Yield the index and the place of each line of a value whose key stands on another line."""
-    for index in candidates:
-        line = lines[index]
-        if key_at_end(line):
-            yield from _below(lines, index)
-        if _CONTINUED.search(line):
-            yield from _continued(lines, index)
-        if name_slot(line):
-            yield from _beside(lines, index)
+    """Yield the index and the place of each line of a value whose key stands on another line.
+
+    `candidates` are indexes of lines, in their order. Each line is looked at once, however many keys reach it.
+    """
+    yield from _Blocks(lines).spans(candidates)
 
 
-def _below(lines: Sequence[str], index: int) -> Iterator[tuple[int, Span]]:
-    indent = _indent(lines[index])
-    if _CONTINUED.search(lines[index]):
-        return
-    if _BLOCK.search(lines[index]) and not lines[index].rstrip().endswith("/>") and "<" not in lines[index]:
-        for number in range(index + 1, min(len(lines), index + MAX_LINES)):
-            if lines[number].strip() and _indent(lines[number]) <= indent:
-                return
-            yield from _content(lines, number)
-    elif _is_value(lines, index + 1, indent):
-        yield from _content(lines, index + 1)
+@dataclass(slots=True)
+class _Blocks:
+    """Lines, which of them are values as a whole, and how far the last continued assignment reaches."""
+
+    lines: Sequence[str]
+    values: set[int] = field(default_factory=set)
+    continued_to: int = -1
+
+    def spans(self, candidates: Sequence[int]) -> Iterator[tuple[int, Span]]:
+        for index in candidates:
+            line = self.lines[index]
+            if key_at_end(line):
+                yield from self._below(index)
+            if _CONTINUED.search(line):
+                yield from self._continued(index)
+            if name_slot(line):
+                yield from _beside(self.lines, index)
+
+    def _below(self, index: int) -> Iterator[tuple[int, Span]]:
+        lines = self.lines
+        indent = _indent(lines[index])
+        if _CONTINUED.search(lines[index]):
+            return
+        if _BLOCK.search(lines[index]) and not lines[index].rstrip().endswith("/>") and "<" not in lines[index]:
+            for number in range(index + 1, min(len(lines), index + MAX_LINES)):
+                if lines[number].strip() and _indent(lines[number]) <= indent:
+                    return
+                yield from self._value(number)
+        elif _is_value(lines, index + 1, indent):
+            yield from self._value(index + 1)
+
+    def _continued(self, index: int) -> Iterator[tuple[int, Span]]:
+        """Yield the lines that continue an assignment: their keys are looked at, and what has none is the value."""
+        if not ends_with_value(self.lines[index]):
+            return
+        number = max(index, self.continued_to)  # the lines to there continue an earlier one, which has yielded them
+        while number + 1 < min(len(self.lines), index + MAX_LINES) and _CONTINUED.search(self.lines[number]):
+            number += 1
+            if _DATED.match(self.lines[number]):
+                return  # the next record of a log
+            self.continued_to = number
+            yield from self._value(number)
+
+    def _value(self, number: int) -> Iterator[tuple[int, Span]]:
+        if number not in self.values:
+            self.values.add(number)
+            yield from _content(self.lines, number)
 
 
 def _is_value(lines: Sequence[str], number: int, indent: int) -> bool:
     """Whether a line below a key is its value, and no mapping, list or further key."""
     return number < len(lines) and _indent(lines[number]) > indent and not _MAPPING.match(lines[number].strip())
-
-
-def _continued(lines: Sequence[str], index: int) -> Iterator[tuple[int, Span]]:
-    """Yield the lines that continue an assignment: their keys are looked at, and what has none is the value."""
-    if not ends_with_value(lines[index]):
-        return
-    number = index
-    while number + 1 < min(len(lines), index + MAX_LINES) and _CONTINUED.search(lines[number]):
-        number += 1
-        if _DATED.match(lines[number]):
-            return  # the next record of a log
-        yield from _content(lines, number)
 
 
 def _beside(lines: Sequence[str], index: int) -> Iterator[tuple[int, Span]]:
