@@ -40,7 +40,7 @@ Stretch = tuple[int, int]
 """From one time (ms since 1970) to another."""
 
 
-class Times:
+class TimeRange:
     """The first and the last time (ms since 1970) of anything that a file tells."""
 
     def __init__(self) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leadsman.pipeline.events import EventRow
-    from leadsman.pipeline.idle_gaps.writers import SubjectActivity, Times
+    from leadsman.pipeline.idle_gaps.writers import SubjectActivity, TimeRange
     from leadsman.pipeline.read.records import EventExtractor
     from leadsman.telemetry.record_batch import Batch
 
@@ -98,7 +98,7 @@ class RecordBatchReading:
         subject: Callable[[str | None], SubjectActivity],
         *,
         extractor: EventExtractor,
-        times: Times,
+        times: TimeRange,
         line_steps: list[int],
     ) -> None:
         self._file = file

@@ -450,7 +450,7 @@ def receiver_url(
 
 
 def end_of_topic(cluster: Cluster) -> int:
-    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "doors", "log_level": 0})
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "untrusted-input", "log_level": 0})
     (end,) = wait_for(partial(read_end, consumer), timeout=timedelta(seconds=60), what="the end of the topic")
     consumer.close()
     return end
