@@ -10,7 +10,7 @@ import pytest
 from leadsman.java import runtime
 from leadsman.lab.brokers.cluster import Cluster, ClusterPlan
 from leadsman.watch.kafka.client_settings import admin_settings, write_settings
-from leadsman.watch.kafka.cluster_offsets import ClusterUnavailable, ClusterOffsets
+from leadsman.watch.kafka.cluster_offsets import ClusterOffsets, ClusterUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -65,7 +65,12 @@ def measure(incident: Incident, progress: Callable[[str], None]) -> dict[str, An
 
 
 def _watch(
-    context: RunContext, *, play: Callable[[RunContext], None], incident: Incident, times: IncidentTimes, watch: RunningWatch
+    context: RunContext,
+    *,
+    play: Callable[[RunContext], None],
+    incident: Incident,
+    times: IncidentTimes,
+    watch: RunningWatch,
 ) -> None:
     """Play the variant, cure it, and let telemetry go on until its finding is resolved."""
     context.failure_seconds = incident.failure_seconds

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leadsman.watch.file_listing import MAX_TRIGGER_BYTES
-from leadsman.watch.kafka.cluster_offsets import ClusterUnavailable, ClusterOffsets, TopicOffsets
+from leadsman.watch.kafka.cluster_offsets import ClusterOffsets, ClusterUnavailable, TopicOffsets
 from leadsman.watch.kafka.topic_totals import TopicTotals
 from leadsman.watch.messages import SourceMessages, write_lag
 from leadsman.watch.positions import PartitionPosition, TopicPosition
