@@ -1,4 +1,4 @@
-"""Plays a variant of an experiment under Prometheus's eyes, and measures when each alert fired and ended."""
+"""Runs a variant of an experiment while Prometheus scrapes it, and measures when each alert fired and ended."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ class AlertTimes:
 
 
 def measure(trial: Trial, others: Mapping[str, Any], progress: Callable[[str], None]) -> dict[str, Any]:
-    """Play a trial and return what was seen, in seconds after the variant's fault; `others` are further rule files."""
+    """Run a trial and return what was seen, in seconds after the variant's fault; `others` are further rule files."""
     (mode,) = modes_named([trial.mode])
     experiment, seen = mode.scenario.EXPERIMENT, AlertTimes()
     variant = experiment.variant(trial.variant)
     watched = replace(
         variant,
-        run=partial(_watch, play=variant.run, trial=trial, others=others, seen=seen),
+        run=partial(_watch, run_variant=variant.run, trial=trial, others=others, seen=seen),
         brokers=replace(variant.brokers, is_monitored=True),
         workload=_workload(experiment, trial),
     )
@@ -88,12 +88,12 @@ def _workload(experiment: Experiment, trial: Trial) -> Workload:
 def _watch(
     context: RunContext,
     *,
-    play: Callable[[RunContext], None],
+    run_variant: Callable[[RunContext], None],
     trial: Trial,
     others: Mapping[str, Any],
     seen: AlertTimes,
 ) -> None:
-    """Start Prometheus, play the variant, and wait until the alerts have ended."""
+    """Start Prometheus, run the variant, and wait until the alerts have ended."""
     context.failure_seconds = trial.failure_seconds
     found = coverage(_exporters(context), every_alert())
     ours = {each.alert.name for each in found.covered}
@@ -112,7 +112,7 @@ def _watch(
         context.wait(BASELINE_SECONDS)
         seen.began = datetime.now(UTC)
         with _looking(context, prometheus, seen) as over:
-            play(context)
+            run_variant(context)
             if trial.cures_by_end:
                 for worker in context.workers.values():
                     worker.quit()

@@ -1,4 +1,4 @@
-"""Plays an incident while `leadsman watch` follows its telemetry, and measures when its finding began and ended."""
+"""Runs an incident while `leadsman watch` follows its telemetry, and measures when its finding began and ended."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class IncidentTimes:
 
 
 def measure(incident: Incident, progress: Callable[[str], None]) -> dict[str, Any]:
-    """Play an incident and return what was seen, in seconds after the first harm and after the cure."""
+    """Run an incident and return what was seen, in seconds after the first harm and after the cure."""
     (mode,) = modes_named([incident.mode])
     experiment, times = mode.scenario.EXPERIMENT, IncidentTimes()
     healthy = min((mode.folder / "recorded").glob("healthy-*"))
@@ -57,7 +57,7 @@ def measure(incident: Incident, progress: Callable[[str], None]) -> dict[str, An
         with watching(folder, capture=capture, mode=incident.mode, others=[other], idle=incident.idle_time) as watch:
             variant = experiment.variant(incident.variant)
             watched = replace(
-                variant, run=partial(_watch, play=variant.run, incident=incident, times=times, watch=watch)
+                variant, run=partial(_watch, run_variant=variant.run, incident=incident, times=times, watch=watch)
             )
             changed = replace(experiment, variants={**experiment.variants, incident.variant: watched})
             outcome = run(changed, out=capture, client=incident.client, variant=incident.variant, progress=progress)
@@ -67,16 +67,16 @@ def measure(incident: Incident, progress: Callable[[str], None]) -> dict[str, An
 def _watch(
     context: RunContext,
     *,
-    play: Callable[[RunContext], None],
+    run_variant: Callable[[RunContext], None],
     incident: Incident,
     times: IncidentTimes,
     watch: RunningWatch,
 ) -> None:
-    """Play the variant, cure it, and let telemetry go on until its finding is resolved."""
+    """Run the variant, cure it, and let telemetry go on until its finding is resolved."""
     context.failure_seconds = incident.failure_seconds
     times.began = datetime.now(UTC)
     with _looking(context, incident, times):
-        play(context)
+        run_variant(context)
         incident.cures(context)
         times.cured = context.marks.get(RECOVERED, times.cured or datetime.now(UTC))
         deadline = datetime.now(UTC) + ENDS_WITHIN
