@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 GROUPS_SHOWN = 50
 """Groups of errors listed for one capture."""
 
-NOT_LISTED = (names.SUBJECT_IDLE, names.SETTING, *names.LIFE)
+NOT_LISTED = (names.SUBJECT_IDLE, names.SETTING, *names.LIFECYCLE)
 """Events of normal operation: they are no errors, and `SUBJECT_ACTIVE` covers their times."""
 
 SPAN = (names.SUBJECT_ACTIVE, *(name for name in names.STATE if name != names.ITEM_NOT_COLLECTED))
@@ -91,7 +91,7 @@ NOT_ERRORS = (
 """Events that are reported elsewhere than in the list of errors."""
 
 MIN_SPAN = timedelta(minutes=1)
-"""A shorter capture covers no time before the incident with which to tell new errors from old ones."""
+"""A shorter capture covers no time before the incident with which new errors could be distinguished from old ones."""
 
 APPLICATION = "application"
 ACCESS_LOG = "access log"

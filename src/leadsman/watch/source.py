@@ -40,7 +40,7 @@ OPTION = "request"
 
 
 class Listing(Protocol):
-    """Says how far what is watched can be read."""
+    """Lists files, topics or servers with the positions up to which they can be read."""
 
     def positions(self, earlier: Positions, number: int) -> Positions:
         """Return the positions of the offset `number`, after `earlier`: the same object where nothing was appended."""

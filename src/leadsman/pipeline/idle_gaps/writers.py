@@ -41,7 +41,7 @@ Stretch = tuple[int, int]
 
 
 class TimeRange:
-    """The first and the last time (ms since 1970) of anything that a file tells."""
+    """The first and the last time (ms since 1970) in a file, of lines and of anything else."""
 
     def __init__(self) -> None:
         self.first: int | None = None

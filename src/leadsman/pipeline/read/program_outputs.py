@@ -33,7 +33,7 @@ MAX_GATHERED = 20_000
 
 
 class GatheredFacts:
-    """Facts of several outputs of a stream, as columns: one by one, small outputs would be dear."""
+    """Facts of several outputs of a stream, as columns: one by one, small outputs would be expensive."""
 
     def __init__(self) -> None:
         self._parts: list[ColumnarEvents] = []

@@ -252,7 +252,7 @@ class RecordBatchReading:
     def _batch_self_contained(
         self, batch: LogRecordBatch, found: list[Found], records: Numbers, *, numbers: Numbers, after: Numbers
     ) -> NDArray[np.bool_]:
-        """Put by the records of which one signature tells all, and return which of those with hits they are.
+        """Buffer the records whose events depend on no other line, and return which of those with hits they are.
 
         They begin and end in this batch, and no record that continues them has a hit.
         """

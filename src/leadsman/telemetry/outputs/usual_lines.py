@@ -43,7 +43,7 @@ def lines_by_block(blocks: Iterable[bytes], max_bytes: int = MAX_LINE_BYTES) -> 
 class LayoutColumns(NamedTuple):
     """Lines as a layout reads them. `usual` are the places of those that have it, `columns` their groups.
 
-    `odd` are the places of the other lines, without those that tell nothing.
+    `odd` are the places of the other lines, without those that `nothing` matches.
     """
 
     usual: Sequence[int]

@@ -53,7 +53,7 @@ REPORTED_EACH = 10
 
 @dataclass(slots=True)
 class TopicIndex:
-    """What a topic has told so far: its writers, each with the offset of the query in which it wrote last.
+    """What was learnt from a topic so far: its writers, each with the offset of the query in which it wrote last.
 
     `unnamed` are the first lines that name no writer: they show whether each line names one itself, as syslog's do.
     Where lines of a writer are spread over partitions, `early` are those that are later than what was read of a

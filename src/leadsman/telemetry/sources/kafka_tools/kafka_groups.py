@@ -84,7 +84,7 @@ class Tables:
     offsets: TableRows = field(default_factory=TableRows)
     states: TableRows = field(default_factory=TableRows)
     known: dict[str, str] = field(default_factory=dict)
-    """The states that sentences above the tables tell."""
+    """States of groups, from the sentences above the tables."""
 
     def add(self, lines: Lines, part: range, columns: Sequence[Place]) -> Iterator[EventColumns]:
         """Add the rows of one table, and yield the events of what was gathered once it is much."""
