@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))  # the benchmark is no part of the installed package
 
-from bench.forms.collectors import LAMBDAS, SEED, Handed  # noqa: E402 - on the path only now
+from bench.forms.collectors import LAMBDAS, SEED, FleetLogs  # noqa: E402 - on the path only now
 from bench.forms.compare import MAX_SLOWER, Compared, checked_out, report  # noqa: E402 - on the path only now
 from bench.forms.form import Form, Goal  # noqa: E402 - on the path only now
 from bench.forms.peers import ABOUT_READING  # noqa: E402 - on the path only now
@@ -35,7 +35,7 @@ SIZE = 600_000
 """Bytes: more than a block, because a file's first block decides how it is read."""
 
 WORKERS = 12
-WRAPPED = [form for form in FORMS if isinstance(form.write, Handed) and form.write.fleet is LAMBDAS]
+WRAPPED = [form for form in FORMS if isinstance(form.write, FleetLogs) and form.write.fleet is LAMBDAS]
 
 
 def named(form: Form) -> Any:
@@ -57,7 +57,7 @@ def test_a_wrapper_hides_no_event(form: Form, rows: Callable[[Path], list[EventR
     lost = sum(
         "being disconnected" in line.text for stream in streams(LAMBDAS, Random(SEED), WORKERS) for line in stream.lines
     )  # fmt: skip - a sum on lines of its own
-    assert isinstance(form.write, Handed)
+    assert isinstance(form.write, FleetLogs)
     form.write.hand(tmp_path, streams(LAMBDAS, Random(SEED), WORKERS))
 
     found = Counter(row.name for row in rows(tmp_path))

@@ -31,7 +31,7 @@ def lambdas(client: str = JAVA_3, harm: str = RETRIED) -> Fleet:
 
 
 @dataclass(frozen=True, slots=True)
-class Handed:
+class FleetLogs:
     """A fleet's logs in one form. `weight` is bytes written for each byte logged."""
 
     hand: Hand

@@ -104,7 +104,7 @@ Look = Callable[[Fleet, Node, datetime, Random], Iterable[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class RepeatedOutput:
     """A command's output on every broker of a fleet, look by look; more bytes mean more looks.
 
     `row_bytes` is about what it prints for each host.
@@ -163,9 +163,9 @@ def _packets(fleet: Fleet, broker: Node, moment: datetime, random: Random) -> It
     return capture(replace(fleet, looks=(moment,)), broker, story=nothing(fleet, random), random=random)
 
 
-ss = Looked("ss_tan", _sockets, 48)
-ss_inside = Looked("ss_tinp", _sockets_inside, 170)
-ip_neigh = Looked("ip_s_neigh", _neighbours("ip_s_neigh"), 80)
-ip_neigh_json = Looked("ip_j_neigh", _neighbours("ip_j_neigh"), 82)
-arp = Looked("arp_an", _neighbours("arp_an"), 52)
-tcpdump = Looked("tcpdump_port_9092", _packets, 195)
+ss = RepeatedOutput("ss_tan", _sockets, 48)
+ss_inside = RepeatedOutput("ss_tinp", _sockets_inside, 170)
+ip_neigh = RepeatedOutput("ip_s_neigh", _neighbours("ip_s_neigh"), 80)
+ip_neigh_json = RepeatedOutput("ip_j_neigh", _neighbours("ip_j_neigh"), 82)
+arp = RepeatedOutput("arp_an", _neighbours("arp_an"), 52)
+tcpdump = RepeatedOutput("tcpdump_port_9092", _packets, 195)

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, cast
 
 import zstandard
 from bench import generate, lines
-from bench.forms.collectors import SEED, Handed
+from bench.forms.collectors import SEED, FleetLogs
 from bench.production import foreign, ids_cluster, ids_logs
 from bench.production import serverless_forms as forms
 from bench.production.serverless_fleet import SERVICE, Fleet, Visit, long_tailed
@@ -42,13 +42,13 @@ SMALL_FILES, SMALL_FILE_BYTES = 10_000, 5_000
 FILES = 4
 
 
-def service(client: str, outcome: Outcome, gap: Gap, weight: float = SERVICE_WEIGHT) -> Handed:
+def service(client: str, outcome: Outcome, gap: Gap, weight: float = SERVICE_WEIGHT) -> FleetLogs:
     """A service's own log files, one for each process."""
     fleet = Fleet(function="ledger", client=client, outcome=outcome, gap=gap, visits=VISITS, style=SERVICE)
-    return Handed(forms.bare_text, weight, fleet)
+    return FleetLogs(forms.bare_text, weight, fleet)
 
 
-def busy(client: str, harm: str, weight: float = SERVICE_WEIGHT) -> Handed:
+def busy(client: str, harm: str, weight: float = SERVICE_WEIGHT) -> FleetLogs:
     """Ten records a second, some of which come to harm."""
     return service(client, at_random(HARM_RATE, harm), _often, weight)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bench.forms import binaries, collectors, outputs, peers, plain_logs
-from bench.forms.collectors import Handed, by_line, lambdas
+from bench.forms.collectors import FleetLogs, by_line, lambdas
 from bench.forms.form import Form, Goal, Write
 from bench.production import serverless_forms as handed
 from bench.production.serverless_wordings import FAILED, JAVA_3, KAFKA_PYTHON, RDKAFKA, RETRIED, TIMED_OUT
@@ -51,33 +51,33 @@ def _output(name: str, write: Write, peer: str = peers.WORDS) -> Form:
 _RDKAFKA, _PYTHON = lambdas(RDKAFKA, TIMED_OUT), lambdas(KAFKA_PYTHON, FAILED)
 
 CLOUDWATCH = (
-    _document("filter-log-events, Java", Handed(handed.filter_log_events, 3.3)),
-    _document("filter-log-events, librdkafka", Handed(handed.filter_log_events, 3.3, _RDKAFKA)),
-    _document("filter-log-events, kafka-python", Handed(handed.filter_log_events, 3.3, _PYTHON)),
-    _document("get-log-events, a file a worker", Handed(handed.get_log_events, 1.6)),
-    _document("CloudWatch Insights", Handed(collectors.insights, 4.3)),
-    _text("aws logs tail, Java", Handed(handed.logs_tail, 1.5), goal=INTERLEAVED, sources=IN_LAMBDA),
+    _document("filter-log-events, Java", FleetLogs(handed.filter_log_events, 3.3)),
+    _document("filter-log-events, librdkafka", FleetLogs(handed.filter_log_events, 3.3, _RDKAFKA)),
+    _document("filter-log-events, kafka-python", FleetLogs(handed.filter_log_events, 3.3, _PYTHON)),
+    _document("get-log-events, a file a worker", FleetLogs(handed.get_log_events, 1.6)),
+    _document("CloudWatch Insights", FleetLogs(collectors.insights, 4.3)),
+    _text("aws logs tail, Java", FleetLogs(handed.logs_tail, 1.5), goal=INTERLEAVED, sources=IN_LAMBDA),
     _text(
         "aws logs tail, kafka-python",
-        Handed(handed.logs_tail, 1.5, _PYTHON),
+        FleetLogs(handed.logs_tail, 1.5, _PYTHON),
         goal=INTERLEAVED,
         sources=(*PYTHON_LOG, "serverless"),
     ),
-    _text("CloudWatch's export to S3, gzip", Handed(handed.s3_export, 1.2), peers.GZIP, sources=IN_LAMBDA),
-    _text("get-log-events as text", Handed(handed.query_text, 1.2), sources=IN_LAMBDA),
+    _text("CloudWatch's export to S3, gzip", FleetLogs(handed.s3_export, 1.2), peers.GZIP, sources=IN_LAMBDA),
+    _text("get-log-events as text", FleetLogs(handed.query_text, 1.2), sources=IN_LAMBDA),
 )
 COLLECTORS = (
-    _lines("Docker json-file, a file a worker", Handed(handed.docker_json, 1.5)),
+    _lines("Docker json-file, a file a worker", FleetLogs(handed.docker_json, 1.5)),
     _lines("Docker json-file, Sarama", plain_logs.sarama),
-    _lines("Filebeat", Handed(by_line(collectors.filebeat), 2.6)),
-    _lines("Elasticsearch export", Handed(by_line(collectors.kibana), 3.0)),
-    _document("Elasticsearch search", Handed(collectors.search, 2.8)),
-    _lines("Loki, logcli", Handed(by_line(collectors.logcli), 1.9)),
-    _document("Loki, query_range", Handed(collectors.loki_streams, 1.3)),
-    _lines("journald JSON", Handed(by_line(collectors.journald), 2.0)),
-    _text("CRI", Handed(by_line(collectors.cri), 1.3), sources=IN_LAMBDA),
-    _text("syslog", Handed(by_line(collectors.syslog), 1.4), goal=INTERLEAVED, sources=IN_LAMBDA),
-    _text("Docker compose", Handed(by_line(collectors.compose), 1.2), goal=INTERLEAVED, sources=IN_LAMBDA),
+    _lines("Filebeat", FleetLogs(by_line(collectors.filebeat), 2.6)),
+    _lines("Elasticsearch export", FleetLogs(by_line(collectors.kibana), 3.0)),
+    _document("Elasticsearch search", FleetLogs(collectors.search, 2.8)),
+    _lines("Loki, logcli", FleetLogs(by_line(collectors.logcli), 1.9)),
+    _document("Loki, query_range", FleetLogs(collectors.loki_streams, 1.3)),
+    _lines("journald JSON", FleetLogs(by_line(collectors.journald), 2.0)),
+    _text("CRI", FleetLogs(by_line(collectors.cri), 1.3), sources=IN_LAMBDA),
+    _text("syslog", FleetLogs(by_line(collectors.syslog), 1.4), goal=INTERLEAVED, sources=IN_LAMBDA),
+    _text("Docker compose", FleetLogs(by_line(collectors.compose), 1.2), goal=INTERLEAVED, sources=IN_LAMBDA),
 )
 LOGS = (
     _text("Java, INFO, quiet", plain_logs.quiet),

@@ -14,7 +14,7 @@ from bench.production.clusters_calm import (
     write_rack_lost,
     write_upgrade,
 )
-from bench.production.clusters_incident import Handed, write_five_seconds, write_incident, write_two_clusters
+from bench.production.clusters_incident import IncidentOptions, write_five_seconds, write_incident, write_two_clusters
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,15 +52,15 @@ def cases() -> tuple[Case, ...]:
 
 
 def _incidents() -> tuple[Case, ...]:
-    services = Handed(brokers=False, topics=False, groups=False, cloud=False)
-    none = Handed(leaderless=True, brokers=False, cloud=False, fenced_after=9.2, seconds=160)
+    services = IncidentOptions(brokers=False, topics=False, groups=False, cloud=False)
+    none = IncidentOptions(leaderless=True, brokers=False, cloud=False, fenced_after=9.2, seconds=160)
     return (
         case(
             "migration-all-logs",
             PRESENT,
             "Broker 4 is cut off and is fenced only after 92 s. Commits of several groups wait 60 s for it, time out, "
             "and their consumers stay dead after the leaders moved.",
-            write=write_incident(Handed()),
+            write=write_incident(IncidentOptions()),
             conditions=("broker_fenced", "under_replicated", "group_dead", "lag_growing"),
         ),
         case(
@@ -85,7 +85,7 @@ def _incidents() -> tuple[Case, ...]:
             PRESENT,
             "The controller learns after 92 s that broker 4 is gone, and until then its partitions keep a leader that "
             "nobody reaches; consumers die of commits that wait 60 s.",
-            write=write_incident(Handed(zookeeper=True)),
+            write=write_incident(IncidentOptions(zookeeper=True)),
             conditions=("group_dead", "lag_growing", "under_replicated"),
         ),
         case(
@@ -93,7 +93,7 @@ def _incidents() -> tuple[Case, ...]:
             UNKNOWN,
             "The brokers' logs show that broker 4 was away for minutes. Nothing that was handed over shows what "
             "commits or consumers did in it.",
-            write=write_incident(Handed(services=False, topics=False, groups=False)),
+            write=write_incident(IncidentOptions(services=False, topics=False, groups=False)),
             form="logs of brokers and controllers, operations of the cloud",
             conditions=("broker_fenced",),
         ),
@@ -110,7 +110,7 @@ def _incidents() -> tuple[Case, ...]:
             NOT_PRESENT,
             "Broker 4 is cut off and fenced only after 92 s, but every consumer waited or tried again, and no group is "
             "dead or lags afterwards.",
-            write=write_incident(Handed(deaths=False)),
+            write=write_incident(IncidentOptions(deaths=False)),
             conditions=("broker_fenced", "under_replicated"),
         ),
         case(

@@ -24,8 +24,8 @@ BEGIN = 1_795_165_200.0  # 2026-11-20 09:00:00 UTC, where the capture starts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Handed:
-    """What of the incident was handed over, and how it went."""
+class IncidentOptions:
+    """Which telemetry of the incident is in the capture, and how the incident went."""
 
     brokers: bool = True
     services: bool = True
@@ -39,38 +39,40 @@ class Handed:
     fenced_after: float | None = 92.0
 
 
-def write_incident(handed: Handed) -> Callable[[Path, Random, int], None]:
+def write_incident(options: IncidentOptions) -> Callable[[Path, Random, int], None]:
     def write(folder: Path, random: Random, size: int) -> None:
-        cluster = make_cluster(random, size, name="tern", start=BEGIN, busy_broker=LOST, zookeeper=handed.zookeeper)
-        write_one_incident(folder, random, size, cluster=cluster, handed=handed)
+        cluster = make_cluster(random, size, name="tern", start=BEGIN, busy_broker=LOST, zookeeper=options.zookeeper)
+        write_one_incident(folder, random, size, cluster=cluster, options=options)
 
     return write
 
 
-def write_one_incident(folder: Path, random: Random, size: int, *, cluster: Cluster, handed: Handed) -> None:
-    outage = outage_of(cluster, handed)
+def write_one_incident(folder: Path, random: Random, size: int, *, cluster: Cluster, options: IncidentOptions) -> None:
+    outage = outage_of(cluster, options)
     journal = Journal()
-    log_brokers(cluster, journal, random, outage=outage, handed=handed)
-    dead = log_clients(cluster, journal, random, outage=outage, deaths=handed.deaths)
+    log_brokers(cluster, journal, random, outage=outage, options=options)
+    dead = log_clients(cluster, journal, random, outage=outage, deaths=options.deaths)
     write_logs(
-        folder, random, cluster=cluster, journal=journal, size=size, brokers=handed.brokers, services=handed.services
+        folder, random, cluster=cluster, journal=journal, size=size, brokers=options.brokers, services=options.services
     )
-    write_snapshots(folder, cluster, random, outage=outage, handed=handed, dead=dead)
-    if handed.cloud and handed.zookeeper:
+    write_snapshots(folder, cluster, random, outage=outage, options=options, dead=dead)
+    if options.cloud and options.zookeeper:
         snapshots.write_ec2_status(folder, at=outage.start, instance="i-0c9df2a71b5e84d36")
-    elif handed.cloud:
+    elif options.cloud:
         seconds = outage.back - outage.start
         snapshots.write_gce_migration(folder, cluster, broker=LOST, at=outage.start, seconds=seconds)
 
 
-def outage_of(cluster: Cluster, handed: Handed) -> Outage:
+def outage_of(cluster: Cluster, options: IncidentOptions) -> Outage:
     start = cluster.start + cluster.seconds * 0.41
-    fenced = None if handed.fenced_after is None else start + handed.fenced_after
-    return Outage(broker=LOST, start=start, back=start + handed.seconds, fenced=fenced, orphaned=handed.leaderless)
+    fenced = None if options.fenced_after is None else start + options.fenced_after
+    return Outage(broker=LOST, start=start, back=start + options.seconds, fenced=fenced, orphaned=options.leaderless)
 
 
-def log_brokers(cluster: Cluster, journal: Journal, random: Random, *, outage: Outage, handed: Handed) -> None:
-    if handed.zookeeper:
+def log_brokers(
+    cluster: Cluster, journal: Journal, random: Random, *, outage: Outage, options: IncidentOptions
+) -> None:
+    if options.zookeeper:
         log_zookeeper_outage(cluster, journal, random, outage=outage)
         return
     log_outage(cluster, journal, random, outage=outage)
@@ -144,27 +146,27 @@ HEALERS: dict[str, Callable[..., None]] = {
 
 
 def write_snapshots(
-    folder: Path, cluster: Cluster, random: Random, *, outage: Outage, handed: Handed, dead: set[str]
+    folder: Path, cluster: Cluster, random: Random, *, outage: Outage, options: IncidentOptions, dead: set[str]
 ) -> None:
     before, during, after = outage.start - 900, outage.start + 80, outage.back + 1500
-    middle = snapshots.leaderless(LOST) if handed.leaderless else snapshots.unreachable(LOST)
-    if handed.topics:
+    middle = snapshots.leaderless(LOST) if options.leaderless else snapshots.unreachable(LOST)
+    if options.topics:
         for at, view in ((before, snapshots.all_well), (during, middle), (after, snapshots.all_well)):
             snapshots.write_topics(folder, cluster, at=at, view=view)
-    if handed.groups:
+    if options.groups:
         snapshots.write_groups(folder, cluster, random, at=before)
         for at in (after, after + 1200):
             snapshots.write_groups(folder, cluster, random, at=at, dead=dead, lagging=at - outage.start)
-    if cluster.controllers and handed.brokers:
+    if cluster.controllers and options.brokers:
         snapshots.write_quorum(folder, cluster, at=before)
 
 
 def write_five_seconds(folder: Path, random: Random, size: int) -> None:
     """Half of the services wait 5 s for a commit and try again; the others wait 60 s and die."""
     cluster = make_cluster(random, size, name="tern", start=BEGIN, busy_broker=LOST)
-    handed, journal = Handed(), Journal()
-    outage = outage_of(cluster, handed)
-    log_brokers(cluster, journal, random, outage=outage, handed=handed)
+    options, journal = IncidentOptions(), Journal()
+    outage = outage_of(cluster, options)
+    log_brokers(cluster, journal, random, outage=outage, options=options)
     hit = [s for s in cluster.services if cluster.coordinator(s.group) == LOST and s.client == "java"]
     dead = {s.group for order, s in enumerate(hit) if order % 2 == 0}
     for service in hit:
@@ -174,7 +176,7 @@ def write_five_seconds(folder: Path, random: Random, size: int) -> None:
             else:
                 _retries(cluster, journal, random, service=service, pod=pod, outage=outage)
     write_logs(folder, random, cluster=cluster, journal=journal, size=size)
-    write_snapshots(folder, cluster, random, outage=outage, handed=handed, dead=dead)
+    write_snapshots(folder, cluster, random, outage=outage, options=options, dead=dead)
 
 
 def _dies(cluster: Cluster, journal: Journal, random: Random, *, service: Service, pod: int, outage: Outage) -> None:
@@ -194,7 +196,7 @@ def write_two_clusters(folder: Path, random: Random, size: int) -> None:
     """
     hit = make_cluster(random, size // 2, name="heron", start=BEGIN, busy_broker=LOST)
     well = make_cluster(random, size // 2, name="plover", start=BEGIN)
-    write_one_incident(folder / "heron", random, size // 2, cluster=hit, handed=Handed(cloud=False))
+    write_one_incident(folder / "heron", random, size // 2, cluster=hit, options=IncidentOptions(cloud=False))
     journal = Journal()
     log_orderly_restart(well, journal, random, broker=LOST, at=well.start + 2400)
     write_logs(folder / "plover", random, cluster=well, journal=journal, size=size // 2)

@@ -31,7 +31,7 @@ def ordinary(
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class PartitionLog:
     """A partition in the log of a broker."""
 
     where: str
@@ -43,7 +43,7 @@ def server_line(at: float, random: Random, *, cluster: Cluster, broker: int) -> 
     topic = random.choice(cluster.topics[:-1])
     where = f"partition={topic.name}-{random.randrange(len(topic.partitions))}"
     offset = int(at * 31) % 900_000_000 + random.randrange(4000)
-    event = random.choice(_SERVER)(at, random, Spot(where, offset, broker))
+    event = random.choice(_SERVER)(at, random, PartitionLog(where, offset, broker))
     return word_as_2_8(event) if cluster.zookeeper else event
 
 
@@ -59,24 +59,24 @@ def word_as_2_8(event: Event) -> Event:
     return replace(event, logger=logger, message=text)
 
 
-def _rolled(at: float, random: Random, spot: Spot) -> Event:
-    head, took = f"[UnifiedLog {spot.where}, dir=/var/lib/kafka/data]", random.randint(1, 9)
-    text = f"{head} Rolled new log segment at offset {spot.offset} in {took} ms."
+def _rolled(at: float, random: Random, log: PartitionLog) -> Event:
+    head, took = f"[UnifiedLog {log.where}, dir=/var/lib/kafka/data]", random.randint(1, 9)
+    text = f"{head} Rolled new log segment at offset {log.offset} in {took} ms."
     return Event(at, "INFO", "kafka.log.UnifiedLog", text)
 
 
-def _snapshot(at: float, random: Random, spot: Spot) -> Event:
+def _snapshot(at: float, random: Random, log: PartitionLog) -> Event:
     text = (
-        f"[ProducerStateManager {spot.where}] Wrote producer snapshot at offset {spot.offset} with "
+        f"[ProducerStateManager {log.where}] Wrote producer snapshot at offset {log.offset} with "
         f"{random.randint(3, 9)} producer ids in {random.randint(0, 4)} ms."
     )
     return Event(at, "INFO", "org.apache.kafka.storage.internals.log.ProducerStateManager", text)
 
 
-def _retention(at: float, random: Random, spot: Spot) -> Event:
+def _retention(at: float, random: Random, log: PartitionLog) -> Event:
     seen = int(at * 1000) - 604_800_000 - random.randrange(9_000_000)
     text = (
-        f"[UnifiedLog {spot.where}, dir=/var/lib/kafka/data] Deleting segment LogSegment(baseOffset={spot.offset}, "
+        f"[UnifiedLog {log.where}, dir=/var/lib/kafka/data] Deleting segment LogSegment(baseOffset={log.offset}, "
         f"size={random.randint(9, 1073) * 1000003},"
         f" lastModifiedTime={seen + 12}, largestRecordTimestamp={seen}) due to log retention time 604800000ms breach "
         "based on the largest record timestamp in the segment"
@@ -84,26 +84,26 @@ def _retention(at: float, random: Random, spot: Spot) -> Event:
     return Event(at, "INFO", "kafka.log.UnifiedLog", text)
 
 
-def _expired(at: float, random: Random, spot: Spot) -> Event:
+def _expired(at: float, random: Random, log: PartitionLog) -> Event:
     count = random.choice((2, 4, 12))
-    text = f"[GroupMetadataManager brokerId={spot.broker}] Removed {count} expired offsets in 1 milliseconds."
+    text = f"[GroupMetadataManager brokerId={log.broker}] Removed {count} expired offsets in 1 milliseconds."
     return Event(at, "INFO", "kafka.coordinator.group.GroupMetadataManager", text)
 
 
-def _scanner(at: float, random: Random, spot: Spot) -> Event:
+def _scanner(at: float, random: Random, log: PartitionLog) -> Event:
     host = f"10.40.{random.randint(0, 3)}.{random.randint(2, 250)}"
     text = (
-        f"[SocketServer listenerType=BROKER, nodeId={spot.broker}] Failed authentication with /{host} "
-        f"(channelId=10.20.0.{spot.broker}:9093-{host}:{random.randint(32768, 60999)}-{random.randint(100, 99999)}) "
+        f"[SocketServer listenerType=BROKER, nodeId={log.broker}] Failed authentication with /{host} "
+        f"(channelId=10.20.0.{log.broker}:9093-{host}:{random.randint(32768, 60999)}-{random.randint(100, 99999)}) "
         "(SSL handshake failed)"
     )
     return Event(at, "INFO", "org.apache.kafka.common.network.Selector", text)
 
 
-def _start_offset(at: float, random: Random, spot: Spot) -> Event:
+def _start_offset(at: float, random: Random, log: PartitionLog) -> Event:
     del random
-    head = f"[UnifiedLog {spot.where}, dir=/var/lib/kafka/data]"
-    text = f"{head} Incremented log start offset to {spot.offset} due to segment deletion"
+    head = f"[UnifiedLog {log.where}, dir=/var/lib/kafka/data]"
+    text = f"{head} Incremented log start offset to {log.offset} due to segment deletion"
     return Event(at, "INFO", "kafka.log.UnifiedLog", text)
 
 

@@ -1,4 +1,4 @@
-"""Troubles of Kafka's clients that are none of the failure modes, in the words of four clients."""
+"""Faults of Kafka clients that are none of the failure modes, in the words of four clients."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ ROUND_BYTES, QUIET_ROUND_BYTES = 600, 210
 PYTHON_LEVELS = {"WARN": "WARNING"}
 
 ALWAYS, AT_TIMES, ONCE_AWAY, ONCE_RESTARTED = "always", "at times", "once away", "once restarted"
-"""When the trouble shows: at every attempt, at one in six, while a broker is away, or as the program's own restart."""
+"""When the fault shows: at every attempt, at one in six, while a broker is away, or as the program's own restart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trouble:
+class ClientFault:
     """What is wrong, in each client's words, and what an expert says of it."""
 
     name: str
@@ -45,20 +45,20 @@ class Trouble:
     port: int = 9092
 
 
-TROUBLES = (
-    Trouble(
+CLIENT_FAULTS = (
+    ClientFault(
         name="advertised-listeners",
         why="Brokers advertise names that the client cannot resolve, so it never reaches a partition's leader.",
         wordings=words.LISTENERS,
         conditions=("client_never_connected",),
     ),
-    Trouble(
+    ClientFault(
         name="internal-address",
         why="Brokers advertise addresses of their containers' network, which the client cannot reach.",
         wordings=words.INTERNAL_ADDRESS,
         conditions=("client_never_connected",),
     ),
-    Trouble(
+    ClientFault(
         name="tls-handshake",
         why="The client does not trust the authority that signed the brokers' certificate; no handshake succeeds.",
         wordings=words.TLS,
@@ -66,7 +66,7 @@ TROUBLES = (
         scheme="ssl://",
         port=9093,
     ),
-    Trouble(
+    ClientFault(
         name="expired-certificate",
         why="A certificate expired at midnight and every handshake fails of it.",
         wordings=words.EXPIRED_CERTIFICATE,
@@ -74,13 +74,13 @@ TROUBLES = (
         scheme="ssl://",
         port=9093,
     ),
-    Trouble(
+    ClientFault(
         name="dns",
         why="The resolver does not answer for the bootstrap servers; no connection was ever tried.",
         wordings=words.DNS,
         conditions=("client_never_connected",),
     ),
-    Trouble(
+    ClientFault(
         name="acl-denied",
         why="Brokers deny writing to one topic by name; entries of other topics are written after gaps of any length.",
         wordings=refusals.ACL,
@@ -88,31 +88,31 @@ TROUBLES = (
         expected={"idle_disconnect": ABSENT},
         beside=brokers.denied,
     ),
-    Trouble(
+    ClientFault(
         name="quota",
         why="Brokers throttle the client by quota: entries are late while the client is busy, and none fails.",
         wordings=refusals.QUOTA,
         when=AT_TIMES,
     ),
-    Trouble(
+    ClientFault(
         name="fenced-producer",
         why="Two processes share one transactional id and fence each other.",
         wordings=refusals.FENCING,
         when=AT_TIMES,
     ),
-    Trouble(
+    ClientFault(
         name="old-epoch",
         why="A producer's epoch was bumped elsewhere; its next records are refused as of an old epoch.",
         wordings=refusals.OLD_EPOCH,
         when=AT_TIMES,
     ),
-    Trouble(
+    ClientFault(
         name="offsets-out-of-range",
         why="Retention deleted what a slow consumer had not read; its positions are reset to the log's start.",
         wordings=refusals.OFFSETS,
         when=AT_TIMES,
     ),
-    Trouble(
+    ClientFault(
         name="disk-full",
         why="A broker's disk is full: its log directory fails and the broker shuts down, as its log says.",
         wordings=refusals.DISK,
@@ -120,7 +120,7 @@ TROUBLES = (
         conditions=("disk_full",),
         beside=brokers.full_disk,
     ),
-    Trouble(
+    ClientFault(
         name="broker-oom-killed",
         why="The kernel killed a broker because memory ran out, as kern.log says; clients are refused for a minute.",
         wordings=words.BROKER_GONE,
@@ -128,7 +128,7 @@ TROUBLES = (
         conditions=("oom_killed",),
         beside=brokers.killed_by_kernel("java", "kafka-2"),
     ),
-    Trouble(
+    ClientFault(
         name="client-oom-killed",
         why="The kernel killed the client's own process because memory ran out, and systemd started it anew.",
         wordings=words.STARTED,
@@ -136,14 +136,14 @@ TROUBLES = (
         conditions=("oom_killed",),
         beside=brokers.killed_by_kernel("ledger-writer", "ledger-0"),
     ),
-    Trouble(
+    ClientFault(
         name="record-too-large",
         why="Some records exceed the size limit and are refused; all others are written after gaps of any length.",
         wordings=refusals.TOO_LARGE,
         when=AT_TIMES,
         expected={"idle_disconnect": ABSENT},
     ),
-    Trouble(
+    ClientFault(
         name="sasl-authentication",
         why="The client's password is wrong; brokers refuse every login.",
         wordings=words.SASL,
@@ -156,9 +156,9 @@ TROUBLES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """One host's log of one client in trouble."""
+    """One host's log of one client with a fault."""
 
-    trouble: Trouble
+    fault: ClientFault
     client: str
     random: Random
 
@@ -175,10 +175,10 @@ def _lines(host: Host) -> Iterator[Line]:
 def _next_ms(host: Host, at_ms: int) -> int:
     """The next attempt; where a process is killed, attempts follow within its absence."""
     next_ms = at_ms + _pause_ms(host.random)
-    once = host.trouble.when in {ONCE_AWAY, ONCE_RESTARTED}
+    once = host.fault.when in {ONCE_AWAY, ONCE_RESTARTED}
     if once and at_ms < KILLED_MS <= next_ms:
         return KILLED_MS + 2_000 + host.random.randrange(9_000)
-    if host.trouble.when == ONCE_AWAY and KILLED_MS <= at_ms < KILLED_MS + BACK_S * 1000:
+    if host.fault.when == ONCE_AWAY and KILLED_MS <= at_ms < KILLED_MS + BACK_S * 1000:
         return at_ms + 5_000 + host.random.randrange(7_000)
     return next_ms
 
@@ -190,17 +190,17 @@ def _pause_ms(random: Random) -> int:
 def _round(host: Host, at_ms: int, number: int) -> Iterator[Line]:
     if _is_troubled(host, at_ms, number):
         fields = _fields(host)
-        for index, (level, logger, text) in enumerate(host.trouble.wordings[host.client]):
+        for index, (level, logger, text) in enumerate(host.fault.wordings[host.client]):
             time_ms = at_ms + 3 * index
             yield Line(time_ms, _line(host, time_ms, (level, logger, text.format(**fields))))
-    elif host.trouble.when != ALWAYS:
+    elif host.fault.when != ALWAYS:
         yield Line(at_ms + 7, _app_line(host, at_ms + 7, "INFO", f"wrote entry {host.random.randrange(10**6)} in 6 ms"))
     elif number % 7 == 1:
         yield Line(at_ms + 7, _app_line(host, at_ms + 7, "WARN", "entries wait in memory, 212 of 10000"))
 
 
 def _is_troubled(host: Host, at_ms: int, number: int) -> bool:
-    when = host.trouble.when
+    when = host.fault.when
     if when == AT_TIMES:
         return number % 6 == host.random.randrange(6)
     if when == ONCE_AWAY:
@@ -212,13 +212,13 @@ def _is_troubled(host: Host, at_ms: int, number: int) -> bool:
 
 def _fields(host: Host) -> dict[str, str | int]:
     random = host.random
-    node = 2 if host.trouble.when == ONCE_AWAY else random.randrange(1, 4)
+    node = 2 if host.fault.when == ONCE_AWAY else random.randrange(1, 4)
     return {
         "node": node,
         "host": f"b-{node}.ledger.kafka.internal",
         "ip": f"10.40.{node}.17",
-        "port": host.trouble.port,
-        "scheme": host.trouble.scheme,
+        "port": host.fault.port,
+        "scheme": host.fault.scheme,
         "state": "connecting",
         "topic": "ledger.entries",
         "partition": random.randrange(12),
@@ -249,35 +249,35 @@ def _app_line(host: Host, at_ms: int, level: str, text: str, *, logger: str = ""
     return f"{plain(at_ms)} {PYTHON_LEVELS.get(level, level)} {logger or 'ledger'}: {text}"
 
 
-def _write(folder: Path, random: Random, size: int, *, trouble: Trouble, client: str, form: str) -> None:
+def _write(folder: Path, random: Random, size: int, *, fault: ClientFault, client: str, form: str) -> None:
     (folder / "logs").mkdir()
-    round_bytes = ROUND_BYTES if trouble.when == ALWAYS else QUIET_ROUND_BYTES
+    round_bytes = ROUND_BYTES if fault.when == ALWAYS else QUIET_ROUND_BYTES
     hosts = max(2, int(size / (ROUNDS * round_bytes * WEIGHT.get(form, 1.0))))
-    FORMS[form](folder / "logs", _streams(trouble, client, random, hosts))
-    if trouble.beside:
-        trouble.beside(folder, random)
+    FORMS[form](folder / "logs", _streams(fault, client, random, hosts))
+    if fault.beside:
+        fault.beside(folder, random)
 
 
-def _streams(trouble: Trouble, client: str, random: Random, hosts: int) -> Iterator[Stream]:
+def _streams(fault: ClientFault, client: str, random: Random, hosts: int) -> Iterator[Stream]:
     for index in range(hosts):
-        host = Host(trouble=trouble, client=client, random=Random(random.getrandbits(64)))
+        host = Host(fault=fault, client=client, random=Random(random.getrandbits(64)))
         yield Stream(f"ledger-{index}", _lines(host))
 
 
-def _case(trouble: Trouble, client: str) -> Case:
+def _case(fault: ClientFault, client: str) -> Case:
     form = "Docker JSON" if client in {RDKAFKA, SARAMA} else "text"
     return Case(
-        name=f"foreign/{trouble.name}-{client}",
+        name=f"foreign/{fault.name}-{client}",
         family=FAMILY,
         form=form,
-        why=trouble.why,
-        expected=trouble.expected,
-        write=partial(_write, trouble=trouble, client=client, form=form),
-        conditions=trouble.conditions,
+        why=fault.why,
+        expected=fault.expected,
+        write=partial(_write, fault=fault, client=client, form=form),
+        conditions=fault.conditions,
     )
 
 
 def cases() -> tuple[Case, ...]:
-    """Each trouble in the words of each client that has it."""
+    """Each fault in the words of each client that has it."""
     clients = (JAVA, RDKAFKA, KAFKA_PYTHON, SARAMA)
-    return tuple(_case(trouble, client) for trouble in TROUBLES for client in clients if client in trouble.wordings)
+    return tuple(_case(fault, client) for fault in CLIENT_FAULTS for client in clients if client in fault.wordings)

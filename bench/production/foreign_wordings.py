@@ -1,4 +1,4 @@
-"""What Kafka clients log of troubles that are none of the failure modes: listeners, TLS, DNS, ACLs, quotas, fencing.
+"""What Kafka clients log of faults that are none of the failure modes: listeners, TLS, DNS, ACLs, quotas, fencing.
 
 Each line is its level, its logger and its text; a level of RAW means that the client prints the line by itself.
 Names in braces are filled in for each occurrence.

@@ -21,16 +21,16 @@ JDK = "java.base@17.0.9"
 
 
 @dataclass(frozen=True, slots=True)
-class Eater:
+class DominantClass:
     """A class that fills the heap beside producer ids."""
 
     class_name: str
     bytes_each: int
 
 
-BYTES = Eater("[B", 900_016)  # large records
-FETCH_SESSIONS = Eater("kafka.server.CachedPartition", 64)
-MANY_PARTITIONS = Eater("com.yammer.metrics.core.MetricName", 48)
+BYTES = DominantClass("[B", 900_016)  # large records
+FETCH_SESSIONS = DominantClass("kafka.server.CachedPartition", 64)
+MANY_PARTITIONS = DominantClass("com.yammer.metrics.core.MetricName", 48)
 
 USUAL: Mapping[str, tuple[int, int]] = {
     "[B": (412_030, 121_400_112),
@@ -74,7 +74,7 @@ def write_histograms(
     hours: tuple[float, ...],
     size: int,
     version: str = MODERN,
-    eater: Eater = BYTES,
+    dominant: DominantClass = BYTES,
 ) -> None:
     """One file for each broker and look; more bytes mean more classes, then more looks."""
     looks = _denser(hours, size // (len(brokers) * len(hours) * MAX_CLASSES * BYTES_OF_ROW))
@@ -85,7 +85,7 @@ def write_histograms(
         for hour in looks:
             late = hour + random.uniform(1, 40) / 3600
             with (place / f"class_histogram.{file_time(late)}.txt").open("w") as file:
-                file.writelines(_histogram(broker, late, random, version=version, classes=classes, eater=eater))
+                file.writelines(_histogram(broker, late, random, version=version, classes=classes, dominant=dominant))
 
 
 def _denser(hours: tuple[float, ...], number: int) -> tuple[float, ...]:
@@ -96,9 +96,9 @@ def _denser(hours: tuple[float, ...], number: int) -> tuple[float, ...]:
 
 
 def _histogram(
-    broker: Broker, hour: float, random: Random, *, version: str, classes: int, eater: Eater
+    broker: Broker, hour: float, random: Random, *, version: str, classes: int, dominant: DominantClass
 ) -> Iterator[str]:
-    heap = _heap(broker, hour, random, version=version, eater=eater)
+    heap = _heap(broker, hour, random, version=version, dominant=dominant)
     for number in range(classes):
         few = max(1, 40_000 // (number + 20))
         heap[f"org.apache.kafka.{_made_up(number)}"] = (few, few * (16 + number % 5 * 8))
@@ -111,15 +111,17 @@ def _histogram(
     yield f"Total {sum(row[0] for row in heap.values()):13d} {sum(row[1] for row in heap.values()):14d}\n"
 
 
-def _heap(broker: Broker, hour: float, random: Random, *, version: str, eater: Eater) -> dict[str, tuple[int, int]]:
+def _heap(
+    broker: Broker, hour: float, random: Random, *, version: str, dominant: DominantClass
+) -> dict[str, tuple[int, int]]:
     heap = {name: _about(*row, random=random) for name, row in USUAL.items()}
     ids = count(broker, hour)
     for name, cost in (MODERN_COST if version == MODERN else SCALA_COST).items():
         instances, size = heap.get(name, (0, 0))
         heap[name] = (instances + ids, size + ids * cost)
-    instances, size = heap.get(eater.class_name, (0, 0))
-    other = int(broker.other_heap(hour)) // eater.bytes_each
-    heap[eater.class_name] = (instances + other, size + other * eater.bytes_each)
+    instances, size = heap.get(dominant.class_name, (0, 0))
+    other = int(broker.other_heap(hour)) // dominant.bytes_each
+    heap[dominant.class_name] = (instances + other, size + other * dominant.bytes_each)
     return heap
 
 

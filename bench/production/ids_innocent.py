@@ -21,7 +21,7 @@ from bench.production.ids_cluster import (
     steady,
     with_restarts,
 )
-from bench.production.ids_heap import BYTES, FETCH_SESSIONS, MANY_PARTITIONS, Eater
+from bench.production.ids_heap import BYTES, FETCH_SESSIONS, MANY_PARTITIONS, DominantClass
 from bench.production.ids_leaks import FAMILY, PEOPLE, UNEVEN
 from bench.production.ids_logs import ERA_3_3, BrokerLog
 from bench.production.ids_parts import (
@@ -298,8 +298,11 @@ def _heap_eaters() -> tuple[Case, ...]:
     )
 
 
-def _out_of_heap(brokers: tuple[Broker, ...], log: BrokerLog, eater: Eater) -> Part:
-    return write(logged(brokers, log), beside(collected(brokers[0]), large=histograms(brokers, every(12), eater=eater)))
+def _out_of_heap(brokers: tuple[Broker, ...], log: BrokerLog, dominant: DominantClass) -> Part:
+    return write(
+        logged(brokers, log),
+        beside(collected(brokers[0]), large=histograms(brokers, every(12), dominant=dominant)),
+    )
 
 
 def _recovered() -> tuple[Case, ...]:

@@ -8,7 +8,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from bench.production.ids_cluster import Broker, every, file_time, moment
-from bench.production.ids_heap import BYTES, Eater, write_histograms
+from bench.production.ids_heap import BYTES, DominantClass, write_histograms
 from bench.production.ids_logs import MODERN, BrokerLog, write_broker_logs, write_collections
 from bench.production.ids_names import LEAKY_TOPIC
 from bench.production.ids_producers import Producers, write_cron_log, write_describe_producers, write_snapshot_dumps
@@ -88,10 +88,12 @@ def collected(broker: Broker, hours: float = 72) -> Part:
     return lambda folder, random, size: write_collections(folder / place, random, broker=broker, hours=hours, size=size)
 
 
-def histograms(brokers: Brokers, hours: tuple[float, ...], *, version: str = MODERN, eater: Eater = BYTES) -> Part:
+def histograms(
+    brokers: Brokers, hours: tuple[float, ...], *, version: str = MODERN, dominant: DominantClass = BYTES
+) -> Part:
     """Class histograms."""
     return lambda folder, random, size: write_histograms(
-        folder, random, brokers=brokers, hours=hours, size=size, version=version, eater=eater
+        folder, random, brokers=brokers, hours=hours, size=size, version=version, dominant=dominant
     )
 
 

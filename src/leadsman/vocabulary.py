@@ -107,7 +107,7 @@ INSTANCE_SEEN = "instance.seen"
 LISTEN_OVERFLOW = "listen.overflow"
 TABLE_OVERFLOW = "neighbour.overflow"
 
-# What was sought and could not be had.
+# What `leadsman collect` could not collect.
 ITEM_NOT_COLLECTED = "item.not_collected"
 
 # What the reader itself sees in a file.
@@ -139,9 +139,9 @@ STATE = (
     GC_PAUSED,
     HEAP_DUMPED,
 )
-"""Names that tell how things stood at one moment, and of no error by themselves."""
+"""Events that show a state at one moment; none of them is an error by itself."""
 
-LIFE = (
+LIFECYCLE = (
     CLIENT_STARTED,
     WORKER_STARTED,
     INVOCATION_STARTED,
@@ -160,7 +160,7 @@ LIFE = (
     CONTROLLER_SEEN,
     PREFERRED_ELECTION,
 )
-"""Names that tell of ordinary life and of no error."""
+"""Events of normal operation; none of them is an error."""
 
 CONSUMER, PRODUCER_IDS = "consumer", "producer_ids"
 
@@ -177,6 +177,6 @@ SHOWS = {
     PRODUCERS_COUNTED: PRODUCER_IDS,
     MEMORY_EXHAUSTED: PRODUCER_IDS,
 }
-"""What a log is known to tell of, because it holds such a line: a client's log need not be a consumer's, and a broker's
-need not say how many ids it holds. Beside sources, these can show a mode's symptom
+"""What a log shows for certain, because it holds such a line: a client's log need not be a consumer's, and a broker's
+need not count its producer ids. Beside sources, these can show a mode's symptom
 (`telemetry.source.symptom_sources`)."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from leadsman_clients.clock import SystemClock
 from leadsman_clients.errors import MissingLibrary
-from leadsman_clients.instance._lifecycle import Generation
+from leadsman_clients.instance._lifecycle import ManagedInstance
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-GENERATION_KEY = "leadsman.generation"
+MANAGED_KEY = "leadsman.managed"
 """The key of a connection's times in SQLAlchemy's `ConnectionPoolEntry.info`."""
 
 
@@ -60,16 +60,16 @@ def recycle_connections(engine: Any, policy: Policy, *, clock: Clock | None = No
     read_clock = (clock or SystemClock()).read
 
     def on_connect(_: Any, entry: Any) -> None:  # noqa: ANN401 - SQLAlchemy's own
-        entry.info[GENERATION_KEY] = Generation(None, 0, read_clock(), policy)
+        entry.info[MANAGED_KEY] = ManagedInstance(None, 0, read_clock(), policy)
 
     def on_checkout(_: Any, entry: Any, __: Any) -> None:  # noqa: ANN401 - the same
-        reason = entry.info[GENERATION_KEY].exceeded_limit(read_clock())
+        reason = entry.info[MANAGED_KEY].exceeded_limit(read_clock())
         if reason is not None:
             raise DisconnectionError(f"The connection exceeded its {reason} limit.")  # the pool makes another
 
     def on_checkin(connection: Any, entry: Any) -> None:  # noqa: ANN401 - the same
-        if connection is not None and GENERATION_KEY in entry.info:
-            entry.info[GENERATION_KEY].last_active_at = read_clock()
+        if connection is not None and MANAGED_KEY in entry.info:
+            entry.info[MANAGED_KEY].last_active_at = read_clock()
 
     for name, listener in (("connect", on_connect), ("checkout", on_checkout), ("checkin", on_checkin)):
         event.listen(engine, name, listener)

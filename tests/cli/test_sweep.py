@@ -1,4 +1,4 @@
-"""`leadsman sweep`: what it refuses, and what it shows of a grid that was played."""
+"""`leadsman sweep`: what it refuses, and what it shows of a grid that was run."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ WORDS = [word for text in GRID for word in ("--set", text)]
 
 
 @pytest.fixture
-def played(tmp_path: Path) -> Path:
-    """A folder in which every cell of the grid was played: who has 5 s of patience dies."""
+def finished(tmp_path: Path) -> Path:
+    """A folder in which every cell of the grid was run: a program that waits 5 s dies."""
     journal = Journal(tmp_path / FILE, SweepTarget(mode="leaderless_partition", variant="broken", kafka="4.3.1"))
     journal.open()
     for cell in cells(["java@2.7.2"], [parse_axis(text) for text in GRID]):
@@ -56,20 +56,20 @@ def test_a_variant_that_there_is_not_is_refused_before_anything_is_written(call,
     assert not list(tmp_path.iterdir())
 
 
-def test_a_grid_that_was_played_is_shown_and_not_played_again(call, played: Path) -> None:
-    before = (played / FILE).read_text()
+def test_a_grid_that_was_run_is_shown_and_not_run_again(call, finished: Path) -> None:
+    before = (finished / FILE).read_text()
 
-    result = call("sweep", "leaderless_partition", *WORDS, "--client", "java@2.7.2", "--out", played)
+    result = call("sweep", "leaderless_partition", *WORDS, "--client", "java@2.7.2", "--out", finished)
 
     assert result.code == 0
     assert "The smallest value that survives is 60 s" in result.out
     assert "retries has no effect" in result.out
-    assert (played / FILE).read_text() == before
-    assert {path.suffix for path in played.iterdir()} == {".jsonl", ".json", ".csv", ".md", ".html"}
+    assert (finished / FILE).read_text() == before
+    assert {path.suffix for path in finished.iterdir()} == {".jsonl", ".json", ".csv", ".md", ".html"}
 
 
-def test_a_program_reads_it_as_json_or_csv(call, played: Path) -> None:
-    words = ("sweep", "leaderless_partition", *WORDS, "--client", "java@2.7.2", "--out", played, "--format")
+def test_a_program_reads_it_as_json_or_csv(call, finished: Path) -> None:
+    words = ("sweep", "leaderless_partition", *WORDS, "--client", "java@2.7.2", "--out", finished, "--format")
 
     as_json, as_csv = call(*words, "json").out, call(*words, "csv").out
 

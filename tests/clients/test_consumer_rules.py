@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from leadsman_clients import ClientsError, ConsumerPolicy, ConsumerRunner
 from leadsman_clients.backoff import Backoff
-from leadsman_clients.consumer._offsets import PartitionOffsets
+from leadsman_clients.consumer._offsets import OffsetTracker
 from leadsman_clients.consumer.error_actions import ERROR_ACTIONS, Action, error_action
 from leadsman_clients.consumer.policy import RestartBudget
 
@@ -50,7 +50,7 @@ def test_an_error_that_is_not_in_the_table_is_decided_by_what_the_client_reports
 
 @given(order=st.permutations(range(12)), finished=st.integers(0, 12))
 def test_no_commit_skips_a_record_that_is_not_processed(order: list[int], finished: int) -> None:
-    offsets = PartitionOffsets()
+    offsets = OffsetTracker()
     processed = set(order[:finished])
     deque(map(partial(offsets.mark_received, ORDERS), range(12)))
 
@@ -62,7 +62,7 @@ def test_no_commit_skips_a_record_that_is_not_processed(order: list[int], finish
 
 
 def test_a_record_of_a_revoked_partition_does_not_count() -> None:
-    offsets = PartitionOffsets()
+    offsets = OffsetTracker()
     offsets.mark_received(ORDERS, 7)
     offsets.remove([ORDERS])
 

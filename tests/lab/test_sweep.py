@@ -72,7 +72,7 @@ def test_a_setting_that_is_named_twice_is_refused() -> None:
         cells(["java"], [RETRIES, RETRIES])
 
 
-def test_every_repeat_of_every_cell_is_played_once_in_an_order_that_the_seed_decides() -> None:
+def test_every_repeat_of_every_cell_is_run_once_in_an_order_that_the_seed_decides() -> None:
     planned = trials(GRID, 3)
 
     order, same, other = (batches(planned, done=(), together=4, seed=seed) for seed in (1, 1, 2))
@@ -91,7 +91,7 @@ def test_no_run_holds_a_cell_twice_or_two_clients() -> None:
     assert [len({each.cell.client for each in batch}) for batch in order] == [1] * len(order)
 
 
-def test_a_second_start_plays_only_what_is_left(tmp_path: Path) -> None:
+def test_a_second_start_runs_only_what_is_left(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal.jsonl", ABOUT)
     journal.open()
     journal.add([entry(GRID[0]), entry(GRID[1], died=2)])
@@ -104,7 +104,7 @@ def test_a_second_start_plays_only_what_is_left(tmp_path: Path) -> None:
     assert {each.cell for batch in left for each in batch} == set(GRID[2:])
 
 
-def test_a_line_that_was_cut_is_played_again(tmp_path: Path) -> None:
+def test_a_line_that_was_cut_is_run_again(tmp_path: Path) -> None:
     file = tmp_path / "journal.jsonl"
     journal = Journal(file, ABOUT)
     journal.open()

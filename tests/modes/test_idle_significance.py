@@ -5,14 +5,14 @@ from itertools import combinations
 
 import pytest
 
-from leadsman.modes.idle_disconnect.significance import Split, Thresholds, fisher_probability, group_row
+from leadsman.modes.idle_disconnect.significance import GapSplit, Thresholds, fisher_probability, group_row
 
 THRESHOLDS = Thresholds(
     min_failures=3, max_p_value=0.01, min_harmed_share=0.3, min_unharmed_uses=20, shortest_hop_seconds=200.0
 )
 
 
-def split(**changes: float | None) -> Split:
+def split(**changes: float | None) -> GapSplit:
     """Twelve failures after gaps of at least 350 s, and none after 300 shorter gaps."""
     clear: dict[str, object] = {
         "capture": "c",
@@ -29,7 +29,7 @@ def split(**changes: float | None) -> Split:
         "unharmed_uses": 300.0,
         "broker_limit": None,
     }
-    return Split(**{**clear, **changes})  # type: ignore[arg-type]
+    return GapSplit(**{**clear, **changes})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

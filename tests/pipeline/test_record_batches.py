@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from leadsman.pipeline.events import EventRow, batches
 from leadsman.pipeline.idle_gaps.event_rows import activity_of
 from leadsman.pipeline.idle_gaps.writers import SubjectActivity
-from leadsman.pipeline.read.blocks import Block, Unreadable
+from leadsman.pipeline.read.blocks import Block, DecompressionError
 from leadsman.pipeline.read.log_lines import FileReading
 from leadsman.pipeline.read.records import EventExtractor
 from leadsman.telemetry.format import RecognisedFormat
@@ -71,7 +71,7 @@ def rows(
         "file", form if at_once else replace(form, batches=None), name="file", extractor=extractor, subjects=subjects
     )
     events: list[EventRow | pa.RecordBatch] = []
-    with suppress(Unreadable):
+    with suppress(DecompressionError):
         events += reading.all(cut(data, block_bytes, blocks))
     events += extractor.unknown_errors()
     events += activity_of(subjects.values(), capture="capture", file="file")
@@ -90,7 +90,7 @@ def cut(data: bytes, size: int, blocks: int) -> Iterator[Block]:
         end = data.rfind(b"\n", 0, size) + 1 or min(size, len(data))
         yield Block(data[:end], end)
         data = data[end:]
-    raise Unreadable("breaks off")
+    raise DecompressionError("breaks off")
 
 
 def assert_same(

@@ -3,7 +3,7 @@
 import pytest
 
 from leadsman import vocabulary as v
-from leadsman.pipeline.severity import SEVERITY_BY_EVENT, TITLES, Severity, error_title, severity_of
+from leadsman.pipeline.severity import SEVERITY_BY_EVENT, TITLES, ErrorSeverity, error_title, severity_of
 from leadsman.telemetry.log_line import error_kind
 
 JAVA = "2026-11-21 12:00:00,000 ERROR [main] com.acme.Orders - Could not store the order"
@@ -50,12 +50,15 @@ def test_an_errors_title_is_its_exception_or_else_its_message(lines, kind):
 @pytest.mark.parametrize(
     ("labels", "severity"),
     [
-        ({"kind": "org.apache.kafka.common.errors.TopicAuthorizationException", "level": "WARN"}, Severity.FATAL),
-        ({"kind": "org.apache.kafka.common.errors.NotLeaderOrFollowerException", "level": "ERROR"}, Severity.RETRIED),
-        ({"kind": "com.acme.OrderException", "level": "ERROR"}, Severity.LOST),
-        ({"kind": "com.acme.OrderException", "level": "WARN"}, Severity.RETRIED),
-        ({"kind": "The application went from ERROR to CLOSED", "level": "INFO"}, Severity.NOISE),
-        ({"kind": "panic", "level": "FATAL"}, Severity.FATAL),
+        ({"kind": "org.apache.kafka.common.errors.TopicAuthorizationException", "level": "WARN"}, ErrorSeverity.FATAL),
+        (
+            {"kind": "org.apache.kafka.common.errors.NotLeaderOrFollowerException", "level": "ERROR"},
+            ErrorSeverity.RETRIED,
+        ),
+        ({"kind": "com.acme.OrderException", "level": "ERROR"}, ErrorSeverity.LOST),
+        ({"kind": "com.acme.OrderException", "level": "WARN"}, ErrorSeverity.RETRIED),
+        ({"kind": "The application went from ERROR to CLOSED", "level": "INFO"}, ErrorSeverity.NOISE),
+        ({"kind": "panic", "level": "FATAL"}, ErrorSeverity.FATAL),
     ],
     ids=lambda value: value["kind"] if isinstance(value, dict) else value,
 )
@@ -64,8 +67,8 @@ def test_an_unknown_error_has_the_severity_of_its_exception_or_else_its_level(la
 
 
 def test_a_clients_failed_log_directory_is_retried_on_another_broker():
-    assert severity_of(v.LOG_DIR_FAILED, {"client_id": "producer-1"}) is Severity.RETRIED
-    assert severity_of(v.LOG_DIR_FAILED, {"dir": "/d1"}) is Severity.FATAL
+    assert severity_of(v.LOG_DIR_FAILED, {"client_id": "producer-1"}) is ErrorSeverity.RETRIED
+    assert severity_of(v.LOG_DIR_FAILED, {"dir": "/d1"}) is ErrorSeverity.FATAL
 
 
 def test_only_a_refused_connection_is_called_refused():
@@ -77,9 +80,9 @@ def test_only_a_refused_connection_is_called_refused():
 
 
 def test_retried_errors_are_less_severe_than_lost_and_fatal_ones():
-    assert severity_of(v.PRODUCE_RETRIED, {}) is Severity.RETRIED
-    assert severity_of(v.RECORD_EXPIRED, {}) is Severity.LOST
-    assert severity_of(v.PROCESS_KILLED, {}) is Severity.FATAL
+    assert severity_of(v.PRODUCE_RETRIED, {}) is ErrorSeverity.RETRIED
+    assert severity_of(v.RECORD_EXPIRED, {}) is ErrorSeverity.LOST
+    assert severity_of(v.PROCESS_KILLED, {}) is ErrorSeverity.FATAL
 
 
 def test_no_name_of_an_event_is_shown_as_a_kind():

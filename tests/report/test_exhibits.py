@@ -5,7 +5,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from leadsman.model import Point
-from leadsman.report.charts.selection import Gap, idle_limits, is_harmful, select_gaps, select_timeline, table_rows
+from leadsman.report.charts.selection import (
+    GapOutcome,
+    idle_limits,
+    is_harmful,
+    select_gaps,
+    select_timeline,
+    table_rows,
+)
 
 NOON = datetime(2020, 12, 20, 12, tzinfo=UTC)
 
@@ -119,7 +126,7 @@ def test_without_points_there_is_nothing_to_draw():
 
 @pytest.mark.parametrize(("outcome", "harmful"), [("unharmed", False), ("failed", True), ("a new word", True)])
 def test_an_outcome_that_is_not_known_to_be_harmless_counts_as_harmful(outcome, harmful):
-    assert is_harmful(Gap(1.0, outcome)) is harmful
+    assert is_harmful(GapOutcome(1.0, outcome)) is harmful
 
 
 def test_where_there_is_no_room_the_shortest_and_the_longest_of_each_kind_are_kept():

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from leadsman.telemetry.outputs.parser import OutputContext
-from leadsman.telemetry.outputs.usual_lines import Lines, Rows, UsualLayout
+from leadsman.telemetry.outputs.usual_lines import LayoutColumns, Lines, UsualLayout
 from leadsman.telemetry.packets.handshake import ETHERNET, Frame, parse_handshake
 from leadsman.telemetry.source import output_source
 from leadsman.telemetry.sources.hosts.packets import Handshakes
@@ -58,9 +58,9 @@ def damaged(draw: st.DrawFn) -> list[bytes]:
     return [piece for piece in (data[:cut], data[cut:]) if piece]
 
 
-def line_by_line(layout: UsualLayout, lines: Lines) -> Rows:
+def line_by_line(layout: UsualLayout, lines: Lines) -> LayoutColumns:
     """Leave every line to the reader of single lines."""
-    return Rows(range(0), [()] * layout.groups, range(len(lines.texts)))
+    return LayoutColumns(range(0), [()] * layout.groups, range(len(lines.texts)))
 
 
 def rows(blocks: Iterable[bytes]) -> list[tuple[Any, ...]]:
@@ -101,10 +101,10 @@ def test_many_lines_at_a_time_hold_what_single_lines_hold(blocks: list[bytes]) -
 )
 def test_lines_of_real_outputs_have_the_usual_layout(name: str) -> None:
     (path,) = (path for path in HERE.rglob("*.txt") if str(path).endswith(f"{name}.txt"))
-    taken: list[Rows] = []
+    taken: list[LayoutColumns] = []
     every = UsualLayout.rows
 
-    def counted(layout: UsualLayout, lines: Lines) -> Rows:
+    def counted(layout: UsualLayout, lines: Lines) -> LayoutColumns:
         taken.append(every(layout, lines))
         return taken[-1]
 

@@ -13,7 +13,7 @@ from leadsman.pipeline.events import ARROW_SCHEMA
 from leadsman.pipeline.request import Input
 from leadsman.pipeline.scope.streams import CaptureFiles
 from leadsman.pipeline.spark.packed_events import decompress
-from leadsman.watch.event_store import Change, CurrentEvents
+from leadsman.watch.event_store import CurrentEvents, EventBatch
 from leadsman.watch.positions import StreamPosition
 from leadsman.watch.stream_changes import StreamChange, read_change
 
@@ -68,7 +68,7 @@ class InProcessWatch:
             for row in batch.to_pylist()
         ]
         self.events.apply(
-            Change(
+            EventBatch(
                 row["capture"],
                 row["stream"],
                 row["version"],

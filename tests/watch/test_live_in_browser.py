@@ -22,7 +22,7 @@ from leadsman.waiting import wait_for
 from leadsman.watch.finding_changes import FindingHistory
 from leadsman.watch.live.address import parse_address
 from leadsman.watch.live.server import serving
-from leadsman.watch.live.snapshot import LiveState, QueryState, ShownFinding, Snapshot, Source
+from leadsman.watch.live.snapshot import CaptureState, LiveState, QueryState, ShownFinding, Snapshot
 
 from .findings import at, diagnosed, harmed
 
@@ -106,7 +106,9 @@ def snapshot(*findings: ShownFinding, resolved: tuple[ShownFinding, ...] = ()) -
         open=findings,
         resolved=resolved,
         resolved_count=len(resolved),
-        sources=(Source(name="/var/log/" + "long-name-" * 20, files=3, lag_bytes=2048, last_line=at(1), lines=4),),
+        sources=(
+            CaptureState(name="/var/log/" + "long-name-" * 20, files=3, lag_bytes=2048, last_line=at(1), lines=4),
+        ),
     )
 
 

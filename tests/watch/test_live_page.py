@@ -24,12 +24,12 @@ from leadsman.watch.live.address import parse_address
 from leadsman.watch.live.notices import notices_of
 from leadsman.watch.live.server import MAX_STREAMS, READY_WITHIN, serving
 from leadsman.watch.live.snapshot import (
-    Delivery,
+    CaptureState,
+    DestinationState,
     LiveState,
     QueryState,
     ShownFinding,
     Snapshot,
-    Source,
     worst_first,
 )
 
@@ -51,7 +51,7 @@ def shown(title: str = "7 records lost", **more: Any) -> ShownFinding:
 
 
 def snapshot(*findings: ShownFinding, **more: Any) -> Snapshot:
-    source = Source(
+    source = CaptureState(
         name="logs",
         files=3,
         lag_bytes=2048,
@@ -64,7 +64,7 @@ def snapshot(*findings: ShownFinding, **more: Any) -> Snapshot:
         query=QueryState(started=at(0), batches=3, rounds=2, events=5, batch_seconds_total=1.5),
         open=findings,
         sources=(source,),
-        deliveries=(Delivery(destination="slack at https://hooks.slack.com", sent=2, failed=1),),
+        deliveries=(DestinationState(destination="slack at https://hooks.slack.com", sent=2, failed=1),),
         counts={("idle_disconnect", "open"): len(findings), ("idle_disconnect", "resolved"): 0},
         **more,
     )

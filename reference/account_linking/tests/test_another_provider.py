@@ -18,7 +18,7 @@ import json, sys, tempfile
 from datetime import timedelta
 
 import account_linking
-from account_linking import elements
+from account_linking import fetch_tasks
 from account_linking.demo.fetch_harness import kafka_frame
 from account_linking.fanout import split_webhooks
 from account_linking.kafka_event import Record
@@ -51,7 +51,7 @@ with tempfile.TemporaryDirectory() as folder:
     store.add([LinkedItem(provider="nordbank", item="c", user="anna", token="t")])
     published = []
     requester = Requester(store=store, api=lambda *_: Api(), publish=lambda records, **_: published.extend(records))
-    requester.handle(elements.load(announced.value), timeout=timedelta(seconds=30))
+    requester.handle(fetch_tasks.load(announced.value), timeout=timedelta(seconds=30))
     layout = Layout(folder + "/tables")
     with session(SessionOptions(delta=True)) as spark:
         layout.create(spark)

@@ -159,7 +159,7 @@ def test_a_record_that_is_no_transaction_is_quarantined_with_its_rule(tables: La
     assert "is_json" in {error.rule for error in row.errors}
 
 
-def test_an_element_that_can_never_be_fetched_is_a_dead_letter(deployment: Deployment) -> None:
+def test_a_fetch_task_that_can_never_be_fetched_is_a_dead_letter(deployment: Deployment) -> None:
     dead = consumed(deployment.bootstrap, DEAD_LETTERS)
 
     assert sorted(value[:12] for _, value, _ in dead) == [b"no webhook", b'{"provider":']

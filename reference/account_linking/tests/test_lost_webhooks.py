@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from account_linking import elements
+from account_linking import fetch_tasks
 from account_linking.demo.deployment import linked_items
 from account_linking.demo.expected_rows import expected_rows
 from account_linking.demo.fetch_harness import FetchHarness, kafka_frame
@@ -22,7 +22,7 @@ from account_linking.demo.simulator import fdx, plaid, yodlee
 from account_linking.demo.simulator.banks import FaultInjection, SimulatedBanks
 from account_linking.providers import every_provider
 from account_linking.store import SqliteStore
-from account_linking.sweeper import missed_elements
+from account_linking.sweeper import missed_fetch_tasks
 from account_linking.tables.bronze import to_bronze
 from account_linking.tables.ingest import Ingestion
 from account_linking.tables.layout import Layout
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from account_linking.providers.model import Element
+    from account_linking.providers.model import FetchTask
 
 PROVIDERS = ("plaid", "yodlee", "fdx")
 HOUR = 3600.0
@@ -81,30 +81,30 @@ def next_change(banks: SimulatedBanks, item: Item, step: Step, number: int) -> C
     return Change(at=at, item=item.id, movement=replace(old, amount=new.amount), removed=step.action == "remove")
 
 
-def announced(banks: SimulatedBanks, item: Item, since: float) -> tuple[Element, ...]:
-    """The elements of the webhook for the changes since a time, as the fan-out reads them."""
+def announced(banks: SimulatedBanks, item: Item, since: float) -> tuple[FetchTask, ...]:
+    """The fetch tasks of the webhook for the changes since a time, as the fan-out reads them."""
     since = max(since, banks.now - 0.9 * HOUR)
     bodies = {
         "plaid": lambda: plaid.webhook(item.id),
         "fdx": lambda: fdx.webhook(item.id),
         "yodlee": lambda: yodlee.webhook([item.id], since=since, until=banks.now + 0.001),
     }
-    return every_provider()[item.provider].elements(bodies[item.provider]())
+    return every_provider()[item.provider].fetch_tasks(bodies[item.provider]())
 
 
 def run_story(harness: FetchHarness, item: Item, steps: Sequence[Step]) -> None:
-    due: dict[int, list[tuple[Element, bool]]] = {}
+    due: dict[int, list[tuple[FetchTask, bool]]] = {}
     last_webhook = harness.banks.now
     for number, step in enumerate(steps):
         harness.apply_changes(next_change(harness.banks, item, step, number))
         for late in step.deliveries:
             webhook = announced(harness.banks, item, last_webhook)
-            due.setdefault(number + late, []).extend((element, step.dies) for element in webhook)
+            due.setdefault(number + late, []).extend((task, step.dies) for task in webhook)
         last_webhook = harness.banks.now
-        for element, dies in due.pop(number, []):
-            harness.deliver(element, dies=dies)
-    for element, dies in (each for late in due.values() for each in late):
-        harness.deliver(element, dies=dies)
+        for task, dies in due.pop(number, []):
+            harness.deliver(task, dies=dies)
+    for task, dies in (each for late in due.values() for each in late):
+        harness.deliver(task, dies=dies)
 
 
 def run_stories(stories: Sequence[tuple[str, Sequence[Step]]], folder: Path) -> FetchHarness:
@@ -127,8 +127,8 @@ def run_stories(stories: Sequence[tuple[str, Sequence[Step]]], folder: Path) -> 
         harness = FetchHarness(banks, store)
         run_story(harness, item, steps)
         banks.now += 13 * HOUR
-        for outgoing in missed_elements(store, now=to_datetime(banks.now).timestamp(), stale_after=timedelta(0)):
-            harness.deliver(elements.load(outgoing.value))
+        for outgoing in missed_fetch_tasks(store, now=to_datetime(banks.now).timestamp(), stale_after=timedelta(0)):
+            harness.deliver(fetch_tasks.load(outgoing.value))
         harnesses.append(harness)
     return merged(harnesses)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from account_linking import elements
+from account_linking import fetch_tasks
 from account_linking.demo.deployment import linked_items
 from account_linking.demo.expected_rows import expected_rows
 from account_linking.demo.fetch_harness import FetchHarness
@@ -23,13 +23,13 @@ from account_linking.demo.simulator.banks import FaultInjection, SimulatedBanks
 from account_linking.demo.simulator.server import app, serve
 from account_linking.errors import Poison, TryLater
 from account_linking.providers import every_provider
-from account_linking.providers.model import ApiResponse, Element, LinkedItem
-from account_linking.providers.yodlee.client import missed_elements as yodlee_missed
+from account_linking.providers.model import ApiResponse, FetchTask, LinkedItem
+from account_linking.providers.yodlee.client import missed_fetch_tasks as yodlee_missed
 from account_linking.requester.api import HttpApi, http_sessions
 from account_linking.requester.limits import TokenBucket
 from account_linking.requester.worker import MAX_RECORDS_PER_FETCH, Requester
 from account_linking.store import SqliteStore
-from account_linking.sweeper import missed_elements
+from account_linking.sweeper import missed_fetch_tasks
 from leadsman.lab.processes.ports import free_ports
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from account_linking.requester.worker import Outgoing
 
 ITEM = Item(id="i", provider="plaid", user="anna", accounts=(Account(id="a", kind="checking"),))
-ELEMENT = Element(provider="plaid", item="i")
+TASK = FetchTask(provider="plaid", item="i")
 
 
 def change(number: int, *, removed: bool = False) -> Change:
@@ -156,7 +156,7 @@ def test_an_item_that_is_not_linked_is_poison(store: SqliteStore) -> None:
     )
 
     with pytest.raises(Poison, match="is linked"):
-        requester.handle(Element(provider="plaid", item="not-linked"), timeout=timedelta(seconds=5))
+        requester.handle(FetchTask(provider="plaid", item="not-linked"), timeout=timedelta(seconds=5))
 
 
 def test_a_worker_whose_item_was_claimed_meanwhile_is_tried_again(banks: SimulatedBanks, store: SqliteStore) -> None:
@@ -184,7 +184,7 @@ def test_rate_limits_and_outages_are_waited_out(banks: SimulatedBanks, store: Sq
             ),
             publish=lambda records, **_: published.extend(records),
         )
-        requester.handle(ELEMENT, timeout=timedelta(seconds=30))
+        requester.handle(TASK, timeout=timedelta(seconds=30))
 
     assert ids(published) == [f"m{number}" for number in range(7)]
     assert banks.call_counts["500"] > 0
@@ -203,7 +203,7 @@ def test_retries_end_before_the_invocation_does(store: SqliteStore) -> None:
     began = time.monotonic()
 
     with pytest.raises(TryLater, match="too late"):
-        requester.handle(ELEMENT, timeout=timedelta(seconds=1))
+        requester.handle(TASK, timeout=timedelta(seconds=1))
 
     assert time.monotonic() - began < 5
 
@@ -230,7 +230,7 @@ def test_threads_share_a_bucket() -> None:
 
 
 def test_the_sweeper_requests_items_without_recent_sync(store: SqliteStore) -> None:
-    found = list(missed_elements(store, now=time.time()))
+    found = list(missed_fetch_tasks(store, now=time.time()))
 
     assert [json.loads(each.value) for each in found] == [{"provider": "plaid", "item": "i", "link": ""}]
 
@@ -242,8 +242,8 @@ def test_the_sweeper_replaces_lost_webhooks(tmp_path: Path) -> None:
     store.add(linked_items(banks))
     harness = FetchHarness(banks, store)
 
-    for outgoing in missed_elements(store, now=START.timestamp()):
-        harness.handle(elements.load(outgoing.value))
+    for outgoing in missed_fetch_tasks(store, now=START.timestamp()):
+        harness.handle(fetch_tasks.load(outgoing.value))
 
     published = {each.value for each in harness.records if each.topic.endswith("transactions.raw")}
     assert len(published) == len(expected_rows(ledger, at=0.0))
@@ -251,7 +251,7 @@ def test_the_sweeper_replaces_lost_webhooks(tmp_path: Path) -> None:
 
 def missed_windows(cursor: str, now: datetime) -> list[str]:
     link = LinkedItem(provider="yodlee", item="anna", user="anna", token="t")
-    return [element.link for element in yodlee_missed(link, cursor, now)]
+    return [task.link for task in yodlee_missed(link, cursor, now)]
 
 
 def test_missed_windows_of_yodlee_are_an_hour_each_and_reach_until_now() -> None:
@@ -323,9 +323,9 @@ def cursor_of(name: str) -> str:
 @pytest.mark.parametrize(("name", "count"), [("plaid", 21), ("yodlee", 14), ("fdx", 7)])
 def test_malformed_records_of_a_provider_are_published_and_none_is_deleted_by_them(name: str, count: int) -> None:
     link = LinkedItem(provider=name, item="i", user="anna", token="t")
-    element = Element(provider=name, item="i", link=window_of(name))
+    task = FetchTask(provider=name, item="i", link=window_of(name))
 
-    result = every_provider()[name].fetch(element, link, cursor_of(name), OnePage(json.dumps(PAGES[name]).encode()))
+    result = every_provider()[name].fetch(task, link, cursor_of(name), OnePage(json.dumps(PAGES[name]).encode()))
 
     assert len(result.records) == count
     assert all(json.loads(record.value) in MALFORMED for record in result.records)
@@ -340,7 +340,7 @@ def test_malformed_records_of_a_provider_are_published_and_none_is_deleted_by_th
 )
 def test_a_response_that_is_no_page_is_tried_later(name: str, body: bytes) -> None:
     link = LinkedItem(provider=name, item="i", user="anna", token="t")
-    element = Element(provider=name, item="i", link=window_of(name))
+    task = FetchTask(provider=name, item="i", link=window_of(name))
 
     with pytest.raises(TryLater):
-        every_provider()[name].fetch(element, link, "", OnePage(body))
+        every_provider()[name].fetch(task, link, "", OnePage(body))

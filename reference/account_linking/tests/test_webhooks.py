@@ -21,7 +21,7 @@ from account_linking.demo.simulator import plaid, yodlee
 from account_linking.demo.simulator.banks import SimulatedBanks
 from account_linking.demo.simulator.server import app, serve
 from account_linking.errors import Poison, WebhookRefused
-from account_linking.providers.model import Element, IncomingWebhook
+from account_linking.providers.model import FetchTask, IncomingWebhook
 from account_linking.providers.plaid import webhook as plaid_webhook
 from account_linking.providers.unsigned import verifier as unsigned
 from account_linking.providers.yodlee import webhook as yodlee_webhook
@@ -181,15 +181,15 @@ def test_without_settings_an_unsigned_webhook_is_refused() -> None:
         verify(IncomingWebhook(headers={}, body=b"", secret="", source="127.0.0.1"))
 
 
-def test_one_webhook_of_yodlee_is_one_element_a_user() -> None:
+def test_one_webhook_of_yodlee_is_one_fetch_task_a_user() -> None:
     body = yodlee.webhook(["anna", "böö"], since=0, until=900)
 
-    found = yodlee_webhook.elements(body)
+    found = yodlee_webhook.fetch_tasks(body)
 
     window = "fromDate=2026-06-01T00:00:00Z&toDate=2026-06-01T00:15:00Z"
     assert found == (
-        Element(provider="yodlee", item="anna", link=window),
-        Element(provider="yodlee", item="böö", link=window),
+        FetchTask(provider="yodlee", item="anna", link=window),
+        FetchTask(provider="yodlee", item="böö", link=window),
     )
 
 
@@ -207,15 +207,15 @@ def test_a_webhook_cannot_choose_what_is_called(href: str) -> None:
     body = json.dumps({"event": {"info": "DATA_UPDATES.USER_DATA", "data": {"userData": [user]}}}).encode()
 
     with pytest.raises(Poison, match="is not to"):
-        yodlee_webhook.elements(body)
+        yodlee_webhook.fetch_tasks(body)
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"event": 5}', b"\xff", b'{"webhook_code": null}'])
 def test_a_body_that_is_no_webhook_is_poison(body: bytes) -> None:
     with pytest.raises(Poison):
-        yodlee_webhook.elements(body)
+        yodlee_webhook.fetch_tasks(body)
     with pytest.raises(Poison):
-        plaid_webhook.elements(body)
+        plaid_webhook.fetch_tasks(body)
 
 
 def test_a_webhook_that_cannot_be_stored_gets_503_with_retry_after(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from account_linking import receiver
 from account_linking.access_log import without_secret
 from account_linking.errors import TryLater
-from account_linking.providers.model import ApiResponse, Element, LinkedItem
+from account_linking.providers.model import ApiResponse, FetchTask, LinkedItem
 from account_linking.requester.worker import Requester
 from account_linking.store import SqliteStore
 from leadsman.lab.processes.ports import free_ports
@@ -97,16 +97,16 @@ def test_no_error_and_no_log_line_quotes_an_answer(
     api = HostileApi(answer)
     requester = Requester(store=store, api=lambda *_: api, publish=lambda *_, **__: None)
 
-    shown = error_of(requester, Element(provider=provider, item="i", link=WINDOW))
+    shown = error_of(requester, FetchTask(provider=provider, item="i", link=WINDOW))
 
     assert "4929" not in shown + caplog.text
     assert "planted" not in shown + caplog.text
 
 
-def error_of(requester: Requester, element: Element) -> str:
+def error_of(requester: Requester, task: FetchTask) -> str:
     """The error as Lambda prints it: with its type, sentence, and the errors that it came from."""
     try:
-        requester.handle(element, timeout=timedelta(seconds=0.05))
+        requester.handle(task, timeout=timedelta(seconds=0.05))
     except Exception as error:  # noqa: BLE001 - any error is printed
         chain = "".join(traceback.format_exception(error))
         return "\n".join(line for line in chain.splitlines() if not line.startswith("    "))  # less the source's lines
@@ -122,7 +122,7 @@ def test_a_code_on_the_list_is_quoted(store: SqliteStore) -> None:
     shown = {
         name: error_of(
             Requester(store=store, api=lambda *_, answer=answer: HostileApi(answer), publish=lambda *_, **__: None),
-            Element(provider=name, item="i", link=WINDOW),
+            FetchTask(provider=name, item="i", link=WINDOW),
         )
         for name, answer in answers.items()
     }

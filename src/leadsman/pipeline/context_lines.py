@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from leadsman.pipeline.read.blocks import Unreadable, blocks
+from leadsman.pipeline.read.blocks import DecompressionError, blocks
 from leadsman.pipeline.read.records import MAX_TOKEN, QUOTE_LENGTH
 from leadsman.redaction import mask
 
@@ -72,7 +72,7 @@ def _lines(path: Path, numbers: Iterable[int]) -> dict[int, str]:
             lines_before += count
             if lines_before >= requested[-1]:
                 break
-    except (OSError, Unreadable):
+    except (OSError, DecompressionError):
         pass
     return texts
 

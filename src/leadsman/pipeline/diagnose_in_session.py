@@ -25,7 +25,7 @@ from leadsman.pipeline.spark.cached import SEPARATE_FRAME_EVENTS, cache_events
 from leadsman.pipeline.spark.embedded import is_embedded
 from leadsman.pipeline.spark.event_frames import event_frame
 from leadsman.pipeline.timings import timed
-from leadsman.pipeline.verdict.attribution import attribute_events, investigate
+from leadsman.pipeline.verdict.attribution import attribute_events, detector_results
 from leadsman.pipeline.verdict.run_detectors import failed_output, make_matrix, no_output
 from leadsman.redaction import mask
 from leadsman.words import count
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from leadsman.pipeline.request import DiagnosisRequest, Input
     from leadsman.pipeline.scope.clusters import ClusterScope
     from leadsman.pipeline.scope.streams import CaptureFiles
-    from leadsman.pipeline.verdict.attribution import Investigation
+    from leadsman.pipeline.verdict.attribution import DetectorResults
 
 COPIES_NAMED = 5
 
@@ -89,10 +89,10 @@ def diagnose_in_session(
         read = cached or _read(spark, source, request, frames)
         scoped = _scope(read, source, request, frames)
         triggered = _without_untriggered_modes(request, read.names)
-        investigation = investigate(scoped.events, triggered, scoped.sources, scoped.captures)
-        listed = _list_facts(scoped, read.names, investigation, many=_has_many_events(source))
+        results = detector_results(scoped.events, triggered, scoped.sources, scoped.captures)
+        listed = _list_facts(scoped, read.names, results, many=_has_many_events(source))
         findings = {
-            capture: list(_findings(scoped.events, capture, request.modes, listed=listed, investigation=investigation))
+            capture: list(_findings(scoped.events, capture, request.modes, listed=listed, results=results))
             for capture in scoped.captures
         }
     return [
@@ -119,10 +119,10 @@ def _scope(read: CachedEvents, source: Input, request: DiagnosisRequest, frames:
     return ScopedEvents(events, scopes, sources_by_scope(files, scopes, request))
 
 
-def _list_facts(scoped: ScopedEvents, present: set[str], investigation: Investigation, *, many: bool) -> ListedFacts:
+def _list_facts(scoped: ScopedEvents, present: set[str], results: DetectorResults, *, many: bool) -> ListedFacts:
     """Return the rows and conditions that are listed. Events that a finding explains are attributed to its mode."""
     with timed("unexplained errors"):
-        rows = listed_rows(attribute_events(scoped.events, investigation.attribution_rules()))
+        rows = listed_rows(attribute_events(scoped.events, results.attribution_rules()))
     ends = {capture: last_time(rows.get(capture, [])) for capture in scoped.captures}
     with timed("conditions"):
         try:
@@ -182,28 +182,28 @@ def in_time_range(events: DataFrame, request: DiagnosisRequest) -> DataFrame:
 
 
 def _findings(
-    events: DataFrame, capture: str, modes: Sequence[Mode], *, listed: ListedFacts, investigation: Investigation
+    events: DataFrame, capture: str, modes: Sequence[Mode], *, listed: ListedFacts, results: DetectorResults
 ) -> Iterator[tuple[Mode, Finding]]:
     """Yield the finding of each mode, also of the modes whose detector did not run."""
     rows = listed.rows.get(capture, [])
     for mode in modes:
-        finding = _complete_finding(mode, capture, rows, investigation)
-        yield mode, _with_changes(events, capture, mode, finding=finding, investigation=investigation)
+        finding = _complete_finding(mode, capture, rows, results)
+        yield mode, _with_changes(events, capture, mode, finding=finding, results=results)
 
 
-def _complete_finding(mode: Mode, capture: str, rows: Sequence[Row], investigation: Investigation) -> Finding:
+def _complete_finding(mode: Mode, capture: str, rows: Sequence[Row], results: DetectorResults) -> Finding:
     """Return a finding with its matrix, and with the events that are attributed to it."""
-    output = investigation.outputs.get((capture, mode.name), no_output())
-    finding = investigation.finding(capture, mode)
+    output = results.outputs.get((capture, mode.name), no_output())
+    finding = results.finding(capture, mode)
     attributed = attributed_event_counts(rows, mode.name)
     return replace(finding, matrix=make_matrix(mode, output), attributed_events=attributed)
 
 
 def _with_changes(
-    events: DataFrame, capture: str, mode: Mode, *, finding: Finding, investigation: Investigation
+    events: DataFrame, capture: str, mode: Mode, *, finding: Finding, results: DetectorResults
 ) -> Finding:
     """Add the changes around the finding's beginning, where the card names the link that shows that time."""
-    output = investigation.outputs.get((capture, mode.name), no_output())
+    output = results.outputs.get((capture, mode.name), no_output())
     began = onset_time(mode.card, output.observations)
     if began is None or finding.verdict is not Verdict.PRESENT:
         return finding

@@ -10,7 +10,7 @@ from leadsman import vocabulary as names
 from leadsman.model import AttributedEvents, Diagnosis, ErrorGroup, Evidence, NotCollectedItem, NotUnderstood
 from leadsman.pipeline.conditions.deduplicate import is_part_of_condition, is_simultaneous, one_group_per_failure
 from leadsman.pipeline.detector_sql import run_steps, sql_literals
-from leadsman.pipeline.severity import SEVERITY_RANK, Severity, error_title, severity_of
+from leadsman.pipeline.severity import SEVERITY_RANK, ErrorSeverity, error_title, severity_of
 from leadsman.words import moment, span
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 GROUPS_SHOWN = 50
 """Groups of errors listed for one capture."""
 
-NOT_LISTED = (names.SUBJECT_IDLE, names.SETTING, *names.LIFE)
+NOT_LISTED = (names.SUBJECT_IDLE, names.SETTING, *names.LIFECYCLE)
 """Events of normal operation: they are no errors, and `SUBJECT_ACTIVE` covers their times."""
 
 SPAN = (names.SUBJECT_ACTIVE, *(name for name in names.STATE if name != names.ITEM_NOT_COLLECTED))
@@ -91,7 +91,7 @@ NOT_ERRORS = (
 """Events that are reported elsewhere than in the list of errors."""
 
 MIN_SPAN = timedelta(minutes=1)
-"""A shorter capture covers no time before the incident with which to tell new errors from old ones."""
+"""A shorter capture covers no time before the incident with which new errors could be distinguished from old ones."""
 
 APPLICATION = "application"
 ACCESS_LOG = "access log"
@@ -277,7 +277,7 @@ def _count_labels(labels: Sequence[Mapping[str, str]], name: str, value: str) ->
 def _groups(rows: Iterable[Row], why: Mapping[str, str], incident: datetime | None = None) -> tuple[ErrorGroup, ...]:
     """Return the groups, the most severe first, then new ones, then the most frequent."""
     groups = [_group(row, why.get(row["name"], ""), incident) for row in rows]
-    groups.sort(key=lambda group: (SEVERITY_RANK[Severity(group.severity)], not group.is_new, -group.count))
+    groups.sort(key=lambda group: (SEVERITY_RANK[ErrorSeverity(group.severity)], not group.is_new, -group.count))
     return tuple(groups)
 
 

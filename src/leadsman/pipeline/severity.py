@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-class Severity(StrEnum):
+class ErrorSeverity(StrEnum):
     """The most severe first."""
 
     FATAL = "fatal"
@@ -26,7 +26,7 @@ class Severity(StrEnum):
     """A line that shows no harm by itself."""
 
 
-SEVERITY_RANK = {severity: place for place, severity in enumerate(Severity)}
+SEVERITY_RANK = {severity: place for place, severity in enumerate(ErrorSeverity)}
 
 TITLES: Mapping[str, str] = {
     names.CONNECTION_LOST: "Connection lost with a request in flight",
@@ -75,8 +75,8 @@ TITLES: Mapping[str, str] = {
 }
 """The title of an error by event name, where the line names no exception."""
 
-EVENTS_BY_SEVERITY: Mapping[Severity, tuple[str, ...]] = {
-    Severity.FATAL: (
+EVENTS_BY_SEVERITY: Mapping[ErrorSeverity, tuple[str, ...]] = {
+    ErrorSeverity.FATAL: (
         names.AUTHENTICATION_FAILED,
         names.AUTHORIZATION_FAILED,
         names.BOOTSTRAP_FAILED,
@@ -91,7 +91,7 @@ EVENTS_BY_SEVERITY: Mapping[Severity, tuple[str, ...]] = {
         names.RUNTIME_OUT_OF_MEMORY,
         names.TLS_FAILED,
     ),
-    Severity.LOST: (
+    ErrorSeverity.LOST: (
         names.COMMIT_TIMED_OUT,
         names.INVOCATION_TIMED_OUT,
         names.OFFSET_OUT_OF_RANGE,
@@ -101,7 +101,7 @@ EVENTS_BY_SEVERITY: Mapping[Severity, tuple[str, ...]] = {
         names.UNCLEAN_ELECTION,
         names.WRITE_REFUSED,
     ),
-    Severity.RETRIED: (
+    ErrorSeverity.RETRIED: (
         names.BROKER_FENCED,
         names.CLIENT_THROTTLED,
         names.CLOCK_JUMPED,
@@ -172,38 +172,38 @@ RETRIABLE_ERRORS = (
 """Suffixes of exception names, and librdkafka's error codes. Kafka's clients retry on these (RetriableException)."""
 
 SEVERITY_BY_LEVEL = {
-    "TRACE": Severity.NOISE,
-    "DEBUG": Severity.NOISE,
-    "INFO": Severity.NOISE,
-    "NOTICE": Severity.NOISE,
-    "WARN": Severity.RETRIED,
-    "WARNING": Severity.RETRIED,
-    "ERROR": Severity.LOST,
-    "FATAL": Severity.FATAL,
-    "CRITICAL": Severity.FATAL,
-    "SEVERE": Severity.LOST,
+    "TRACE": ErrorSeverity.NOISE,
+    "DEBUG": ErrorSeverity.NOISE,
+    "INFO": ErrorSeverity.NOISE,
+    "NOTICE": ErrorSeverity.NOISE,
+    "WARN": ErrorSeverity.RETRIED,
+    "WARNING": ErrorSeverity.RETRIED,
+    "ERROR": ErrorSeverity.LOST,
+    "FATAL": ErrorSeverity.FATAL,
+    "CRITICAL": ErrorSeverity.FATAL,
+    "SEVERE": ErrorSeverity.LOST,
 }
 
 
 REFUSED = re.compile(r"refused|ECONNREFUSED|\b(?:111|61)\b", re.IGNORECASE)
 
 
-def severity_of(name: str, labels: Mapping[str, str]) -> Severity:
+def severity_of(name: str, labels: Mapping[str, str]) -> ErrorSeverity:
     """Return the severity by the event's name; of an unknown error, by its exception and log level."""
     if name == names.CONSUMER_ENDED:
-        return Severity.NOISE if labels.get("how") == "closed" else Severity.FATAL
+        return ErrorSeverity.NOISE if labels.get("how") == "closed" else ErrorSeverity.FATAL
     if (name == names.BOOTSTRAP_FAILED and labels.get("reason") == "disconnected") or (
         name == names.LOG_DIR_FAILED and "client_id" in labels
     ):
-        return Severity.RETRIED  # the client retries with another broker
+        return ErrorSeverity.RETRIED  # the client retries with another broker
     if name != names.ERROR:
-        return SEVERITY_BY_EVENT.get(name, Severity.NOISE)
+        return SEVERITY_BY_EVENT.get(name, ErrorSeverity.NOISE)
     kind = labels.get("kind", "")
     if kind.endswith(FATAL_ERRORS):
-        return Severity.FATAL
+        return ErrorSeverity.FATAL
     if kind.endswith(RETRIABLE_ERRORS):
-        return Severity.RETRIED
-    return SEVERITY_BY_LEVEL.get(labels.get("level", ""), Severity.LOST)
+        return ErrorSeverity.RETRIED
+    return SEVERITY_BY_LEVEL.get(labels.get("level", ""), ErrorSeverity.LOST)
 
 
 def error_title(name: str, labels: Mapping[str, str], text: str) -> str:

@@ -29,11 +29,11 @@ def collected_timings() -> Iterator[list[str]]:
     """Collect the messages that this process logs in the block, on any level."""
     lines: list[str] = []
 
-    class Collector(logging.Handler):
+    class TimingHandler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             lines.append(record.getMessage())
 
-    collector, level = Collector(), ROOT.level
+    collector, level = TimingHandler(), ROOT.level
     ROOT.addHandler(collector)
     ROOT.setLevel(logging.DEBUG)
     try:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from leadsman.telemetry.record import Record
-    from leadsman.telemetry.record_batch import Batch
+    from leadsman.telemetry.record_batch import LogRecordBatch
     from leadsman.telemetry.source import Source
 
 
@@ -51,6 +51,6 @@ class RecognisedFormat:
     time_at: TimeAt
     zoned: bool
     records: Callable[[Iterable[bytes]], Iterator[Record]] | None = None
-    batches: Callable[[Iterable[bytes]], Iterator[Batch]] | None = None
+    batches: Callable[[Iterable[bytes]], Iterator[LogRecordBatch]] | None = None
     output_source: Source | None = None
     recognise_section: Callable[[bytes], RecognisedFormat | NotText] | None = None

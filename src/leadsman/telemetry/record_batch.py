@@ -42,7 +42,7 @@ class Writers:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
+class LogRecordBatch:
     """Records in the order in which they are read, as columns; each row is what `Record` describes.
 
     `at` is NO_TIME where a record has no time. `starts_record` is False for rows that continue an earlier record of
@@ -103,12 +103,12 @@ def strip_newlines(text: bytes, begin: NDArray[np.int64], end: NDArray[np.int64]
     return end
 
 
-def to_batch(records: Sequence[Record], writers: Writers) -> Batch:
+def to_batch(records: Sequence[Record], writers: Writers) -> LogRecordBatch:
     """Return the records as a batch."""
     texts = [record.text.encode() for record in records]
     begin, end = text_spans(texts)
     count = len(records)
-    return Batch(
+    return LogRecordBatch(
         writers=writers,
         writer=np.fromiter((writers.number(record.subject) for record in records), np.int64, count),
         at=np.fromiter((NO_TIME if record.at is None else record.at for record in records), np.int64, count),
@@ -124,16 +124,16 @@ def to_batch(records: Sequence[Record], writers: Writers) -> Batch:
 
 def batch_reader(
     read: Callable[[Iterable[bytes]], Iterator[Record]],
-) -> Callable[[Iterable[bytes]], Iterator[Batch]]:
+) -> Callable[[Iterable[bytes]], Iterator[LogRecordBatch]]:
     """Return a reader of batches, given one of records. Records before an error are yielded before it is raised."""
 
-    def batches(blocks: Iterable[bytes]) -> Iterator[Batch]:
+    def batches(blocks: Iterable[bytes]) -> Iterator[LogRecordBatch]:
         yield from iter_batches(read(blocks), Writers())
 
     return batches
 
 
-def iter_batches(records: Iterator[Record], writers: Writers) -> Iterator[Batch]:
+def iter_batches(records: Iterator[Record], writers: Writers) -> Iterator[LogRecordBatch]:
     """Yield the records in batches. Records before an error are yielded before it is raised."""
     pending: list[Record] = []
     size = 0

@@ -37,7 +37,7 @@ VACUUM_HOURS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class EventBatch:
     """The events of one kind of a stream in one offset."""
 
     capture: str
@@ -56,7 +56,7 @@ class StreamEvents:
     facts: dict[int, pa.Table] = field(default_factory=dict)
     summary: tuple[int, pa.Table] = (0, ARROW_SCHEMA.empty_table())
 
-    def apply(self, number: int, changes: Iterable[Change]) -> None:
+    def apply(self, number: int, changes: Iterable[EventBatch]) -> None:
         """Take in all changes of an offset."""
         of_kind: dict[str, list[pa.Table]] = {FACTS: [], SUMMARY: []}
         for each in changes:
@@ -96,9 +96,9 @@ class CurrentEvents:
         self._streams: dict[tuple[str, str], StreamEvents] = {}
         self._new: dict[str, set[str]] = {}
 
-    def apply(self, changes: Iterable[Change]) -> None:
+    def apply(self, changes: Iterable[EventBatch]) -> None:
         """Take in the changes of one offset or more."""
-        grouped: dict[tuple[int, str, str], list[Change]] = {}
+        grouped: dict[tuple[int, str, str], list[EventBatch]] = {}
         for each in changes:
             grouped.setdefault((each.number, each.capture, each.stream), []).append(each)
         for (number, capture, stream), members in sorted(grouped.items(), key=lambda item: item[0]):
@@ -157,10 +157,10 @@ class CurrentEvents:
         return dropped
 
 
-def changes_of(rows: Iterable[Row]) -> list[Change]:
+def changes_of(rows: Iterable[Row]) -> list[EventBatch]:
     """Return the changes in the rows of a batch of the query."""
     return [
-        Change(
+        EventBatch(
             row["capture"],
             row["stream"],
             row["version"],
@@ -179,7 +179,7 @@ class EventTable:
         self._spark = spark
         self.path = path
 
-    def append(self, changes: Iterable[Change], *, query: str, batch: int) -> None:
+    def append(self, changes: Iterable[EventBatch], *, query: str, batch: int) -> None:
         """Append the changes of one batch. A batch that was appended before is not appended again."""
         tables = [_with_columns(each) for each in changes if each.events.num_rows]
         if not tables:
@@ -187,7 +187,7 @@ class EventTable:
         writer = create_frame(self._spark, pa.concat_tables(tables)).write.format("delta").mode("append")
         writer.option("txnAppId", query).option("txnVersion", batch).save(self.path)
 
-    def read(self) -> list[Change]:
+    def read(self) -> list[EventBatch]:
         """Return the current changes in the table; none where there is no table yet."""
         if not self._exists():
             return []
@@ -239,7 +239,7 @@ def current_rows(table: DataFrame) -> DataFrame:
     return table.join(latest, ["capture", "stream"]).where(is_current)
 
 
-def _with_columns(change: Change) -> pa.Table:
+def _with_columns(change: EventBatch) -> pa.Table:
     count = change.events.num_rows
     columns: Mapping[str, Any] = {
         "stream": pa.repeat(change.stream, count),
@@ -253,16 +253,16 @@ def _with_columns(change: Change) -> pa.Table:
     return table
 
 
-def _changes_in(table: pa.Table) -> list[Change]:
+def _changes_in(table: pa.Table) -> list[EventBatch]:
     columns = ["capture", "stream", "version", "number", "kind"]
     ordered = table.sort_by([(name, "ascending") for name in columns])
     keys = list(zip(*(ordered.column(name).to_pylist() for name in columns), strict=True))
-    changes: list[Change] = []
+    changes: list[EventBatch] = []
     first = 0
     for key, rows in groupby(keys):
         count = len(list(rows))
         capture, stream, version, number, kind = key
         events = ordered.slice(first, count).select(ARROW_SCHEMA.names)
-        changes.append(Change(capture, stream, version, number, kind, events))
+        changes.append(EventBatch(capture, stream, version, number, kind, events))
         first += count
     return changes

@@ -114,7 +114,7 @@ class LifeTimes:
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class DiagnosedFinding:
     """One finding in one diagnosis, at a time of the clock."""
 
     diagnosis: Diagnosis
@@ -165,7 +165,7 @@ class FindingHistory:
                 known = self._match(diagnosis, finding, clusters, taken=seen)
                 if not _continues(finding, known, horizon):
                     continue
-                for after in self._seen(known, Sighting(diagnosis, finding, now)):
+                for after in self._seen(known, DiagnosedFinding(diagnosis, finding, now)):
                     yield from self._record(after)
                     seen.add(after.change.id)
         yield from self._unseen(diagnoses, seen, horizon=horizon, now=now)
@@ -197,7 +197,7 @@ class FindingHistory:
         ]
         return max(same or orphans, key=_recency, default=None)
 
-    def _seen(self, known: KnownFinding | None, sighting: Sighting) -> Iterator[KnownFinding]:
+    def _seen(self, known: KnownFinding | None, sighting: DiagnosedFinding) -> Iterator[KnownFinding]:
         """Yield what becomes of a finding that is seen."""
         if known is None:
             yield from self._opened(sighting, sighting.finding.since)
@@ -216,7 +216,7 @@ class FindingHistory:
         if after.is_open and self._is_over(after, sighting):
             yield _changed(after, Life.RESOLVED, sighting.now)
 
-    def _opened(self, sighting: Sighting, onset: datetime | None) -> Iterator[KnownFinding]:
+    def _opened(self, sighting: DiagnosedFinding, onset: datetime | None) -> Iterator[KnownFinding]:
         """Yield a new finding, and its end where it is over already."""
         diagnosis, finding = sighting.diagnosis, sighting.finding
         change = FindingChange(
@@ -245,7 +245,7 @@ class FindingHistory:
         if self._is_over(known, sighting):
             yield _changed(known, Life.RESOLVED, sighting.now)
 
-    def _continued(self, known: KnownFinding, sighting: Sighting, harm: datetime | None) -> KnownFinding:
+    def _continued(self, known: KnownFinding, sighting: DiagnosedFinding, harm: datetime | None) -> KnownFinding:
         """Return a known finding after it was seen again, `harm` being its first new harm."""
         finding = sighting.finding
         is_present = finding.verdict is Verdict.PRESENT
@@ -269,7 +269,7 @@ class FindingHistory:
         return _changed(after, life, sighting.now)
 
     def _life(
-        self, known: KnownFinding, shown: FindingChange, sighting: Sighting, *, harm: datetime | None
+        self, known: KnownFinding, shown: FindingChange, sighting: DiagnosedFinding, *, harm: datetime | None
     ) -> Life | None:
         if not known.is_open or (not known.change.is_news and harm is not None and not self._is_old(known)):
             return Life.REOPENED
@@ -292,7 +292,7 @@ class FindingHistory:
         began = self.times.began
         return began is not None and began - (known.until or began) > self.times.idle_time(known, known.change.mode)
 
-    def _is_over(self, known: KnownFinding, sighting: Sighting) -> bool:
+    def _is_over(self, known: KnownFinding, sighting: DiagnosedFinding) -> bool:
         """Whether telemetry goes on for the finding's idle time without harm."""
         return _idle_since(known, sighting.diagnosis) > self.times.idle_time(known, known.change.mode)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class OutputEntry(NamedTuple):
-    """One output, as the text or the JSON that its reader understands: whose it is, and when it was had (ms)."""
+    """One output, as the text or the JSON that its reader understands: its subject, and when it was collected (ms)."""
 
     writer: str
     at: int

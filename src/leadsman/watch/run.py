@@ -17,7 +17,7 @@ from leadsman.watch.live.address import ServeAddress, parse_address
 from leadsman.watch.live.snapshot import (
     CHANGES_SHOWN,
     RESOLVED_SHOWN,
-    Delivery,
+    DestinationState,
     LiveState,
     QueryState,
     ShownFinding,
@@ -71,7 +71,7 @@ class FollowOptions:
 
 
 @dataclass(slots=True)
-class Loop:
+class WatchLoop:
     """The rounds of a running watch, and what they show."""
 
     watch: Watch
@@ -182,7 +182,7 @@ def run_watch(
             log=_log,
         )
         following.publish()
-        Loop(watch, query, following, state, messages, running, QueryState(started=started)).run()
+        WatchLoop(watch, query, following, state, messages, running, QueryState(started=started)).run()
     return 0
 
 
@@ -194,8 +194,8 @@ def change_line(change: FindingChange) -> str:
     return escape_control_characters(text)
 
 
-def _delivery(sender: Sender) -> Delivery:
-    return Delivery(
+def _delivery(sender: Sender) -> DestinationState:
+    return DestinationState(
         destination=sender.destination.name,
         waiting=sender.waiting,
         sent=sender.sent,

@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from leadsman.watch.positions import Position, Positions
     from leadsman.watch.prometheus import PrometheusRequest
 
-    Change = StreamChange | TopicChange | SeriesChange
+    SourceChange = StreamChange | TopicChange | SeriesChange
 
 NAME = "leadsman_watch"
 OPTION = "request"
 
 
 class Listing(Protocol):
-    """Says how far what is watched can be read."""
+    """Lists files, topics or servers with the positions up to which they can be read."""
 
     def positions(self, earlier: Positions, number: int) -> Positions:
         """Return the positions of the offset `number`, after `earlier`: the same object where nothing was appended."""
@@ -123,10 +123,10 @@ class WatchSource(DataSource):
         return WatchReader(WatchRequest.decode(self.options[OPTION]))
 
 
-class Share(InputPartition):
+class WatchPartition(InputPartition):
     """The streams that one task reads."""
 
-    def __init__(self, number: int, changes: list[Change]) -> None:
+    def __init__(self, number: int, changes: list[SourceChange]) -> None:
         super().__init__(number)
         self.changes = changes
 
@@ -162,9 +162,9 @@ class WatchReader(DataSourceStreamReader):
             if each.changed_in > start["number"]
         ]
         shares = balance_streams(changes, self._request.tasks)
-        return [Share(number, [each.change for each in share]) for number, share in enumerate(shares)]
+        return [WatchPartition(number, [each.change for each in share]) for number, share in enumerate(shares)]
 
-    def read(self, partition: Share) -> Iterator[pa.RecordBatch]:  # type: ignore[override]  # of its own partitions
+    def read(self, partition: WatchPartition) -> Iterator[pa.RecordBatch]:  # type: ignore[override]  # its own kind
         """Yield the packed events of a share."""
         folder = Path(self._request.folder, "streams")
         for change in partition.changes:
@@ -179,7 +179,7 @@ class WatchReader(DataSourceStreamReader):
         """Remove what no restart needs."""
         self._request.positions.remove_before(end["number"] - 1)
 
-    def _change(self, position: Position, number: int, before: int) -> Change:
+    def _change(self, position: Position, number: int, before: int) -> SourceChange:
         if isinstance(position, StreamPosition):
             return StreamChange(position, number, before)
         if isinstance(position, SeriesPosition):
@@ -198,7 +198,7 @@ class WatchReader(DataSourceStreamReader):
 class Changed:
     """A stream, a topic or a server that changed, to be shared out among tasks by its bytes."""
 
-    change: Change
+    change: SourceChange
 
     @property
     def capture(self) -> str:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from leadsman.model import Diagnosis
     from leadsman.pipeline.request import DiagnosisRequest
-    from leadsman.watch.event_store import Change
+    from leadsman.watch.event_store import EventBatch
     from leadsman.watch.live.notices import Notice
     from leadsman.watch.positions import Position, Positions
     from leadsman.watch.source import Listing
@@ -130,7 +130,7 @@ class Watch:
             self.batches += 1
             self.batch_seconds_total += time.monotonic() - began
 
-    def _update_notices(self, changes: Iterable[Change]) -> None:
+    def _update_notices(self, changes: Iterable[EventBatch]) -> None:
         """Take in alerts and maintenance, where these changes have any: all events are looked through then."""
         if any(name in SHOWN for each in changes for name in each.events.column("name").unique().to_pylist()):
             self.notices = notices_of(self._events.rows(SHOWN))

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from leadsman_clients.clock import Clock
-    from leadsman_clients.consumer._offsets import Partition, PartitionOffsets
+    from leadsman_clients.consumer._offsets import OffsetTracker, Partition
     from leadsman_clients.consumer.policy import ConsumerPolicy
 
     SendCommit: TypeAlias = Callable[[Mapping[Partition, int]], Any]
@@ -24,7 +24,7 @@ class OffsetCommitter:
     def __init__(
         self,
         send: SendCommit,
-        offsets: PartitionOffsets,
+        offsets: OffsetTracker,
         lock: threading.Lock,
         *,
         policy: ConsumerPolicy,

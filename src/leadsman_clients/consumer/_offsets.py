@@ -25,7 +25,7 @@ class _PartitionProgress:
 
 
 @dataclass(slots=True)
-class PartitionOffsets:
+class OffsetTracker:
     """Records in flight and processed, for the partitions of one assignment. The caller holds a lock."""
 
     _progress: dict[Partition, _PartitionProgress] = field(default_factory=dict)

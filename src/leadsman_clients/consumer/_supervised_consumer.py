@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from leadsman_clients.clock import elapsed
 from leadsman_clients.consumer import _statistics
 from leadsman_clients.consumer._commits import OffsetCommitter
-from leadsman_clients.consumer._offsets import PartitionOffsets
+from leadsman_clients.consumer._offsets import OffsetTracker
 from leadsman_clients.consumer._processing import DeadLetterNotStored
 from leadsman_clients.consumer.error_actions import Action, ErrorAction, error_action
 from leadsman_clients.consumer.handler import Message
@@ -67,7 +67,7 @@ class SupervisedConsumer:
         self._policy = policy
         self._clock = clock
         self._lock = threading.Lock()
-        self._offsets = PartitionOffsets()
+        self._offsets = OffsetTracker()
         self._committer = OffsetCommitter(self._send_commit, self._offsets, self._lock, policy=policy, clock=clock)
         self._queue: deque[Message] = deque()
         self._queue_filled = threading.Event()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from leadsman_clients.clock import elapsed
 from leadsman_clients.errors import CreationFailed, CreationTimedOut, ProviderClosed
 from leadsman_clients.instance._creation import InstanceCreator
-from leadsman_clients.instance._lifecycle import Generation, Lifecycle
+from leadsman_clients.instance._lifecycle import Lifecycle, ManagedInstance
 from leadsman_clients.instance._process_hooks import NEVER_CLOSED
 from leadsman_clients.instance._retirement import InstanceRetirer
 from leadsman_clients.instance.policy import Activity, Retirement
@@ -62,7 +62,7 @@ class InstanceHolder(Generic[T]):
         self._on_event = on_event
         self._clock = clock
         self._release_is_activity = policy.activity is Activity.RELEASE
-        self._leaked: deque[Generation[T]] = deque()
+        self._leaked: deque[ManagedInstance[T]] = deque()
         self._creator = InstanceCreator(name, create, policy=policy, clock=clock)
         self.retirer = InstanceRetirer(
             name, retire, policy=policy, clock=clock, on_event=lambda event: self._emit([event])
@@ -70,37 +70,37 @@ class InstanceHolder(Generic[T]):
 
     # Getting an instance.
 
-    def acquire(self, generation: Generation[T] | None, began: Instant, seconds: float) -> Generation[T]:
-        """Return a leased generation that is usable, at most so many seconds after `began`."""
-        while generation is None or not self._is_usable(generation):
-            generation = self._try_acquire(seconds - elapsed(began, self.read_clock()))
-        return generation
+    def acquire(self, managed: ManagedInstance[T] | None, began: Instant, seconds: float) -> ManagedInstance[T]:
+        """Return a leased instance that is usable, at most so many seconds after `began`."""
+        while managed is None or not self._is_usable(managed):
+            managed = self._try_acquire(seconds - elapsed(began, self.read_clock()))
+        return managed
 
-    def _is_usable(self, generation: Generation[T]) -> bool:
-        if self.usable is None or self.usable(generation.value):
+    def _is_usable(self, managed: ManagedInstance[T]) -> bool:
+        if self.usable is None or self.usable(managed.value):
             return True
         now = self.read_clock()
         with self.lock:
-            if self.lifecycle.expire(ExpiryReason.UNUSABLE, now, generation):
-                error = CreationFailed(f"{self.name} #{generation.number} is not usable.")
+            if self.lifecycle.expire(ExpiryReason.UNUSABLE, now, managed):
+                error = CreationFailed(f"{self.name} #{managed.number} is not usable.")
                 self._creator.backoff.note_failure(error, now)
-            self.lifecycle.release(generation, now, active=False)
+            self.lifecycle.release(managed, now, active=False)
         return False
 
-    def _try_acquire(self, remaining_seconds: float) -> Generation[T] | None:
-        """Lease the live generation; without one, wait for its creation or for the backoff, and return None."""
+    def _try_acquire(self, remaining_seconds: float) -> ManagedInstance[T] | None:
+        """Lease the live instance; without one, wait for its creation or for the backoff, and return None."""
         now = self.read_clock()
         with self.lock:
             if self.is_closed:
                 raise ProviderClosed(f"{self.name} is closed. Make a new provider, or close it later.")
-            generation = self.lifecycle.try_lease(now)
-            creation, is_new = (None, False) if generation is not None else self._creator.join(now)
+            managed = self.lifecycle.try_lease(now)
+            creation, is_new = (None, False) if managed is not None else self._creator.join(now)
         if creation is not None and is_new:
             creation.start(self.name, self._on_creation_end)
         self.retire_due(remaining_seconds)
-        if generation is None:
+        if managed is None:
             self._wait_out_backoff(remaining_seconds) if creation is None else self._wait(creation, remaining_seconds)
-        return generation
+        return managed
 
     def _wait_out_backoff(self, remaining_seconds: float) -> None:
         now = self.read_clock()
@@ -137,7 +137,7 @@ class InstanceHolder(Generic[T]):
         if creation.error is not None:
             self._emit([self._creation_failure(repr(creation.error), seconds)])
         elif not is_accepted:
-            self.retirer.submit([Generation(creation.result(), 0, now, self.policy)])
+            self.retirer.submit([ManagedInstance(creation.result(), 0, now, self.policy)])
         self._emit_pending()
 
     def _creation_failure(self, message: str, seconds: float) -> ClientEvent:
@@ -145,7 +145,7 @@ class InstanceHolder(Generic[T]):
 
     # Called by leases.
 
-    def release(self, generation: Generation[T], error: BaseException | None) -> None:
+    def release(self, managed: ManagedInstance[T], error: BaseException | None) -> None:
         """Take a lease back, with the error that ended its use."""
         if self.is_inherited:
             return
@@ -153,21 +153,21 @@ class InstanceHolder(Generic[T]):
         is_fatal = error is not None and self._fatal is not None and self._fatal(error)
         with self.lock:
             if is_fatal:
-                self.lifecycle.expire(ExpiryReason.FAILED, now, generation, message=repr(error))
-            self.lifecycle.release(generation, now, active=error is None and self._release_is_activity)
-            is_live = generation.expiry_reason is None
+                self.lifecycle.expire(ExpiryReason.FAILED, now, managed, message=repr(error))
+            self.lifecycle.release(managed, now, active=error is None and self._release_is_activity)
+            is_live = managed.expiry_reason is None
         if not is_live:
             self.retire_due(self.policy.retire_timeout.total_seconds())
 
-    def note_leaked(self, generation: Generation[T]) -> None:
+    def note_leaked(self, managed: ManagedInstance[T]) -> None:
         """Note a lease that was garbage-collected without being released; the next caller ends it."""
-        self._leaked.append(generation)
+        self._leaked.append(managed)
 
-    def touch(self, generation: Generation[T]) -> None:
-        """Note that a generation proved to be alive."""
+    def touch(self, managed: ManagedInstance[T]) -> None:
+        """Note that an instance proved to be alive."""
         now = self.read_clock()
         with self.lock:
-            self.lifecycle.touch(generation, now)
+            self.lifecycle.touch(managed, now)
 
     def touch_instance(self, instance: T | None) -> None:
         """Note that the live instance proved to be alive; with `instance`, only if it is that one."""
@@ -177,9 +177,9 @@ class InstanceHolder(Generic[T]):
             if live is not None:
                 self.lifecycle.touch(live, now)
 
-    def invalidate(self, cause: BaseException | str, generation: Generation[T]) -> bool:
-        """Stop giving out this generation; return whether it was the live one."""
-        return self.expire(ExpiryReason.FAILED, generation=generation.number, message=describe_cause(cause))
+    def invalidate(self, cause: BaseException | str, managed: ManagedInstance[T]) -> bool:
+        """Stop giving out this instance; return whether it was the live one."""
+        return self.expire(ExpiryReason.FAILED, generation=managed.number, message=describe_cause(cause))
 
     # Expiry and retirement. Instances are never retired, and events never emitted, under the lock.
 
@@ -208,7 +208,7 @@ class InstanceHolder(Generic[T]):
         if due:
             self._retire(due, min(seconds, self.policy.retire_timeout.total_seconds()))
 
-    def _retire(self, due: Sequence[Generation[T]], seconds: float) -> None:
+    def _retire(self, due: Sequence[ManagedInstance[T]], seconds: float) -> None:
         if self.policy.retirement is Retirement.ABANDON:
             self.abandon(due)
             return
@@ -216,20 +216,20 @@ class InstanceHolder(Generic[T]):
         if self.policy.retirement is Retirement.INLINE:
             self.retirer.wait(tasks, max(0.0, seconds))
 
-    def abandon(self, generations: Sequence[Generation[T]]) -> None:
-        """Keep generations in memory and never touch them again."""
-        NEVER_CLOSED.extend(generations)
+    def abandon(self, instances: Sequence[ManagedInstance[T]]) -> None:
+        """Keep instances in memory and never touch them again."""
+        NEVER_CLOSED.extend(instances)
         self._emit(
             ClientEvent(
                 kind=EventKind.ABANDONED,
                 provider=self.name,
-                generation=generation.number,
-                reason=generation.expiry_reason,
+                generation=managed.number,
+                reason=managed.expiry_reason,
             )
-            for generation in generations
+            for managed in instances
         )
 
-    def close(self) -> list[Generation[T]]:
+    def close(self) -> list[ManagedInstance[T]]:
         """Give out no instance any more; return those that must still be retired."""
         now = self.read_clock()
         with self.lock:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Generation(Generic[T]):
-    """One instance with its times, limits and leases."""
+class ManagedInstance(Generic[T]):
+    """One instance, `value`, with its number (the `generation` of events and leases), times, limits and leases."""
 
     __slots__ = (
         "age_limit",
@@ -57,26 +57,26 @@ class Generation(Generic[T]):
 
 
 class Lifecycle(Generic[T]):
-    """At most one live generation. Expired ones stay while they are leased, and are then due for retirement once."""
+    """At most one live instance. Expired ones stay while they are leased, and are then due for retirement once."""
 
     __slots__ = ("_due", "_events", "_expired_in_use", "_name", "_policy", "created_count", "live")
 
     def __init__(self, name: str, policy: Policy) -> None:
         self._name = name
         self._policy = policy
-        self._expired_in_use: dict[int, Generation[T]] = {}
-        self._due: list[Generation[T]] = []
+        self._expired_in_use: dict[int, ManagedInstance[T]] = {}
+        self._due: list[ManagedInstance[T]] = []
         self._events: list[ClientEvent] = []
-        self.live: Generation[T] | None = None
+        self.live: ManagedInstance[T] | None = None
         self.created_count = 0
 
     @property
-    def expired_in_use(self) -> tuple[Generation[T], ...]:
-        """Expired generations that are still leased."""
+    def expired_in_use(self) -> tuple[ManagedInstance[T], ...]:
+        """Expired instances that are still leased."""
         return tuple(self._expired_in_use.values())
 
-    def try_lease(self, now: Instant) -> Generation[T] | None:
-        """Lease the live generation; None if there is none, or if it has just reached a limit."""
+    def try_lease(self, now: Instant) -> ManagedInstance[T] | None:
+        """Lease the live instance; None if there is none, or if it has just reached a limit."""
         live = self.live
         if live is None:
             return None
@@ -87,69 +87,69 @@ class Lifecycle(Generic[T]):
         live.leases += 1
         return live
 
-    def add(self, value: T, now: Instant, *, seconds: float = 0.0) -> Generation[T]:
-        """Make `value` the live generation. There must be none."""
+    def add(self, value: T, now: Instant, *, seconds: float = 0.0) -> ManagedInstance[T]:
+        """Make `value` the live instance. There must be none."""
         assert self.live is None, f"{self._name} has a live instance already"
         self.created_count += 1
-        self.live = Generation(value, self.created_count, now, self._policy)
+        self.live = ManagedInstance(value, self.created_count, now, self._policy)
         self._note(EventKind.CREATED, self.created_count, seconds=seconds)
         return self.live
 
-    def release(self, generation: Generation[T], now: Instant, *, active: bool) -> None:
+    def release(self, managed: ManagedInstance[T], now: Instant, *, active: bool) -> None:
         """End a lease. `active`: the instance proved to be alive during it."""
-        generation.leases -= 1
+        managed.leases -= 1
         if active:
-            self.touch(generation, now)
-        if generation.leases == 0 and generation.expiry_reason is not None:
-            self._mark_due(generation)
+            self.touch(managed, now)
+        if managed.leases == 0 and managed.expiry_reason is not None:
+            self._mark_due(managed)
 
-    def release_leaked(self, generation: Generation[T], now: Instant) -> None:
+    def release_leaked(self, managed: ManagedInstance[T], now: Instant) -> None:
         """End a lease that was garbage-collected without being released."""
-        self._note(EventKind.LEAKED, generation.number)
-        self.release(generation, now, active=False)
+        self._note(EventKind.LEAKED, managed.number)
+        self.release(managed, now, active=False)
 
-    def touch(self, generation: Generation[T], now: Instant) -> None:
-        """Note that a generation proved to be alive."""
-        if now[2] < generation.last_active_at[2]:
-            self._note(EventKind.CLOCK_SET_BACK, generation.number)
-        generation.last_active_at = now
+    def touch(self, managed: ManagedInstance[T], now: Instant) -> None:
+        """Note that an instance proved to be alive."""
+        if now[2] < managed.last_active_at[2]:
+            self._note(EventKind.CLOCK_SET_BACK, managed.number)
+        managed.last_active_at = now
 
-    def find_live(self, *, generation: int | None = None, instance: T | None = None) -> Generation[T] | None:
-        """Return the live generation; with a number or an instance, only if they match: late reports are ignored."""
+    def find_live(self, *, generation: int | None = None, instance: T | None = None) -> ManagedInstance[T] | None:
+        """Return the live instance; with a number or an instance, only if they match: late reports are ignored."""
         live = self.live
         if live is None or generation not in {None, live.number}:
             return None
         return live if instance is None or instance is live.value else None
 
     def expire(
-        self, reason: ExpiryReason, now: Instant, generation: Generation[T] | None, *, message: str = ""
+        self, reason: ExpiryReason, now: Instant, managed: ManagedInstance[T] | None, *, message: str = ""
     ) -> bool:
-        """Stop giving out a generation, if it is the live one."""
-        if generation is None or generation is not self.live:
+        """Stop giving out an instance, if it is the live one."""
+        if managed is None or managed is not self.live:
             return False
         self.live = None
-        generation.expiry_reason, generation.expired_at = reason, now
-        idle_seconds = elapsed(generation.last_active_at, now)
-        self._note(EventKind.EXPIRED, generation.number, reason=reason, seconds=idle_seconds, message=message)
-        self._expired_in_use[generation.number] = generation
-        if generation.leases == 0:
-            self._mark_due(generation)
+        managed.expiry_reason, managed.expired_at = reason, now
+        idle_seconds = elapsed(managed.last_active_at, now)
+        self._note(EventKind.EXPIRED, managed.number, reason=reason, seconds=idle_seconds, message=message)
+        self._expired_in_use[managed.number] = managed
+        if managed.leases == 0:
+            self._mark_due(managed)
         return True
 
-    def pop_due(self, now: Instant) -> list[Generation[T]]:
+    def pop_due(self, now: Instant) -> list[ManagedInstance[T]]:
         """Return what must be retired now: expired, and without leases or leased beyond the grace period."""
-        for generation in self.expired_in_use:
-            if generation.expired_at and self._is_beyond_grace(generation.expired_at, now):
-                self._note(EventKind.OVERSTAYED, generation.number, message=f"leases={generation.leases}")
-                self._mark_due(generation)
+        for managed in self.expired_in_use:
+            if managed.expired_at and self._is_beyond_grace(managed.expired_at, now):
+                self._note(EventKind.OVERSTAYED, managed.number, message=f"leases={managed.leases}")
+                self._mark_due(managed)
         due, self._due = self._due, []
         return due
 
-    def expire_all(self, reason: ExpiryReason, now: Instant) -> list[Generation[T]]:
+    def expire_all(self, reason: ExpiryReason, now: Instant) -> list[ManagedInstance[T]]:
         """Expire everything, leased or not. The caller keeps what is returned, or retires it."""
         self.expire(reason, now, self.live)
-        for generation in self.expired_in_use:
-            self._mark_due(generation)
+        for managed in self.expired_in_use:
+            self._mark_due(managed)
         return self.pop_due(now)
 
     def note_inherited(self, number: int) -> None:
@@ -165,9 +165,9 @@ class Lifecycle(Generic[T]):
     def _is_beyond_grace(self, expired_at: Instant, now: Instant) -> bool:
         return elapsed(expired_at, now) >= self._policy.grace_period.total_seconds()
 
-    def _mark_due(self, generation: Generation[T]) -> None:
-        if self._expired_in_use.pop(generation.number, None) is not None:
-            self._due.append(generation)
+    def _mark_due(self, managed: ManagedInstance[T]) -> None:
+        if self._expired_in_use.pop(managed.number, None) is not None:
+            self._due.append(managed)
 
     def _note(
         self,

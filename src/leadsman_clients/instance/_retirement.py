@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from leadsman_clients.clock import Clock
-    from leadsman_clients.instance._lifecycle import Generation
+    from leadsman_clients.instance._lifecycle import ManagedInstance
     from leadsman_clients.instance.policy import Policy
 
 T = TypeVar("T")
@@ -26,10 +26,10 @@ RetireFunction: TypeAlias = Callable[[T, timedelta], int | None]
 class RetirementTask(Generic[T]):
     """The flush and close of one instance."""
 
-    __slots__ = ("done", "generation", "started", "timeout")
+    __slots__ = ("done", "managed", "started", "timeout")
 
-    def __init__(self, generation: Generation[T], timeout: timedelta) -> None:
-        self.generation = generation
+    def __init__(self, managed: ManagedInstance[T], timeout: timedelta) -> None:
+        self.managed = managed
         self.timeout = timeout
         self.done = threading.Event()
         self.started: float | None = None
@@ -58,10 +58,10 @@ class InstanceRetirer(Generic[T]):
         self._thread_count = 0
 
     def submit(
-        self, generations: Sequence[Generation[T]], *, timeout: timedelta | None = None
+        self, instances: Sequence[ManagedInstance[T]], *, timeout: timedelta | None = None
     ) -> list[RetirementTask[T]]:
         """Retire them in threads, each in at most so long (default: the policy's `retire_timeout`); return at once."""
-        tasks = [RetirementTask(generation, timeout or self._policy.retire_timeout) for generation in generations]
+        tasks = [RetirementTask(managed, timeout or self._policy.retire_timeout) for managed in instances]
         with self._lock:
             self._queue.extend(tasks)
             hung = self._abandon_hung()
@@ -69,7 +69,7 @@ class InstanceRetirer(Generic[T]):
             self._thread_count += max(new_threads, 0)
         for task in hung:
             message = f"closing took longer than {2 * self._policy.retire_timeout.total_seconds():g} s"
-            self._emit(EventKind.ABANDONED, task.generation, message=message)
+            self._emit(EventKind.ABANDONED, task.managed, message=message)
         for _ in range(new_threads):
             threading.Thread(target=self._work, name=f"{self._name}-retire", daemon=True).start()
         return tasks
@@ -81,19 +81,19 @@ class InstanceRetirer(Generic[T]):
             self._clock.wait(task.done, max(0.0, deadline - self._clock.read()[0]))
         return all(task.done.is_set() for task in tasks)
 
-    def retire_in_this_thread(self, generations: Sequence[Generation[T]], seconds: float) -> None:
+    def retire_in_this_thread(self, instances: Sequence[ManagedInstance[T]], seconds: float) -> None:
         """Retire them within so many seconds in all: at interpreter exit no thread can be started any more."""
         deadline = self._clock.read()[0] + seconds
-        for generation in generations:
+        for managed in instances:
             remaining = deadline - self._clock.read()[0]
-            self._run(RetirementTask(generation, timedelta(seconds=max(0.0, remaining))))
+            self._run(RetirementTask(managed, timedelta(seconds=max(0.0, remaining))))
 
     def _abandon_hung(self) -> list[RetirementTask[T]]:
         now, limit = self._clock.read()[0], 2 * self._policy.retire_timeout.total_seconds()
         hung = [task for task in self._running if task.started is not None and now - task.started > limit]
         self._running.difference_update(hung)
         self._thread_count -= len(hung)
-        return sorted(hung, key=lambda task: task.generation.number)
+        return sorted(hung, key=lambda task: task.managed.number)
 
     def _work(self) -> None:
         while task := self._next_task():
@@ -116,17 +116,17 @@ class InstanceRetirer(Generic[T]):
     def _run(self, task: RetirementTask[T]) -> None:
         began, unsent, message = self._clock.read()[0], 0, ""
         try:
-            unsent = self._retire(task.generation.value, task.timeout) or 0
+            unsent = self._retire(task.managed.value, task.timeout) or 0
         except Exception as error:  # noqa: BLE001 - the edge of a thread: no caller could catch it
             message = repr(error)
         seconds = self._clock.read()[0] - began
         task.done.set()
-        self._emit(EventKind.CLOSED, task.generation, unsent=unsent, seconds=seconds, message=message)
+        self._emit(EventKind.CLOSED, task.managed, unsent=unsent, seconds=seconds, message=message)
 
     def _emit(
         self,
         kind: EventKind,
-        generation: Generation[T],
+        managed: ManagedInstance[T],
         *,
         unsent: int = 0,
         seconds: float = 0.0,
@@ -136,8 +136,8 @@ class InstanceRetirer(Generic[T]):
             ClientEvent(
                 kind=kind,
                 provider=self._name,
-                generation=generation.number,
-                reason=generation.expiry_reason,
+                generation=managed.number,
+                reason=managed.expiry_reason,
                 unsent=unsent,
                 seconds=seconds,
                 message=message,

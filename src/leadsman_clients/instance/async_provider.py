@@ -10,7 +10,7 @@ from leadsman_clients.clock import SystemClock, elapsed
 from leadsman_clients.errors import CreationFailed, CreationTimedOut, ProviderClosed
 from leadsman_clients.instance._creation import CreationBackoff
 from leadsman_clients.instance._holder import describe_cause
-from leadsman_clients.instance._lifecycle import Generation, Lifecycle
+from leadsman_clients.instance._lifecycle import Lifecycle, ManagedInstance
 from leadsman_clients.instance._process_hooks import NEVER_CLOSED, register
 from leadsman_clients.instance.policy import Activity, Policy, Retirement
 from leadsman_clients.observability.events import ClientEvent, EventKind, ExpiryReason, emit
@@ -88,15 +88,15 @@ class AsyncExpiringProvider(Generic[T]):
 
         Raises NoInstance if there is none by then, and ProviderClosed after close().
         """
-        state, generation = await self._acquire((timeout or self.policy.lease_timeout).total_seconds())
+        state, managed = await self._acquire((timeout or self.policy.lease_timeout).total_seconds())
         try:
-            yield generation.value
+            yield managed.value
         except BaseException as error:
             if self._fatal is not None and self._fatal(error):
-                state.lifecycle.expire(ExpiryReason.FAILED, self._read_clock(), generation, message=repr(error))
-            await self._release(state, generation, active=False)
+                state.lifecycle.expire(ExpiryReason.FAILED, self._read_clock(), managed, message=repr(error))
+            await self._release(state, managed, active=False)
             raise
-        await self._release(state, generation, active=self.policy.activity is Activity.RELEASE)
+        await self._release(state, managed, active=self.policy.activity is Activity.RELEASE)
 
     def touch(self, instance: T | None = None) -> None:
         """Restart the idle time: the live instance (with `instance`: only if it is that one) proved to be alive."""
@@ -140,26 +140,26 @@ class AsyncExpiringProvider(Generic[T]):
 
     # Getting an instance.
 
-    async def _acquire(self, seconds: float) -> tuple[_LoopState[T], Generation[T]]:
+    async def _acquire(self, seconds: float) -> tuple[_LoopState[T], ManagedInstance[T]]:
         began = self._read_clock()
         state = self._running_loop_state()
         while True:
             if self._is_closed:
                 raise ProviderClosed(f"{self.name} is closed. Make a new provider, or close it later.")
-            generation = state.lifecycle.try_lease(self._read_clock())
+            managed = state.lifecycle.try_lease(self._read_clock())
             await self._retire_due(state)
-            if generation is None:
+            if managed is None:
                 await self._wait_for_instance(state, began, seconds - elapsed(began, self._read_clock()))
-            elif self._usable is None or self._usable(generation.value):
-                return state, generation
+            elif self._usable is None or self._usable(managed.value):
+                return state, managed
             else:
-                await self._expire_unusable(state, generation)
+                await self._expire_unusable(state, managed)
 
-    async def _expire_unusable(self, state: _LoopState[T], generation: Generation[T]) -> None:
+    async def _expire_unusable(self, state: _LoopState[T], managed: ManagedInstance[T]) -> None:
         now = self._read_clock()
-        if state.lifecycle.expire(ExpiryReason.UNUSABLE, now, generation):
-            state.backoff.note_failure(CreationFailed(f"{self.name} #{generation.number} is not usable."), now)
-        await self._release(state, generation, active=False)
+        if state.lifecycle.expire(ExpiryReason.UNUSABLE, now, managed):
+            state.backoff.note_failure(CreationFailed(f"{self.name} #{managed.number} is not usable."), now)
+        await self._release(state, managed, active=False)
 
     async def _wait_for_instance(self, state: _LoopState[T], began: Instant, remaining_seconds: float) -> None:
         """Wait for the creation of an instance, or for the end of the backoff before it."""
@@ -206,22 +206,22 @@ class AsyncExpiringProvider(Generic[T]):
                 NEVER_CLOSED.append(old)
                 abandoned = old.lifecycle.expire_all(ExpiryReason.LOOP, self._read_clock())
                 self._emit(old.lifecycle.pop_events())
-                self._emit(self._event(EventKind.ABANDONED, generation) for generation in abandoned)
+                self._emit(self._event(EventKind.ABANDONED, managed) for managed in abandoned)
         return self._state
 
-    def _find_live(self, instance: T | None) -> Generation[T] | None:
+    def _find_live(self, instance: T | None) -> ManagedInstance[T] | None:
         return self._state.lifecycle.find_live(instance=instance) if self._state else None
 
     # Expiry, retirement and events.
 
-    def _expire(self, reason: ExpiryReason, generation: Generation[T] | None, *, message: str = "") -> bool:
+    def _expire(self, reason: ExpiryReason, managed: ManagedInstance[T] | None, *, message: str = "") -> bool:
         if self._state is None:
             return False
-        return self._state.lifecycle.expire(reason, self._read_clock(), generation, message=message)
+        return self._state.lifecycle.expire(reason, self._read_clock(), managed, message=message)
 
-    async def _release(self, state: _LoopState[T], generation: Generation[T], *, active: bool) -> None:
-        state.lifecycle.release(generation, self._read_clock(), active=active)
-        if generation.expiry_reason is not None:
+    async def _release(self, state: _LoopState[T], managed: ManagedInstance[T], *, active: bool) -> None:
+        state.lifecycle.release(managed, self._read_clock(), active=active)
+        if managed.expiry_reason is not None:
             await self._retire_due(state)
 
     async def _retire_due(self, state: _LoopState[T]) -> None:
@@ -232,38 +232,38 @@ class AsyncExpiringProvider(Generic[T]):
             return
         if self.policy.retirement is Retirement.ABANDON:
             NEVER_CLOSED.extend(due)
-            self._emit(self._event(EventKind.ABANDONED, generation) for generation in due)
+            self._emit(self._event(EventKind.ABANDONED, managed) for managed in due)
             return
         tasks = self._start_retiring(state, due, self.policy.retire_timeout)
         if self.policy.retirement is Retirement.INLINE:
             await asyncio.wait(tasks, timeout=self.policy.retire_timeout.total_seconds())
 
     def _start_retiring(
-        self, state: _LoopState[T], due: Sequence[Generation[T]], timeout: timedelta
+        self, state: _LoopState[T], due: Sequence[ManagedInstance[T]], timeout: timedelta
     ) -> list[asyncio.Task[None]]:
         self._emit(state.lifecycle.pop_events())
-        tasks = [asyncio.ensure_future(self._retire_one(generation, timeout)) for generation in due]
+        tasks = [asyncio.ensure_future(self._retire_one(managed, timeout)) for managed in due]
         state.retirements.update(tasks)
         for task in tasks:
             task.add_done_callback(state.retirements.discard)
         return tasks
 
-    async def _retire_one(self, generation: Generation[T], timeout: timedelta) -> None:
+    async def _retire_one(self, managed: ManagedInstance[T], timeout: timedelta) -> None:
         began, unsent, message = self._read_clock(), 0, ""
         try:
             async with asyncio.timeout(2 * timeout.total_seconds()):
-                unsent = await self._retire(generation.value, timeout) or 0
+                unsent = await self._retire(managed.value, timeout) or 0
         except Exception as error:  # noqa: BLE001 - the edge of a task: no caller could catch it
             message = repr(error)
         seconds = elapsed(began, self._read_clock())
-        self._emit([self._event(EventKind.CLOSED, generation, unsent=unsent, seconds=seconds, message=message)])
+        self._emit([self._event(EventKind.CLOSED, managed, unsent=unsent, seconds=seconds, message=message)])
 
     def _creation_failure(self, error: BaseException, seconds: float) -> ClientEvent:
         return ClientEvent(kind=EventKind.CREATE_FAILED, provider=self.name, message=repr(error), seconds=seconds)
 
-    def _event(self, kind: EventKind, generation: Generation[T], **details: Any) -> ClientEvent:  # noqa: ANN401 - ClientEvent checks them
+    def _event(self, kind: EventKind, managed: ManagedInstance[T], **details: Any) -> ClientEvent:  # noqa: ANN401 - ClientEvent checks them
         return ClientEvent(
-            kind=kind, provider=self.name, generation=generation.number, reason=generation.expiry_reason, **details
+            kind=kind, provider=self.name, generation=managed.number, reason=managed.expiry_reason, **details
         )
 
     def _emit(self, events: Iterable[ClientEvent]) -> None:

@@ -90,10 +90,10 @@ class ExpiringProvider(Generic[T]):
         holder = self._holder
         now = holder.read_clock()
         with holder.lock:
-            generation = holder.lifecycle.try_lease(now)
-        if generation is None or holder.usable is not None:
-            generation = holder.acquire(generation, now, (timeout or self.policy.lease_timeout).total_seconds())
-        return Lease(holder, generation)
+            managed = holder.lifecycle.try_lease(now)
+        if managed is None or holder.usable is not None:
+            managed = holder.acquire(managed, now, (timeout or self.policy.lease_timeout).total_seconds())
+        return Lease(holder, managed)
 
     def get(self, *, timeout: timedelta | None = None) -> T:
         """Return a live instance without a lease: only for instances that may be closed while they are used.

@@ -59,7 +59,10 @@ WARNING_KINDS = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientEvent:
-    """One event. `seconds`: the duration of a creation or retirement; of an expiry, the idle time before it."""
+    """One event. `seconds`: the duration of a creation or retirement; of an expiry, the idle time before it.
+
+    `generation` is the number of the instance: 1 for the provider's first; 0 where the event is about none.
+    """
 
     kind: EventKind
     provider: str

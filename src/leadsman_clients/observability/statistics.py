@@ -73,7 +73,7 @@ def collect_stats(name: str, lifecycle: Lifecycle[T], counters: EventCounters, n
         name=name,
         generation=lifecycle.created_count,
         live=live is not None,
-        leases=sum(generation.leases for generation in leased),
+        leases=sum(each.leases for each in leased),
         retiring=len(lifecycle.expired_in_use),
         created=counters.count[EventKind.CREATED],
         create_failed=counters.count[EventKind.CREATE_FAILED],

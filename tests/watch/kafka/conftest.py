@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from leadsman.watch.event_store import Change, CurrentEvents, changes_of
+from leadsman.watch.event_store import CurrentEvents, EventBatch, changes_of
 from leadsman.watch.kafka.client_settings import write_settings
 from leadsman.watch.kafka.listing import KafkaListing, TopicsRequest
 from leadsman.watch.kafka.topic_changes import TopicChange, read_topic_change
@@ -63,7 +63,7 @@ class TopicWatch:
             if isinstance(each, TopicPosition) and before.get(key) is not each and before.get(key) != each
         ]
 
-    def read(self, changes: Iterable[TopicChange]) -> list[Change]:
+    def read(self, changes: Iterable[TopicChange]) -> list[EventBatch]:
         folder = Path(self.request.folder, "streams")
         rows = [row for each in changes for batch in read_topic_change(each, folder, UTC) for row in batch.to_pylist()]
         return changes_of(cast("Iterable[Row]", rows))

@@ -10,7 +10,7 @@ import pytest
 from leadsman.java import runtime
 from leadsman.lab.brokers.cluster import Cluster, ClusterPlan
 from leadsman.watch.kafka.client_settings import admin_settings, write_settings
-from leadsman.watch.kafka.cluster_offsets import ClusterAway, ClusterOffsets
+from leadsman.watch.kafka.cluster_offsets import ClusterOffsets, ClusterUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -99,5 +99,5 @@ def write_line(bootstrap: str, settings: str) -> None:
 def test_a_wrong_password_is_reported_with_the_broker_s_own_reason(guarded: Cluster, keys: Path, tmp_path: Path):
     offsets = ClusterOffsets(guarded.bootstrap, settings_of(keys, tmp_path, "hunter2wrong"))
 
-    with pytest.raises(ClusterAway, match="uthenticat"):
+    with pytest.raises(ClusterUnavailable, match="uthenticat"):
         offsets.topics(["logs"])

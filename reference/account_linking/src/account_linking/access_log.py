@@ -12,7 +12,7 @@ PATH_ARGUMENT = 2
 """uvicorn logs address, method, path, HTTP version and status."""
 
 
-class WithoutSecrets(logging.Filter):
+class RedactingFilter(logging.Filter):
     """Replaces all of a path that follows the provider's name, and the query, by ***."""
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -37,5 +37,5 @@ def without_secret(path: str) -> str:
 def hide_secrets() -> None:
     """Add the filter to uvicorn's access log, once."""
     logger = logging.getLogger(ACCESS_LOGGER)
-    if not any(isinstance(each, WithoutSecrets) for each in logger.filters):
-        logger.addFilter(WithoutSecrets())
+    if not any(isinstance(each, RedactingFilter) for each in logger.filters):
+        logger.addFilter(RedactingFilter())

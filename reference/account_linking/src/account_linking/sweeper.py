@@ -8,12 +8,12 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from account_linking import elements
+from account_linking import fetch_tasks
 from account_linking.providers import every_provider
 from account_linking.requester.handler import RESPONSE_MARGIN, shared_publisher
 from account_linking.requester.worker import Outgoing
 from account_linking.store import open_store
-from account_linking.topics import ELEMENTS
+from account_linking.topics import FETCH_TASKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -27,18 +27,18 @@ STALE_AFTER = timedelta(hours=12)
 
 
 def handler(_event: Mapping[str, Any], context: Any) -> dict[str, int]:  # noqa: ANN401 - the platform's own object
-    """Publish the elements of every item that was not synced for ACCOUNT_LINKING_STALE_SECONDS."""
+    """Publish the fetch tasks of every item that was not synced for ACCOUNT_LINKING_STALE_SECONDS."""
     timeout = timedelta(milliseconds=context.get_remaining_time_in_millis()) - RESPONSE_MARGIN
     stale_after = timedelta(seconds=float(os.environ.get("ACCOUNT_LINKING_STALE_SECONDS", STALE_AFTER.total_seconds())))
-    outgoing = list(missed_elements(open_store(os.environ), now=time.time(), stale_after=stale_after))
+    outgoing = list(missed_fetch_tasks(open_store(os.environ), now=time.time(), stale_after=stale_after))
     shared_publisher()(outgoing, timeout=timeout)
-    LOG.info("requested %s elements of items without recent webhooks", len(outgoing))
+    LOG.info("requested %s fetch tasks of items without recent webhooks", len(outgoing))
     return {"elements": len(outgoing)}
 
 
-def missed_elements(store: Store, *, now: float, stale_after: timedelta = STALE_AFTER) -> Iterator[Outgoing]:
-    """Yield the elements to fetch of each item that was last synced longer than `stale_after` ago."""
+def missed_fetch_tasks(store: Store, *, now: float, stale_after: timedelta = STALE_AFTER) -> Iterator[Outgoing]:
+    """Yield the fetch tasks of each item that was last synced longer than `stale_after` ago."""
     for claim in store.stale(before=now - stale_after.total_seconds()):
         provider = every_provider()[claim.link.provider]
-        for element in provider.missed_elements(claim.link, claim.cursor, datetime.fromtimestamp(now, UTC)):
-            yield Outgoing(topic=ELEMENTS, key=elements.key(element), value=elements.dump(element))
+        for task in provider.missed_fetch_tasks(claim.link, claim.cursor, datetime.fromtimestamp(now, UTC)):
+            yield Outgoing(topic=FETCH_TASKS, key=fetch_tasks.key(task), value=fetch_tasks.dump(task))

@@ -16,7 +16,7 @@ from account_linking.command_line import run
 from account_linking.errors import InvalidSettings
 from account_linking.kafka_security import client_settings
 from account_linking.providers import every_provider
-from account_linking.topics import DEAD_LETTERS, ELEMENTS, ITEM_STATES, TRANSACTIONS, WEBHOOKS, all_topics
+from account_linking.topics import DEAD_LETTERS, FETCH_TASKS, ITEM_STATES, TRANSACTIONS, WEBHOOKS, all_topics
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ RAW_RETENTION: Final = timedelta(days=28)
 """Of raw topics: a month is the time that the GDPR allows for a deletion, and a long time for a stream to lag."""
 
 WEBHOOK_RETENTION: Final = timedelta(days=7)
-"""Of webhooks and elements: after a week the sweeper has requested the item again, many times."""
+"""Of webhooks and fetch tasks: after a week the sweeper has requested the item again, many times."""
 
 COMPACTED: Final = {"cleanup.policy": "compact", "delete.retention.ms": str(7 * 24 * 3600 * 1000)}
 """A tombstone stays for a week, for consumers that were down."""
@@ -38,7 +38,7 @@ def topic_settings(name: str) -> dict[str, str]:
     """Return a topic's settings."""
     if name in (TRANSACTIONS, ITEM_STATES):
         return dict(COMPACTED)
-    kept = WEBHOOK_RETENTION if name in (WEBHOOKS, ELEMENTS) else RAW_RETENTION
+    kept = WEBHOOK_RETENTION if name in (WEBHOOKS, FETCH_TASKS) else RAW_RETENTION
     return {"cleanup.policy": "delete", "retention.ms": str(int(kept.total_seconds() * 1000))}
 
 
@@ -101,7 +101,7 @@ def main(arguments: Sequence[str], settings: Settings) -> int:
     if not settings.get("KAFKA_BOOTSTRAP"):
         raise InvalidSettings("KAFKA_BOOTSTRAP is not set. It names the brokers: HOST:PORT,HOST:PORT.")
     partitions = dict.fromkeys(all_topics(tuple(every_provider())), options.partitions)
-    partitions |= {WEBHOOKS: 1, DEAD_LETTERS: 1, ITEM_STATES: 1, ELEMENTS: options.requesters}
+    partitions |= {WEBHOOKS: 1, DEAD_LETTERS: 1, ITEM_STATES: 1, FETCH_TASKS: options.requesters}
     created, changed = set_up(settings, partitions=partitions, replicas=options.replicas)
     sys.stdout.write(f"Topics created: {len(created)}; retention set on existing topics: {len(changed)}.\n")
     return 0

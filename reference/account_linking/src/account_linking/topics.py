@@ -7,11 +7,11 @@ from typing import Final
 WEBHOOKS: Final = "webhook.raw"
 """Verified webhooks, byte for byte as the provider sent them."""
 
-ELEMENTS: Final = "webhook.element"
-"""One record for each element to fetch. The key is the item, so that an item's fetches run one after the other."""
+FETCH_TASKS: Final = "webhook.element"
+"""One record for each fetch that is due. The key is the item, so that an item's fetches run one after the other."""
 
 DEAD_LETTERS: Final = "webhook.dead"
-"""Webhooks and elements that failed on every attempt, or can never succeed, with the reason."""
+"""Webhooks and fetch tasks that failed on every attempt, or can never succeed, with the reason."""
 
 ITEM_STATES: Final = "item.state"
 """Items whose holder must act, for example log in again."""
@@ -33,4 +33,4 @@ def raw_topic(provider: str, entity: str) -> str:
 def all_topics(providers: tuple[str, ...]) -> tuple[str, ...]:
     """Return every topic that these providers need."""
     raw = tuple(raw_topic(provider, entity) for provider in providers for entity in ENTITIES)
-    return (WEBHOOKS, ELEMENTS, DEAD_LETTERS, ITEM_STATES, TRANSACTIONS, *raw)
+    return (WEBHOOKS, FETCH_TASKS, DEAD_LETTERS, ITEM_STATES, TRANSACTIONS, *raw)

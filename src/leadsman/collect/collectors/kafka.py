@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from leadsman.collect.kafka.connection import Cluster
+    from leadsman.collect.kafka.connection import ClusterAdmin
 
 PRODUCERS = "kafka/producers.txt"
 EACH_PARTITION = """awk '{for (i = 1; i < NF; i++) if ($i == "Partition:") print $(i - 1), $(i + 1)}'"""
@@ -33,7 +33,7 @@ def probes(
         yield _probes(connection, address.tool, topic)
 
 
-def _probes(connection: Cluster, tool: Callable[..., str], topic_filter: tuple[str, ...]) -> Iterator[Probe]:
+def _probes(connection: ClusterAdmin, tool: Callable[..., str], topic_filter: tuple[str, ...]) -> Iterator[Probe]:
     """Yield the probes, the cheapest and most useful first."""
     yield Probe(
         file="kafka/brokers.txt",
@@ -85,7 +85,7 @@ def _topics(tool: Callable[..., str], topic_filter: tuple[str, ...]) -> str:
     return tool("kafka-topics", "--describe", *only)
 
 
-def _producers(connection: Cluster, tool: Callable[..., str], topic_filter: tuple[str, ...]) -> Probe:
+def _producers(connection: ClusterAdmin, tool: Callable[..., str], topic_filter: tuple[str, ...]) -> Probe:
     def command(topic: str, number: str, leader: int = topics.NO_LEADER) -> str:
         broker = f" --broker-id {leader}" if leader >= 0 else ""
         return tool("kafka-transactions", "describe-producers") + f" --topic {topic} --partition {number}{broker}"

@@ -10,10 +10,10 @@ from leadsman.collect.collector import NotCollected
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from leadsman.collect.kafka.connection import Cluster
+    from leadsman.collect.kafka.connection import ClusterAdmin
 
 
-def broker_lines(cluster: Cluster) -> Iterator[str]:
+def broker_lines(cluster: ClusterAdmin) -> Iterator[str]:
     """Yield a line for each broker, like kafka-broker-api-versions, with its version and the controller (ZooKeeper)."""
     described = cluster.describe()
     quorum_lines = _has_quorum(cluster)
@@ -28,7 +28,7 @@ def broker_lines(cluster: Cluster) -> Iterator[str]:
         yield f"{broker['host']}:{broker['port']} ({' '.join(fields)}) -> (\n)\n"
 
 
-def _has_quorum(cluster: Cluster) -> bool:
+def _has_quorum(cluster: ClusterAdmin) -> bool:
     try:
         cluster.request(lambda admin: admin.describe_metadata_quorum())
     except NotCollected as error:
@@ -36,7 +36,7 @@ def _has_quorum(cluster: Cluster) -> bool:
     return True
 
 
-def _broker_version(cluster: Cluster, node: int) -> list[str]:
+def _broker_version(cluster: ClusterAdmin, node: int) -> list[str]:
     """Return the broker's version as its API reports it: major and minor release."""
     try:
         version = cluster.request(lambda admin: admin.get_broker_version_data(node).broker_version)
@@ -45,7 +45,7 @@ def _broker_version(cluster: Cluster, node: int) -> list[str]:
     return [f"version: {'.'.join(map(str, version))}"]
 
 
-def quorum_lines(cluster: Cluster) -> Iterator[str]:
+def quorum_lines(cluster: ClusterAdmin) -> Iterator[str]:
     """Yield the lines of kafka-metadata-quorum, with the cluster's id."""
     described = cluster.describe()
     yield f"ClusterId:              {described['cluster_id']}\n"
@@ -59,7 +59,7 @@ def quorum_lines(cluster: Cluster) -> Iterator[str]:
         yield f"{'CurrentVoters:' if kind == 'current_voters' else 'CurrentObservers:':<24}{ids}\n"
 
 
-def broker_config_lines(cluster: Cluster) -> Iterator[str]:
+def broker_config_lines(cluster: ClusterAdmin) -> Iterator[str]:
     """Yield every broker's settings with their sources, like kafka-configs --describe --all."""
     from kafka.admin import ConfigResource  # loaded only where it is used
 
@@ -91,7 +91,7 @@ def _one_line(value: str | None) -> str:
     return "null" if value is None else " ".join(value.split("\n"))
 
 
-def log_dir_lines(cluster: Cluster) -> Iterator[str]:
+def log_dir_lines(cluster: ClusterAdmin) -> Iterator[str]:
     """Yield the sizes of all partitions on all brokers' disks as one line of JSON, like kafka-log-dirs."""
     yield "Querying brokers for log directories information\n"
     brokers: list[dict[str, Any]] = []

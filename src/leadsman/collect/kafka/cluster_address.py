@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from leadsman.collect.kafka import client_properties
-from leadsman.collect.kafka.connection import Cluster
+from leadsman.collect.kafka.connection import ClusterAdmin
 from leadsman.errors import UsageError
 
 if TYPE_CHECKING:
@@ -54,10 +54,10 @@ def cluster_address(bootstrap: str, command_config: Path | None, suffix: str = "
 
 
 @contextmanager
-def open_cluster(address: ClusterAddress) -> Iterator[Cluster]:
+def open_cluster(address: ClusterAddress) -> Iterator[ClusterAdmin]:
     """Yield the cluster. The first request opens the connection; it is closed here."""
     with tempfile.TemporaryDirectory(prefix="leadsman-") as scratch:
-        cluster = Cluster(
+        cluster = ClusterAdmin(
             lambda: {
                 **client_properties.python_client_settings(read_properties(address.command_config), Path(scratch)),
                 "bootstrap_servers": address.servers.split(","),

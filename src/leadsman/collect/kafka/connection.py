@@ -25,7 +25,7 @@ MAX_RESPONSE_BYTES = 512 << 20
 """Responses for partitions with millions of producer ids are large; the client's default limit is 100 MB."""
 
 
-class Cluster:
+class ClusterAdmin:
     """The admin API of one cluster. Every failure is raised as NotCollected.
 
     `settings` is called when the connection is opened: reading key stores needs other programs.

@@ -11,7 +11,7 @@ from leadsman.collect.kafka.connection import batches
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from leadsman.collect.kafka.connection import Cluster
+    from leadsman.collect.kafka.connection import ClusterAdmin
 
 GROUPS_PER_REQUEST = 50
 PARTITIONS_PER_REQUEST = 1000
@@ -37,7 +37,7 @@ Partition = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ConsumerGroup:
     """A group as its coordinator lists it, with its members where the group could be described."""
 
     name: str
@@ -48,7 +48,7 @@ class Group:
     members: Sequence[dict[str, Any]] | None
 
 
-def list_groups(cluster: Cluster) -> Iterator[Group]:
+def list_groups(cluster: ClusterAdmin) -> Iterator[ConsumerGroup]:
     """Yield all groups, coordinator by coordinator. NotCollected at the end, where a broker did not answer."""
     addresses = {int(each["broker_id"]): f"{each['host']}:{each['port']}" for each in cluster.describe()["brokers"]}
     for node, listed in cluster.request_each_broker(_list_groups):
@@ -62,7 +62,7 @@ def _list_groups(admin: Any, node: int) -> list[dict[str, Any]]:  # noqa: ANN401
     return list(admin.list_groups(broker_ids=[node]))
 
 
-def _describe_groups(cluster: Cluster, names: list[str], node: int) -> dict[str, dict[str, Any]]:
+def _describe_groups(cluster: ClusterAdmin, names: list[str], node: int) -> dict[str, dict[str, Any]]:
     """Return the descriptions of these groups. One group that cannot be described fails the request for all."""
     try:
         response: dict[str, dict[str, Any]] = cluster.request(lambda admin: admin.describe_groups(names, node))
@@ -74,14 +74,16 @@ def _describe_groups(cluster: Cluster, names: list[str], node: int) -> dict[str,
     return response
 
 
-def _group(listed: dict[str, Any], description: dict[str, Any] | None, node: int, address: str) -> Group:
+def _group(listed: dict[str, Any], description: dict[str, Any] | None, node: int, address: str) -> ConsumerGroup:
     known = description if description and description.get("group_state") != "Dead" else None
     state = listed.get("group_state") or (known or {}).get("group_state") or "-"
     assignor = (known or {}).get("protocol_data") or "-"
-    return Group(str(listed["group_id"]), str(state), node, address, str(assignor), known["members"] if known else None)
+    return ConsumerGroup(
+        str(listed["group_id"]), str(state), node, address, str(assignor), known["members"] if known else None
+    )
 
 
-def state_tables(cluster: Cluster) -> Iterator[str]:
+def state_tables(cluster: ClusterAdmin) -> Iterator[str]:
     """Yield one table for each group, like kafka-consumer-groups --describe --all-groups --state."""
     for group in list_groups(cluster):
         yield from _inactive_line(group)
@@ -90,7 +92,7 @@ def state_tables(cluster: Cluster) -> Iterator[str]:
         yield from _table(STATE_HEADING, [row])
 
 
-def lag_tables(cluster: Cluster) -> Iterator[str]:
+def lag_tables(cluster: ClusterAdmin) -> Iterator[str]:
     """Yield one table for each group with its lag by partition, like kafka-consumer-groups --describe --all-groups."""
     for group in list_groups(cluster):
         committed = committed_offsets(cluster, group)
@@ -111,13 +113,13 @@ def lag_tables(cluster: Cluster) -> Iterator[str]:
             yield from _table(LAG_HEADING, rows)
 
 
-def committed_offsets(cluster: Cluster, group: Group) -> dict[Any, Any]:
+def committed_offsets(cluster: ClusterAdmin, group: ConsumerGroup) -> dict[Any, Any]:
     """Return the committed offsets of a group, by partition."""
     response: dict[Any, Any] = cluster.request(lambda admin, name: admin.list_group_offsets({name: None}), group.name)
     return dict(response[group.name])
 
 
-def _end_offsets(cluster: Cluster, partitions: list[Any]) -> dict[Any, int]:
+def _end_offsets(cluster: ClusterAdmin, partitions: list[Any]) -> dict[Any, int]:
     """Return the end offsets. A partition without a leader has none."""
     offsets: dict[Any, int] = {}
     for some in batches(partitions, PARTITIONS_PER_REQUEST):
@@ -125,7 +127,7 @@ def _end_offsets(cluster: Cluster, partitions: list[Any]) -> dict[Any, int]:
     return offsets
 
 
-def _request_end_offsets(cluster: Cluster, some: list[Any]) -> dict[Any, int]:
+def _request_end_offsets(cluster: ClusterAdmin, some: list[Any]) -> dict[Any, int]:
     try:
         response = cluster.request(lambda admin: admin.list_partition_offsets(dict.fromkeys(some, -1), timeout_ms=5000))
     except NotCollected:
@@ -136,7 +138,7 @@ def _request_end_offsets(cluster: Cluster, some: list[Any]) -> dict[Any, int]:
     return {each: int(offset.offset) for each, offset in response.items()}
 
 
-def _owners(group: Group) -> Iterator[tuple[Partition, tuple[str, str, str]]]:
+def _owners(group: ConsumerGroup) -> Iterator[tuple[Partition, tuple[str, str, str]]]:
     for member in group.members or ():
         owner = (str(member["member_id"]), str(member["client_host"]), str(member["client_id"]))
         for topic, partition in _assigned_partitions(member):
@@ -159,7 +161,7 @@ def _lag_row(
     return (group, partition[0], str(partition[1]), *offsets, *owner)
 
 
-def _inactive_line(group: Group) -> Iterator[str]:
+def _inactive_line(group: ConsumerGroup) -> Iterator[str]:
     if group.state == EMPTY:
         yield f"\nConsumer group '{group.name}' has no active members.\n"
 

@@ -12,7 +12,7 @@ from leadsman.collect.kafka.connection import batches
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from leadsman.collect.kafka.connection import Cluster
+    from leadsman.collect.kafka.connection import ClusterAdmin
 
 TOPICS_PER_REQUEST = 200
 """Topics described in one request: with 50 partitions each, the response has about a megabyte."""
@@ -30,12 +30,12 @@ NO_LEADER = -1
 Partition = tuple[str, int]
 
 
-def topic_names(cluster: Cluster, topic_filter: Sequence[str]) -> list[str]:
+def topic_names(cluster: ClusterAdmin, topic_filter: Sequence[str]) -> list[str]:
     """Return the selected topics, or all."""
     return list(topic_filter) or sorted(cluster.request(lambda admin: admin.list_topics()))
 
 
-def describe_topics(cluster: Cluster, topic_filter: Sequence[str]) -> Iterator[dict[str, Any]]:
+def describe_topics(cluster: ClusterAdmin, topic_filter: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Yield topics as the admin API describes them; NotCollected for a topic that does not exist."""
     for some in batches(topic_names(cluster, topic_filter), TOPICS_PER_REQUEST):
         response = cluster.request(lambda admin, names: admin.describe_topics(names), list(some))
@@ -45,7 +45,7 @@ def describe_topics(cluster: Cluster, topic_filter: Sequence[str]) -> Iterator[d
             yield topic
 
 
-def topic_lines(cluster: Cluster, topic_filter: Sequence[str]) -> Iterator[str]:
+def topic_lines(cluster: ClusterAdmin, topic_filter: Sequence[str]) -> Iterator[str]:
     """Yield the lines of kafka-topics --describe, with the leader's epoch at the end."""
     for some in batches(topic_names(cluster, topic_filter), TOPICS_PER_REQUEST):
         configured = _topic_configs(cluster, some)
@@ -54,7 +54,7 @@ def topic_lines(cluster: Cluster, topic_filter: Sequence[str]) -> Iterator[str]:
             yield from (_partition_line(str(topic["name"]), each) for each in _sorted_partitions(topic))
 
 
-def _topic_configs(cluster: Cluster, some: Sequence[str]) -> dict[str, dict[str, dict[str, Any]]]:
+def _topic_configs(cluster: ClusterAdmin, some: Sequence[str]) -> dict[str, dict[str, dict[str, Any]]]:
     """Return the settings of these topics that differ from Kafka's defaults; nothing without authorization."""
     from kafka.admin import ConfigResource  # loaded only where it is used
 
@@ -101,13 +101,15 @@ def _partition_line(topic: str, description: dict[str, Any]) -> str:
     return f"{place}\tLeader: {leader}\tReplicas: {replicas}\tIsr: {isr}{epoch}\n"
 
 
-def producer_tables(cluster: Cluster, topic_filter: Sequence[str]) -> Iterator[tuple[Partition, int, Iterator[str]]]:
+def producer_tables(
+    cluster: ClusterAdmin, topic_filter: Sequence[str]
+) -> Iterator[tuple[Partition, int, Iterator[str]]]:
     """Yield each partition, its leader, and the lines of kafka-transactions describe-producers."""
     for partition, leader, description in producers_by_partition(cluster, topic_filter):
         yield partition, leader, _table(description)
 
 
-def producers_by_partition(cluster: Cluster, topic_filter: Sequence[str]) -> Iterator[tuple[Partition, int, Any]]:
+def producers_by_partition(cluster: ClusterAdmin, topic_filter: Sequence[str]) -> Iterator[tuple[Partition, int, Any]]:
     """Yield each partition, its leader, and the active producers; a text instead of producers is the reason.
 
     Partitions are requested together, leader by leader, and fewer at once where they have many ids.
@@ -125,7 +127,7 @@ def producers_by_partition(cluster: Cluster, topic_filter: Sequence[str]) -> Ite
         )
 
 
-def _producers_of_leader(cluster: Cluster, partitions: list[Partition]) -> Iterator[tuple[Partition, Any]]:
+def _producers_of_leader(cluster: ClusterAdmin, partitions: list[Partition]) -> Iterator[tuple[Partition, Any]]:
     size, at = PARTITIONS_PER_REQUEST, 0
     while at < len(partitions):
         some = partitions[at : at + size]
@@ -138,7 +140,7 @@ def _producers_of_leader(cluster: Cluster, partitions: list[Partition]) -> Itera
         size = max(1, min(PARTITIONS_PER_REQUEST, PRODUCER_IDS_PER_REQUEST // max(1, most)))
 
 
-def _describe_producers(cluster: Cluster, some: list[Partition]) -> dict[Partition, Any]:
+def _describe_producers(cluster: ClusterAdmin, some: list[Partition]) -> dict[Partition, Any]:
     """Return the producers of these partitions, or the reason. One partition that fails, fails the request for all."""
     from kafka import TopicPartition  # loaded only where it is used
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from leadsman.gate.code import syntax as s
 from leadsman.gate.code.conversions import UNKNOWN
-from leadsman.gate.code.values import Entry, Evaluation, MappingValue
+from leadsman.gate.code.values import Evaluation, MappingEntry, MappingValue
 from leadsman.gate.facts import Client, FactsBuilder, Setting
 from leadsman.gate.library import Library, libraries_of
 from leadsman.kafka_defaults import default_table, has_setting
@@ -83,7 +83,7 @@ class ProgramClients:
             elif not name:
                 merged.forget()
             elif library.are_keywords:
-                merged.entries[name] = Entry(value, _around_keyword(name, node.span), node.span)
+                merged.entries[name] = MappingEntry(value, _around_keyword(name, node.span), node.span)
         self.used |= merged.nodes
         return dict(_named(merged, library)), merged.is_complete
 
@@ -100,7 +100,9 @@ class ProgramClients:
         """Add a setting that a call gives: `kgo.RecordRetries(0)`."""
         if isinstance(node, s.Call) and s.called_name(node) in library.options and len(node.arguments) == 1:
             value = self.evaluation.value(node.arguments[0], site.around)
-            merged.entries[library.options[s.called_name(node)]] = Entry(value, node.span, node.arguments[0].span)
+            merged.entries[library.options[s.called_name(node)]] = MappingEntry(
+                value, node.span, node.arguments[0].span
+            )
 
     def _loose_mappings(self) -> None:
         """Add the mappings that look like a client's settings and that no client of this program gets."""
@@ -148,7 +150,7 @@ class ProgramClients:
         for site in options:
             for key, value, span, value_span in self._options(site):
                 if isinstance(key, str) and key.startswith(SPARK_PREFIX):
-                    merged.entries[key.removeprefix(SPARK_PREFIX)] = Entry(value, span, value_span)
+                    merged.entries[key.removeprefix(SPARK_PREFIX)] = MappingEntry(value, span, value_span)
         if not merged.entries:
             return None
         words = {each.name for each in s.walk(first.call) if isinstance(each, s.Attribute)}

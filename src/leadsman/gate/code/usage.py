@@ -24,7 +24,7 @@ def _unwrapped(node: s.Node) -> s.Node:
     return node
 
 
-def holders(facts: Facts, kinds: Collection[str]) -> Iterator[tuple[Client, str, s.Function | None]]:
+def client_variables(facts: Facts, kinds: Collection[str]) -> Iterator[tuple[Client, str, s.Function | None]]:
     """Yield the clients of a kind with the variable of each, and the function that the variable belongs to."""
     if facts.evaluation is None:
         return

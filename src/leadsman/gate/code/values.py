@@ -49,7 +49,7 @@ PAIRS = frozenset({"of", "mapOf", "mutableMapOf", "hashMapOf"})
 
 
 @dataclass(slots=True)
-class Entry:
+class MappingEntry:
     """A value of a mapping and where it stands: `span` of the pair, `value_span` of the value alone."""
 
     value: Any
@@ -61,7 +61,7 @@ class Entry:
 class MappingValue:
     """A mapping. `is_complete`: all its keys are known. `nodes` are the syntax that it came from."""
 
-    entries: dict[str, Entry] = field(default_factory=dict)
+    entries: dict[str, MappingEntry] = field(default_factory=dict)
     is_complete: bool = True
     nodes: set[int] = field(default_factory=set)
 
@@ -79,7 +79,7 @@ class MappingValue:
     def forget(self) -> None:
         """Mark every value as unknown: something unknown could have replaced it."""
         self.is_complete = False
-        self.entries = {key: Entry(UNKNOWN, each.span, each.value_span) for key, each in self.entries.items()}
+        self.entries = {key: MappingEntry(UNKNOWN, each.span, each.value_span) for key, each in self.entries.items()}
 
 
 @dataclass(slots=True)
@@ -134,7 +134,7 @@ class Evaluation:
     ) -> None:
         name = self.value(key, around, at)
         if isinstance(name, str):
-            mapping.entries[name] = Entry(self.value(value, around, at), span, value.span)
+            mapping.entries[name] = MappingEntry(self.value(value, around, at), span, value.span)
         else:
             mapping.forget()
 
@@ -354,7 +354,7 @@ class Evaluation:
         if not is_sure:
             for key, entry in mapping.entries.items():
                 if before.get(key) is not entry:
-                    mapping.entries[key] = Entry(UNKNOWN, entry.span, entry.value_span)
+                    mapping.entries[key] = MappingEntry(UNKNOWN, entry.span, entry.value_span)
 
 
 def _same(left: object, right: object) -> bool:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from leadsman.gate.rule import Violation
 
 WIDEST = 160
-"""Characters of a quoted line; the place tells where in a longer line to look."""
+"""Characters of a quoted line; the span shows which part of a longer line is meant."""
 
 
 def write(report: Report, stream: TextIO) -> None:

@@ -1,4 +1,4 @@
-"""TOML, by tree-sitter: Python's own parser says no places."""
+"""TOML, by tree-sitter: Python's own parser gives no positions."""
 
 from __future__ import annotations
 

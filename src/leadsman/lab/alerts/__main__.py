@@ -1,4 +1,4 @@
-"""Plays the incidents while Prometheus scrapes brokers, clients and hosts, and writes the table of docs/prevention.md.
+"""Runs the incidents while Prometheus scrapes brokers, clients and hosts, and writes the table of docs/prevention.md.
 
 python -m leadsman.lab.alerts                                 all trials: about an hour
 python -m leadsman.lab.alerts --only producer_id_leak:broken  this one alone; the page keeps the others' last figures
@@ -27,7 +27,7 @@ PAGE = Path("docs/prevention.md")
 
 
 def main() -> None:
-    """Play one variant after the other, and save the figures of each at once."""
+    """Run one variant after the other, and save the figures of each at once."""
     parser = argparse.ArgumentParser(prog="python -m leadsman.lab.alerts", description="How soon alerts fire.")
     names = [each.name for each in TRIALS]
     parser.add_argument("--only", nargs="*", choices=names, metavar="MODE:VARIANT", help=", ".join(names))

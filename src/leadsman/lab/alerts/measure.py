@@ -1,4 +1,4 @@
-"""Plays a variant of an experiment under Prometheus's eyes, and measures when each alert fired and ended."""
+"""Runs a variant of an experiment while Prometheus scrapes it, and measures when each alert fired and ended."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ LOOKS_EVERY_SECONDS = 0.2
 
 
 @dataclass(slots=True, kw_only=True)
-class Observation:
-    """What was seen during one variant, by the lab's clock."""
+class AlertTimes:
+    """When the harm, the cure and the alerts of one variant were, by the lab's clock."""
 
     began: datetime | None = None
     cured: datetime | None = None
@@ -58,13 +58,13 @@ class Observation:
 
 
 def measure(trial: Trial, others: Mapping[str, Any], progress: Callable[[str], None]) -> dict[str, Any]:
-    """Play a trial and return what was seen, in seconds after the variant's fault; `others` are further rule files."""
+    """Run a trial and return what was seen, in seconds after the variant's fault; `others` are further rule files."""
     (mode,) = modes_named([trial.mode])
-    experiment, seen = mode.scenario.EXPERIMENT, Observation()
+    experiment, seen = mode.scenario.EXPERIMENT, AlertTimes()
     variant = experiment.variant(trial.variant)
     watched = replace(
         variant,
-        run=partial(_watch, play=variant.run, trial=trial, others=others, seen=seen),
+        run=partial(_watch, run_variant=variant.run, trial=trial, others=others, seen=seen),
         brokers=replace(variant.brokers, is_monitored=True),
         workload=_workload(experiment, trial),
     )
@@ -88,12 +88,12 @@ def _workload(experiment: Experiment, trial: Trial) -> Workload:
 def _watch(
     context: RunContext,
     *,
-    play: Callable[[RunContext], None],
+    run_variant: Callable[[RunContext], None],
     trial: Trial,
     others: Mapping[str, Any],
-    seen: Observation,
+    seen: AlertTimes,
 ) -> None:
-    """Start Prometheus, play the variant, and wait until the alerts have ended."""
+    """Start Prometheus, run the variant, and wait until the alerts have ended."""
     context.failure_seconds = trial.failure_seconds
     found = coverage(_exporters(context), every_alert())
     ours = {each.alert.name for each in found.covered}
@@ -112,7 +112,7 @@ def _watch(
         context.wait(BASELINE_SECONDS)
         seen.began = datetime.now(UTC)
         with _looking(context, prometheus, seen) as over:
-            play(context)
+            run_variant(context)
             if trial.cures_by_end:
                 for worker in context.workers.values():
                     worker.quit()
@@ -135,7 +135,7 @@ def _exporters(context: RunContext) -> list[Exporter]:
 
 
 @contextmanager
-def _looking(context: RunContext, prometheus: Monitoring, seen: Observation) -> Iterator[threading.Event]:
+def _looking(context: RunContext, prometheus: Monitoring, seen: AlertTimes) -> Iterator[threading.Event]:
     """Let a thread note the harm, and what Alertmanager does, until the end; yield the event that ends it."""
     over = threading.Event()
     looking = threading.Thread(target=_look, args=(context, prometheus, seen, over), daemon=True)
@@ -147,7 +147,7 @@ def _looking(context: RunContext, prometheus: Monitoring, seen: Observation) -> 
         looking.join()
 
 
-def _look(context: RunContext, prometheus: Monitoring, seen: Observation, over: threading.Event) -> None:
+def _look(context: RunContext, prometheus: Monitoring, seen: AlertTimes, over: threading.Event) -> None:
     """Note when the first service stopped or the first record failed, and what Alertmanager did with each alert."""
     while not over.wait(LOOKS_EVERY_SECONDS):
         if seen.harmed is None:
@@ -164,7 +164,7 @@ def _has_stopped_service(context: RunContext) -> bool:
     return bool(STOPPED_STATES & {str(service.last_report.get("state")) for service in context.services.values()})
 
 
-def _figures(trial: Trial, seen: Observation, harm: Mapping[str, int]) -> dict[str, Any]:
+def _figures(trial: Trial, seen: AlertTimes, harm: Mapping[str, int]) -> dict[str, Any]:
     assert seen.began is not None
     began = seen.began
 

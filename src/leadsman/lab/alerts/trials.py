@@ -1,4 +1,4 @@
-"""The variants that are played under Prometheus's eyes, and how much faster than in production each of them is."""
+"""The variants that run while Prometheus scrapes them, and how much faster than in production each of them is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """A variant to play.
+    """A variant to run.
 
     `scale`: so many times faster than in production; durations of the mode's rules, and of public rules, are divided by
     it. `cures_by_end`: the end of the variant's programs is the cure. `failure_seconds`: how much longer than in the

@@ -34,7 +34,7 @@ FREE_EVENTS = 2000
 
 CHANGED = datetime(2026, 2, 16, 12, tzinfo=UTC)
 PARSER_FAULT = ("is not what its beginning says", "its format was not recognised")
-"""A parser raised an error that it should not raise, and the reader ended that file: isolated, and worth mending."""
+"""A parser raised an error that it should not raise, and the reader ended that file: isolated, and worth fixing."""
 
 
 class TooSlow(BaseException):

@@ -1,4 +1,4 @@
-"""Plays the incidents while `leadsman watch` follows their telemetry, and writes the table of docs/watch.md.
+"""Runs the incidents while `leadsman watch` follows their telemetry, and writes the table of docs/watch.md.
 
 python -m leadsman.lab.watching                                all incidents: about a quarter of an hour
 python -m leadsman.lab.watching --only idle_disconnect:broken  this one alone; the page keeps the others' last figures
@@ -23,7 +23,7 @@ PAGE = Path("docs/watch.md")
 
 
 def main() -> None:
-    """Play one incident after the other, and save the figures of each at once."""
+    """Run one incident after the other, and save the figures of each at once."""
     parser = argparse.ArgumentParser(prog="python -m leadsman.lab.watching", description="How soon a watch reports.")
     names = [each.name for each in INCIDENTS]
     parser.add_argument("--only", nargs="*", choices=names, metavar="MODE:VARIANT", help=", ".join(names))

@@ -1,4 +1,4 @@
-"""Plays an incident while `leadsman watch` follows its telemetry, and measures when its finding began and ended."""
+"""Runs an incident while `leadsman watch` follows its telemetry, and measures when its finding began and ended."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ ENDED = ("output resolved", "page resolved", "alertmanager resolved")
 
 
 @dataclass(slots=True, kw_only=True)
-class Times:
-    """What the lab knows, by its own clock."""
+class IncidentTimes:
+    """When an incident began, did harm, was cured and was seen, by the lab's clock."""
 
     began: datetime | None = None
     harmed: datetime | None = None
@@ -45,9 +45,9 @@ class Times:
 
 
 def measure(incident: Incident, progress: Callable[[str], None]) -> dict[str, Any]:
-    """Play an incident and return what was seen, in seconds after the first harm and after the cure."""
+    """Run an incident and return what was seen, in seconds after the first harm and after the cure."""
     (mode,) = modes_named([incident.mode])
-    experiment, times = mode.scenario.EXPERIMENT, Times()
+    experiment, times = mode.scenario.EXPERIMENT, IncidentTimes()
     healthy = min((mode.folder / "recorded").glob("healthy-*"))
     with tempfile.TemporaryDirectory(prefix="leadsman-watching-") as name:
         folder = Path(name)
@@ -57,7 +57,7 @@ def measure(incident: Incident, progress: Callable[[str], None]) -> dict[str, An
         with watching(folder, capture=capture, mode=incident.mode, others=[other], idle=incident.idle_time) as watch:
             variant = experiment.variant(incident.variant)
             watched = replace(
-                variant, run=partial(_watch, play=variant.run, incident=incident, times=times, watch=watch)
+                variant, run=partial(_watch, run_variant=variant.run, incident=incident, times=times, watch=watch)
             )
             changed = replace(experiment, variants={**experiment.variants, incident.variant: watched})
             outcome = run(changed, out=capture, client=incident.client, variant=incident.variant, progress=progress)
@@ -65,13 +65,18 @@ def measure(incident: Incident, progress: Callable[[str], None]) -> dict[str, An
 
 
 def _watch(
-    context: RunContext, *, play: Callable[[RunContext], None], incident: Incident, times: Times, watch: RunningWatch
+    context: RunContext,
+    *,
+    run_variant: Callable[[RunContext], None],
+    incident: Incident,
+    times: IncidentTimes,
+    watch: RunningWatch,
 ) -> None:
-    """Play the variant, cure it, and let telemetry go on until its finding is resolved."""
+    """Run the variant, cure it, and let telemetry go on until its finding is resolved."""
     context.failure_seconds = incident.failure_seconds
     times.began = datetime.now(UTC)
     with _looking(context, incident, times):
-        play(context)
+        run_variant(context)
         incident.cures(context)
         times.cured = context.marks.get(RECOVERED, times.cured or datetime.now(UTC))
         deadline = datetime.now(UTC) + ENDS_WITHIN
@@ -84,7 +89,7 @@ def _watch(
 
 
 @contextmanager
-def _looking(context: RunContext, incident: Incident, times: Times) -> Iterator[None]:
+def _looking(context: RunContext, incident: Incident, times: IncidentTimes) -> Iterator[None]:
     """Let a thread note the harm and its end, and show the logs to the watch, until the end of the block."""
     over = threading.Event()
     looking = threading.Thread(target=_look, args=(context, incident, times, over), daemon=True)
@@ -96,7 +101,7 @@ def _looking(context: RunContext, incident: Incident, times: Times) -> Iterator[
         looking.join()
 
 
-def _look(context: RunContext, incident: Incident, times: Times, over: threading.Event) -> None:
+def _look(context: RunContext, incident: Incident, times: IncidentTimes, over: threading.Event) -> None:
     while not over.wait(LOOKS_EVERY_SECONDS):
         link_logs(context)
         if times.harmed is None:
@@ -106,7 +111,7 @@ def _look(context: RunContext, incident: Incident, times: Times, over: threading
             times.cured = datetime.now(UTC)
 
 
-def _figures(incident: Incident, times: Times, harm: dict[str, int]) -> dict[str, Any]:
+def _figures(incident: Incident, times: IncidentTimes, harm: dict[str, int]) -> dict[str, Any]:
     def seconds(what: str, since: datetime | None) -> float | None:
         at = times.seen.times.get(what)
         return None if at is None or since is None else round((at - since).total_seconds(), 1)

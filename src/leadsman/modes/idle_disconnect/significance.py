@@ -129,7 +129,7 @@ be the cause. `uses_above` uses came after gaps of at least `limit` seconds, the
 are busy."""
 
 
-class Split(NamedTuple):
+class GapSplit(NamedTuple):
     """Uses of one group, split at the gap length that best separates failures from successes. Limits are in seconds."""
 
     capture: str
@@ -185,11 +185,11 @@ def tested_groups(splits: DataFrame, thresholds: Thresholds) -> DataFrame:
     `state` is observed, contradicted (enough failures, and no more of them after long gaps than by coincidence) or not
     visible; `why` is the reason for "not visible" (`_reason_not_proven`).
     """
-    rows = [group_row(Split(*row), thresholds) for row in splits.select(*Split._fields).collect()]
+    rows = [group_row(GapSplit(*row), thresholds) for row in splits.select(*GapSplit._fields).collect()]
     return create_frame(splits.sparkSession, pa.Table.from_pylist(rows, GROUPS))
 
 
-def group_row(split: Split, thresholds: Thresholds) -> dict[str, float | str | None]:
+def group_row(split: GapSplit, thresholds: Thresholds) -> dict[str, float | str | None]:
     """Return the test's result for one group: a row of `GROUPS`."""
     failed_below = split.failed - split.failed_above
     tried_limits = max(1.0, split.failed_after_gaps)
@@ -217,7 +217,7 @@ def group_row(split: Split, thresholds: Thresholds) -> dict[str, float | str | N
     }
 
 
-def _reason_not_proven(split: Split, probability: float, thresholds: Thresholds) -> str | None:
+def _reason_not_proven(split: GapSplit, probability: float, thresholds: Thresholds) -> str | None:
     """Return the first reason why the limit is not proven; None where the limit is proven.
 
     unharmed_gaps: most uses after gaps of that length succeeded. no_unharmed_uses: no subject that failed had uses that
@@ -237,13 +237,13 @@ def _reason_not_proven(split: Split, probability: float, thresholds: Thresholds)
     return "below_known_hops"
 
 
-def _fits_known_hop(split: Split, thresholds: Thresholds) -> bool:
+def _fits_known_hop(split: GapSplit, thresholds: Thresholds) -> bool:
     """Return whether the limit is at least as long as the shortest limit of a known hop or of the configured broker."""
     shortest = min(split.broker_limit or math.inf, thresholds.shortest_hop_seconds)
     return split.limit >= A_LITTLE_LESS * shortest
 
 
-def _has_contrast(split: Split, probability: float, thresholds: Thresholds) -> bool:
+def _has_contrast(split: GapSplit, probability: float, thresholds: Thresholds) -> bool:
     """Return whether the data prove a limit that no known hop has, and no configured limit contradicts it."""
     return (
         split.broker_limit is None

@@ -17,7 +17,7 @@ from leadsman.vocabulary import PRODUCERS_COUNTED
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from leadsman.collect.kafka.connection import Cluster
+    from leadsman.collect.kafka.connection import ClusterAdmin
 
 FEW_RECORDS = 10
 """An id that sent more records to a partition than this belongs to a long-lived producer, which may be alive."""
@@ -47,7 +47,7 @@ class ProducerIdCensus:
         return sum(self.idle.values())
 
 
-def producer_id_census(cluster: Cluster, topic_names: Sequence[str], moment_ms: int) -> ProducerIdCensus:
+def producer_id_census(cluster: ClusterAdmin, topic_names: Sequence[str], moment_ms: int) -> ProducerIdCensus:
     """Request the producers of every leader. Ids with an open transaction never count as idle: they do not expire."""
     counts: dict[str, Counter[str]] = {kind: Counter() for kind in ("all", "idle", "idle_fleet", "recent")}
     unknown = []
@@ -84,7 +84,7 @@ def _count_on_heap(pid: int) -> int:
     return int(sum(each.values[0] or 0 for each in facts if each.name == PRODUCERS_COUNTED))
 
 
-def oldest_version(cluster: Cluster) -> tuple[int, ...]:
+def oldest_version(cluster: ClusterAdmin) -> tuple[int, ...]:
     """Return the version of the oldest broker, from its API versions: all brokers support its features."""
     brokers = cluster.brokers()
     versions = [

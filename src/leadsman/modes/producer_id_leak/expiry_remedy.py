@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from leadsman.collect.kafka.cluster_address import ClusterAddress
-    from leadsman.collect.kafka.connection import Cluster
+    from leadsman.collect.kafka.connection import ClusterAdmin
     from leadsman.modes.producer_id_leak.census import ProducerIdCensus
 
 KEY = "producer.id.expiration.ms"
@@ -28,7 +28,7 @@ EVERY = timedelta(seconds=5)
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class BrokerExpiry:
     """The expiry of one broker: its current value, and the value that was set for this broker alone, if any."""
 
     broker: int
@@ -36,7 +36,7 @@ class Setting:
     override: str | None
 
 
-def settings(cluster: Cluster) -> list[Setting]:
+def settings(cluster: ClusterAdmin) -> list[BrokerExpiry]:
     """Return the expiry of every broker; none where a broker is older than the setting."""
     from kafka.admin import ConfigResource  # loaded only where it is used
 
@@ -47,7 +47,7 @@ def settings(cluster: Cluster) -> list[Setting]:
         if config is None:
             return []
         override = [each["value"] for each in config.get("synonyms") or () if each["source"] == SET_ON_BROKER]
-        found_settings.append(Setting(broker, int(config["value"]), override[0] if override else None))
+        found_settings.append(BrokerExpiry(broker, int(config["value"]), override[0] if override else None))
     return found_settings
 
 
@@ -56,7 +56,7 @@ def _all_settings(admin: Any, resources: list[object]) -> Any:  # noqa: ANN401 -
 
 
 def plan(
-    cluster: Cluster, where: ClusterAddress, *, topics: Sequence[str], after: timedelta, timeout: timedelta
+    cluster: ClusterAdmin, where: ClusterAddress, *, topics: Sequence[str], after: timedelta, timeout: timedelta
 ) -> RemedyPlan:
     """Return the plan: lower the expiry to `after` on each broker until no older id is left, then restore it."""
     known = settings(cluster)
@@ -76,7 +76,7 @@ def plan(
     )
 
 
-def _refuse_without_effect(known: Sequence[Setting], now: ProducerIdCensus, after: timedelta) -> None:
+def _refuse_without_effect(known: Sequence[BrokerExpiry], now: ProducerIdCensus, after: timedelta) -> None:
     seconds = duration(after.total_seconds())
     if not now.total_idle:
         raise Refused(
@@ -90,7 +90,7 @@ def _refuse_without_effect(known: Sequence[Setting], now: ProducerIdCensus, afte
         )
 
 
-def _step(cluster: Cluster, where: ClusterAddress, known: Setting, after_ms: int) -> Step:
+def _step(cluster: ClusterAdmin, where: ClusterAddress, known: BrokerExpiry, after_ms: int) -> Step:
     def alter(value: str | None) -> None:
         from kafka.admin import AlterConfigOp, ConfigResource  # loaded only where it is used
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from leadsman.collect.kafka.cluster_address import ClusterAddress
-    from leadsman.collect.kafka.connection import Cluster
+    from leadsman.collect.kafka.connection import ClusterAdmin
     from leadsman.remedies.remedy import RemedyPlan
 
 EXPIRY, TRIM, DELETE, BY_VERSION = "expiry", "trim", "delete-topic", "version"
@@ -65,7 +65,7 @@ def trim(
         yield _trim(cluster, where, topic, pids=pid, even_unread=even_unread)
 
 
-def _cheapest(cluster: Cluster) -> str:
+def _cheapest(cluster: ClusterAdmin) -> str:
     """Return the cheapest method that frees ids on these brokers; Refused where only a restart does."""
     if expiry_remedy.settings(cluster):
         return EXPIRY
@@ -80,7 +80,7 @@ def _cheapest(cluster: Cluster) -> str:
 
 
 def _expiry(
-    cluster: Cluster, where: ClusterAddress, topic: Sequence[str], *, after: timedelta, timeout: timedelta
+    cluster: ClusterAdmin, where: ClusterAddress, topic: Sequence[str], *, after: timedelta, timeout: timedelta
 ) -> RemedyPlan:
     if not expiry_remedy.settings(cluster):
         raise Refused(f"These brokers do not have {expiry_remedy.KEY}: Kafka 3.4 introduced it.")
@@ -88,7 +88,7 @@ def _expiry(
 
 
 def _trim(
-    cluster: Cluster, where: ClusterAddress, topic: Sequence[str], *, pids: Sequence[int], even_unread: bool
+    cluster: ClusterAdmin, where: ClusterAddress, topic: Sequence[str], *, pids: Sequence[int], even_unread: bool
 ) -> RemedyPlan:
     _require_topic(topic, "trimmed")
     version = ".".join(map(str, oldest_version(cluster)))
@@ -106,7 +106,7 @@ def _trim(
 
 
 def _delete(
-    cluster: Cluster, where: ClusterAddress, topic: Sequence[str], *, pids: Sequence[int], even_unread: bool
+    cluster: ClusterAdmin, where: ClusterAddress, topic: Sequence[str], *, pids: Sequence[int], even_unread: bool
 ) -> RemedyPlan:
     _require_topic(topic, "deleted")
     if len(topic) > 1:
@@ -116,7 +116,7 @@ def _delete(
     return trim_remedy.delete(cluster, where, name=topic[0], count_ids=count_ids, even_unread=even_unread)
 
 
-def _count_ids(cluster: Cluster, pids: Sequence[int]) -> int | None:
+def _count_ids(cluster: ClusterAdmin, pids: Sequence[int]) -> int | None:
     """Count all ids, in heaps or by requests to leaders; None where brokers are too old for these requests."""
     try:
         return count_on_heaps(pids) if pids else producer_id_census(cluster, (), 0).total

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from leadsman.collect.kafka.cluster_address import ClusterAddress
-    from leadsman.collect.kafka.connection import Cluster
+    from leadsman.collect.kafka.connection import ClusterAdmin
 
 EARLIEST, LATEST = -2, -1
 """Timestamps with which ListOffsets returns the first and the next offset."""
@@ -41,7 +41,7 @@ class Range:
         return self.end - self.first
 
 
-def partition_ranges(cluster: Cluster, names: Sequence[str]) -> list[Range]:
+def partition_ranges(cluster: ClusterAdmin, names: Sequence[str]) -> list[Range]:
     """Return the offsets of every partition of these topics; Refused for a topic that does not exist."""
     known = set(topics.topic_names(cluster, ()))
     if missing := [name for name in names if name not in known]:
@@ -55,7 +55,9 @@ def partition_ranges(cluster: Cluster, names: Sequence[str]) -> list[Range]:
     return [Range(*each, first[each], end[each]) for each in sorted(partitions)]
 
 
-def _offsets(cluster: Cluster, partitions: Iterable[tuple[str, int]], timestamp: int) -> dict[tuple[str, int], int]:
+def _offsets(
+    cluster: ClusterAdmin, partitions: Iterable[tuple[str, int]], timestamp: int
+) -> dict[tuple[str, int], int]:
     from kafka import TopicPartition  # loaded only where it is used
 
     timestamps = {TopicPartition(*each): timestamp for each in partitions}
@@ -63,7 +65,7 @@ def _offsets(cluster: Cluster, partitions: Iterable[tuple[str, int]], timestamp:
     return {(each.topic, each.partition): int(found.offset) for each, found in offsets.items()}
 
 
-def unread(cluster: Cluster, ranges_to_delete: Sequence[Range]) -> list[str]:
+def unread(cluster: ClusterAdmin, ranges_to_delete: Sequence[Range]) -> list[str]:
     """Return a line for each group that has not read all of these records."""
     lines = []
     for group in groups.list_groups(cluster):
@@ -83,7 +85,7 @@ def _lag(ranges_to_delete: Range, committed: Mapping[tuple[str, int], int]) -> i
 
 
 def trim(
-    cluster: Cluster, where: ClusterAddress, *, names: Sequence[str], pids: Sequence[int], even_unread: bool
+    cluster: ClusterAdmin, where: ClusterAddress, *, names: Sequence[str], pids: Sequence[int], even_unread: bool
 ) -> RemedyPlan:
     """Return the plan: delete the present records of each partition, up to its present end."""
     ranges_to_delete = [each for each in partition_ranges(cluster, names) if each.records]
@@ -103,7 +105,7 @@ def trim(
     )
 
 
-def _refuse_unread(cluster: Cluster, ranges_to_delete: Sequence[Range], *, even_unread: bool) -> list[str]:
+def _refuse_unread(cluster: ClusterAdmin, ranges_to_delete: Sequence[Range], *, even_unread: bool) -> list[str]:
     lag = unread(cluster, ranges_to_delete)
     if lag and not even_unread:
         raise Refused(
@@ -120,7 +122,7 @@ def _rows(ranges_to_delete: Sequence[Range], what: str) -> list[str]:
     ]
 
 
-def _trimming(cluster: Cluster, where: ClusterAddress, ranges_to_delete: Sequence[Range]) -> Step:
+def _trimming(cluster: ClusterAdmin, where: ClusterAddress, ranges_to_delete: Sequence[Range]) -> Step:
     def do() -> None:
         from kafka import TopicPartition  # loaded only where it is used
 
@@ -141,7 +143,7 @@ def _trimming(cluster: Cluster, where: ClusterAddress, ranges_to_delete: Sequenc
 
 
 def _status(
-    cluster: Cluster, names: Sequence[str], ranges_to_delete: Sequence[Range], pids: Sequence[int]
+    cluster: ClusterAdmin, names: Sequence[str], ranges_to_delete: Sequence[Range], pids: Sequence[int]
 ) -> RemedyStatus:
     """Return whether the records are deleted, and how many ids remain where a broker's heap can be read."""
     ends = {(each.topic, each.partition): each.end for each in ranges_to_delete}
@@ -157,7 +159,7 @@ def _status(
 
 
 def delete(
-    cluster: Cluster, where: ClusterAddress, *, name: str, count_ids: Callable[[], int | None], even_unread: bool
+    cluster: ClusterAdmin, where: ClusterAddress, *, name: str, count_ids: Callable[[], int | None], even_unread: bool
 ) -> RemedyPlan:
     """Return the plan: delete a topic, which frees its ids on every version since 2.4. `count_ids` may return None."""
     ranges_to_delete = partition_ranges(cluster, [name])
@@ -184,7 +186,7 @@ def delete(
     )
 
 
-def _delete_status(cluster: Cluster, name: str, now: int | None, before: int | None) -> RemedyStatus:
+def _delete_status(cluster: ClusterAdmin, name: str, now: int | None, before: int | None) -> RemedyStatus:
     """Return whether the topic is deleted and brokers keep fewer ids: they delete a log some time after its topic."""
     is_deleted = name not in topics.topic_names(cluster, ())
     ids = "" if now is None else f", brokers keep {count(now, 'producer id|producer ids')}"
@@ -194,7 +196,7 @@ def _delete_status(cluster: Cluster, name: str, now: int | None, before: int | N
     )
 
 
-def cleanup_policy(cluster: Cluster, name: str) -> str:
+def cleanup_policy(cluster: ClusterAdmin, name: str) -> str:
     """Return a topic's cleanup.policy: records of a compacted topic cannot be trimmed."""
     from kafka.admin import ConfigResource  # loaded only where it is used
 

@@ -40,10 +40,10 @@ def activity_of(subjects: Iterable[SubjectActivity], *, capture: str, file: str)
         names += [subject.name] * len(gaps)
         kept += gaps
         if len(kept) >= MANY:
-            yield _quiet(capture, names, kept)
+            yield _idle_rows(capture, names, kept)
             names, kept = [], []
     if len(kept) >= FEW:
-        yield _quiet(capture, names, kept)
+        yield _idle_rows(capture, names, kept)
     else:
         yield from (_row(capture, name, gap) for name, gap in zip(names, kept, strict=True))
 
@@ -59,7 +59,7 @@ def _row(capture: str, name: str, gap: Gap) -> EventRow:
     return EventRow(capture, gap.at, name, None, SUBJECT_IDLE, gap.file, gap.line, gap.text, gap.seconds, labels)
 
 
-def _quiet(capture: str, names: list[str], gaps: list[Gap]) -> pa.RecordBatch:
+def _idle_rows(capture: str, names: list[str], gaps: list[Gap]) -> pa.RecordBatch:
     seconds, at, lines, texts, files, before_lines, before_texts, before_files = zip(*gaps, strict=True)
     lengths_ms = np.rint(np.array(seconds) * 1000).astype(np.int64)
     since = np.datetime_as_string((np.array(at, np.int64) - lengths_ms).astype("datetime64[ms]")).tolist()

@@ -40,8 +40,8 @@ Stretch = tuple[int, int]
 """From one time (ms since 1970) to another."""
 
 
-class Times:
-    """The first and the last time (ms since 1970) of anything that a file tells."""
+class TimeRange:
+    """The first and the last time (ms since 1970) in a file, of lines and of anything else."""
 
     def __init__(self) -> None:
         self.first: int | None = None

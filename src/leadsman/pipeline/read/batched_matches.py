@@ -34,7 +34,7 @@ MAX_BUFFERED_LINES = 20_000
 """Lines in the buffer at most: some 3 MB, and one block more."""
 
 
-class Lines(NamedTuple):
+class MatchedLines(NamedTuple):
     """Records with the same signatures: their times (ms since 1970), lines in the file, texts, writers and quotes."""
 
     at: list[int]
@@ -43,10 +43,10 @@ class Lines(NamedTuple):
     subjects: list[str]
     quotes: list[str]
 
-    def without(self, places: Collection[int]) -> Lines:
+    def without(self, places: Collection[int]) -> MatchedLines:
         """Return the lines at the other places."""
         left = [place for place in range(len(self.at)) if place not in places]
-        return Lines(*([column[place] for place in left] for column in self))  # type: ignore[arg-type]
+        return MatchedLines(*([column[place] for place in left] for column in self))  # type: ignore[arg-type]
 
 
 @cache
@@ -70,7 +70,7 @@ class BatchedMatches:
     def __init__(self, file: str, extractor: EventExtractor) -> None:
         self._file = file
         self._extractor = extractor
-        self._kept: dict[tuple[int, ...], Lines] = {}
+        self._kept: dict[tuple[int, ...], MatchedLines] = {}
         self._count = 0
 
     @property
@@ -82,7 +82,7 @@ class BatchedMatches:
         """Add a line with matches of these signatures and of no others."""
         kept = self._kept.get(signatures)
         if kept is None:
-            kept = self._kept[signatures] = Lines([], [], [], [], [])
+            kept = self._kept[signatures] = MatchedLines([], [], [], [], [])
         kept.at.append(at)
         kept.lines.append(line)
         kept.texts.append(text)
@@ -103,7 +103,7 @@ class BatchedMatches:
             yield from self._flush_lines(signatures, kept)
         self._kept, self._count = {}, 0
 
-    def _flush_lines(self, signatures: tuple[int, ...], kept: Lines) -> Iterator[EventRow | pa.RecordBatch]:
+    def _flush_lines(self, signatures: tuple[int, ...], kept: MatchedLines) -> Iterator[EventRow | pa.RecordBatch]:
         """Yield the lines' events as one batch; singly where a line may hold a secret, or does not match after all."""
         if len(kept.texts) < MIN_BATCH_LINES:
             for place in range(len(kept.texts)):
@@ -127,7 +127,7 @@ class BatchedMatches:
             yield self._batch(source, signature, together, left)
 
     def _batch(
-        self, source: Source, signature: Signature, matches: Sequence[re.Match[str]], lines: Lines
+        self, source: Source, signature: Signature, matches: Sequence[re.Match[str]], lines: MatchedLines
     ) -> pa.RecordBatch:
         self._extractor.note_source(source, signature)
         labels, values = signature.read_all(matches)
@@ -146,7 +146,7 @@ class BatchedMatches:
             )
         )
 
-    def _event_rows(self, signatures: tuple[int, ...], kept: Lines, place: int) -> Sequence[EventRow]:
+    def _event_rows(self, signatures: tuple[int, ...], kept: MatchedLines, place: int) -> Sequence[EventRow]:
         text = kept.texts[place]
         head = RecordStart(kept.at[place], text.split("\n", 1)[0], kept.subjects[place])
         hit = Hit(kept.lines[place], text, kept.quotes[place], 0, signatures)

@@ -27,8 +27,8 @@ EXPANSION_FREE_BYTES = 64 << 20
 """Below this size nobody is harmed, however well a file was compressed: reading so many error lines takes 10 s."""
 
 
-class Unreadable(Exception):
-    """The rest of the file cannot be read. What came before it has been handed out."""
+class DecompressionError(Exception):
+    """The rest of a compressed file cannot be read. What came before it has been handed out."""
 
 
 class Block(NamedTuple):
@@ -39,7 +39,7 @@ class Block(NamedTuple):
 
 
 def blocks(path: str | Path, begin: int = 0, end: int | None = None) -> Generator[Block]:
-    """Yield the file's blocks. Raises OSError where it cannot be opened, Unreadable where it breaks off.
+    """Yield the file's blocks. OSError where it cannot be opened, DecompressionError where its data are damaged.
 
     Of a file that is not compressed, only those from `begin` to `end`: offsets at which blocks begin (`block_begin`).
     """
@@ -135,7 +135,7 @@ def _streamed(source: IO[bytes], compressed_bytes: int) -> Iterator[Block]:
         yield Block(data, end)
         carry = data[end:]
         if total > limit:
-            raise Unreadable(f"expands more than {EXPANSION_LIMIT} times; stopped after {total >> 20} MiB")
+            raise DecompressionError(f"expands more than {EXPANSION_LIMIT} times; stopped after {total >> 20} MiB")
     if carry:
         yield Block(carry, len(carry))
 
@@ -149,4 +149,4 @@ def _pieces(source: IO[bytes]) -> Iterator[bytes]:
             total += len(piece)
             yield bytes(piece)
     except Exception as error:  # each of four libraries has errors of its own for corrupt data
-        raise Unreadable(f"compressed data break off after {total} bytes: {error}") from error
+        raise DecompressionError(f"compressed data break off after {total} bytes: {error}") from error

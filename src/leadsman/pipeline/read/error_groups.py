@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from leadsman.pipeline.events import EventRow
-    from leadsman.pipeline.severity import Severity
+    from leadsman.pipeline.severity import ErrorSeverity
 
     Kind = tuple[str, str]
     """What an error is called, and its message without what differs."""
@@ -27,11 +27,11 @@ GROUPS_AFTER_PRUNING = 1000
 
 
 @dataclass(slots=True)
-class Group:
+class ErrorGroupTotals:
     """Errors of one kind with one message."""
 
     row: EventRow
-    severity: Severity
+    severity: ErrorSeverity
     count: int = 0
     first: int | None = None
     last: int | None = None
@@ -43,7 +43,7 @@ class Group:
             self.first = at if self.first is None else min(self.first, at)
             self.last = at if self.last is None else max(self.last, at)
 
-    def merge(self, later: Group) -> None:
+    def merge(self, later: ErrorGroupTotals) -> None:
         """Count what was counted of the lines that follow."""
         total = self.count + later.count
         for at in (later.first, later.last):
@@ -64,9 +64,9 @@ class Group:
 class ErrorGroups:
     """The groups by kind and message. Of pruned groups the number and the times are kept."""
 
-    groups: dict[Kind, Group] = field(default_factory=dict)
-    group_counts: Counter[Severity] = field(default_factory=Counter)
-    unlisted: Group | None = None
+    groups: dict[Kind, ErrorGroupTotals] = field(default_factory=dict)
+    group_counts: Counter[ErrorSeverity] = field(default_factory=Counter)
+    unlisted: ErrorGroupTotals | None = None
     kinds_unlisted: int = 0
 
     def add(self, kind: Kind, at: int | None, row: Callable[[], EventRow], *, place: tuple[str, int]) -> None:
@@ -77,7 +77,7 @@ class ErrorGroups:
         group = self.groups.get(kind)
         if group is None:
             first = row()
-            group = self.groups[kind] = Group(first, severity_of(ERROR, first.labels))
+            group = self.groups[kind] = ErrorGroupTotals(first, severity_of(ERROR, first.labels))
             self.group_counts[group.severity] += 1
         elif group.is_above(*place):
             self._show_by(group, row())
@@ -113,21 +113,21 @@ class ErrorGroups:
                 labels["until"] = iso(group.last)
             yield group.row._replace(at=group.first, value=float(group.count), labels=labels)
 
-    def _show_by(self, group: Group, row: EventRow) -> None:
+    def _show_by(self, group: ErrorGroupTotals, row: EventRow) -> None:
         self.group_counts[group.severity] -= 1
         group.row, group.severity = row, severity_of(ERROR, row.labels)
         self.group_counts[group.severity] += 1
 
-    def _prune(self, severity: Severity) -> None:
+    def _prune(self, severity: ErrorSeverity) -> None:
         candidates = [(group.weight, kind) for kind, group in self.groups.items() if group.severity == severity]
         lightest = sorted(candidates)[: len(candidates) - GROUPS_AFTER_PRUNING]
         self._sum_up([self.groups.pop(kind) for _, kind in lightest])
         self.group_counts[severity] = GROUPS_AFTER_PRUNING
 
-    def _sum_up(self, groups: Iterable[Group]) -> None:
+    def _sum_up(self, groups: Iterable[ErrorGroupTotals]) -> None:
         for group in groups:
             if self.unlisted is None:
                 row = group.row._replace(name=ERRORS_UNLISTED, text=None, labels={})
-                self.unlisted = Group(row, group.severity)
+                self.unlisted = ErrorGroupTotals(row, group.severity)
             self.kinds_unlisted += 1
             self.unlisted.merge(group)

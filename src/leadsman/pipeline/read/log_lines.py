@@ -20,7 +20,7 @@ from leadsman.pipeline.idle_gaps.bisection import (
     previous_timed_line,
     run_one_way,
 )
-from leadsman.pipeline.idle_gaps.writers import Edge, SubjectActivity, Times
+from leadsman.pipeline.idle_gaps.writers import Edge, SubjectActivity, TimeRange
 from leadsman.pipeline.read.batched_matches import BatchedMatches, is_self_contained
 from leadsman.pipeline.read.error_runs import ErrorRun, is_unknown_error
 from leadsman.pipeline.read.record_batches import RecordBatchReading
@@ -91,7 +91,7 @@ class FileReading:
         self.bytes = 0
         self.line = line  # lines that lie behind
         self.timed = False  # whether any line had a time
-        self.times = Times()
+        self.times = TimeRange()
         self._line_steps = [0, 0]  # steps down and up the file, record to record: a document's are sorted by time
         self.in_order = True  # oldest first or newest first; known at the end
         self._file = file

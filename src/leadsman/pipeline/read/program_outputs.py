@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leadsman.pipeline.events import ColumnarEvents, EventRow, from_columns
-from leadsman.pipeline.idle_gaps.writers import Times
+from leadsman.pipeline.idle_gaps.writers import TimeRange
 from leadsman.pipeline.read.records import MAX_TOKEN, QUOTE_LENGTH, EventExtractor
 from leadsman.redaction import MASK, can_hold_secret, hidden_parts, mask_all, mask_where_found
 from leadsman.telemetry.outputs.parser import OutputContext
@@ -33,7 +33,7 @@ MAX_GATHERED = 20_000
 
 
 class GatheredFacts:
-    """Facts of several outputs of a stream, as columns: one by one, small outputs would be dear."""
+    """Facts of several outputs of a stream, as columns: one by one, small outputs would be expensive."""
 
     def __init__(self) -> None:
         self._parts: list[ColumnarEvents] = []
@@ -79,7 +79,7 @@ class OutputReading:
         self.bytes = 0
         self.line = line
         self.timed = False  # its lines are no log's, so silence in it says nothing of an application
-        self.times = Times()
+        self.times = TimeRange()
         self.undated = False  # whether it has facts without times of their own
         self._above = line
         self._capture = extractor.capture

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leadsman.pipeline.events import EventRow
-    from leadsman.pipeline.idle_gaps.writers import SubjectActivity, Times
+    from leadsman.pipeline.idle_gaps.writers import SubjectActivity, TimeRange
     from leadsman.pipeline.read.records import EventExtractor
-    from leadsman.telemetry.record_batch import Batch
+    from leadsman.telemetry.record_batch import LogRecordBatch
 
     Numbers = NDArray[np.int64]
     Found = tuple[int, tuple[int, ...]]
@@ -39,7 +39,7 @@ MAX_SIGNATURES = 1 << 20
 """More than there are: by it a record and a signature are one number."""
 
 
-class Groups(NamedTuple):
+class GroupedRecords(NamedTuple):
     """Some records sorted by a key, those of one key in their order. `first` is where each key's begin.
 
     `records` are their places in the batch, `keys` their keys.
@@ -49,7 +49,7 @@ class Groups(NamedTuple):
     keys: Numbers
     first: Numbers
 
-    def select(self, chosen: NDArray[np.bool_]) -> Groups:
+    def select(self, chosen: NDArray[np.bool_]) -> GroupedRecords:
         """Return the same of the chosen ones alone, given for all records of the batch."""
         kept = chosen[self.records]
         return _groups(self.records[kept], self.keys[kept])
@@ -76,11 +76,11 @@ class Groups(NamedTuple):
         return column[np.clip(place, 0, len(column) - 1)] if len(column) else np.full(len(place), NONE)
 
 
-def _groups(records: Numbers, keys: Numbers) -> Groups:
-    return Groups(records, keys, np.flatnonzero(np.diff(keys, prepend=NONE)))
+def _groups(records: Numbers, keys: Numbers) -> GroupedRecords:
+    return GroupedRecords(records, keys, np.flatnonzero(np.diff(keys, prepend=NONE)))
 
 
-def _grouped(keys: Numbers) -> Groups:
+def _grouped(keys: Numbers) -> GroupedRecords:
     small = keys.astype(np.int16) if len(keys) and keys.max() < np.iinfo(np.int16).max else keys  # sorted by digits
     records = np.argsort(small, kind="stable")
     return _groups(records, keys[records])
@@ -98,7 +98,7 @@ class RecordBatchReading:
         subject: Callable[[str | None], SubjectActivity],
         *,
         extractor: EventExtractor,
-        times: Times,
+        times: TimeRange,
         line_steps: list[int],
     ) -> None:
         self._file = file
@@ -115,7 +115,7 @@ class RecordBatchReading:
         self._first_lines: dict[int, str] = {}  # by writer: the first line of its last record
         self._waiting: dict[int, tuple[RecordStart, list[Hit]]] = {}
 
-    def read(self, batch: Batch) -> Iterator[EventRow | pa.RecordBatch]:
+    def read(self, batch: LogRecordBatch) -> Iterator[EventRow | pa.RecordBatch]:
         """Note the activity in a batch, and yield the events of the records that end in it."""
         self._number_new_writers(batch)
         subject = self._of_writer[batch.writer]
@@ -141,7 +141,7 @@ class RecordBatchReading:
         for head, hits in self._waiting.values():
             yield from self._extractor.extract(head, hits, self._file)
 
-    def _number_new_writers(self, batch: Batch) -> None:
+    def _number_new_writers(self, batch: LogRecordBatch) -> None:
         """Give numbers to the subjects of writers that are new."""
         names = batch.writers.names
         unknown = len(names) - len(self._of_writer)
@@ -158,7 +158,7 @@ class RecordBatchReading:
                 self._subjects.append(subject)
             self._of_writer[writer] = self._numbers[subject.name]
 
-    def _note_activity(self, batch: Batch, timed: Groups) -> None:
+    def _note_activity(self, batch: LogRecordBatch, timed: GroupedRecords) -> None:
         """Note the times of a batch, how its writers step through the file, and their idle gaps."""
         at, line = batch.at[timed.records], batch.line[timed.records]
         self._times.note(int(at.min()), int(at.max()))
@@ -174,7 +174,7 @@ class RecordBatchReading:
         self._last_line.update(zip(subject_numbers, line[ends].tolist(), strict=True))
         self._note_idle_gaps(batch, timed, at)
 
-    def _note_idle_gaps(self, batch: Batch, timed: Groups, at: Numbers) -> None:
+    def _note_idle_gaps(self, batch: LogRecordBatch, timed: GroupedRecords, at: Numbers) -> None:
         """Hand each writer the runs of its records in which times rise and no idle gap is long enough."""
         subject_numbers = timed.keys[timed.first]
         floors = [self._subjects[number].floor_ms for number in subject_numbers.tolist()]
@@ -202,7 +202,13 @@ class RecordBatchReading:
             self._subjects[number].wrote_rising(begun, ended)
 
     def _events(
-        self, batch: Batch, subject: Numbers, groups: Groups, *, timed: Groups, before: dict[int, int | None]
+        self,
+        batch: LogRecordBatch,
+        subject: Numbers,
+        groups: GroupedRecords,
+        *,
+        timed: GroupedRecords,
+        before: dict[int, int | None],
     ) -> Iterator[EventRow]:
         """Yield the events of records that end here: a record ends when its subject begins the next one."""
         found = self._found(batch)
@@ -244,9 +250,9 @@ class RecordBatchReading:
             yield from self._extract(heapq.heappop(closing)[1])
 
     def _batch_self_contained(
-        self, batch: Batch, found: list[Found], records: Numbers, *, numbers: Numbers, after: Numbers
+        self, batch: LogRecordBatch, found: list[Found], records: Numbers, *, numbers: Numbers, after: Numbers
     ) -> NDArray[np.bool_]:
-        """Put by the records of which one signature tells all, and return which of those with hits they are.
+        """Buffer the records whose events depend on no other line, and return which of those with hits they are.
 
         They begin and end in this batch, and no record that continues them has a hit.
         """
@@ -274,7 +280,7 @@ class RecordBatchReading:
     def _extract(self, number: int) -> list[EventRow]:
         return self._extractor.extract(*self._waiting.pop(number), self._file)
 
-    def _found(self, batch: Batch) -> list[Found]:
+    def _found(self, batch: LogRecordBatch) -> list[Found]:
         """Return each record with its signatures, without those that are events once per stream and have been."""
         reported_once = self._extractor.reported_once
         found = [each for each in self._scan.block(batch.text, reported_once) if each[1] not in reported_once]
@@ -296,14 +302,14 @@ class RecordBatchReading:
             ]
         return hits_of_record
 
-    def _record_alone(self, batch: Batch, record: int, signatures: tuple[int, ...]) -> tuple[int, ...]:
+    def _record_alone(self, batch: LogRecordBatch, record: int, signatures: tuple[int, ...]) -> tuple[int, ...]:
         """Return those of the signatures that match the record without the newline before it."""
         if self._scan.spanning.isdisjoint(signatures):
             return signatures
         there = self._scan.record(batch.text[batch.begin[record] : batch.end[record]])
         return tuple(index for index in signatures if index in there)
 
-    def _record_first_line(self, batch: Batch, record: int) -> str:
+    def _record_first_line(self, batch: LogRecordBatch, record: int) -> str:
         """Return the first line of the record that this one belongs to: its own where it begins one."""
         if batch.starts_record[record]:
             return batch.first_line(record)
@@ -313,7 +319,7 @@ class RecordBatchReading:
         own = np.flatnonzero(batch.starts_record[:record] & (batch.writer[:record] == writer))
         return self._short_first_line(batch, int(own[-1])) if len(own) else self._first_lines.get(int(writer), "")
 
-    def _short_first_line(self, batch: Batch, record: int) -> str:
+    def _short_first_line(self, batch: LogRecordBatch, record: int) -> str:
         """Return a record's first line as those that continue it know it: whole where signatures were found on it."""
         line = batch.first_line(record)
         if len(line) <= MAX_RECORD_START:
@@ -321,7 +327,7 @@ class RecordBatchReading:
         whole = self._scan.record(batch.text[batch.begin[record] : batch.end[record]])
         return line if whole else line[:MAX_RECORD_START]
 
-    def _keep_first_lines(self, batch: Batch) -> None:
+    def _keep_first_lines(self, batch: LogRecordBatch) -> None:
         begun = np.flatnonzero(batch.starts_record)
         writers, last = np.unique(batch.writer[begun][::-1], return_index=True)
         for writer, place in zip(writers.tolist(), last.tolist(), strict=True):

@@ -12,7 +12,7 @@ from leadsman.pipeline.read.error_groups import ErrorGroups
 from leadsman.redaction import can_hold_secret, mask, mask_range
 from leadsman.telemetry.log_line import MAX_LENGTH, MAX_MESSAGE, error_kind, normalise, split_line
 from leadsman.telemetry.source import all_signatures, is_cluster_setting, once_signatures
-from leadsman.vocabulary import ERROR, LIFE, SETTING, SHOWS, STATE
+from leadsman.vocabulary import ERROR, LIFECYCLE, SETTING, SHOWS, STATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -28,7 +28,7 @@ MAX_TOKEN = 4000
 MAX_KEY_LINES = 20
 """Error lines of one record that make the key of its kind: stack traces have fewer nested causes."""
 
-NORMAL_OPERATION = frozenset({SETTING, *LIFE, *STATE})
+NORMAL_OPERATION = frozenset({SETTING, *LIFECYCLE, *STATE})
 """Events of normal operation. They explain no exception, although one without a time belongs to the line above it."""
 
 DIGITS = str.maketrans("123456789", "0" * 9)

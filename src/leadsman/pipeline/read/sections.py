@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from leadsman.pipeline.events import EventRow
 from leadsman.pipeline.idle_gaps.bisection import next_timed_line
-from leadsman.pipeline.idle_gaps.writers import Times
+from leadsman.pipeline.idle_gaps.writers import TimeRange
 from leadsman.pipeline.read.blocks import Block
 from leadsman.pipeline.read.log_lines import FileReading
 from leadsman.pipeline.read.program_outputs import OutputReading
@@ -50,7 +50,7 @@ class SectionedReading:
         self.bytes = 0
         self.line = 0
         self.timed = False
-        self.times = Times()
+        self.times = TimeRange()
         self.formats: list[str] = []
         self._file = file
         self._recognise = recognise

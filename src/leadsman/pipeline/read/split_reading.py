@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from leadsman.pipeline.idle_gaps.event_rows import activity_of
-from leadsman.pipeline.idle_gaps.writers import SubjectActivity, Times
+from leadsman.pipeline.idle_gaps.writers import SubjectActivity, TimeRange
 from leadsman.pipeline.read.blocks import blocks
 from leadsman.pipeline.read.log_lines import FileReading, one_way, without_known_signatures
 from leadsman.pipeline.read.records import EventExtractor
@@ -36,7 +36,7 @@ class FileSummary:
     bytes: int = 0
     line: int = 0
     timed: bool = False
-    times: Times = field(default_factory=Times)
+    times: TimeRange = field(default_factory=TimeRange)
     in_order: bool = True
 
     def merge(self, later: FileSummary) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from leadsman.pipeline.events import EventRow
 from leadsman.pipeline.idle_gaps.bisection import next_timed_line
 from leadsman.pipeline.idle_gaps.event_rows import activity_of
-from leadsman.pipeline.read.blocks import Unreadable, blocks
+from leadsman.pipeline.read.blocks import DecompressionError, blocks
 from leadsman.pipeline.read.log_lines import FileReading
 from leadsman.pipeline.read.program_outputs import GatheredFacts, OutputReading
 from leadsman.pipeline.read.records import EventExtractor, iso
@@ -64,7 +64,7 @@ def sample(file: File, zone: tzinfo) -> tuple[RecognisedFormat | str | None, int
     try:
         with closing(blocks(file.path)) as opened:
             block = next(opened, None)
-    except (Unreadable, OSError) as error:
+    except (DecompressionError, OSError) as error:
         return f"cannot be read: {error}", None
     if block is None:
         return "empty", None
@@ -96,7 +96,7 @@ def read_to_end(
     with closing(opened):
         try:
             yield from reading.all(opened)
-        except (Unreadable, OSError) as error:
+        except (DecompressionError, OSError) as error:
             return str(error)
         except Exception as error:  # noqa: BLE001 - whatever a corrupt file raises ends the reading of this file only
             return f"is not what its beginning says ({type(error).__name__}: {error})"

@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from leadsman.pipeline.read.blocks import Unreadable, blocks
+from leadsman.pipeline.read.blocks import DecompressionError, blocks
 from leadsman.pipeline.scope.streams import COMPRESSED, DuplicateFile, File
 from leadsman.telemetry.format import RecognisedFormat
 from leadsman.telemetry.recognise import recognise
@@ -190,7 +190,7 @@ def first_block(file: File) -> bytes:
     try:
         with closing(blocks(file.path)) as content:
             block = next(content, None)
-    except (Unreadable, OSError):
+    except (DecompressionError, OSError):
         return b""
     return b"" if block is None else block.data[: block.end]
 
@@ -202,7 +202,7 @@ def digest(file: File) -> bytes:
         with closing(blocks(file.path)) as content:
             for block in content:
                 hashed.update(memoryview(block.data)[: block.end])
-    except (Unreadable, OSError):
+    except (DecompressionError, OSError):
         return b""
     return hashed.digest()
 

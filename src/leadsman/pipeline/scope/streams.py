@@ -193,7 +193,7 @@ class Readable(Protocol):
 
     @property
     def name(self) -> str:
-        """What tells it from the others of its capture."""
+        """What distinguishes it from the others of its capture."""
 
     @property
     def bytes(self) -> int:

@@ -75,7 +75,7 @@ class AttributionRule:
 
 
 @dataclass(slots=True)
-class Investigation:
+class DetectorResults:
     """The detector outputs and findings by capture and mode, and the sources of each capture."""
 
     modes: Mapping[str, Mode]
@@ -109,38 +109,36 @@ def _finding(mode: Mode, output: DetectorOutput, sources: Collection[str]) -> Fi
     return decide(mode.name, mode.card, output.observations, sources=sources, points=output.points)
 
 
-def investigate(
+def detector_results(
     events: DataFrame, request: DiagnosisRequest, sources: Mapping[str, set[str]], captures: Iterable[str]
-) -> Investigation:
+) -> DetectorResults:
     """Run every detector, and run those again whose observations other findings may explain."""
-    investigation = Investigation({mode.name: mode for mode in request.modes}, sources, {}, {})
-    keys = [(capture, name) for capture in captures for name in investigation.modes]
-    investigation.update(keys, run_detectors(events, request))
+    results = DetectorResults({mode.name: mode for mode in request.modes}, sources, {}, {})
+    keys = [(capture, name) for capture in captures for name in results.modes]
+    results.update(keys, run_detectors(events, request))
     for layer in list(Layer)[1:]:
-        of_layer = [
-            key for key in _with_verdict(investigation, *Verdict) if investigation.modes[key[1]].card.layer is layer
-        ]
-        deeper = [rule for rule in investigation.attribution_rules() if rule.layer < layer]
-        _run_again(events, request, investigation, keys=of_layer, rules=deeper)
-    unknown = _with_verdict(investigation, Verdict.UNKNOWN)
-    _run_again(events, request, investigation, keys=unknown, rules=investigation.attribution_rules())
-    return investigation
+        of_layer = [key for key in _with_verdict(results, *Verdict) if results.modes[key[1]].card.layer is layer]
+        deeper = [rule for rule in results.attribution_rules() if rule.layer < layer]
+        _run_again(events, request, results, keys=of_layer, rules=deeper)
+    unknown = _with_verdict(results, Verdict.UNKNOWN)
+    _run_again(events, request, results, keys=unknown, rules=results.attribution_rules())
+    return results
 
 
-def _with_verdict(investigation: Investigation, *verdicts: Verdict) -> list[tuple[str, str]]:
+def _with_verdict(results: DetectorResults, *verdicts: Verdict) -> list[tuple[str, str]]:
     """Return the captures and modes with observations and one of these verdicts. ABSENT is left out."""
     selected = set(verdicts) - {Verdict.ABSENT}
     return [
         key
-        for key, finding in investigation.findings.items()
-        if finding.verdict in selected and investigation.outputs[key].observations
+        for key, finding in results.findings.items()
+        if finding.verdict in selected and results.outputs[key].observations
     ]
 
 
 def _run_again(
     events: DataFrame,
     request: DiagnosisRequest,
-    investigation: Investigation,
+    results: DetectorResults,
     *,
     keys: Sequence[tuple[str, str]],
     rules: Sequence[AttributionRule],
@@ -149,11 +147,11 @@ def _run_again(
     keys = [key for key in keys if key[0] in captures]
     if not keys:
         return
-    modes = [investigation.modes[name] for name in sorted({name for _, name in keys})]
+    modes = [results.modes[name] for name in sorted({name for _, name in keys})]
     selected = events.where(events["capture"].isin(sorted({capture for capture, _ in keys})))
     unexplained = attribute_events(selected, rules).where("explained_by IS NULL").drop("explained_by").persist()
     try:
-        investigation.update(keys, run_detectors(unexplained, replace(request, modes=modes)))
+        results.update(keys, run_detectors(unexplained, replace(request, modes=modes)))
     finally:
         unexplained.unpersist()
 

@@ -52,7 +52,7 @@ class Timeline:
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class GapOutcome:
     """The length of one idle gap, and its outcome."""
 
     seconds: float
@@ -63,14 +63,14 @@ class Gap:
 class Gaps:
     """Idle gaps with their outcomes, the inferred limit and the known idle limits of the path, all in seconds."""
 
-    gaps: tuple[Gap, ...]
+    gaps: tuple[GapOutcome, ...]
     limit_low: float | None
     limit_high: float | None
     idle_limits: tuple[tuple[str, float], ...]
     omitted: int
 
 
-def is_harmful(point: Point | Gap) -> bool:
+def is_harmful(point: Point | GapOutcome) -> bool:
     """Whether the outcome is harm."""
     return point.outcome not in HARMLESS_OUTCOMES
 
@@ -134,7 +134,9 @@ def select_gaps(points: Sequence[Point], figures: Mapping[str, float | str], at_
 
     None also where all gaps are harmful and no limit is known: they are lengths of stalls then, no idle gaps.
     """
-    measured = [Gap(seconds, point.outcome) for point in points if (seconds := gap_seconds(point)) and seconds > 0]
+    measured = [
+        GapOutcome(seconds, point.outcome) for point in points if (seconds := gap_seconds(point)) and seconds > 0
+    ]
     if not measured:
         return None
     harmful, harmless = ([gap for gap in measured if is_harmful(gap) is kind] for kind in (True, False))
@@ -157,7 +159,7 @@ def _has_limit(figures: Mapping[str, float | str]) -> bool:
     return bool(_figure_seconds(figures, "limit_low") or _figure_seconds(figures, "limit_high") or idle_limits(figures))
 
 
-def _evenly_by_length(gaps: Sequence[Gap], at_most: int) -> list[Gap]:
+def _evenly_by_length(gaps: Sequence[GapOutcome], at_most: int) -> list[GapOutcome]:
     """Return gaps by length at even steps, with the shortest and the longest: they bound the limit."""
     by_length = sorted(gaps, key=lambda gap: gap.seconds)
     if len(by_length) <= at_most:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from leadsman.telemetry.record_batch import Batch
+    from leadsman.telemetry.record_batch import LogRecordBatch
     from leadsman.telemetry.timestamps.parsers import TimestampParser
 
     Numbers = NDArray[np.int64]
@@ -59,10 +59,10 @@ COMPARED_BYTES = 8
 """Bytes by which messages are compared with other strings of a record. Shorter messages are read by `documents`."""
 
 
-def reader(zone: tzinfo) -> Callable[[Iterable[bytes]], Iterator[Batch]]:
+def reader(zone: tzinfo) -> Callable[[Iterable[bytes]], Iterator[LogRecordBatch]]:
     """Read what `documents.reader` reads, in batches."""
 
-    def batches(blocks: Iterable[bytes]) -> Iterator[Batch]:
+    def batches(blocks: Iterable[bytes]) -> Iterator[LogRecordBatch]:
         yield from DocumentReader(iso_or_epoch_parser(zone)).batches(decode_blocks(blocks))
 
     return batches
@@ -136,7 +136,7 @@ class DocumentReader:
         self._windows = TimeWindows(self._writers)
         self._names: dict[bytes, int] = {}
 
-    def batches(self, pieces: Iterator[str]) -> Iterator[Batch]:
+    def batches(self, pieces: Iterator[str]) -> Iterator[LogRecordBatch]:
         """Yield the records of the document."""
         text = next(pieces, "")
         layout = _document_layout(text)
@@ -153,7 +153,7 @@ class DocumentReader:
         skipped = position.line - 1 - header.count("\n")
         yield from self._by_records(header, position.data.decode(), pieces, skipped=skipped)
 
-    def _by_records(self, header: str, rest: str, pieces: Iterator[str], *, skipped: int) -> Iterator[Batch]:
+    def _by_records(self, header: str, rest: str, pieces: Iterator[str], *, skipped: int) -> Iterator[LogRecordBatch]:
         """Read the rest as `documents` does, `skipped` lines further down, together with records that still wait."""
         records = documents.parse_records(chain((header + rest,), pieces), self._read)
         first = next(records, None)

@@ -18,7 +18,7 @@ from leadsman.telemetry.json_records.line_layout import PADDING, LineLayout, Mem
 from leadsman.telemetry.json_records.quote_columns import UnsupportedLayout, quote_positions
 from leadsman.telemetry.line_records import text_lines
 from leadsman.telemetry.line_records.record_starts import RecordStarts
-from leadsman.telemetry.record_batch import NO_TIME, Batch, Writers, strip_newlines, text_spans
+from leadsman.telemetry.record_batch import NO_TIME, LogRecordBatch, Writers, strip_newlines, text_spans
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -51,10 +51,10 @@ NEWLINE, SPACE = 10, 32
 UNKNOWN_WRITER, NO_LINE = -1, -1
 
 
-def reader(path: str, timestamps: LineTimestamps) -> Callable[[Iterable[bytes]], Iterator[Batch]]:
+def reader(path: str, timestamps: LineTimestamps) -> Callable[[Iterable[bytes]], Iterator[LogRecordBatch]]:
     """Read what `line_reader.LineReader` reads, in batches."""
 
-    def batches(blocks: Iterable[bytes]) -> Iterator[Batch]:
+    def batches(blocks: Iterable[bytes]) -> Iterator[LogRecordBatch]:
         column_reader = LineColumnReader(path, timestamps)
         for number, data in text_lines.complete_lines(text_lines.coalesce_blocks(blocks, BLOCK_BYTES)):
             batch = column_reader.batch(number, _as_utf_8(data))
@@ -115,7 +115,7 @@ class LineColumnReader:
         self._levels: dict[bytes, int] = {b"": 0}
         self._prefixes: list[bytes] = [b""]
 
-    def batch(self, number: int, data: bytes) -> Batch:
+    def batch(self, number: int, data: bytes) -> LogRecordBatch:
         """Return the lines of a block; `number` is that of its first line."""
         block = LineBlock(data)
         rows = RecordRows(len(block.starts))
@@ -133,7 +133,7 @@ class LineColumnReader:
             end[record_lines],
         )
         starts_record = self._record_starts.mark_starts(writer, text, begin, end=end)
-        return Batch(
+        return LogRecordBatch(
             writers=self._writers,
             writer=writer,
             at=np.where(starts_record, at, NO_TIME),

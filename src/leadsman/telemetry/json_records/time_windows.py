@@ -10,7 +10,7 @@ import numpy as np
 from leadsman.telemetry.json_records import documents
 from leadsman.telemetry.line_records.record_starts import RecordStarts
 from leadsman.telemetry.record import Record
-from leadsman.telemetry.record_batch import NO_TIME, RECORDS_A_BATCH, Batch, Writers, text_spans
+from leadsman.telemetry.record_batch import NO_TIME, RECORDS_A_BATCH, LogRecordBatch, Writers, text_spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -113,13 +113,13 @@ class TimeWindows:
             self._open.append(chunk.part(first) if first else chunk)
         self._size += int(sizes[-1]) - done
 
-    def full_windows(self) -> Iterator[Batch]:
+    def full_windows(self) -> Iterator[LogRecordBatch]:
         """Yield the windows that are full."""
         closed, self._closed = self._closed, []
         for chunks in closed:
             yield from self._batches(chunks)
 
-    def last_window(self) -> Iterator[Batch]:
+    def last_window(self) -> Iterator[LogRecordBatch]:
         """Yield the last window."""
         yield from self._batches(self._open)
 
@@ -134,7 +134,7 @@ class TimeWindows:
         """Return the writers of which a record was yielded, each with an unknown first line."""
         return self._record_starts.writers_with_record()
 
-    def _batches(self, chunks: list[RecordColumns]) -> Iterator[Batch]:
+    def _batches(self, chunks: list[RecordColumns]) -> Iterator[LogRecordBatch]:
         if not chunks:
             return
         at = np.concatenate([chunk.at for chunk in chunks])
@@ -143,10 +143,10 @@ class TimeWindows:
         for together in _by_batch_size(chunks):
             yield self._batch(_concatenate(together))
 
-    def _batch(self, chunk: RecordColumns) -> Batch:
+    def _batch(self, chunk: RecordColumns) -> LogRecordBatch:
         starts_record = self._record_starts.mark_starts(chunk.writer, chunk.text, chunk.begin, end=chunk.end)
         raw, raw_begin, raw_end = chunk.raw, chunk.raw_begin, chunk.raw_end
-        return Batch(
+        return LogRecordBatch(
             writers=self._writers,
             writer=chunk.writer,
             at=np.where(starts_record, chunk.at, NO_TIME),

@@ -13,7 +13,7 @@ import numpy as np
 
 from leadsman.telemetry.line_records import text_lines
 from leadsman.telemetry.line_records.text_lines import MAX_WRITERS
-from leadsman.telemetry.record_batch import NO_TIME, Batch, Writers, sliding_window, text_spans
+from leadsman.telemetry.record_batch import NO_TIME, LogRecordBatch, Writers, sliding_window, text_spans
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -48,10 +48,10 @@ ZERO, NINE, BLANK, NEWLINE = 48, 57, 32, 10
 UNKNOWN_WRITER, SKIPPED = -1, -2
 
 
-def reader(prefix: Prefix, timestamps: LineTimestamps) -> Callable[[Iterable[bytes]], Iterator[Batch]]:
+def reader(prefix: Prefix, timestamps: LineTimestamps) -> Callable[[Iterable[bytes]], Iterator[LogRecordBatch]]:
     """Read what `interleaved.reader` reads, in batches."""
 
-    def batches(blocks: Iterable[bytes]) -> Iterator[Batch]:
+    def batches(blocks: Iterable[bytes]) -> Iterator[LogRecordBatch]:
         tail_reader = TailReader(prefix, timestamps)
         for number, data in text_lines.complete_lines(text_lines.coalesce_blocks(blocks, BLOCK_BYTES)):
             batch = tail_reader.batch(number, data)
@@ -124,7 +124,7 @@ class TailReader:
         self._last = UNKNOWN_WRITER  # the writer of the last line that started a record
         self._with_record: set[int] = set()  # writers whose next line without a time continues their last record
 
-    def batch(self, number: int, data: bytes) -> Batch:
+    def batch(self, number: int, data: bytes) -> LogRecordBatch:
         """Return the lines of a block; `number` is that of its first line."""
         padded = np.frombuffer(data + PADDING, np.uint8)
         ends = np.append(np.flatnonzero(padded[: len(data)] == NEWLINE), len(data))
@@ -135,7 +135,7 @@ class TailReader:
         at, writer, starts, ends = at[rows], writer[rows], starts[rows], ends[rows]
         starts_record = self._mark_starts(at, writer)
         text, begin, end = _as_text(data, starts, ends)
-        return Batch(
+        return LogRecordBatch(
             writers=self._writers,
             writer=writer,
             at=at,

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leadsman.telemetry.line_records import text_lines
-from leadsman.telemetry.record_batch import MAX_BATCH_CHARACTERS, NO_TIME, RECORDS_A_BATCH, Batch, Writers, text_spans
+from leadsman.telemetry.record_batch import (
+    MAX_BATCH_CHARACTERS,
+    NO_TIME,
+    RECORDS_A_BATCH,
+    LogRecordBatch,
+    Writers,
+    text_spans,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,10 +26,10 @@ if TYPE_CHECKING:
     """The writer of a record, and its first line."""
 
 
-def reader(prefix: Prefix, time_at: TimestampParser) -> Callable[[Iterable[bytes]], Iterator[Batch]]:
+def reader(prefix: Prefix, time_at: TimestampParser) -> Callable[[Iterable[bytes]], Iterator[LogRecordBatch]]:
     """Read what `interleaved.reader` reads. Lines before an error are yielded before it is raised."""
 
-    def batches(blocks: Iterable[bytes]) -> Iterator[Batch]:
+    def batches(blocks: Iterable[bytes]) -> Iterator[LogRecordBatch]:
         batcher = LineBatcher(prefix, time_at)
         try:
             for number, line in _nonblank_lines(blocks):
@@ -90,14 +97,14 @@ class LineBatcher:
             self._quotes[len(self.texts) - 1] = line
         self._size += len(text)
 
-    def take(self) -> Batch:
+    def take(self) -> LogRecordBatch:
         """Return the lines as a batch, and begin the next one."""
         count = len(self.texts)
         starts_record = np.ones(count, np.bool_)
         starts_record[list(self._record_starts)] = False
         texts = _as_utf_8(self.texts)
         begin, end = text_spans(texts)
-        batch = Batch(
+        batch = LogRecordBatch(
             writers=self._writer_table,
             writer=np.array(self._writers, np.int64),
             at=np.array(self._times, np.int64),

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
     from leadsman.telemetry.file_format import FileSample
     from leadsman.telemetry.line_records.interleaved import Prefix
-    from leadsman.telemetry.record_batch import Batch
+    from leadsman.telemetry.record_batch import LogRecordBatch
     from leadsman.telemetry.timestamps.line_timestamps import LineTimestamps
 
-    BatchReader = Callable[[Prefix, LineTimestamps], Callable[[Iterable[bytes]], Iterator[Batch]]]
+    BatchReader = Callable[[Prefix, LineTimestamps], Callable[[Iterable[bytes]], Iterator[LogRecordBatch]]]
 
 
-def _usual_batches(prefix: Prefix, timestamps: LineTimestamps) -> Callable[[Iterable[bytes]], Iterator[Batch]]:
+def _usual_batches(prefix: Prefix, timestamps: LineTimestamps) -> Callable[[Iterable[bytes]], Iterator[LogRecordBatch]]:
     return interleaved_columns.reader(prefix, timestamps.time_at)
 
 

@@ -40,10 +40,10 @@ def lines_by_block(blocks: Iterable[bytes], max_bytes: int = MAX_LINE_BYTES) -> 
             yield Lines(number, [line.decode("utf-8", "replace") for line in joined.split(b"\n")], is_ascii)
 
 
-class Rows(NamedTuple):
+class LayoutColumns(NamedTuple):
     """Lines as a layout reads them. `usual` are the places of those that have it, `columns` their groups.
 
-    `odd` are the places of the other lines, without those that tell nothing.
+    `odd` are the places of the other lines, without those that `nothing` matches.
     """
 
     usual: Sequence[int]
@@ -78,17 +78,17 @@ class UsualLayout:
         """Whether one of the first lines seems to have the layout."""
         return any(map(self._match, lines.texts[:LINES_TRIED]))
 
-    def rows(self, lines: Lines) -> Rows:
+    def rows(self, lines: Lines) -> LayoutColumns:
         """Return the lines that have the layout, column by column, and which others there are."""
         found = self._findall("\n".join(lines.texts)) if lines.is_ascii else []
         if len(found) != len(lines.texts):
-            return Rows(range(0), [()] * self.groups, range(len(lines.texts)))
+            return LayoutColumns(range(0), [()] * self.groups, range(len(lines.texts)))
         *columns, other = zip(*found, strict=True)
         if all(columns[0]):
-            return Rows(range(len(found)), columns, ())
+            return LayoutColumns(range(len(found)), columns, ())
         usual = [place for place, text in enumerate(columns[0]) if text]
         odd = [place for place, text in enumerate(other) if text]
-        return Rows(usual, [list(compress(column, columns[0])) for column in columns], odd)
+        return LayoutColumns(usual, [list(compress(column, columns[0])) for column in columns], odd)
 
 
 def merged(parts: Iterable[EventColumns | None]) -> EventColumns | None:

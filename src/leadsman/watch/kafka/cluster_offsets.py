@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 REQUEST_SECONDS = 10
 
 
-class ClusterAway(Exception):
+class ClusterUnavailable(Exception):
     """No broker answers."""
 
 
@@ -36,7 +36,7 @@ class TopicOffsets:
 
 
 class ClusterOffsets:
-    """One connection to a cluster. Every request raises ClusterAway where no broker answers."""
+    """One connection to a cluster. Every request raises ClusterUnavailable where no broker answers."""
 
     def __init__(self, bootstrap: str, settings_file: str) -> None:
         self._bootstrap = bootstrap
@@ -117,7 +117,7 @@ class ClusterOffsets:
         return found
 
     def _raise_if_away(self, error: Exception) -> None:
-        """Raise ClusterAway, unless a broker answered with this error."""
+        """Raise ClusterUnavailable, unless a broker answered with this error."""
         if error.args[0].code() < 0:  # librdkafka's own: no broker answered
             self._open().poll(0)  # hands over what the connections report
-            raise ClusterAway(self._last_error or str(error.args[0].str())) from error
+            raise ClusterUnavailable(self._last_error or str(error.args[0].str())) from error

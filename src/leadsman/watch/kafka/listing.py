@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leadsman.watch.file_listing import MAX_TRIGGER_BYTES
-from leadsman.watch.kafka.cluster_offsets import ClusterAway, ClusterOffsets, TopicOffsets
+from leadsman.watch.kafka.cluster_offsets import ClusterOffsets, ClusterUnavailable, TopicOffsets
 from leadsman.watch.kafka.topic_totals import TopicTotals
 from leadsman.watch.messages import SourceMessages, write_lag
 from leadsman.watch.positions import PartitionPosition, TopicPosition
@@ -71,7 +71,7 @@ class KafkaListing:
         try:
             topics = self._open().topics(self.request.topics)
             planned = {each.name: self._look(each, earlier, number) for each in topics}
-        except ClusterAway as error:
+        except ClusterUnavailable as error:
             self._note_away(str(error))
             return positions
         self._note_back()

@@ -57,7 +57,7 @@ class LineEntry(NamedTuple):
     place: int = 0
 
 
-class SetAside(NamedTuple):
+class UnreadableRecord(NamedTuple):
     """A record that could not be read, and why."""
 
     partition: int
@@ -79,7 +79,7 @@ class RecordLines:
 
     lines: dict[str | None, dict[int, list[LineEntry]]] = field(default_factory=dict)
     outputs: list[OutputEntry] = field(default_factory=list)
-    set_aside: list[SetAside] = field(default_factory=list)
+    set_aside: list[UnreadableRecord] = field(default_factory=list)
 
     def add(self, writer: str | None, partition: int, entry: LineEntry) -> None:
         """Add a line of a writer."""
@@ -166,7 +166,7 @@ class RecordReader:
                     self._read(message, partition, found)
                 except (NotReadable, ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
                     why = str(error) if isinstance(error, NotReadable) else f"{type(error).__name__}: {error}"
-                    found.set_aside.append(SetAside(partition, message.offset(), why, message.value()))
+                    found.set_aside.append(UnreadableRecord(partition, message.offset(), why, message.value()))
         return found
 
     def _without_plain_lines(self, messages: Iterable[Any], partition: int, found: RecordLines) -> Iterator[Any]:

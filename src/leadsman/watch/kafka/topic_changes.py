@@ -12,7 +12,7 @@ from leadsman.errors import StateError
 from leadsman.redaction import mask
 from leadsman.telemetry.format import NotText
 from leadsman.telemetry.recognise import recognise
-from leadsman.watch.kafka.record_lines import LineEntry, RecordLines, RecordReader, SetAside, keys_name_writers
+from leadsman.watch.kafka.record_lines import LineEntry, RecordLines, RecordReader, UnreadableRecord, keys_name_writers
 from leadsman.watch.kafka.topic_consumer import OffsetRange, TooLarge, consumer_of, split_ranges
 from leadsman.watch.kafka.topic_totals import TopicTotals
 from leadsman.watch.kafka.writer_lines import HEAD_BYTES, WriterLines
@@ -53,7 +53,7 @@ REPORTED_EACH = 10
 
 @dataclass(slots=True)
 class TopicIndex:
-    """What a topic has told so far: its writers, each with the offset of the query in which it wrote last.
+    """What was learnt from a topic so far: its writers, each with the offset of the query in which it wrote last.
 
     `unnamed` are the first lines that name no writer: they show whether each line names one itself, as syslog's do.
     Where lines of a writer are spread over partitions, `early` are those that are later than what was read of a
@@ -134,7 +134,7 @@ class TopicReading:
         self._writers: dict[str, WriterLines] = {}
         self._facts: dict[str, list[pa.RecordBatch]] = {}
         self._metrics: dict[str, list[OutputEntry]] = {}
-        self._set_aside: list[SetAside] = []
+        self._set_aside: list[UnreadableRecord] = []
         self._records = self._bytes = 0
         self._newest: int | None = None
         request = change.request
@@ -317,7 +317,7 @@ def _every_list(found: RecordLines) -> Iterator[list[LineEntry]]:
         yield from of_partition.values()
 
 
-def _set_aside_line(topic: str, each: SetAside) -> str:
+def _set_aside_line(topic: str, each: UnreadableRecord) -> str:
     """Return a record as a line of JSON, with its secrets masked. Bytes that are no text are replaced."""
     value = mask((each.value or b"")[:KEPT_VALUE_BYTES].decode("utf-8", "replace"))
     record = {"topic": topic, "partition": each.partition, "offset": each.offset, "why": each.why, "value": value}

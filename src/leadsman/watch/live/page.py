@@ -52,7 +52,7 @@ def _environment() -> Environment:
 
 
 def _digest(html: str) -> str:
-    """Return what tells a changed part of the page from an unchanged one."""
+    """Return what distinguishes a changed part of the page from an unchanged one."""
     return blake2b(html.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 

@@ -50,7 +50,7 @@ class TopicState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class CaptureState:
     """One capture that is read: its files and topics, what is written and not read yet, and its last line."""
 
     name: str
@@ -83,7 +83,7 @@ class QueryState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Delivery:
+class DestinationState:
     """How a destination of messages is: counts of messages."""
 
     destination: str
@@ -103,8 +103,8 @@ class Snapshot:
     open: tuple[ShownFinding, ...] = ()
     resolved: tuple[ShownFinding, ...] = ()
     resolved_count: int = 0
-    sources: tuple[Source, ...] = ()
-    deliveries: tuple[Delivery, ...] = ()
+    sources: tuple[CaptureState, ...] = ()
+    deliveries: tuple[DestinationState, ...] = ()
     notices: tuple[Notice, ...] = ()
     counts: Mapping[tuple[str, str], int] = field(default_factory=dict)
     """Findings by mode and state."""
@@ -153,7 +153,7 @@ def worst_first(findings: Iterable[ShownFinding]) -> tuple[ShownFinding, ...]:
 
 def sources_of(
     positions: Positions, diagnoses: Sequence[Diagnosis], lag: Mapping[str, Any] | None = None
-) -> tuple[Source, ...]:
+) -> tuple[CaptureState, ...]:
     """Return the state of each capture that is read. `lag` is what `read_lag` returns."""
     return tuple(
         _source(
@@ -168,9 +168,9 @@ def sources_of(
 
 def _source(
     path: str, positions: Sequence[Position], diagnoses: Sequence[Diagnosis], topics: Mapping[str, Any]
-) -> Source:
+) -> CaptureState:
     files = [file for each in positions if isinstance(each, StreamPosition) for file in each.files]
-    return Source(
+    return CaptureState(
         name=path,
         files=len(files),
         lag_bytes=sum(max(0, each.size - each.end) for each in files),

@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from leadsman.errors import CaptureError
-from leadsman.pipeline.read.blocks import Unreadable, blocks, is_plain
+from leadsman.pipeline.read.blocks import DecompressionError, blocks, is_plain
 from leadsman.pipeline.scope.remote_files import (
     PIECE_BYTES,
     Piece,
@@ -222,7 +222,7 @@ def decompressed(path: Path) -> Path:
             os.fchmod(file.fileno(), 0o600)
             for block in opened:
                 file.write(block.data[: block.end])
-    except (Unreadable, OSError):
+    except (DecompressionError, OSError):
         target.unlink(missing_ok=True)
         return path
     path.unlink()

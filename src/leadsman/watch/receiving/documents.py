@@ -29,7 +29,7 @@ KNOWN = (
 
 
 class RefusedDocument(Exception):
-    """The delivery cannot be used, for the reason that it says."""
+    """The delivery cannot be used; `str()` of the error is the reason."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ WAITING, CLAIMED, SENT, GIVEN_UP, INCLUDED = "waiting", "claimed", "sent", "give
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class OutboxRow:
     """One change that is to be sent."""
 
     seq: int
@@ -65,10 +65,10 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Outgoing:
+class ClaimedMessage:
     """A claimed message: the rows that it stands for, and the notification."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[OutboxRow, ...]
     notification: Notification
 
     @property
@@ -91,7 +91,7 @@ class Outbox:
     is_keyed: bool = False
     groups: bool = False
 
-    def next(self, now: float) -> Outgoing | None:
+    def next(self, now: float) -> ClaimedMessage | None:
         """Return the message to send next; None where none waits, or too many were sent just now."""
         rows = self._rows()
         claimed = [each for each in rows if each.state == CLAIMED]
@@ -105,13 +105,13 @@ class Outbox:
             rows = self._rows()
         return None
 
-    def finish(self, outgoing: Outgoing, state: str, now: float) -> None:
+    def finish(self, outgoing: ClaimedMessage, state: str, now: float) -> None:
         """Write down that a message was sent or given up."""
         with self.file.transaction() as file:
             values = [(state, now, each.seq, self.destination) for each in outgoing.rows]
             file.executemany("UPDATE outbox SET state = ?, sent_at = ? WHERE seq = ? AND destination = ?", values)
 
-    def count_attempt(self, outgoing: Outgoing) -> None:
+    def count_attempt(self, outgoing: ClaimedMessage) -> None:
         """Write down that a message could not be sent."""
         with self.file.transaction() as file:
             values = [(each.seq, self.destination) for each in outgoing.rows]
@@ -137,7 +137,7 @@ class Outbox:
         for finding, key, life, message in latest.values():
             yield Notification(id=finding, message=message_from_json(message), life=Life(life), key=key)
 
-    def _rows(self) -> list[Row]:
+    def _rows(self) -> list[OutboxRow]:
         """Return the rows that wait, the oldest first."""
         rows = self.file.read(
             """SELECT o.seq, c.id, c.key, c.life, c.at, c.message, o.state, o.message_id,
@@ -147,7 +147,7 @@ class Outbox:
             self.destination,
         )
         return [
-            Row(seq, name, key, Life(life), datetime.fromisoformat(at), *rest)
+            OutboxRow(seq, name, key, Life(life), datetime.fromisoformat(at), *rest)
             for seq, name, key, life, at, *rest in rows
         ]
 
@@ -161,7 +161,7 @@ class Outbox:
         )
         return int(count) >= MESSAGES_AT_MOST
 
-    def _claim(self, chosen: Sequence[Row]) -> str:
+    def _claim(self, chosen: Sequence[OutboxRow]) -> str:
         """Give rows the id of their message; return it, empty where they need no message of their own."""
         first = chosen[0]
         if first.life in OPENING:
@@ -178,11 +178,11 @@ class Outbox:
             return self._claim_group(alone) if len(alone) >= GROUPED_FROM else self._set([first], CLAIMED, home)
         return self._set(together, CLAIMED, home)
 
-    def _claim_group(self, chosen: Sequence[Row]) -> str:
+    def _claim_group(self, chosen: Sequence[OutboxRow]) -> str:
         digest = blake2b(f"{self.destination} {chosen[0].key}".encode(), digest_size=6).hexdigest()
         return self._set(chosen, CLAIMED, f"group-{digest}")
 
-    def _set(self, rows: Sequence[Row], state: str, message_id: str) -> str:
+    def _set(self, rows: Sequence[OutboxRow], state: str, message_id: str) -> str:
         with self.file.transaction() as file:
             values = [(state, message_id, each.seq, self.destination) for each in rows]
             file.executemany("UPDATE outbox SET state = ?, message_id = ? WHERE seq = ? AND destination = ?", values)
@@ -207,7 +207,7 @@ class Outbox:
         ((count,),) = self.file.read(query, self.destination, group)
         return int(count)
 
-    def _outgoing(self, rows: Sequence[Row]) -> Outgoing:
+    def _outgoing(self, rows: Sequence[OutboxRow]) -> ClaimedMessage:
         first = rows[0]
         if first.message_id == first.finding:
             message, key = message_from_json(first.message), first.key
@@ -216,14 +216,14 @@ class Outbox:
             messages = [message_from_json(each.message) for each in rows]
             opened = self._opened_in(first.message_id) if first.life is Life.RESOLVED else 0
             message = message_of_many(messages, first.life, key=key, ended=opened)
-        return Outgoing(tuple(rows), Notification(id=first.message_id, message=message, life=first.life, key=key))
+        return ClaimedMessage(tuple(rows), Notification(id=first.message_id, message=message, life=first.life, key=key))
 
 
-def _first_of_one_life(rows: Sequence[Row]) -> list[Row]:
+def _first_of_one_life(rows: Sequence[OutboxRow]) -> list[OutboxRow]:
     """Return the rows that can be one message with the first: of its life, and none behind another of its finding."""
     first = rows[0]
     passed: set[str] = set()
-    chosen: list[Row] = []
+    chosen: list[OutboxRow] = []
     for each in rows:
         if _class(each.life) == _class(first.life) and each.finding not in passed:
             chosen.append(each)

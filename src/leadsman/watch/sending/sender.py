@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from leadsman.errors import NotificationFailed, StateError
 from leadsman.notify.http import Exchange
 from leadsman.notify.kind import find_kind
-from leadsman.watch.sending.outbox import GIVEN_UP, SENT, Outbox, Outgoing
+from leadsman.watch.sending.outbox import GIVEN_UP, SENT, ClaimedMessage, Outbox
 from leadsman.watch.state.findings_file import FindingsFile
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Sender:
         self._refresh(outbox)
         return POLL_SECONDS
 
-    def _send(self, outbox: Outbox, outgoing: Outgoing) -> bool:
+    def _send(self, outbox: Outbox, outgoing: ClaimedMessage) -> bool:
         """Send one message; return whether the next one is due."""
         reason, is_final = self._deliver(outgoing.notification)
         if not reason:

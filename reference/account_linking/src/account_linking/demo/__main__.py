@@ -68,7 +68,7 @@ LOGS = {"requester": "workers", COMPARED: "workers-of-the-incident"}
 
 
 @dataclass(frozen=True, slots=True)
-class Diagnosing:
+class RunningDiagnosis:
     """A running `leadsman diagnose`, and its arguments."""
 
     arguments: Sequence[str]
@@ -127,7 +127,7 @@ def _run(options: DemoOptions, console: Console) -> int:
 
 def _run_day(
     options: DemoOptions, deployment: Deployment, spark: SparkSession, *, stack: ExitStack, console: Console
-) -> tuple[DayReport, Diagnosing]:
+) -> tuple[DayReport, RunningDiagnosis]:
     """Run the simulated day and the streams; print the tables, what the workers did, and the balance."""
     layout = Layout(str(options.out.resolve() / "tables"))
     simulated_day.send_history_webhooks(deployment)
@@ -252,7 +252,7 @@ def _drain(queries: list[StreamingQuery], console: Console) -> None:
     )
 
 
-def _start_diagnosis(options: DemoOptions, deployment: Deployment) -> Diagnosing:
+def _start_diagnosis(options: DemoOptions, deployment: Deployment) -> RunningDiagnosis:
     """Copy the workers' logs and the broker's settings, and start `leadsman diagnose` on them, beside the streams."""
     logs = options.out / "logs"
     for name, folder in LOGS.items():
@@ -264,10 +264,10 @@ def _start_diagnosis(options: DemoOptions, deployment: Deployment) -> Diagnosing
     output = (options.out / "diagnosis.txt").open("w", encoding="utf-8")
     with output:
         process = subprocess.Popen([sys.executable, "-m", "leadsman", *arguments], stdout=output, stderr=output)
-    return Diagnosing(arguments, process)
+    return RunningDiagnosis(arguments, process)
 
 
-def _report_diagnosis(options: DemoOptions, diagnosis: Diagnosing, *, console: Console) -> bool:
+def _report_diagnosis(options: DemoOptions, diagnosis: RunningDiagnosis, *, console: Console) -> bool:
     """Print the diagnosis; return whether the incident is PRESENT for the workers of the incident, and for no other."""
     console.print(f"\n$ leadsman {' '.join(diagnosis.arguments)}")
     with console.status("Diagnosing the workers' logs"):

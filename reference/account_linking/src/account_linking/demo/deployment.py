@@ -23,7 +23,7 @@ from account_linking.providers import every_provider
 from account_linking.providers.model import LinkedItem
 from account_linking.requester.publishing import HOP_SETTING
 from account_linking.store import SqliteStore
-from account_linking.topics import ELEMENTS, WEBHOOKS, all_topics
+from account_linking.topics import FETCH_TASKS, WEBHOOKS, all_topics
 from leadsman.lab.brokers.cluster import ADDRESS, Cluster, ClusterPlan
 from leadsman.lab.network.forwarder import Forwarder, PathBehaviour
 from leadsman.lab.processes.ports import free_ports
@@ -62,7 +62,7 @@ class DeploymentOptions:
 
     requester: str = "account_linking.requester.handler.handler"
     compared_requester: str = ""
-    """A second worker, which fetches the same elements for comparison. Its records go to the topic COMPARED_TOPIC."""
+    """A second worker, which runs the same fetch tasks for comparison. Its records go to the topic COMPARED_TOPIC."""
     partitions: int = PARTITIONS
     max_attempts: int = 20
     variables: dict[str, str] = field(default_factory=dict)
@@ -111,7 +111,7 @@ class Deployment:
         self.sent[name] = self.sent.get(name, 0) + 1
 
     def wait_until_handled(self) -> None:
-        """Wait until all webhooks are fanned out and all elements are fetched."""
+        """Wait until all webhooks are fanned out and all fetch tasks are done."""
         for mapping in self.mappings:
             wait_until(
                 partial(self._is_drained, mapping),
@@ -202,7 +202,7 @@ def create_topics(bootstrap: str, partitions: int) -> None:
     missing = [name for name in all_topics(tuple(every_provider())) if name not in existing]
     if not missing:
         return
-    created = admin.create_topics([NewTopic(name, partitions if name == ELEMENTS else 1, 1) for name in missing])
+    created = admin.create_topics([NewTopic(name, partitions if name == FETCH_TASKS else 1, 1) for name in missing])
     for future in created.values():
         future.result(timeout=60)
 
@@ -268,7 +268,7 @@ def _compared(
 def _requesters(bootstrap: str, function: LambdaFunction, options: DeploymentOptions) -> EventSourceMapping:
     return EventSourceMapping(
         bootstrap=bootstrap,
-        topic=ELEMENTS,
+        topic=FETCH_TASKS,
         function=function,
         partitions=options.partitions,
         max_attempts=options.max_attempts,

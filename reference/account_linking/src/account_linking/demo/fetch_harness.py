@@ -16,7 +16,7 @@ from account_linking.demo.ledger import START, to_datetime
 from account_linking.demo.simulator import plaid
 from account_linking.demo.simulator.banks import SimulatedBanks  # noqa: TC001 - a field of a dataclass
 from account_linking.demo.simulator.server import app
-from account_linking.providers.model import ApiResponse, Element
+from account_linking.providers.model import ApiResponse, FetchTask
 from account_linking.requester.worker import Requester
 
 if TYPE_CHECKING:
@@ -73,27 +73,27 @@ class FetchHarness:
     def fetch(self, item: str, *, dies: bool = False) -> None:
         """Fetch an item as after a webhook. With `dies` the worker dies after publishing, before the cursor moves."""
         provider = self.banks.ledger.items[item].provider
-        if self.deliver(Element(provider=provider, item=item, link=self._link(item)), dies=dies):
+        if self.deliver(FetchTask(provider=provider, item=item, link=self._link(item)), dies=dies):
             self._fetched_until[item] = self.banks.now
 
-    def deliver(self, element: Element, *, dies: bool = False) -> bool:
-        """Fetch one element; return whether the worker survived."""
+    def deliver(self, task: FetchTask, *, dies: bool = False) -> bool:
+        """Run one fetch task; return whether the worker survived."""
         self.dies = dies
         try:
-            self.handle(element)
+            self.handle(task)
         except WorkerDied:
             return False
         return True
 
-    def handle(self, element: Element) -> None:
-        """Fetch one element."""
+    def handle(self, task: FetchTask) -> None:
+        """Run one fetch task."""
         requester = Requester(
             store=self.store,
             api=lambda name, _: _Api(self, name),
             publish=self._publish,
             now=lambda: to_datetime(self.banks.now).timestamp(),
         )
-        requester.handle(element, timeout=TIME_LIMIT)
+        requester.handle(task, timeout=TIME_LIMIT)
 
     async def call(self, method: str, path: str, **request: Any) -> httpx.Response:  # noqa: ANN401 - httpx's own arguments
         """Call the simulated banks' HTTP API, without a network."""

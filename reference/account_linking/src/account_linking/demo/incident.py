@@ -32,7 +32,7 @@ class NotStored(Exception):
 
 
 def handler(event: Mapping[str, Any], context: Any) -> dict[str, int]:  # noqa: ANN401 - the platform's own object
-    """Fetch all elements of the event, as the real worker does."""
+    """Run all fetch tasks of the event, as the real worker does."""
     return run(event, context, requester())
 
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Self
 
 from confluent_kafka import Consumer, TopicPartition
 
-from account_linking import elements
+from account_linking import fetch_tasks
 from account_linking.demo.deployment import PARTITIONS, PATH_IDLE_LIMIT_SECONDS
 from account_linking.demo.simulated_day import QUARTERS
-from account_linking.topics import ELEMENTS
+from account_linking.topics import FETCH_TASKS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,12 +43,12 @@ class WorkerFreeze:
 def _workers(deployment: Deployment) -> dict[str, int]:
     """Return each item's worker: its partition of the topic. Joining a consumer group would take seconds."""
     consumer = Consumer({"bootstrap.servers": deployment.bootstrap, "group.id": "worker-freeze", "log_level": 0})
-    consumer.assign([TopicPartition(ELEMENTS, partition, 0) for partition in range(PARTITIONS)])
+    consumer.assign([TopicPartition(FETCH_TASKS, partition, 0) for partition in range(PARTITIONS)])
     workers: dict[str, int] = {}
     items = len(deployment.banks.ledger.items)
     while len(workers) < items:
         for message in consumer.consume(items - len(workers), 1.0):
             if not message.error():
-                workers[elements.load(bytes(message.value() or b"")).item] = int(message.partition() or 0)
+                workers[fetch_tasks.load(bytes(message.value() or b"")).item] = int(message.partition() or 0)
     consumer.close()
     return workers

@@ -25,8 +25,8 @@ class IncomingWebhook:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Element:
-    """One thing to fetch. `item` is one user's login at one bank; `link` limits the fetch (Yodlee: a window)."""
+class FetchTask:
+    """One fetch that is due. `item` is one user's login at one bank; `link` limits the fetch (Yodlee: a window)."""
 
     provider: str
     item: str
@@ -107,9 +107,9 @@ class Translation:
     numbers: tuple[str, ...] = ("amount",)
 
 
-def whole_item(link: LinkedItem, _cursor: str, _now: datetime) -> tuple[Element, ...]:
-    """Return the item as one element: for providers whose fetch returns all changes since the cursor."""
-    return (Element(provider=link.provider, item=link.item),)
+def whole_item(link: LinkedItem, _cursor: str, _now: datetime) -> tuple[FetchTask, ...]:
+    """Return the item as one fetch task: for providers whose fetch returns all changes since the cursor."""
+    return (FetchTask(provider=link.provider, item=link.item),)
 
 
 Verify: TypeAlias = Callable[[IncomingWebhook], str]
@@ -120,16 +120,16 @@ Verify: TypeAlias = Callable[[IncomingWebhook], str]
 class Provider:
     """A provider of bank data.
 
-    `verifier` builds the verification of webhooks from settings; `elements` returns the elements that a webhook's body
-    announces; `fetch` fetches one element from a cursor on; `url_setting` names the setting with the API's URL;
-    `missed_elements` returns the elements to fetch of an item that had no webhook for long, by its cursor.
+    `verifier` builds the verification of webhooks from settings; `fetch_tasks` returns the tasks that a webhook's body
+    announces; `fetch` runs one of them from a cursor on; `url_setting` names the setting with the API's URL;
+    `missed_fetch_tasks` returns the fetch tasks of an item that had no webhook for long, by its cursor.
     """
 
     name: str
     url_setting: str
     verifier: Callable[[Settings], Verify]
-    elements: Callable[[bytes], tuple[Element, ...]]
-    fetch: Callable[[Element, LinkedItem, str, Api], FetchResult]
+    fetch_tasks: Callable[[bytes], tuple[FetchTask, ...]]
+    fetch: Callable[[FetchTask, LinkedItem, str, Api], FetchResult]
     translation: Translation
     calls_per_second: float
-    missed_elements: Callable[[LinkedItem, str, datetime], tuple[Element, ...]] = whole_item
+    missed_fetch_tasks: Callable[[LinkedItem, str, datetime], tuple[FetchTask, ...]] = whole_item

@@ -1,1 +1,1 @@
-"""The serverless worker: fetches one element, publishes it, waits for the acknowledgements, then moves the cursor."""
+"""The serverless worker: runs one fetch task, publishes, waits for the acknowledgements, then moves the cursor."""

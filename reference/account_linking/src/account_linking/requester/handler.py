@@ -17,7 +17,7 @@ from account_linking.providers import every_provider
 from account_linking.requester.api import HttpApi, http_sessions
 from account_linking.requester.limits import TokenBucket
 from account_linking.requester.publishing import InvocationPublisher, lambda_producers
-from account_linking.requester.worker import Requester, parse_element
+from account_linking.requester.worker import Requester, parse_fetch_task
 from account_linking.store import open_store
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 
 MAX_CONCURRENT_FETCHES = 8
-"""Elements of one invocation that are fetched in parallel. Threads suffice: a fetch waits for the network."""
+"""Fetch tasks of one invocation that run in parallel. Threads suffice: a fetch waits for the network."""
 
 RESPONSE_MARGIN = timedelta(milliseconds=500)
 """Time reserved to return before the invocation's deadline: Lambda kills a function that exceeds it."""
@@ -40,12 +40,12 @@ MIN_DEAD_LETTER_SECONDS = 0.25
 
 
 def handler(event: Mapping[str, Any], context: Any) -> dict[str, int]:  # noqa: ANN401 - the platform's own object
-    """Fetch all elements of the event in parallel. Raises the first error, so that Lambda retries the event."""
+    """Run all fetch tasks of the event in parallel. Raises the first error, so that Lambda retries the event."""
     return run(event, context, requester())
 
 
 def run(event: Mapping[str, Any], context: Any, worker: Requester) -> dict[str, int]:  # noqa: ANN401 - the same
-    """Fetch all elements of the event with the given worker. A record that can never succeed becomes a dead letter.
+    """Run all fetch tasks of the event with the given worker. A record that can never succeed becomes a dead letter.
 
     It must not be raised: Lambda repeats a batch until it succeeds, and the records behind it would wait for ever.
     """
@@ -54,17 +54,17 @@ def run(event: Mapping[str, Any], context: Any, worker: Requester) -> dict[str, 
     records = parse_records(event)
     with ThreadPoolExecutor(MAX_CONCURRENT_FETCHES) as pool:
         published = list(pool.map(partial(_handle, worker=worker, timeout=timeout), records))
-    LOG.info("published %s records of %s elements", sum(published), len(records))
+    LOG.info("published %s records of %s fetch tasks", sum(published), len(records))
     return {"elements": len(records), "records": sum(published)}
 
 
 def _handle(record: Record, *, worker: Requester, timeout: timedelta) -> int:
     deadline = worker.monotonic() + timeout.total_seconds()
     try:
-        return worker.handle(parse_element(record.value), timeout=timeout)
+        return worker.handle(parse_fetch_task(record.value), timeout=timeout)
     except Poison as error:
         letter = dead_letter(record, error)
-        LOG.warning("the element at %s becomes a dead letter: %s", letter.key, error)
+        LOG.warning("the fetch task at %s becomes a dead letter: %s", letter.key, error)
         left = max(MIN_DEAD_LETTER_SECONDS, deadline - worker.monotonic())
         worker.publish([letter], timeout=timedelta(seconds=left))
         return 1

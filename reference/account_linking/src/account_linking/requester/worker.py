@@ -1,4 +1,4 @@
-"""Handles one element: claims the item, fetches, publishes, moves the cursor."""
+"""Handles one fetch task: claims the item, fetches, publishes, moves the cursor."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
 
-from account_linking import elements
+from account_linking import fetch_tasks
 from account_linking.errors import LoginRequired, Poison, TryLater
 from account_linking.providers import every_provider
 from account_linking.topics import ITEM_STATES, raw_topic
@@ -17,7 +17,7 @@ from account_linking.topics import ITEM_STATES, raw_topic
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from account_linking.providers.model import Api, Element, FetchResult, RawRecord
+    from account_linking.providers.model import Api, FetchResult, FetchTask, RawRecord
     from account_linking.store import Claim, Store
 
 LOG = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ class Requester:
     now: Callable[[], float] = time.time
     monotonic: Callable[[], float] = field(default=time.monotonic)
 
-    def handle(self, element: Element, *, timeout: timedelta) -> int:
+    def handle(self, task: FetchTask, *, timeout: timedelta) -> int:
         """Fetch, publish, and move the cursor; return the number of published records.
 
         The cursor moves only after publishing. If the worker dies in between, its fetch result is in the store: the
@@ -61,13 +61,13 @@ class Requester:
         Poison if none can.
         """
         deadline = self.monotonic() + timeout.total_seconds()
-        claim = self._claim(element, timeout)
+        claim = self._claim(task, timeout)
         try:
             published = 0
             if claim.unfinished is not None:
                 published = self._publish_result(claim, claim.unfinished, deadline)
-                claim = self._claim(element, timeout)
-            result = self._fetch(element, claim, deadline)
+                claim = self._claim(task, timeout)
+            result = self._fetch(task, claim, deadline)
             return published + self._publish_result(claim, result, deadline)
         except LoginRequired as error:
             return self._report_login_required(claim, error, deadline)
@@ -75,10 +75,10 @@ class Requester:
             self.store.release(claim)
             raise
 
-    def _fetch(self, element: Element, claim: Claim, deadline: float) -> FetchResult:
+    def _fetch(self, task: FetchTask, claim: Claim, deadline: float) -> FetchResult:
         """Fetch all changes, and save them in the store before they are published."""
-        provider = every_provider()[element.provider]
-        result = provider.fetch(element, claim.link, claim.cursor, self.api(element.provider, deadline))
+        provider = every_provider()[task.provider]
+        result = provider.fetch(task, claim.link, claim.cursor, self.api(task.provider, deadline))
         if result.records and not self.store.save_unfinished(claim, result):
             raise _claimed_meanwhile(claim)
         return result
@@ -90,14 +90,14 @@ class Requester:
             raise _claimed_meanwhile(claim)
         return len(result.records)
 
-    def _claim(self, element: Element, timeout: timedelta) -> Claim:
+    def _claim(self, task: FetchTask, timeout: timedelta) -> Claim:
         now = self.now()
         try:
-            claim = self.store.claim(element.provider, element.item, now=now, until=now + timeout.total_seconds())
+            claim = self.store.claim(task.provider, task.item, now=now, until=now + timeout.total_seconds())
         except KeyError as error:
-            raise Poison(f"No item {element.item} of {element.provider} is linked.") from error
+            raise Poison(f"No item {task.item} of {task.provider} is linked.") from error
         if claim is None:
-            raise TryLater(f"Item {element.item} is claimed by another worker.")
+            raise TryLater(f"Item {task.item} is claimed by another worker.")
         return claim
 
     def _records(self, claim: Claim, result: FetchResult) -> list[Outgoing]:
@@ -145,9 +145,9 @@ def _outgoing(raw: RawRecord, claim: Claim, *, revision: int, fetched: str) -> O
     )
 
 
-def parse_element(value: bytes) -> Element:
-    """Parse an element; Poison if it is none or its provider is unknown."""
-    element = elements.load(value)
-    if element.provider not in every_provider():
-        raise Poison(f"The provider {element.provider!r} is unknown.")
-    return element
+def parse_fetch_task(value: bytes) -> FetchTask:
+    """Parse a fetch task; Poison if it is none or its provider is unknown."""
+    task = fetch_tasks.load(value)
+    if task.provider not in every_provider():
+        raise Poison(f"The provider {task.provider!r} is unknown.")
+    return task

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """The right to fetch one item. `number` grows with each claim of the item.
+    """A lock on one item until a time. `number`, the fencing token, grows with each claim of the item.
 
     `unfinished` is the fetch result that an earlier worker saved for this cursor and did not finish publishing.
     """

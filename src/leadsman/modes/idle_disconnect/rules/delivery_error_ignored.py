@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leadsman.gate.code import syntax as s
-from leadsman.gate.code.usage import calls_on, holders
+from leadsman.gate.code.usage import calls_on, client_variables
 from leadsman.gate.facts import Facts, Match
 from leadsman.gate.rule import Rule
 
@@ -38,7 +38,7 @@ def _find(facts: Facts) -> Iterator[Match]:
         return
     code = facts.evaluation.code
     seen: set[int] = set()
-    for client, variable, function in holders(facts, ("producer",)):
+    for client, variable, function in client_variables(facts, ("producer",)):
         assert client.library is not None
         for site in calls_on(code, variable, function, client.library.sends):
             if id(site) not in seen:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from leadsman.gate.code import syntax as s
 from leadsman.gate.code.analysis import function_around
-from leadsman.gate.code.usage import calls_on, holders
+from leadsman.gate.code.usage import calls_on, client_variables
 from leadsman.gate.facts import Facts, Match
 from leadsman.gate.hops import lambda_handlers
 from leadsman.gate.rule import Rule
@@ -27,7 +27,7 @@ def _find(facts: Facts) -> Iterator[Match]:
         return
     code = facts.evaluation.code
     handlers = lambda_handlers(code)
-    for client, variable, function in holders(facts, ("producer",)):
+    for client, variable, function in client_variables(facts, ("producer",)):
         if client.library is None:
             continue
         if client.library.send_waits:

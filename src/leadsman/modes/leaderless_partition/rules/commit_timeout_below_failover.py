@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leadsman.gate.code import syntax as s
-from leadsman.gate.code.usage import calls_on, holders
+from leadsman.gate.code.usage import calls_on, client_variables
 from leadsman.gate.facts import Facts, Match
 from leadsman.gate.rule import Rule
 from leadsman.kafka_defaults import number
@@ -41,7 +41,7 @@ def _find(facts: Facts) -> Iterator[Match]:
 
 
 def _commits(facts: Facts, evaluation: Evaluation) -> Iterator[Match]:
-    for client, variable, function in holders(facts, ("consumer",)):
+    for client, variable, function in client_variables(facts, ("consumer",)):
         methods = {"kafka-python": ("commit",), "kafka-clients": ("commitSync",)}
         name = client.library.name if client.library else ""
         for site in calls_on(evaluation.code, variable, function, methods.get(name, ())):

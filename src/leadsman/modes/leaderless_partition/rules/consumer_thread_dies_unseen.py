@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from leadsman.gate.code import syntax as s
 from leadsman.gate.code import usage
-from leadsman.gate.code.usage import calls_on, holders, is_kept
+from leadsman.gate.code.usage import calls_on, client_variables, is_kept
 from leadsman.gate.facts import Facts, Match
 from leadsman.gate.rule import Rule
 
@@ -74,7 +74,7 @@ def _ends_with_its_thread(code: Code) -> bool:
 
 
 def _polling_functions(facts: Facts, code: Code) -> Iterator[tuple[int, str]]:
-    for _, variable, function in holders(facts, ("consumer",)):
+    for _, variable, function in client_variables(facts, ("consumer",)):
         for site in calls_on(code, variable, function, POLLS):
             loops = [each for each in site.around if isinstance(each, s.Loop)]
             around = [each for each in site.around if isinstance(each, s.Function)]
@@ -92,7 +92,7 @@ def _iterates(node: s.Node, variable: str) -> bool:
 def _streams(facts: Facts, code: Code) -> Iterator[Match]:
     if any(s.called_name(site.call) in WATCHES for site in code.sites):
         return
-    for client, variable, function in holders(facts, ("streams",)):
+    for client, variable, function in client_variables(facts, ("streams",)):
         scope = function.body if function else code.body
         starts = list(calls_on(code, variable, function, ("start",)))
         stays = any(isinstance(each, s.Call) and s.called_name(each) in WAITS for each in s.walk_all(scope))

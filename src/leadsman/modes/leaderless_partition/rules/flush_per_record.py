@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leadsman.gate.code import syntax as s
-from leadsman.gate.code.usage import arms, calls_on, holders, innermost_loop, is_bounded
+from leadsman.gate.code.usage import arms, calls_on, client_variables, innermost_loop, is_bounded
 from leadsman.gate.facts import Facts, Match
 from leadsman.gate.rule import Rule
 
@@ -21,7 +21,7 @@ def _find(facts: Facts) -> Iterator[Match]:
         return
     code = facts.evaluation.code
     seen: set[int] = set()
-    for client, variable, function in holders(facts, ("producer",)):
+    for client, variable, function in client_variables(facts, ("producer",)):
         if client.library is None:
             continue
         sends = [

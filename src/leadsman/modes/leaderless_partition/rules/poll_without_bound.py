@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leadsman.gate.code import syntax as s
-from leadsman.gate.code.usage import calls_on, holders
+from leadsman.gate.code.usage import calls_on, client_variables
 from leadsman.gate.facts import Facts, Match
 from leadsman.gate.rule import Rule
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def _find(facts: Facts) -> Iterator[Match]:
     if facts.evaluation is None:
         return
-    for client, variable, function in holders(facts, ("consumer",)):
+    for client, variable, function in client_variables(facts, ("consumer",)):
         name = client.library.name if client.library else ""
         for site in calls_on(facts.evaluation.code, variable, function, ("poll",)):
             if _waits_for_ever(site, name):
@@ -42,7 +42,7 @@ RULE = Rule(
     title="A poll that waits for ever",
     why="While a partition or its group's coordinator has no leader, poll() has nothing to return."
     " Without a timeout the program can"
-    " neither stop, nor report that it consumes nothing, nor be told so by its health check.",
+    " neither stop, nor report that it consumes nothing, nor learn it from its health check.",
     fix="Give poll() a timeout of about a second, and check in the loop whether to stop.",
     find=_find,
 )

@@ -131,7 +131,7 @@ def parse(blocks: Iterable[bytes], context: OutputContext) -> Iterator[EventColu
 
 
 def _printed_packets(lines: Lines, captured_at: int | None) -> Iterator[tuple[int, HandshakePacket, int | None]]:
-    """Yield the place of each line that tells of a packet, the packet, and its time."""
+    """Yield the place of each line with a packet, the packet, and its time."""
     rows = PRINTED_LAYOUT.rows(lines)
     stamps, src_macs, dst_macs, srcs, src_ports, dsts, dst_ports, bits = rows.columns
     minutes = {minute: _minute(minute, captured_at) for minute in {stamp[:UP_TO_MINUTE] for stamp in stamps}}

@@ -62,7 +62,7 @@ NEVER_MISSING = frozenset({"GROUP", "TOPIC", "PARTITION"})
 
 
 @dataclass(slots=True)
-class Rows:
+class TableRows:
     """Rows of one kind of table, until they are many."""
 
     lines: list[int] = field(default_factory=list)
@@ -81,10 +81,10 @@ class Rows:
 class Tables:
     """The rows of one output: of groups' offsets, and of their states."""
 
-    offsets: Rows = field(default_factory=Rows)
-    states: Rows = field(default_factory=Rows)
+    offsets: TableRows = field(default_factory=TableRows)
+    states: TableRows = field(default_factory=TableRows)
     known: dict[str, str] = field(default_factory=dict)
-    """The states that sentences above the tables tell."""
+    """States of groups, from the sentences above the tables."""
 
     def add(self, lines: Lines, part: range, columns: Sequence[Place]) -> Iterator[EventColumns]:
         """Add the rows of one table, and yield the events of what was gathered once it is much."""
@@ -102,8 +102,8 @@ class Tables:
 
     def events(self) -> Iterator[EventColumns]:
         """Yield the events of what was gathered."""
-        offsets, self.offsets = self.offsets, Rows()
-        states, self.states = self.states, Rows()
+        offsets, self.offsets = self.offsets, TableRows()
+        states, self.states = self.states, TableRows()
         if offsets.lines:
             yield _lags(offsets, self.known)
         if states.lines:
@@ -166,7 +166,7 @@ def _row(line: str, columns: Sequence[Place]) -> Cells:
     return dict(zip((name for name, *_ in columns), words, strict=True)) if len(words) == len(columns) else {}
 
 
-def _lags(rows: Rows, states: Mapping[str, str]) -> EventColumns:
+def _lags(rows: TableRows, states: Mapping[str, str]) -> EventColumns:
     cells = rows.cells
     labels: dict[str, Sequence[str | None]] = {
         label: cells[name] if name in NEVER_MISSING else list(map(_known, cells[name]))
@@ -183,7 +183,7 @@ def _lags(rows: Rows, states: Mapping[str, str]) -> EventColumns:
     )
 
 
-def _states(rows: Rows) -> EventColumns:
+def _states(rows: TableRows) -> EventColumns:
     cells = rows.cells
     coordinators = [each.partition(" ") for each in cells["COORDINATOR (ID)"]]
     return EventColumns(

@@ -2,14 +2,14 @@
 
 from account_linking.providers.fdx.client import fetch
 from account_linking.providers.fdx.schema import TRANSLATION
-from account_linking.providers.fdx.webhook import elements, verifier
+from account_linking.providers.fdx.webhook import fetch_tasks, verifier
 from account_linking.providers.model import Provider
 
 PROVIDER = Provider(
     name="fdx",
     url_setting="FDX_URL",
     verifier=verifier,
-    elements=elements,
+    fetch_tasks=fetch_tasks,
     fetch=fetch,
     translation=TRANSLATION,
     calls_per_second=20,

@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from account_linking.json_slices import JsonSlice
-    from account_linking.providers.model import Api, Element, LinkedItem
+    from account_linking.providers.model import Api, FetchTask, LinkedItem
 
 OK = 200
 UNAUTHORIZED = 401
 
 
-def fetch(element: Element, link: LinkedItem, cursor: str, api: Api) -> FetchResult:
+def fetch(task: FetchTask, link: LinkedItem, cursor: str, api: Api) -> FetchResult:
     """Return all changes until the time at which the bank listed the accounts; that time is the next cursor."""
-    body = _get(api, link, f"/customers/{_segment(element.item)}/accounts", {})
+    body = _get(api, link, f"/customers/{_segment(task.item)}/accounts", {})
     accounts = arrays(body, "accounts")["accounts"]
     until = page_member(parse_page(body), "asOf", str)
     records = [RawRecord(entity="accounts", account=each.name("accountId"), value=each.text) for each in accounts]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from account_linking.json_slices import JsonSlice
-    from account_linking.providers.model import Api, Element, LinkedItem
+    from account_linking.providers.model import Api, FetchTask, LinkedItem
 
 PAGE_ROWS = 500
 """Plaid's maximum of `count`."""
@@ -58,14 +58,14 @@ class _ChangedDuringPagination(Exception):
     """The data changed between two pages: the pages so far are no consistent state."""
 
 
-def fetch(element: Element, link: LinkedItem, cursor: str, api: Api) -> FetchResult:
+def fetch(task: FetchTask, link: LinkedItem, cursor: str, api: Api) -> FetchResult:
     """Return all changes since `cursor`. Restarts from the first page whenever the data changed meanwhile."""
     for _ in range(MAX_RESTARTS):
         try:
             return _pages(link, cursor, api)
         except _ChangedDuringPagination:
             continue
-    raise TryLater(f"Item {element.item} changed {MAX_RESTARTS} times between two pages of a sync.")
+    raise TryLater(f"Item {task.item} changed {MAX_RESTARTS} times between two pages of a sync.")
 
 
 def _pages(link: LinkedItem, cursor: str, api: Api) -> FetchResult:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from account_linking.bodies import member, parse_object, text
 from account_linking.errors import Poison, WebhookRefused
-from account_linking.providers.model import Element
+from account_linking.providers.model import FetchTask
 from account_linking.providers.plaid.key_cache import KeyCache, UnknownKey
 
 if TYPE_CHECKING:
@@ -116,9 +116,9 @@ def _fetch_key(settings: Settings, key_id: str) -> dict[str, Any]:
         raise WebhookRefused(f"Plaid's response for key {key_id} has no key.", status=503) from error
 
 
-def elements(body: bytes) -> tuple[Element, ...]:
+def fetch_tasks(body: bytes) -> tuple[FetchTask, ...]:
     """Return the item to sync, for FETCHING_CODES. A login error is found by the sync itself."""
     webhook = parse_object(body)
     if text(webhook, "webhook_code") not in FETCHING_CODES:
         return ()
-    return (Element(provider="plaid", item=text(webhook, "item_id")),)
+    return (FetchTask(provider="plaid", item=text(webhook, "item_id")),)

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from account_linking.errors import LoginRequired, Poison, TryLater
 from account_linking.json_slices import arrays
-from account_linking.providers.model import Element, FetchResult, RawRecord
+from account_linking.providers.model import FetchResult, FetchTask, RawRecord
 from account_linking.providers.yodlee.stretch import Stretch, Window, missing_windows
 
 if TYPE_CHECKING:
@@ -50,13 +50,13 @@ class _Fetched:
         return FetchResult((*self.accounts.values(), *self.transactions), str(stretch))
 
 
-def fetch(element: Element, link: LinkedItem, cursor: str, api: Api) -> FetchResult:
-    """Return the current state of the transactions that changed in the element's window, or in a missing window.
+def fetch(task: FetchTask, link: LinkedItem, cursor: str, api: Api) -> FetchResult:
+    """Return the current state of the transactions that changed in the fetch task's window, or in a missing window.
 
     The cursor is the contiguous stretch of time that has been fetched. Yodlee announces nothing for a user without
     changes: a window whose webhook was lost looks like a window without changes, so all windows between are fetched.
     """
-    announced = _parse_window(element)
+    announced = _parse_window(task)
     fetched = _Fetched({}, [])
     _fetch_window(announced, link, api, fetched)
     stretch = _recent_stretch(cursor, link, now=announced.until) or Stretch(announced.since, announced.since)
@@ -79,20 +79,20 @@ def _recent_stretch(cursor: str, link: LinkedItem, *, now: datetime) -> Stretch 
     return recent
 
 
-def missed_elements(link: LinkedItem, cursor: str, now: datetime) -> tuple[Element, ...]:
+def missed_fetch_tasks(link: LinkedItem, cursor: str, now: datetime) -> tuple[FetchTask, ...]:
     """Return the windows of the last 7 days that were not fetched, an hour each: first those after the stretch."""
     stretch = _recent_stretch(cursor, link, now=now) or Stretch(now, now)
     return tuple(
-        Element(provider="yodlee", item=link.item, link=str(window))
+        FetchTask(provider="yodlee", item=link.item, link=str(window))
         for window in missing_windows(stretch, until=now, now=now)
     )
 
 
-def _parse_window(element: Element) -> Window:
+def _parse_window(task: FetchTask) -> Window:
     try:
-        return Window.parse(dict(parse_qsl(element.link)))
+        return Window.parse(dict(parse_qsl(task.link)))
     except (KeyError, ValueError) as error:
-        raise Poison(f"The element of item {element.item} has no window.") from error
+        raise Poison(f"The fetch task of item {task.item} has no window.") from error
 
 
 def _fetch_window(window: Window, link: LinkedItem, api: Api, fetched: _Fetched) -> None:

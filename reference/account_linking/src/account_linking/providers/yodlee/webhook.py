@@ -1,4 +1,4 @@
-"""Yodlee's webhook: unsigned, one for many users. Each user becomes an element.
+"""Yodlee's webhook: unsigned, one for many users. Each user becomes a fetch task.
 
 Any sender with the URL's secret and an allowed address can send one, so it only says where to look again: its users
 must be linked, its windows are read as two times and written anew, and its data is not used.
@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from account_linking.bodies import member, objects, parse_object, text
 from account_linking.errors import Poison
 from account_linking.providers import unsigned
-from account_linking.providers.model import Element
+from account_linking.providers.model import FetchTask
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,20 +25,20 @@ RELATION = "getUserData"
 PATH = "dataExtracts/userData"
 
 
-def elements(body: bytes) -> tuple[Element, ...]:
-    """Return one element for each user and link; none for events other than DATA_UPDATES."""
+def fetch_tasks(body: bytes) -> tuple[FetchTask, ...]:
+    """Return one fetch task for each user and link; none for events other than DATA_UPDATES."""
     event = member(parse_object(body), "event", dict)
     if not text(event, "info").startswith("DATA_UPDATES"):
         return ()
-    return tuple(_elements(member(event, "data", dict)))
+    return tuple(_fetch_tasks(member(event, "data", dict)))
 
 
-def _elements(data: dict[str, Any]) -> Iterator[Element]:
+def _fetch_tasks(data: dict[str, Any]) -> Iterator[FetchTask]:
     for each in objects(data, "userData"):
         user = text(member(each, "user", dict), "loginName")
         for link in objects(each, "links"):
             if text(link, "rel") == RELATION:
-                yield Element(provider="yodlee", item=user, link=_window(text(link, "href"), user))
+                yield FetchTask(provider="yodlee", item=user, link=_window(text(link, "href"), user))
 
 
 def _window(link: str, user: str) -> str:

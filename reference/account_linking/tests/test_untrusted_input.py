@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from hypothesis import given
 from hypothesis import strategies as st
 
-from account_linking import elements, receiver
+from account_linking import fetch_tasks, receiver
 from account_linking.demo.deployment import create_topics
 from account_linking.demo.fetch_harness import FetchHarness, _Api
 from account_linking.demo.ledger import START, Account, Change, Item, Ledger, Movement
@@ -31,14 +31,14 @@ from account_linking.demo.simulator.server import app, serve
 from account_linking.errors import Poison, WebhookRefused
 from account_linking.fanout import split_webhooks
 from account_linking.kafka_event import Record, make_event
-from account_linking.providers.model import Element, IncomingWebhook, LinkedItem
+from account_linking.providers.model import FetchTask, IncomingWebhook, LinkedItem
 from account_linking.providers.plaid import webhook as plaid_webhook
 from account_linking.providers.plaid.key_cache import NEW_KEYS_AT_ONCE, KeyCache, UnknownKey
 from account_linking.providers.yodlee import webhook as yodlee_webhook
 from account_linking.requester.handler import run
 from account_linking.requester.worker import Requester
 from account_linking.store import SqliteStore
-from account_linking.topics import DEAD_LETTERS, ELEMENTS, WEBHOOKS
+from account_linking.topics import DEAD_LETTERS, FETCH_TASKS, WEBHOOKS
 from leadsman.lab.processes.ports import free_ports
 from leadsman.waiting import wait_for
 
@@ -101,8 +101,8 @@ def test_a_hostile_body_is_a_dead_letter_or_nothing_and_delays_no_other(provider
 
     outgoing = list(split_webhooks(batch))
 
-    fetched = [elements.load(each.value) for each in outgoing if each.topic == ELEMENTS]
-    assert fetched == [Element(provider="plaid", item="item-1"), Element(provider="fdx", item="c")]
+    fetched = [fetch_tasks.load(each.value) for each in outgoing if each.topic == FETCH_TASKS]
+    assert fetched == [FetchTask(provider="plaid", item="item-1"), FetchTask(provider="fdx", item="c")]
     assert [each.value for each in outgoing if each.topic == DEAD_LETTERS] in ([body], [])
     assert all(map(is_publishable, outgoing))
 
@@ -139,19 +139,19 @@ def test_any_damaged_webhook_gives_records_that_can_be_published(body: bytes, pr
     outgoing = list(split_webhooks([record(provider, body), record("plaid", BODY, 1)]))
 
     assert all(map(is_publishable, outgoing))
-    assert elements.dump(Element(provider="plaid", item="item-1")) in [each.value for each in outgoing]
+    assert fetch_tasks.dump(FetchTask(provider="plaid", item="item-1")) in [each.value for each in outgoing]
     for each in outgoing:
-        if each.topic == ELEMENTS:
-            elements.load(each.value)
+        if each.topic == FETCH_TASKS:
+            fetch_tasks.load(each.value)
 
 
 @pytest.mark.parametrize(
     "value",
     [*HOSTILE_BODIES, b'{"provider": "plaid", "item": "i"}', b'{"provider": ["plaid"], "item": "i", "link": ""}'],
 )
-def test_a_record_that_is_no_element_is_poison(value: bytes) -> None:
+def test_a_record_that_is_no_fetch_task_is_poison(value: bytes) -> None:
     with pytest.raises(Poison):
-        elements.load(value)
+        fetch_tasks.load(value)
 
 
 @given(st.text(min_size=1, max_size=40), st.text(max_size=40))
@@ -162,7 +162,7 @@ def test_an_error_quotes_nothing_of_the_content(name: str, content: str) -> None
     )
 
     with pytest.raises(Poison) as error:
-        yodlee_webhook.elements(body)
+        yodlee_webhook.fetch_tasks(body)
 
     assert "SECRET" not in str(error.value)
 
@@ -180,7 +180,7 @@ def test_an_error_quotes_nothing_of_the_content(name: str, content: str) -> None
 )
 def test_a_window_of_yodlee_is_two_times_and_nothing_else(window: str) -> None:
     with pytest.raises(Poison):
-        yodlee_webhook.elements(yodlee_body(f"dataExtracts/userData?{window}&loginName=anna"))
+        yodlee_webhook.fetch_tasks(yodlee_body(f"dataExtracts/userData?{window}&loginName=anna"))
 
 
 def test_a_window_in_another_time_zone_is_written_in_utc() -> None:
@@ -188,15 +188,15 @@ def test_a_window_in_another_time_zone_is_written_in_utc() -> None:
         "dataExtracts/userData?fromDate=2026-06-01T02:00:00%2B02:00&toDate=2026-06-01T00:15:00Z&skip=5&loginName=anna"
     )
 
-    (element,) = yodlee_webhook.elements(yodlee_body(href))
+    (task,) = yodlee_webhook.fetch_tasks(yodlee_body(href))
 
-    assert element.link == "fromDate=2026-06-01T00:00:00Z&toDate=2026-06-01T00:15:00Z"
+    assert task.link == "fromDate=2026-06-01T00:00:00Z&toDate=2026-06-01T00:15:00Z"
 
 
 # The requester
 
 
-def test_an_element_that_can_never_succeed_is_a_dead_letter_and_the_others_are_fetched(tmp_path: Path) -> None:
+def test_a_fetch_task_that_can_never_succeed_is_a_dead_letter_and_the_others_are_fetched(tmp_path: Path) -> None:
     movement = Movement(id="m", account="a", kind="shop", amount=1, day=START.date(), text="x")  # type: ignore[arg-type]
     ledger = Ledger({"i": Item(id="i", provider="plaid", user="anna", accounts=(Account(id="a", kind="checking"),))})
     banks = SimulatedBanks(ledger)
@@ -204,15 +204,15 @@ def test_an_element_that_can_never_succeed_is_a_dead_letter_and_the_others_are_f
     store = SqliteStore(tmp_path / "items.sqlite")
     store.add([LinkedItem(provider="plaid", item="i", user="anna", token="access-i")])
     harness = FetchHarness(banks, store)
-    values = [DEEP, elements.dump(Element(provider="plaid", item="i")), elements.dump(Element(provider="x", item="i"))]
-    values.append(elements.dump(Element(provider="plaid", item="not-linked")))
-    event = make_event([replace(record("", value, offset), topic=ELEMENTS) for offset, value in enumerate(values)])
+    tasks = [("plaid", "i"), ("x", "i"), ("plaid", "not-linked")]
+    values = [DEEP, *(fetch_tasks.dump(FetchTask(provider=provider, item=item)) for provider, item in tasks)]
+    event = make_event([replace(record("", value, offset), topic=FETCH_TASKS) for offset, value in enumerate(values)])
 
     worker = Requester(store=store, api=lambda name, _: _Api(harness, name), publish=harness._publish)
     answer = run(event, Context(), worker)
 
     dead = {each.key: dict(each.headers)["reason"].decode() for each in harness.records if each.topic == DEAD_LETTERS}
-    assert sorted(dead) == [f"{ELEMENTS}-0-{offset}" for offset in (0, 2, 3)]
+    assert sorted(dead) == [f"{FETCH_TASKS}-0-{offset}" for offset in (0, 2, 3)]
     assert all(reason.startswith("Poison: ") for reason in dead.values())
     assert [each.topic for each in harness.records if "transactions" in each.topic] == [
         "provider.plaid.transactions.raw"
@@ -450,7 +450,7 @@ def receiver_url(
 
 
 def end_of_topic(cluster: Cluster) -> int:
-    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "doors", "log_level": 0})
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "untrusted-input", "log_level": 0})
     (end,) = wait_for(partial(read_end, consumer), timeout=timedelta(seconds=60), what="the end of the topic")
     consumer.close()
     return end
