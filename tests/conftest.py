@@ -1,4 +1,4 @@
-"""What the whole test run shares: one Spark session, started as `leadsman diagnose` starts it."""
+"""What the whole run shares: one Spark session, started as `leadsman watch` starts it, because it stays as long."""
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC
@@ -16,14 +16,14 @@ from leadsman.pipeline.events import EventRow, batches
 from leadsman.pipeline.read.stream import read
 from leadsman.pipeline.request import DiagnosisRequest, find_input, read_small_input
 from leadsman.pipeline.scope.streams import list_files
-from leadsman.pipeline.spark.session import session
+from leadsman.pipeline.spark.session import SessionOptions, session
 
 Diagnose = Callable[..., list[Diagnosis]]
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    with session() as running:
+    with session(SessionOptions(stays=True)) as running:
         yield running
 
 

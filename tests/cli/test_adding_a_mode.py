@@ -37,11 +37,18 @@ def broken(request: pytest.FixtureRequest) -> str:
     return folders[0]
 
 
+@pytest.fixture(scope="module")
+def detections() -> dict[str, Detection]:
+    """What detectors have returned, by mode."""
+    return {}
+
+
 @pytest.fixture
-def detection(spark: SparkSession, mode: Mode, broken: str) -> Detection:
-    """What the mode's detector returns for it."""
-    detection: Detection = mode.detect(event_frame(spark, read_small_input(find_input([broken]))))
-    return detection
+def detection(spark: SparkSession, mode: Mode, broken: str, detections: dict[str, Detection]) -> Detection:
+    """What the mode's detector returns for its broken recording."""
+    if mode.name not in detections:
+        detections[mode.name] = mode.detect(event_frame(spark, read_small_input(find_input([broken]))))
+    return detections[mode.name]
 
 
 @pytest.mark.parametrize("mode", MODES)

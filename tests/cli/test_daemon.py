@@ -43,7 +43,12 @@ def pid_of(runtime: Path) -> int:
 
 
 @pytest.mark.parametrize(
-    "words", [["diagnose", BROKEN], ["diagnose", HEALTHY, "--format", "json"], ["diagnose", "no-such"]]
+    "words",
+    [
+        ["diagnose", BROKEN],
+        pytest.param(["diagnose", HEALTHY, "--format", "json"], marks=pytest.mark.long),
+        ["diagnose", "no-such"],
+    ],
 )
 def test_the_answers_are_those_of_a_command_without_it(runtime: Path, words: list[str]):
     by_daemon = run(words, runtime)
@@ -108,6 +113,7 @@ def test_ctrl_c_ends_the_command_and_the_daemon_begins_anew(runtime: Path):
     assert pid_of(runtime) == before
 
 
+@pytest.mark.long
 def test_a_daemon_that_was_killed_is_in_nobodys_way(tmp_path: Path):
     assert run(["daemon", "start"], tmp_path).returncode == 0
     daemon = psutil.Process(pid_of(tmp_path))
@@ -120,6 +126,7 @@ def test_a_daemon_that_was_killed_is_in_nobodys_way(tmp_path: Path):
     assert run(["daemon", "status"], tmp_path).returncode == 1
 
 
+@pytest.mark.long
 def test_it_ends_itself_when_it_has_nothing_to_do(tmp_path: Path):
     assert run(["daemon", "start", "--idle-minutes", "0.02"], tmp_path).returncode == 0
 

@@ -135,6 +135,7 @@ def test_diagnose_shows_and_writes_no_secret(call, logs: Path, tmp_path: Path, m
 
 @pytest.mark.spark
 @pytest.mark.timeout(900)
+@pytest.mark.long
 def test_watch_keeps_no_secret_in_its_tables_and_states(logs: Path, tmp_path: Path) -> None:
     words = ("--replay", str(logs), "--until-end", "--interval", "0", "--to", str(tmp_path / "state"))
     done = subprocess.run(

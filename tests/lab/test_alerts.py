@@ -105,7 +105,9 @@ def test_the_alert_fires_on_a_real_broker_and_ends_with_the_cure(name: str) -> N
 
 
 @pytest.mark.lab
-@pytest.mark.parametrize("name", ["idle_disconnect:broken", "stale_neighbour:broken_healed"])
+@pytest.mark.parametrize(
+    "name", ["idle_disconnect:broken", pytest.param("stale_neighbour:broken_healed", marks=pytest.mark.long)]
+)
 def test_the_alert_fires_on_a_real_client_or_host_and_ends_with_the_cure(name: str) -> None:
     figures = measure(trial(name), {}, print)
 

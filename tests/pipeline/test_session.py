@@ -60,6 +60,7 @@ def alone(large: Path) -> dict[str, object]:
     return diagnosed(large)
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_standalone_cluster_finds_what_one_machine_finds(standalone: str, large: Path, alone: dict[str, object]):
     memory = ["--spark-conf", "spark.executor.memory=500m", "--spark-conf", "spark.driver.memory=500m"]
@@ -67,6 +68,7 @@ def test_a_standalone_cluster_finds_what_one_machine_finds(standalone: str, larg
     assert diagnosed(large, "--master", standalone, *memory) == alone
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_connect_server_finds_what_one_machine_finds(connect: str, large: Path, alone: dict[str, object]):
     assert diagnosed(large, "--remote", connect) == alone

@@ -69,6 +69,7 @@ def of_s3(server: S3) -> list[str]:
     return [word for key, value in settings.items() for word in ("--spark-conf", f"{key}={value}")]
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_hdfs_is_read_as_the_disk_is(tmp_path: Path, captures: Path, alone: list[dict[str, object]]):
     with hdfs(tmp_path) as root:

@@ -74,6 +74,7 @@ def write_provider(tree: Path) -> Path:
     return folder
 
 
+@pytest.mark.long  # a copy of the tree, with a Spark session of its own
 @pytest.mark.spark
 def test_a_provider_is_one_folder(tmp_path: Path) -> None:
     tree = tmp_path / "tree"

@@ -53,22 +53,34 @@ def is_number(text: str) -> str:
 def exact(text: str) -> str:
     """Return SQL of a text as AMOUNT_TYPE; null where it is no number, or where a digit would be lost."""
     decimal = f"try_cast({text} as {AMOUNT_TYPE})"
+    zero = f"{is_number(text)} and {_digits(text)} = ''"  # Spark's cast of 0e38 and more is null
     with_exponent = f"{is_number(text)} and {_fits(text)}"
-    return f"case when {text} rlike r'{PLAIN}' then {decimal} when {with_exponent} then {decimal} end"
+    return (
+        f"case when {text} rlike r'{PLAIN}' then {decimal} when {zero} then cast(0 as {AMOUNT_TYPE}) "
+        f"when {with_exponent} then {decimal} end"
+    )
+
+
+def _mantissa(text: str) -> str:
+    return f"split_part(lower({text}), 'e', 1)"
+
+
+def _digits(text: str) -> str:
+    """Return SQL of a number's digits without the zeros at their beginning: empty for zero."""
+    return f"trim(leading '0' from translate({_mantissa(text)}, '-.', ''))"
 
 
 def _fits(text: str) -> str:
-    """Return SQL that is true where a number keeps all its digits: counted in the text, for any exponent."""
-    mantissa = f"split_part(lower({text}), 'e', 1)"
+    """Return SQL that is true where a number other than zero keeps all its digits: counted in the text."""
+    mantissa, digits = _mantissa(text), _digits(text)
     exponent = f"coalesce(try_cast(split_part(lower({text}), 'e', 2) as int), 0)"
-    digits = f"trim(leading '0' from translate({mantissa}, '-.', ''))"
     places = f"(length(split_part({mantissa}, '.', 2)) - {exponent})"
     zeros = f"(length({digits}) - length(trim(trailing '0' from {digits})))"
     keeps_places, keeps_digits = (
         f"{places} - {zeros} <= {DECIMAL_PLACES}",
         f"length({digits}) - {places} <= {INTEGER_DIGITS}",
     )
-    return f"({digits} = '' or ({keeps_places} and {keeps_digits}))"
+    return f"({keeps_places} and {keeps_digits})"
 
 
 def smallest_unit(currency: str, unofficial_currency: str) -> str:
