@@ -35,7 +35,9 @@ CAPTURES = [
 DAY = timedelta(days=1)
 
 
-@pytest.mark.parametrize("share", [0.25, 0.5, 0.9])
+@pytest.mark.parametrize(
+    "share", [pytest.param(0.25, marks=pytest.mark.long), 0.5, pytest.param(0.9, marks=pytest.mark.long)]
+)
 @pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.parent.parent.name)
 def test_kept_events_have_the_findings_of_a_diagnosis_since_the_horizon(
     capture: Path, share: float, embedded: SparkSession

@@ -120,6 +120,7 @@ def test_a_finding_is_sent_once_through_kills_and_its_history_has_each_change_on
     assert len({(row["id"], row["number"]) for row in rows}) == len(rows)
 
 
+@pytest.mark.long
 def test_events_expire_from_the_table_and_the_finding_stays_open(tmp_path: Path):
     logs, state = tmp_path / "logs", tmp_path / "state"
     logs.mkdir()

@@ -92,6 +92,7 @@ def _without(row: dict[str, Any], prefix: str) -> dict[str, Any]:
     return {**row, "capture": "", "file": row["file"].removeprefix(prefix), "labels": labels}
 
 
+@pytest.mark.long
 def test_a_topic_that_is_read_through_a_kill_has_the_events_of_the_files_and_opens_the_finding(
     cluster: Cluster, produce: Callable[..., None], tmp_path: Path
 ):
