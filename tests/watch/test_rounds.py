@@ -70,6 +70,7 @@ def test_nothing_is_diagnosed_where_nothing_changed(watched: InProcessWatch, clo
 def test_only_the_capture_that_changed_is_diagnosed(watched: InProcessWatch, tmp_path: Path, clock: Clock):
     rounds = Rounds(watched, DiagnosisRequest(every_mode()), RETENTION, clock)
     rounds.run(NOW)
+    append(tmp_path / "busy", "ERROR no stock left")
     append(tmp_path / "busy", "INFO still here")
     watched.read()
 
@@ -77,11 +78,23 @@ def test_only_the_capture_that_changed_is_diagnosed(watched: InProcessWatch, tmp
     assert len(rounds.diagnoses) == 2
 
 
+def test_lines_without_events_wait_for_the_round_of_all_modes(watched: InProcessWatch, tmp_path: Path, clock: Clock):
+    rounds = Rounds(watched, DiagnosisRequest(every_mode()), RETENTION, clock)
+    rounds.run(NOW)
+    append(tmp_path / "busy", "INFO still here")
+    watched.read()
+
+    assert rounds.run(NOW) == []
+    clock.seconds = ALL_MODES_EVERY_SECONDS
+    assert [each.path for each in rounds.run(NOW)] == [str(tmp_path / "busy")]
+
+
 def test_a_mode_without_new_trigger_events_waits_for_the_round_of_all_modes(
     watched: InProcessWatch, tmp_path: Path, clock: Clock
 ):
     rounds = Rounds(watched, DiagnosisRequest(every_mode()), RETENTION, clock)
     rounds.run(NOW)
+    append(tmp_path / "busy", "ERROR no stock left")
     append(tmp_path / "busy", "INFO still here")
     watched.read()
     rounds.run(NOW)
@@ -103,6 +116,7 @@ def test_the_round_of_all_modes_looks_at_what_changed_in_the_minute_before(
 ):
     rounds = Rounds(watched, DiagnosisRequest(every_mode()), RETENTION, clock)
     rounds.run(NOW)
+    append(tmp_path / "quiet", "ERROR no stock left")
     append(tmp_path / "quiet", "INFO still here")
     watched.read()
     rounds.run(NOW)

@@ -1,7 +1,8 @@
 """Rounds of the detectors: over the captures that changed, for the modes whose trigger events appeared.
 
 A round that leaves modes out keeps their last findings. A mode that is left out can wait for the event that would
-complete its chain, so a round with all modes follows within a minute.
+complete its chain, so a round with all modes follows within a minute. Captures that got no event but of the reading
+itself, which every line of a log brings, wait for it, too.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from leadsman.model import Verdict
+from leadsman.vocabulary import FILE_READ, SUBJECT_ACTIVE, SUBJECT_IDLE
 from leadsman.watch.retention import horizons
 from leadsman.words import in_utc
 
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 
 ALL_MODES_EVERY_SECONDS = 60.0
 """Of the clock. An event that completes a chain and is no trigger event opens its finding so much later at most."""
+
+OF_READING = frozenset({FILE_READ, SUBJECT_ACTIVE, SUBJECT_IDLE})
+"""Events that any line of a log brings: they say that lines were read, and when there were none."""
 
 EXPIRIES_PER_RETENTION = 100
 """Memory holds at most a hundredth more than the retention."""
@@ -82,7 +87,9 @@ class Rounds:
         """Diagnose what has changed; return the diagnoses of the captures that were looked at."""
         new = self.watch.take_new_names()
         is_full = self._all_modes_at is None or self.clock() - self._all_modes_at >= ALL_MODES_EVERY_SECONDS
-        captures = set(new) | (self._pending if is_full else set())
+        changed = {capture for capture, names in new.items() if is_full or not names <= OF_READING}
+        self._pending |= set(new) - changed
+        captures = changed | (self._pending if is_full else set())
         if not captures:
             return []
         began = self.clock()
