@@ -90,7 +90,13 @@ def test_every_file_belongs_to_one_entry(entries, folder):
     assert sum(entry.files + len(entry.not_understood) for entry in entries.values()) == len(files)
 
 
-@pytest.mark.parametrize("as_path", [str, Path.as_uri], ids=["larger input, read by workers", "a URL"])
+@pytest.mark.parametrize(
+    "as_path",
+    [
+        pytest.param(str, id="larger input, read by workers"),
+        pytest.param(Path.as_uri, id="a URL", marks=pytest.mark.long),
+    ],
+)
 def test_files_that_tasks_read_are_divided_in_the_same_way(as_path, spark, folder, entries):
     name = "idle_disconnect"
 

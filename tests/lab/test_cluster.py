@@ -170,6 +170,7 @@ def test_brokers_of_the_zookeeper_era(scratch: Path, kafka: str) -> None:
     assert not list(scratch.iterdir())
 
 
+@pytest.mark.long
 def test_a_killed_broker_of_the_zookeeper_era_comes_back_once_its_session_has_ended(scratch: Path) -> None:
     plan = ClusterPlan(brokers=2, kafka="2.8.2", settings={"zookeeper.session.timeout.ms": "8000"})
 

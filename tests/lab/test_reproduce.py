@@ -78,6 +78,7 @@ def test_broken_loses_records_and_leaves_a_capture(tmp_path: Path, scratch: Path
 
 
 @pytest.mark.lab
+@pytest.mark.long
 def test_a_callback_that_keeps_the_io_thread_loses_records_on_a_direct_path(tmp_path: Path) -> None:
     variant = replace(EXPERIMENT.variants["broken_stalled"], run=partial(run_blocked_io_threads, idle_gaps=GAPS))
 
@@ -103,6 +104,7 @@ def test_cured_harms_nobody(tmp_path: Path) -> None:
 
 
 @pytest.mark.lab
+@pytest.mark.long
 def test_a_broker_restart_stands_in_the_capture(tmp_path: Path) -> None:
     outcome = run(EXPERIMENT, out=tmp_path / "capture", variant="broker_restart")
 

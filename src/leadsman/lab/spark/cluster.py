@@ -48,14 +48,14 @@ def spark_cluster(
     with ExitStack() as stack:
         words = [f"{deploy}.master.Master", *place, "--port", str(port)]
         master = stack.enter_context(_daemon("master", words, folder, environment))
-        _wait_until_it_says("Starting Spark master", master, folder)
+        _wait_for_text("Starting Spark master", master, folder)
         running = {}
         for number in range(1, workers + 1):
             words = [f"{deploy}.worker.Worker", *place, "--cores", "1", "--memory", f"{memory_mb}m"]
             words += ["--work-dir", str(folder / f"work-{number}"), url]
             running[number] = stack.enter_context(_daemon(f"worker-{number}", words, folder, environment))
         for worker in running.values():  # they start beside one another
-            _wait_until_it_says("Successfully registered with master", worker, folder)
+            _wait_for_text("Successfully registered with master", worker, folder)
         yield SparkCluster(url, folder, running)
 
 
@@ -84,7 +84,7 @@ def connect_server(
         "spark-internal",
     ]  # its name for "no jar"
     with _daemon("connect", words, folder, environment) as server:
-        _wait_until_it_says("Spark Connect server started", server, folder)
+        _wait_for_text("Spark Connect server started", server, folder)
         yield f"sc://{LOOPBACK}:{port}"
 
 
@@ -106,7 +106,7 @@ def _daemon(name: str, words: Sequence[str], folder: Path, environment: Mapping[
         program.stop(timeout=STOP_TIMEOUT)
 
 
-def _wait_until_it_says(text: str, program: Program, folder: Path) -> None:
+def _wait_for_text(text: str, program: Program, folder: Path) -> None:
     """Wait until the log of a daemon has a text. Raises LabError where the daemon ends, or takes too long."""
     log = folder / f"{program.name}.log"
     wait_for(
