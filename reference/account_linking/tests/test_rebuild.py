@@ -221,6 +221,7 @@ def test_a_rebuild_with_other_rules_gives_what_the_history_gives_in_empty_tables
     assert [(row.key, dict(row.headers)["op"]) for row in published] == [("plaid|account-of-bob|bob-0", b"DELETE")]
 
 
+@pytest.mark.long  # a rebuild of everything
 def test_a_rebuild_from_bronze_alone_gives_identical_tables(
     spark: SparkSession, layout: Layout, tmp_path: Path
 ) -> None:
