@@ -15,7 +15,7 @@ from leadsman.pipeline.spark.jvm import spark_home
 from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 START_TIMEOUT = timedelta(minutes=2)
@@ -107,12 +107,16 @@ def _daemon(name: str, words: Sequence[str], folder: Path, environment: Mapping[
 
 
 def _wait_for_text(text: str, program: Program, folder: Path) -> None:
-    """Wait until the log of a daemon has a text. Raises LabError where the daemon ends, or takes too long."""
     log = folder / f"{program.name}.log"
+    wait_until_ready(lambda: text in log.read_text(errors="replace"), program, log)
+
+
+def wait_until_ready(is_ready: Callable[[], bool], program: Program, log: Path) -> None:
+    """Wait until a program is ready. Raises LabError where it ends, or takes longer than START_TIMEOUT."""
     wait_for(
-        lambda: text in log.read_text(errors="replace") or not program.is_running,
+        lambda: is_ready() or not program.is_running,
         timeout=START_TIMEOUT,
-        what=f"{program.name} to say {text!r}",
+        what=f"{program.name} to be ready",
         error=LabError,
     )
     if not program.is_running:

@@ -7,7 +7,7 @@ import http.client
 import tempfile
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from hashlib import sha256
 from http import HTTPStatus
 from pathlib import Path
@@ -17,14 +17,12 @@ from urllib.parse import quote, urlsplit
 from leadsman.errors import LabError
 from leadsman.java import jars, runtime
 from leadsman.lab.processes.program import LOOPBACK, Program
-from leadsman.lab.spark.cluster import free_port
+from leadsman.lab.spark.cluster import START_TIMEOUT, free_port, wait_until_ready
 from leadsman.pipeline.spark.jvm import spark_home
-from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-START_TIMEOUT = timedelta(minutes=2)
 BUCKET = "captures"
 
 LOGGING = """<configuration><appender name="out" class="ch.qos.logback.core.ConsoleAppender"><encoder>
@@ -43,7 +41,7 @@ def hdfs(folder: Path) -> Iterator[str]:
     )
     command += ["-datanodes", "1", "-format", "-nnport", str(port), "-writeConfig", str(ready)]
     with _server("hdfs", command, folder) as program:
-        _wait(lambda: ready.exists() and ready.stat().st_size > 0, program, folder / "hdfs.log")
+        wait_until_ready(lambda: ready.exists() and ready.stat().st_size > 0, program, folder / "hdfs.log")
         yield f"hdfs://{LOOPBACK}:{port}"
 
 
@@ -100,7 +98,7 @@ def s3(folder: Path) -> Iterator[S3]:
     properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
     command = runtime.java_command("org.gaul.s3proxy.Main", [folder, *jars.fetch_jars("s3proxy")], heap_mb=300)
     with _server("s3proxy", [*command, "--properties", str(properties)], folder) as program:
-        _wait(lambda: _is_answering(server.endpoint), program, folder / "s3proxy.log")
+        wait_until_ready(lambda: _is_answering(server.endpoint), program, folder / "s3proxy.log")
         yield server
 
 
@@ -155,16 +153,3 @@ def _server(name: str, command: Sequence[str], folder: Path) -> Iterator[Program
     log = folder / f"{name}.log"
     with Program.start(name, command, folder=folder, errors=log, output=log) as program:
         yield program
-
-
-def _wait(ready: Callable[[], bool], program: Program, log: Path) -> None:
-    wait_for(
-        lambda: ready() or not program.is_running,
-        timeout=START_TIMEOUT,
-        what=f"{program.name} to be ready",
-        error=LabError,
-    )
-    if not program.is_running:
-        raise LabError(
-            f"{program.name} ended with code {program.popen.returncode} at its start. The reason is in {log}."
-        )
