@@ -21,6 +21,7 @@ from leadsman.catalogue import Mode
 from leadsman.pipeline.request import DiagnosisRequest, Input
 from leadsman.pipeline.spark.memory import available_bytes
 from leadsman.pipeline.spark.packed_events import unpack
+from leadsman.pipeline.spark.pyspark_startup import apply_in_arrow, map_in_arrow
 from leadsman.pipeline.timings import collected_timings
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def diagnose_local_events(
             numbers: list[Any] = batch.column("id").to_pylist()
             yield from (result for number in numbers for result in _run_task(*_deserialize(groups[number]), task))
 
-    return _collect(spark.range(0, len(groups), 1, len(groups)).mapInArrow(diagnose, TASK_RESULT_DDL))
+    return _collect(map_in_arrow(spark.range(0, len(groups), 1, len(groups)), diagnose, TASK_RESULT_DDL))
 
 
 def diagnose_packed_events(
@@ -123,7 +124,8 @@ def diagnose_packed_events(
         return pa.Table.from_batches(list(_run_task(paths, unpack(packed), task)), schema=TASK_RESULT)
 
     selected = packed.where(packed["capture"].isin(*counts)).selectExpr("*", f"pmod(hash(capture), {groups}) AS task")
-    return _collect(selected.repartition(groups, "task").groupBy("task").applyInArrow(diagnose, TASK_RESULT_DDL))
+    by_task = selected.repartition(groups, "task").groupBy("task")
+    return _collect(apply_in_arrow(by_task, diagnose, TASK_RESULT_DDL))
 
 
 def _collect(results: DataFrame) -> dict[str, list[Diagnosis]]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from leadsman.errors import CaptureError
@@ -95,8 +93,6 @@ def read_small_input(source: Input) -> Input:
 
     source = replace(source, captures=drop_duplicate_files(source.captures, LocalFileMeasures(source.zone)))
     if sum(stream.bytes for stream in source.streams) > DRIVER_READ_BYTES:
-        with suppress(ImportError):  # while a session is built, PySpark must not import it (`pyspark_startup.py`)
-            import_module("pandas")  # PySpark needs it for Python tasks: a second that passes while Spark starts
         return source
     import pyarrow as pa  # only where the driver reads
 

@@ -19,6 +19,7 @@ from leadsman.pipeline.scope.copies import (
 )
 from leadsman.pipeline.scope.remote_files import piece_requests, read_pieces, spool_streams, whole_file_requests
 from leadsman.pipeline.scope.streams import File, Stream, balance_streams, task_count
+from leadsman.pipeline.spark.pyspark_startup import map_in_arrow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -89,7 +90,7 @@ def _measures(pieces: DataFrame, tasks: StreamsByTask, measure: Measure) -> Data
                 (file,) = each.stream.files
                 yield pa.RecordBatch.from_pydict({"number": [int(each.stream.name)], "measure": [measure(file)]})
 
-    return pieces.mapInArrow(measure_files, "number bigint, measure binary")
+    return map_in_arrow(pieces, measure_files, "number bigint, measure binary")
 
 
 def _first_blocks(files: Sequence[File]) -> list[File]:

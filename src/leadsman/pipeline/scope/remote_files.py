@@ -35,6 +35,7 @@ from leadsman.pipeline.scope.streams import (
 )
 from leadsman.pipeline.spark.executors import is_connect
 from leadsman.pipeline.spark.packed_events import PACKED_EVENTS_DDL
+from leadsman.pipeline.spark.pyspark_startup import map_in_arrow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -104,7 +105,7 @@ def remote_event_frame(
         yield from pack(events) if packed else events
 
     schema = PACKED_EVENTS_DDL if packed else SPARK_DDL
-    return read_pieces(spark, by_task, whole_file_requests).mapInArrow(read_streams, schema)
+    return map_in_arrow(read_pieces(spark, by_task, whole_file_requests), read_streams, schema)
 
 
 def list_remote_files(spark: SparkSession, source: Input, cores: int) -> Input:
@@ -216,7 +217,8 @@ def _manifest_texts(spark: SparkSession, files: Sequence[File]) -> dict[str, str
             if SCHEMA in text:
                 yield pa.RecordBatch.from_pydict({"path": [each.stream.name], "text": [text]})
 
-    rows = read_pieces(spark, by_task, whole_file_requests).mapInArrow(texts, "path string, text string").collect()
+    pieces = read_pieces(spark, by_task, whole_file_requests)
+    rows = map_in_arrow(pieces, texts, "path string, text string").collect()
     return {row["path"]: row["text"] for row in rows}
 
 
@@ -228,7 +230,7 @@ def read_pieces(spark: SparkSession, by_task: StreamsByTask, requests_of: Callab
             ids: list[Any] = batch.column("id").to_pylist()
             yield from (rows for number in ids for rows in requests_of(number, by_task[number]))
 
-    rows = spark.range(0, len(by_task), 1, len(by_task)).mapInArrow(request_pieces, PIECE_REQUEST_DDL)
+    rows = map_in_arrow(spark.range(0, len(by_task), 1, len(by_task)), request_pieces, PIECE_REQUEST_DDL)
     return rows.selectExpr("task", "stream", "file", f"{READ_FUNCTION}(path, bytes, `offset`, length) AS piece")
 
 

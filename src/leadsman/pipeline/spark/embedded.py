@@ -29,7 +29,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from leadsman.pipeline.spark.environment import CONNECT_MODE, environment
-from leadsman.pipeline.spark.pyspark_startup import create_frame
+from leadsman.pipeline.spark.pyspark_startup import create_frame, postponed_pandas
 from leadsman.run_folder import run_folder
 
 if TYPE_CHECKING:
@@ -68,7 +68,8 @@ def session() -> SparkSession:
     server = SparkConnectServer("127.0.0.1", 0)
     server.start(background=True)
     host, port = server.listening_address
-    spark: Any = SparkSession.builder.remote(f"sc://{host}:{port}").create()
+    with postponed_pandas():
+        spark: Any = SparkSession.builder.remote(f"sc://{host}:{port}").create()
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     spark.leadsman_server = server  # the server ends with the last reference to it
     typed: SparkSession = spark

@@ -18,7 +18,7 @@ from leadsman.pipeline.spark import embedded
 from leadsman.pipeline.spark.cached import SEPARATE_FRAME_EVENTS
 from leadsman.pipeline.spark.embedded import is_embedded
 from leadsman.pipeline.spark.packed_events import PACKED_EVENTS, PACKED_EVENTS_DDL, pack, unpack_frame
-from leadsman.pipeline.spark.pyspark_startup import create_frame
+from leadsman.pipeline.spark.pyspark_startup import create_frame, map_in_arrow
 from leadsman.pipeline.spark.split_tasks import read_split_streams
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def read_events(
             yield from pack(event_batches) if packed else event_batches
 
     ids = spark.range(0, len(parts), 1, max(1, len(parts)))
-    return ids.mapInArrow(read_parts, PACKED_EVENTS_DDL if packed else table.SPARK_DDL)
+    return map_in_arrow(ids, read_parts, PACKED_EVENTS_DDL if packed else table.SPARK_DDL)
 
 
 def cores(spark: SparkSession) -> int:

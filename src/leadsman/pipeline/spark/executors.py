@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import leadsman_clients
 from leadsman.errors import SparkError, UsageError
+from leadsman.pipeline.spark.pyspark_startup import map_in_arrow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -184,7 +185,7 @@ def check_executors(spark: SparkSession) -> None:
 
     remedy = "Send the packages along: leadsman setup --executors FILE.tar.gz, then --executors FILE.tar.gz"
     try:
-        missing = [row["missing"] for row in spark.range(1).mapInArrow(find_missing, "missing string").collect()]
+        missing = [row["missing"] for row in map_in_arrow(spark.range(1), find_missing, "missing string").collect()]
     except Exception as error:
         raise SparkError(f"The cluster's Python cannot run leadsman: {summarize_error(error)}. {remedy}") from error
     if missing:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from leadsman.pipeline.events import ARROW_SCHEMA, SPARK_DDL
+from leadsman.pipeline.spark.pyspark_startup import map_in_arrow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -54,7 +55,7 @@ def unpack_frame(packed: DataFrame) -> DataFrame:
             for number in range(batch.num_rows):
                 yield from unpack(pa.Table.from_batches([batch.slice(number, 1)])).to_batches()
 
-    return packed.mapInArrow(read, SPARK_DDL)
+    return map_in_arrow(packed, read, SPARK_DDL)
 
 
 def _by_capture(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:

@@ -17,7 +17,7 @@ from leadsman.daemon import server
 from leadsman.errors import SparkError
 from leadsman.pipeline.spark.environment import NO_CONNECT, environment
 from leadsman.pipeline.spark.executors import send_package, summarize_error
-from leadsman.pipeline.spark.pyspark_startup import without_pandas
+from leadsman.pipeline.spark.pyspark_startup import postponed_pandas
 from leadsman.run_folder import run_folder
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ LOCAL = {
     "spark.sql.dataFrameQueryContext.enabled": "false",  # it captures a stack trace at each call, for error messages
     "spark.sql.autoBroadcastJoinThreshold": "-1",  # each broadcast would be a job of its own
     "spark.sql.optimizer.maxIterations": "40",
+    "spark.python.daemon.module": "leadsman.pipeline.spark.worker_daemon",
 }
 
 DELTA = {
@@ -116,7 +117,8 @@ def _remote(options: SessionOptions) -> Iterator[SparkSession]:
 
     _check_reachable(str(options.remote))
     try:
-        spark = SparkSession.builder.remote(str(options.remote)).getOrCreate()
+        with postponed_pandas():
+            spark = SparkSession.builder.remote(str(options.remote)).getOrCreate()
         spark.version  # noqa: B018 - the first call is what reaches the server
     except Exception as error:
         raise SparkError(f"No Spark Connect server answers at {options.remote}: {summarize_error(error)}") from error
@@ -250,7 +252,7 @@ def _build(master: str, settings: Mapping[str, str]) -> SparkSession:
     builder = builder.master(master).appName("leadsman")
     for key, value in settings.items():
         builder = builder.config(key, value)
-    with _keep_interrupt_handler(), without_pandas():
+    with _keep_interrupt_handler(), postponed_pandas():
         spark: SparkSession = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     return spark

@@ -18,6 +18,7 @@ from leadsman.pipeline.read.splits import Split
 from leadsman.pipeline.read.stream import read
 from leadsman.pipeline.scope.streams import balance_streams
 from leadsman.pipeline.spark.packed_events import PACKED_EVENTS, PACKED_EVENTS_DDL, pack
+from leadsman.pipeline.spark.pyspark_startup import map_in_arrow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -82,8 +83,8 @@ def read_split_streams(
 
         yield from merged(batches, split)
 
-    rows = spark.range(0, len(parts), 1, len(parts)).mapInArrow(read_parts, SHUFFLED_IN_SPARK)
-    return rows.repartition(max(1, tasks // 2), "place").mapInArrow(merge, PACKED_EVENTS_DDL)
+    rows = map_in_arrow(spark.range(0, len(parts), 1, len(parts)), read_parts, SHUFFLED_IN_SPARK)
+    return map_in_arrow(rows.repartition(max(1, tasks // 2), "place"), merge, PACKED_EVENTS_DDL)
 
 
 def work_of(whole: Sequence[Stream], split: Sequence[SplitStream]) -> list[Work]:
