@@ -34,8 +34,11 @@ if ! .venv/bin/uv --version >/dev/null 2>&1; then
   .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r scripts/installer.lock
 fi
 
+# Compiled now, as Python may be told not to do it later (PYTHONDONTWRITEBYTECODE, in most container images): then each
+# start of leadsman would compile its modules again, for seconds.
 say "installing what requirements.lock names"
 # --inexact: uv and pip themselves stay.
-.venv/bin/uv pip install --quiet --python .venv --require-hashes -r requirements.lock
+.venv/bin/uv pip install --quiet --compile-bytecode --python .venv --require-hashes -r requirements.lock
 .venv/bin/uv pip install --quiet --python .venv --no-deps --no-build-isolation --editable . --editable packages/clients \
   --editable reference/account_linking
+.venv/bin/python -m compileall -q src packages/clients/src reference/account_linking/src
