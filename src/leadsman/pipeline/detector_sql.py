@@ -109,9 +109,11 @@ def run_steps(frames: Mapping[str, DataFrame], steps: Mapping[str, str]) -> Data
     *earlier, (_, last) = steps.items()
     named = {name: f"SELECT * FROM {{{name}}}" for name in frames} | {name: _literal(query) for name, query in earlier}
     clauses = ",\n".join(f"{name} AS ({query})" for name, query in named.items())
-    spark = next(iter(frames.values())).sparkSession
+    text, spark = f"WITH {clauses}\n{_literal(last)}", next(iter(frames.values())).sparkSession
+    if is_embedded(spark):
+        return embedded.query(text, frames)
     arguments: dict[str, Any] = dict(frames)  # PySpark declares keyword arguments after one of another type
-    return spark.sql(f"WITH {clauses}\n{_literal(last)}", **arguments)
+    return spark.sql(text, **arguments)
 
 
 def materialized(frame: DataFrame) -> DataFrame:

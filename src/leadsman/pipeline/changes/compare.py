@@ -128,11 +128,9 @@ def _facts(side: str) -> dict[str, str]:
         " ON capture = of_capture AND file = of_file AND at = failed",
         "facts": "SELECT side, at, source, failed, file, line, text, inline(array_compact(array("
         f"{facts}))) FROM sided WHERE side IS NOT NULL",
-        "listings": f"SELECT *, max(at) OVER (PARTITION BY side, kind, source, file, {OWN_SNAPSHOT}) AS snapshot"
-        f" FROM facts WHERE {LISTED}",
-        "current": f"SELECT *, IF(kind IS NULL, NULL, true) AS listed FROM listings WHERE at <=> snapshot"
-        f" UNION ALL SELECT *, CAST(NULL AS TIMESTAMP) AS snapshot, IF(kind IS NULL, NULL, false) AS listed"
-        f" FROM facts WHERE NOT {LISTED}",
+        "dated": f"SELECT *, IF(kind IS NULL, NULL, {LISTED}) AS listed, max(IF({LISTED}, at, NULL))"
+        f" OVER (PARTITION BY side, kind, source, file, {OWN_SNAPSHOT}) AS snapshot FROM facts",
+        "current": "SELECT * FROM dated WHERE NOT listed OR at <=> snapshot",
     }
 
 

@@ -33,7 +33,7 @@ from leadsman.pipeline.spark.pyspark_startup import create_frame, postponed_pand
 from leadsman.run_folder import run_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -96,10 +96,35 @@ def frame_from_table(table: pa.Table) -> DataFrame:
     return session().read.parquet(str(file)).limit(table.num_rows)
 
 
+def query(text: str, frames: Mapping[str, DataFrame]) -> DataFrame:
+    """Return a query over frames that it names in braces, planned when it runs.
+
+    `SparkSession.sql` also has the server plan it at once, to learn whether it is a command: a fifth of a detector's
+    time.
+    """
+    from pyspark.sql.connect.dataframe import DataFrame
+    from pyspark.sql.connect.plan import SQL, SubqueryAlias
+    from pyspark.sql.connect.sql_formatter import SQLStringFormatter
+
+    spark: Any = session()
+    formatter: Any = SQLStringFormatter(spark)
+    formatted = formatter.format(text, **frames)
+    views = [SubqueryAlias(frame._plan, name) for frame, name in formatter._temp_views]  # noqa: SLF001 - as `sql` does
+    built: DataFrame = DataFrame(SQL(formatted, [], {}, views), spark)
+    return built
+
+
 def materialized(frame: DataFrame) -> DataFrame:
-    """Return the computed frame, with all its fields nullable: Sail compares nullability field by field."""
-    computed: Any = frame.toArrow()
-    return frame_from_table(computed.cast(_nullable(computed.schema)))
+    """Return the computed frame, with all its fields nullable: Sail compares nullability field by field.
+
+    The types are those of the result. `DataFrame.toArrow` would have the query planned once more for them.
+    """
+    from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+    connect: Any = frame
+    computed, _ = connect._to_table()  # noqa: SLF001 - as `collect` and `toArrow` do
+    types = to_arrow_schema(from_arrow_schema(computed.schema), timezone="UTC")
+    return frame_from_table(computed.cast(_nullable(types)))
 
 
 def _nullable(schema: pa.Schema) -> pa.Schema:
