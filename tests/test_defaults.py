@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from leadsman import kafka_defaults
-from leadsman.modes.producer_id_leak.broker_versions import ERAS, expires_after
+from leadsman.modes.producer_id_leak.broker_versions import VERSION_RANGES, expires_after
 
 DAY = 86_400.0
 
@@ -47,9 +47,9 @@ def test_what_expires_producer_ids_is_known_of_every_era(version: str, days: int
 
 
 def test_every_era_begins_no_sooner_than_its_setting() -> None:
-    came = {era.setting: kafka_defaults.first_release("broker", era.setting) for era in ERAS}
+    came = {each.setting: kafka_defaults.first_release("broker", each.setting) for each in VERSION_RANGES}
 
-    assert [era for era in ERAS if kafka_defaults.release_key(came[era.setting]) > era.since] == []
+    assert [each for each in VERSION_RANGES if kafka_defaults.release_key(came[each.setting]) > each.since] == []
 
 
 @pytest.mark.long

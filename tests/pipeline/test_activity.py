@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from leadsman import vocabulary as names
 from leadsman.pipeline.events import EventRow
 from leadsman.pipeline.idle_gaps import writers
-from leadsman.pipeline.idle_gaps.writers import Edge, SubjectActivity
+from leadsman.pipeline.idle_gaps.writers import SpanEnd, SubjectActivity
 
 SECOND = 1000
 Rows = Callable[[Path], list[EventRow]]
@@ -22,7 +22,7 @@ def idle_gaps(times: Sequence[int], kept: int = 200) -> list[tuple[int, int]]:
     """Return since when and until when a subject that wrote at these times was silent."""
     subject = SubjectActivity("worker", kept)
     for line, at in enumerate(times, 1):
-        subject.wrote(Edge(at, line, "", "app.log"))
+        subject.wrote(SpanEnd(at, line, "", "app.log"))
     return [(gap.at - round(gap.seconds * 1000), gap.at) for gap in subject.idle_gaps()]
 
 
@@ -45,7 +45,7 @@ def test_lines_in_one_direction_have_the_longest_idle_gaps(times, newest_first):
 def test_what_is_shorter_than_all_that_were_kept_is_said_not_to_be_known():
     subject = SubjectActivity("worker", 2)
     for line, at in enumerate((0, 3000, 12_000, 17_000, 24_000), 1):
-        subject.wrote(Edge(at, line, "", "app.log"))
+        subject.wrote(SpanEnd(at, line, "", "app.log"))
 
     assert [gap.seconds for gap in subject.idle_gaps()] == [9.0, 7.0]
     assert subject.floor_ms == 7 * SECOND

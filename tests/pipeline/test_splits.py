@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from leadsman import modes
 from leadsman import vocabulary as names
 from leadsman.pipeline.events import EventRow, batches
-from leadsman.pipeline.idle_gaps.writers import Edge, SubjectActivity
+from leadsman.pipeline.idle_gaps.writers import SpanEnd, SubjectActivity
 from leadsman.pipeline.read import blocks, splits
 from leadsman.pipeline.read.split_reading import SplitState, read_split, remaining_events
 from leadsman.pipeline.read.splits import split_stream, split_streams
@@ -218,7 +218,7 @@ Noted = tuple[int, int]
 def noted(subject: SubjectActivity, stretches: Sequence[tuple[int, Noted]]) -> SubjectActivity:
     """Return the subject after it noted these stretches, each with the line that it begins at."""
     for line, (left, right) in stretches:
-        subject.wrote_between(Edge(left, line, "", "app.log"), Edge(right, line + 1, "", "app.log"))
+        subject.wrote_between(SpanEnd(left, line, "", "app.log"), SpanEnd(right, line + 1, "", "app.log"))
     return subject
 
 

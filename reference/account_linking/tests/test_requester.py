@@ -316,7 +316,7 @@ def window_of(name: str) -> str:
 
 
 def cursor_of(name: str) -> str:
-    """Yodlee's cursor of a stretch without a missing window: otherwise a fetch asks for those too."""
+    """Yodlee's cursor of a range without a missing window: otherwise a fetch asks for those too."""
     return "2026-05-20T00:00:00Z/2026-06-01T00:15:00Z" if name == "yodlee" else ""
 
 

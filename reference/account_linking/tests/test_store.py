@@ -107,7 +107,7 @@ def test_a_claim_excludes_others_until_it_expires(store: Store) -> None:
     assert first.link == ITEM
     assert second is None
     assert third is not None
-    assert third.number > first.number
+    assert third.fencing_token > first.fencing_token
 
 
 def test_an_expired_claim_does_not_move_the_cursor(store: Store) -> None:
@@ -211,7 +211,7 @@ def test_concurrent_claims_one_after_the_other_have_numbers_of_their_own(store: 
     with ThreadPoolExecutor(8) as pool:
         claims = list(pool.map(lambda at: store.claim("plaid", "one", now=1e9 + at, until=1), range(40)))
 
-    assert sorted(claim.number for claim in claims if claim) == list(range(1, 41))
+    assert sorted(claim.fencing_token for claim in claims if claim) == list(range(1, 41))
 
 
 def test_an_unknown_item_is_an_error_and_not_a_failed_claim(store: Store) -> None:
@@ -242,7 +242,7 @@ def test_a_new_token_for_a_known_item_keeps_its_cursor_and_its_claims(store: Sto
 
     again = store.claim("plaid", "one", now=2, until=30)
     assert again
-    assert (again.link.user, again.link.token, again.cursor, again.number) == ("bob", "newer", "here", 2)
+    assert (again.link.user, again.link.token, again.cursor, again.fencing_token) == ("bob", "newer", "here", 2)
 
 
 def test_a_removed_item_leaves_nothing_and_is_unknown(store: Store, request: pytest.FixtureRequest) -> None:

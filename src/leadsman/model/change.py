@@ -24,9 +24,9 @@ class ChangeType(StrEnum):
 class Change:
     """The same change of one or several things: `count` in all, of which `things` names some.
 
-    `kind` is one of `pipeline.changes.facets`. `key` says which value of the things changed, such as a setting's name.
-    `changed_earlier`: the value had changed before the compared times, too. `evidence` is the first line that shows the
-    new state.
+    `kind` is one of `pipeline.changes.compared_states`. `key` says which value of the things changed, such as a
+    setting's name. `changed_earlier`: the value had changed before the compared times, too. `evidence` is the first
+    line that shows the new state.
     """
 
     kind: str

@@ -40,7 +40,7 @@ BASELINE_SECONDS = 8.0
 ENDS_WITHIN_SECONDS = 45.0
 """After the cure: longer than the longest scaled window of a page."""
 
-LOOKS_EVERY_SECONDS = 0.2
+POLL_SECONDS = 0.2
 
 
 @dataclass(slots=True, kw_only=True)
@@ -138,7 +138,7 @@ def _exporters(context: RunContext) -> list[Exporter]:
 def _looking(context: RunContext, prometheus: Monitoring, seen: AlertTimes) -> Iterator[threading.Event]:
     """Let a thread note the harm, and what Alertmanager does, until the end; yield the event that ends it."""
     over = threading.Event()
-    looking = threading.Thread(target=_look, args=(context, prometheus, seen, over), daemon=True)
+    looking = threading.Thread(target=_note_times, args=(context, prometheus, seen, over), daemon=True)
     looking.start()
     try:
         yield over
@@ -147,9 +147,9 @@ def _looking(context: RunContext, prometheus: Monitoring, seen: AlertTimes) -> I
         looking.join()
 
 
-def _look(context: RunContext, prometheus: Monitoring, seen: AlertTimes, over: threading.Event) -> None:
+def _note_times(context: RunContext, prometheus: Monitoring, seen: AlertTimes, over: threading.Event) -> None:
     """Note when the first service stopped or the first record failed, and what Alertmanager did with each alert."""
-    while not over.wait(LOOKS_EVERY_SECONDS):
+    while not over.wait(POLL_SECONDS):
         if seen.harmed is None:
             seen.harmed = _first_failure(context) or (datetime.now(UTC) if _has_stopped_service(context) else None)
         seen.notified = {**seen.notified, **prometheus.notified()}

@@ -30,7 +30,7 @@ COLLECTS_EVERY_SECONDS = 5.5
 ENDS_WITHIN = timedelta(seconds=180)
 """After the cure: three times the longest idle time."""
 
-LOOKS_EVERY_SECONDS = 0.1
+POLL_SECONDS = 0.1
 ENDED = ("output resolved", "page resolved", "alertmanager resolved")
 
 
@@ -92,7 +92,7 @@ def _watch(
 def _looking(context: RunContext, incident: Incident, times: IncidentTimes) -> Iterator[None]:
     """Let a thread note the harm and its end, and show the logs to the watch, until the end of the block."""
     over = threading.Event()
-    looking = threading.Thread(target=_look, args=(context, incident, times, over), daemon=True)
+    looking = threading.Thread(target=_note_times, args=(context, incident, times, over), daemon=True)
     looking.start()
     try:
         yield
@@ -101,8 +101,8 @@ def _looking(context: RunContext, incident: Incident, times: IncidentTimes) -> I
         looking.join()
 
 
-def _look(context: RunContext, incident: Incident, times: IncidentTimes, over: threading.Event) -> None:
-    while not over.wait(LOOKS_EVERY_SECONDS):
+def _note_times(context: RunContext, incident: Incident, times: IncidentTimes, over: threading.Event) -> None:
+    while not over.wait(POLL_SECONDS):
         link_logs(context)
         if times.harmed is None:
             found = incident.finds_harm(context)

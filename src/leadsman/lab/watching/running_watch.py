@@ -29,7 +29,7 @@ READY_TIMEOUT = timedelta(minutes=5)
 """A first round takes half a minute on an idle machine."""
 
 RESPONSE_TIMEOUT_SECONDS = 10
-LOOKS_EVERY_SECONDS = 0.2
+POLL_SECONDS = 0.2
 
 ROUNDS = re.compile(r"^leadsman_watch_round_seconds_count (\d+)", re.MULTILINE)
 OPEN, RESOLVED, SOURCES_PART = 'id="open-heading"', 'id="resolved-heading"', 'id="sources-heading"'
@@ -76,7 +76,7 @@ class RunningWatch:
 
     def look(self) -> None:
         """Look at page and Alertmanager again and again, until it is over."""
-        while not self.over.wait(LOOKS_EVERY_SECONDS):
+        while not self.over.wait(POLL_SECONDS):
             with suppress(OSError, HTTPException, ValueError):  # a look that fails is made again
                 self.look_at_page(_get(f"{self.page}content"), datetime.now(UTC))
                 self.look_at_alerts(_get(f"{self.alertmanager}/api/v2/alerts"), datetime.now(UTC))

@@ -8,7 +8,7 @@ from leadsman.kafka_defaults import seconds
 
 
 @dataclass(frozen=True, slots=True)
-class Era:
+class VersionRange:
     """Brokers from version `since` on. `setting` expires ids; `dynamic`: it changes without a restart.
 
     `trim_frees`: deleting records frees the ids of their producers. `bytes_per_id` is the heap of one id in one
@@ -30,8 +30,8 @@ pointers."""
 JAVA_BYTES = 262.6
 """org.apache.kafka.storage.internals.log.ProducerStateEntry, the same."""
 
-ERAS = (
-    Era(
+VERSION_RANGES = (
+    VersionRange(
         (0, 11),
         "transactional.id.expiration.ms",
         dynamic=False,
@@ -39,7 +39,7 @@ ERAS = (
         bytes_per_id=SCALA_BYTES,
         frees="trimming the topics (kafka-delete-records) frees them at once",
     ),
-    Era(
+    VersionRange(
         (2, 4),
         "transactional.id.expiration.ms",
         dynamic=False,
@@ -50,7 +50,7 @@ ERAS = (
             "frees them"
         ),
     ),
-    Era(
+    VersionRange(
         (3, 4),
         "producer.id.expiration.ms",
         dynamic=True,
@@ -61,7 +61,7 @@ ERAS = (
             "them"
         ),
     ),
-    Era(
+    VersionRange(
         (3, 5),
         "producer.id.expiration.ms",
         dynamic=True,
@@ -79,11 +79,11 @@ ids."""
 
 def expires_after(version: str) -> float:
     """Return after how many seconds a broker of this version expires an id, by default."""
-    return seconds("broker", era_of(version).setting, version)
+    return seconds("broker", version_range(version).setting, version)
 
 
-def era_of(version: str) -> Era:
-    """Return the era of a version such as 2.8.2; the newest where the text is no version."""
+def version_range(version: str) -> VersionRange:
+    """Return the range of a version such as 2.8.2; the newest where the text is no version."""
     numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
-    known = [era for era in ERAS if not numbers or era.since <= numbers]
-    return known[-1] if known else ERAS[0]
+    known = [each for each in VERSION_RANGES if not numbers or each.since <= numbers]
+    return known[-1] if known else VERSION_RANGES[0]

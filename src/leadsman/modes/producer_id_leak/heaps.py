@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as names
-from leadsman.modes.producer_id_leak.broker_versions import ERAS, JAVA_BYTES, SCALA_BYTES, expires_after
+from leadsman.modes.producer_id_leak.broker_versions import JAVA_BYTES, SCALA_BYTES, VERSION_RANGES, expires_after
 from leadsman.modes.producer_id_leak.id_counts import BROKER, ENTRY, IS_ENTRY
 from leadsman.pipeline.detector_sql import EVIDENCE_LINE, sql_columns, sql_literals
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from leadsman.modes.producer_id_leak.broker_versions import Era
+    from leadsman.modes.producer_id_leak.broker_versions import VersionRange
 
 IS_HOLDER = f"name = '{names.HEAP_HOLDERS}' AND labels['class'] RLIKE '{ENTRY}'"
 READ = (names.HEAP_CLASS, names.HEAP_HOLDERS, names.HEAP_SIZE, names.GC_PAUSED, names.MEMORY_EXHAUSTED)
@@ -205,7 +205,7 @@ def capture_rows(events: DataFrame) -> DataFrame:
             "expiry_setting",
             "ids_taken",
             f"{_ranked('takers')} AS clients",
-            f"{_by_version(lambda era: sql_literals(era.frees))} AS frees",
+            f"{_by_version(lambda versions: sql_literals(versions.frees))} AS frees",
             f"{_by_version(_expiry)} AS default_expiry",
             "owners",
         )
@@ -225,15 +225,15 @@ def _ranked(names: str) -> str:
     return f"nullif(array_join(transform({most}, t -> concat(t.name, ' ', t.ids)), ', '), '')"
 
 
-def _expiry(era: Era) -> str:
-    return f"{expires_after('.'.join(map(str, era.since)))}D"
+def _expiry(versions: VersionRange) -> str:
+    return f"{expires_after('.'.join(map(str, versions.since)))}D"
 
 
-def _by_version(value: Callable[[Era], str]) -> str:
+def _by_version(value: Callable[[VersionRange], str]) -> str:
     """Return the SQL for a value that depends on the brokers' `version`; null where the version is not known."""
     numbers = "CAST(split(version, '[.]')[{}] AS INT)"
     newest_first = " ".join(
-        f"WHEN ({numbers.format(0)}, {numbers.format(1)}) >= ({era.since[0]}, {era.since[1]}) THEN {value(era)}"
-        for era in reversed(ERAS)
+        f"WHEN ({numbers.format(0)}, {numbers.format(1)}) >= {versions.since} THEN {value(versions)}"
+        for versions in reversed(VERSION_RANGES)
     )
     return f"CASE {newest_first} END"

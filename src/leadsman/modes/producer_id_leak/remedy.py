@@ -15,7 +15,7 @@ from leadsman.collect.collector import NotCollected
 from leadsman.collect.durations import DurationParam
 from leadsman.collect.kafka.cluster_address import cluster_address, cluster_options, open_cluster
 from leadsman.modes.producer_id_leak import expiry_remedy, trim_remedy
-from leadsman.modes.producer_id_leak.broker_versions import era_of
+from leadsman.modes.producer_id_leak.broker_versions import version_range
 from leadsman.modes.producer_id_leak.census import count_on_heaps, oldest_version, producer_id_census
 from leadsman.remedies.remedy import Refused, Remedy
 
@@ -70,7 +70,7 @@ def _cheapest(cluster: ClusterAdmin) -> str:
     if expiry_remedy.settings(cluster):
         return EXPIRY
     version = ".".join(map(str, oldest_version(cluster)))
-    if era_of(version).trim_frees:
+    if version_range(version).trim_frees:
         return TRIM
     raise Refused(
         f"These brokers ({version} by their API versions) free ids neither by trimming nor by a dynamic setting. "
@@ -92,7 +92,7 @@ def _trim(
 ) -> RemedyPlan:
     _require_topic(topic, "trimmed")
     version = ".".join(map(str, oldest_version(cluster)))
-    if not era_of(version).trim_frees:
+    if not version_range(version).trim_frees:
         raise Refused(
             f"Since Kafka 2.4 trimming frees no id, and these brokers are newer ({version} by their API versions): the "
             "data would be lost without effect. To free ids, run: leadsman remedy producer_id_leak"

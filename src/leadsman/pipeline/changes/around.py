@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from leadsman.pipeline.changes import sides
 from leadsman.pipeline.changes.compare import compare
-from leadsman.pipeline.changes.facets import LISTINGS
+from leadsman.pipeline.changes.compared_states import LISTINGS
 from leadsman.pipeline.detector_sql import sql_columns, sql_literals
 from leadsman.words import in_utc
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from leadsman import vocabulary as names
 from leadsman.kafka_defaults import is_default
 from leadsman.model import Change, Changes, ChangeType, Evidence
-from leadsman.pipeline.changes.facets import (
+from leadsman.pipeline.changes.compared_states import (
     AMOUNTS,
-    FACETS,
+    COMPARED_STATES,
     KINDS,
     LISTINGS,
     RATES,
@@ -117,7 +117,7 @@ def _merge(group: Sequence[Change]) -> Change:
 
 def _facts(side: str) -> dict[str, str]:
     """Return the queries for the facts that each event shows, and the side of the event."""
-    facts = ", ".join(facet.fact_struct for facet in FACETS)
+    facts = ", ".join(state.fact_struct for state in COMPARED_STATES)
     others = ", ".join(name for name in ARROW_SCHEMA.names if name != "at")
     at = "coalesce(at, try_to_timestamp(labels['newest']))"
     return {

@@ -25,7 +25,7 @@ SPANS_KEPT = 100_000
 """Spans that are held of a subject whose times run back and forth: 40 MB, and every idle gap of a second in a day."""
 
 
-class Edge(NamedTuple):
+class SpanEnd(NamedTuple):
     """A line with a time (ms since 1970): where a span begins or ends. `text` is the line as it stands there."""
 
     at: int
@@ -34,9 +34,9 @@ class Edge(NamedTuple):
     file: str
 
 
-Span = tuple[Edge, Edge]
+Span = tuple[SpanEnd, SpanEnd]
 
-Stretch = tuple[int, int]
+Interval = tuple[int, int]
 """From one time (ms since 1970) to another."""
 
 
@@ -72,14 +72,14 @@ class SubjectActivity:
         self._kept = kept
         self._spans: list[Span] = []
         self._open: Span | None = None
-        self._begun_at: Stretch = (0, 0)  # of the open span, by the lines that it began with
-        self._begins: list[Stretch] | None = []  # of the others; None where some were joined
+        self._begun_at: Interval = (0, 0)  # of the open span, by the lines that it began with
+        self._begins: list[Interval] | None = []  # of the others; None where some were joined
 
-    def wrote(self, edge: Edge) -> None:
+    def wrote(self, edge: SpanEnd) -> None:
         """Note a line with a time."""
         self.wrote_between(edge, edge)
 
-    def wrote_rising(self, first: Edge, last: Edge) -> None:
+    def wrote_rising(self, first: SpanEnd, last: SpanEnd) -> None:
         """Note lines whose times rise from one to the next, with no idle gap of `floor_ms` between any two of them."""
         if self._open is not None and self.until is not None and first.at >= self._open[1].at:
             begun, ended = self._open
@@ -94,7 +94,7 @@ class SubjectActivity:
         self.wrote(first)
         self.wrote_between(first, last)
 
-    def wrote_between(self, left: Edge, right: Edge) -> None:
+    def wrote_between(self, left: SpanEnd, right: SpanEnd) -> None:
         """Note two lines between which there is no idle gap of `floor_ms`, in the order in which they were read."""
         start, end = (left, right) if left.at <= right.at else (right, left)
         self.first = start.at if self.first is None else min(self.first, start.at)
@@ -181,7 +181,7 @@ class SubjectActivity:
             self._spans = spans[: len(self._spans)]
             self._open = spans[-1] if self._open else None
 
-    def _begin(self, start: Edge, end: Edge) -> None:
+    def _begin(self, start: SpanEnd, end: SpanEnd) -> None:
         self._open = start, end
         self._begun_at = start.at, end.at
 
@@ -240,7 +240,7 @@ def _quote(text: str) -> str:
     return text if len(text) <= QUOTE_LENGTH else quote_beginning(text)
 
 
-def _gap(before: Edge, after: Edge) -> Gap:
+def _gap(before: SpanEnd, after: SpanEnd) -> Gap:
     return Gap(
         seconds=(after.at - before.at) / 1000,
         at=after.at,

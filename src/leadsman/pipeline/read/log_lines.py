@@ -20,7 +20,7 @@ from leadsman.pipeline.idle_gaps.bisection import (
     previous_timed_line,
     run_one_way,
 )
-from leadsman.pipeline.idle_gaps.writers import Edge, SubjectActivity, TimeRange
+from leadsman.pipeline.idle_gaps.writers import SpanEnd, SubjectActivity, TimeRange
 from leadsman.pipeline.read.batched_matches import BatchedMatches, is_self_contained
 from leadsman.pipeline.read.error_runs import ErrorRun, is_unknown_error
 from leadsman.pipeline.read.record_batches import RecordBatchReading
@@ -173,7 +173,7 @@ class FileReading:
                 if record.line != lines.get(subject.name, record.line):
                     self._line_steps[record.line < lines[subject.name]] += 1
                 lines[subject.name] = record.line
-                subject.wrote(Edge(record.at, record.line, record.quote, self._file))
+                subject.wrote(SpanEnd(record.at, record.line, record.quote, self._file))
             found = {index for _, index in scan(record.text.encode())}
             if record.record_start is None and subject.name in waiting:
                 yield from self._extractor.extract(*waiting.pop(subject.name), self._file)
@@ -315,12 +315,14 @@ class FileReading:
             at = self._form.time_at(data, start, newline)
             if at is not None:
                 self.times.note(at)
-                subject.wrote(Edge(at, line, data[start:newline].decode("utf-8", "replace").rstrip("\r"), self._file))
+                subject.wrote(
+                    SpanEnd(at, line, data[start:newline].decode("utf-8", "replace").rstrip("\r"), self._file)
+                )
             start = newline + 1
 
-    def _edge(self, data: bytes, mark: TimedLine, newlines: NDArray[np.bool_]) -> Edge:
+    def _edge(self, data: bytes, mark: TimedLine, newlines: NDArray[np.bool_]) -> SpanEnd:
         line = self.line + int(np.count_nonzero(newlines[: mark.start])) + 1
-        return Edge(mark.at, line, data[mark.start : mark.end].decode("utf-8", "replace").rstrip("\r"), self._file)
+        return SpanEnd(mark.at, line, data[mark.start : mark.end].decode("utf-8", "replace").rstrip("\r"), self._file)
 
 
 def one_way(forwards: int, backwards: int) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from leadsman.pipeline.idle_gaps.writers import Edge
+from leadsman.pipeline.idle_gaps.writers import SpanEnd
 from leadsman.pipeline.read.batched_matches import BatchedMatches, is_self_contained
 from leadsman.pipeline.read.records import MAX_TOKEN, QUOTE_LENGTH, Hit, RecordStart
 from leadsman.pipeline.read.scanner import once_scanner
@@ -196,9 +196,9 @@ class RecordBatchReading:
         )
         quote, file = batch.quote_of, self._file
         for number, first, first_at, first_line, last, last_at, last_line in runs:
-            begun = ended = Edge(first_at, first_line, quote(first)[: QUOTE_LENGTH + MAX_TOKEN], file)
+            begun = ended = SpanEnd(first_at, first_line, quote(first)[: QUOTE_LENGTH + MAX_TOKEN], file)
             if last != first:
-                ended = Edge(last_at, last_line, quote(last)[: QUOTE_LENGTH + MAX_TOKEN], file)
+                ended = SpanEnd(last_at, last_line, quote(last)[: QUOTE_LENGTH + MAX_TOKEN], file)
             self._subjects[number].wrote_rising(begun, ended)
 
     def _events(

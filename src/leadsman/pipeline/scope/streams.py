@@ -225,7 +225,7 @@ def group_into_streams(capture: str, files: Iterable[File]) -> Iterator[Stream]:
 
 def _walk(root: Path, without: frozenset[Path]) -> Iterator[File | NotUnderstood]:
     if not root.is_dir():
-        yield _look(root.resolve(), root.name, root.parent)  # a link that somebody names is meant
+        yield _inspect(root.resolve(), root.name, root.parent)  # a link that somebody names is meant
         return
     unreadable: list[OSError] = []
     for folder, folders, names in os.walk(root, onerror=unreadable.append):
@@ -234,7 +234,7 @@ def _walk(root: Path, without: frozenset[Path]) -> Iterator[File | NotUnderstood
             path = Path(folder, name)
             relative = path.relative_to(root).as_posix()
             if relative != MANIFEST:
-                yield _look(path, relative, root)
+                yield _inspect(path, relative, root)
     for error in unreadable:
         yield NotUnderstood(os.path.relpath(error.filename, root), f"folder cannot be read: {error.strerror}")
 
@@ -244,7 +244,7 @@ def _why_not_read(error: OSError | RuntimeError) -> str:
     return f"cannot be read: {error.strerror}" if isinstance(error, OSError) else "symbolic link that leads to itself"
 
 
-def _look(path: Path, name: str, root: Path) -> File | NotUnderstood:
+def _inspect(path: Path, name: str, root: Path) -> File | NotUnderstood:
     """Return the file, or why it is not read."""
     try:
         if path.is_symlink() and not path.resolve().is_relative_to(root.resolve()):

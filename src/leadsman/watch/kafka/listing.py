@@ -70,7 +70,7 @@ class KafkaListing:
         positions = dict(earlier)
         try:
             topics = self._open().topics(self.request.topics)
-            planned = {each.name: self._look(each, earlier, number) for each in topics}
+            planned = {each.name: self._current_position(each, earlier, number) for each in topics}
         except ClusterUnavailable as error:
             self._note_away(str(error))
             return positions
@@ -87,7 +87,7 @@ class KafkaListing:
             self._cluster = ClusterOffsets(self.request.bootstrap, self.request.settings_file)
         return self._cluster
 
-    def _look(self, topic: TopicOffsets, earlier: Positions, number: int) -> TopicPosition:
+    def _current_position(self, topic: TopicOffsets, earlier: Positions, number: int) -> TopicPosition:
         """Return a topic's position with `begin` where it is to be read on, and nothing to read yet."""
         known = earlier.get((self.request.capture, topic.name))
         assert known is None or isinstance(known, TopicPosition)

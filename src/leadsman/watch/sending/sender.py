@@ -69,14 +69,14 @@ class Sender:
         try:
             while True:
                 is_last = self.stop.is_set()
-                pause = self._look(outbox)
+                pause = self._send_due(outbox)
                 if is_last:
                     return
                 self.stop.wait(pause)
         finally:
             file.close()
 
-    def _look(self, outbox: Outbox) -> float:
+    def _send_due(self, outbox: Outbox) -> float:
         """Send what waits; return the seconds until the next look. A disk that is full is waited for."""
         try:
             return self._send_all(outbox)

@@ -108,7 +108,7 @@ class Requester:
             )
         fetched = str(self.now())
         return [
-            _outgoing(raw, claim, revision=claim.number * MAX_RECORDS_PER_FETCH + position, fetched=fetched)
+            _outgoing(raw, claim, revision=claim.fencing_token * MAX_RECORDS_PER_FETCH + position, fetched=fetched)
             for position, raw in enumerate(result.records)
         ]
 

@@ -119,7 +119,7 @@ class DynamoStore:
         sealed = self.values.result(claim.link, result)
         provider, item = claim.link.provider, claim.link.item
         if len(sealed) <= PART_BYTES:
-            values = {":result": sealed, ":mine": claim.number}
+            values = {":result": sealed, ":mine": claim.fencing_token}
             saved = self._update(
                 provider, item, "set #unfinished = :result remove #parts", condition=MINE, values=values
             )
@@ -139,13 +139,13 @@ class DynamoStore:
             "UpdateExpression": "set #parts = :parts, #parts_of = :mine remove #unfinished",
             "ConditionExpression": MINE,
             "ExpressionAttributeNames": _names("#parts #parts_of #unfinished", MINE),
-            "ExpressionAttributeValues": _typed({":parts": len(parts), ":mine": claim.number}),
+            "ExpressionAttributeValues": _typed({":parts": len(parts), ":mine": claim.fencing_token}),
         }
         puts = [
             {
                 "Put": {
                     "TableName": self.table,
-                    "Item": {**_key(provider, item, _part(claim.number, number)), **_typed({"data": part})},
+                    "Item": {**_key(provider, item, _part(claim.fencing_token, number)), **_typed({"data": part})},
                 }
             }
             for number, part in enumerate(parts)
@@ -170,7 +170,7 @@ class DynamoStore:
             "set #cursor = :cursor, #claimed_until = :zero, #synced_at = :now, #state = :good"
             " remove #unfinished, #parts",
             condition=MINE,
-            values={":cursor": cursor, ":zero": 0, ":now": now, ":good": "good", ":mine": claim.number},
+            values={":cursor": cursor, ":zero": 0, ":now": now, ":good": "good", ":mine": claim.fencing_token},
             returned="ALL_OLD",
         )
         for name in _parts(before or {}):
@@ -184,13 +184,13 @@ class DynamoStore:
             claim.link.item,
             "set #claimed_until = :zero, #state = :state",
             condition=MINE,
-            values={":zero": 0, ":state": state, ":mine": claim.number},
+            values={":zero": 0, ":state": state, ":mine": claim.fencing_token},
         )
 
     def stale(self, *, before: float) -> list[Claim]:
         """Return the items in good state that were last synced before a time, with their cursors. Claims no item."""
         rows = self._scan("#synced_at < :before and #state = :good", {":before": before, ":good": "good"})
-        return [Claim(link=_link(row), cursor=row["cursor"]["S"], number=int(row["claim"]["N"])) for row in rows]
+        return [Claim(link=_link(row), cursor=row["cursor"]["S"], fencing_token=int(row["claim"]["N"])) for row in rows]
 
     def items_of(self, user: str) -> list[LinkedItem]:
         """Return all items of a user, in any state, without their tokens. Reads the whole table."""
@@ -258,7 +258,7 @@ class DynamoStore:
         return Claim(
             link=self.values.link(provider, item, user=row["user"]["S"], token=row["token"]["B"]),
             cursor=row["cursor"]["S"],
-            number=int(row["claim"]["N"]),
+            fencing_token=int(row["claim"]["N"]),
             unfinished=unfinished,
         )
 

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A lock on one item until a time. `number`, the fencing token, grows with each claim of the item.
+    """A lock on one item until a time. `fencing_token` grows with each claim of the item.
 
     `unfinished` is the fetch result that an earlier worker saved for this cursor and did not finish publishing.
     """
 
     link: LinkedItem
     cursor: str
-    number: int
+    fencing_token: int
     unfinished: FetchResult | None = None
 
 

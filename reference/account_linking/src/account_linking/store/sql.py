@@ -89,11 +89,11 @@ class SqlStore(ABC):
             raise KeyError(item)
         if not row:
             return None
-        user, token, position, number, unfinished = row
+        user, token, position, fencing_token, unfinished = row
         return Claim(
             link=self.values.link(provider, item, user=user, token=token),
             cursor=position,
-            number=number,
+            fencing_token=fencing_token,
             unfinished=self.values.unfinished(provider, item, bytes(unfinished or b"")),
         )
 
@@ -126,8 +126,12 @@ class SqlStore(ABC):
             (before,),
         )
         return [
-            Claim(link=LinkedItem(provider=provider, item=item, user=user, token=""), cursor=position, number=number)
-            for provider, item, user, position, number in rows
+            Claim(
+                link=LinkedItem(provider=provider, item=item, user=user, token=""),
+                cursor=position,
+                fencing_token=fencing_token,
+            )
+            for provider, item, user, position, fencing_token in rows
         ]
 
     def items_of(self, user: str) -> list[LinkedItem]:
@@ -173,4 +177,4 @@ class SqlStore(ABC):
 
 
 def _place(claim: Claim) -> tuple[str, str, int]:
-    return claim.link.provider, claim.link.item, claim.number
+    return claim.link.provider, claim.link.item, claim.fencing_token

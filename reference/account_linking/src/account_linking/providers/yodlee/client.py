@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 from account_linking.errors import LoginRequired, Poison, TryLater
 from account_linking.json_slices import arrays
 from account_linking.providers.model import FetchResult, FetchTask, RawRecord
-from account_linking.providers.yodlee.stretch import Stretch, Window, missing_windows
+from account_linking.providers.yodlee.fetched_range import FetchedRange, Window, missing_windows
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -46,45 +46,45 @@ class _Fetched:
     accounts: dict[str, RawRecord]
     transactions: list[RawRecord]
 
-    def result(self, stretch: Stretch) -> FetchResult:
-        return FetchResult((*self.accounts.values(), *self.transactions), str(stretch))
+    def result(self, covered: FetchedRange) -> FetchResult:
+        return FetchResult((*self.accounts.values(), *self.transactions), str(covered))
 
 
 def fetch(task: FetchTask, link: LinkedItem, cursor: str, api: Api) -> FetchResult:
     """Return the current state of the transactions that changed in the fetch task's window, or in a missing window.
 
-    The cursor is the contiguous stretch of time that has been fetched. Yodlee announces nothing for a user without
+    The cursor is the contiguous range of time that has been fetched. Yodlee announces nothing for a user without
     changes: a window whose webhook was lost looks like a window without changes, so all windows between are fetched.
     """
     announced = _parse_window(task)
     fetched = _Fetched({}, [])
     _fetch_window(announced, link, api, fetched)
-    stretch = _recent_stretch(cursor, link, now=announced.until) or Stretch(announced.since, announced.since)
-    newest = max(announced.until, stretch.end)
-    for window in missing_windows(stretch, until=announced.since, now=newest)[:MAX_MISSING_WINDOWS]:
+    covered = _recent_range(cursor, link, now=announced.until) or FetchedRange(announced.since, announced.since)
+    newest = max(announced.until, covered.end)
+    for window in missing_windows(covered, until=announced.since, now=newest)[:MAX_MISSING_WINDOWS]:
         try:
             _fetch_window(window, link, api, fetched)
         except _WindowRefused as error:
             LOG.warning("%s A later fetch of item %s requests it again.", error, link.item)
             break
-        stretch = stretch.extend(window)
-    return fetched.result(stretch.extend(announced))
+        covered = covered.extend(window)
+    return fetched.result(covered.extend(announced))
 
 
-def _recent_stretch(cursor: str, link: LinkedItem, *, now: datetime) -> Stretch | None:
-    stretch = Stretch.parse(cursor)
-    recent = stretch and stretch.recent(now)
-    if stretch and recent and stretch != recent:
-        LOG.warning("Yodlee has no changes of item %s from %s to %s any more.", link.item, stretch.end, recent.begin)
+def _recent_range(cursor: str, link: LinkedItem, *, now: datetime) -> FetchedRange | None:
+    covered = FetchedRange.parse(cursor)
+    recent = covered and covered.recent(now)
+    if covered and recent and covered != recent:
+        LOG.warning("Yodlee has no changes of item %s from %s to %s any more.", link.item, covered.end, recent.begin)
     return recent
 
 
 def missed_fetch_tasks(link: LinkedItem, cursor: str, now: datetime) -> tuple[FetchTask, ...]:
-    """Return the windows of the last 7 days that were not fetched, an hour each: first those after the stretch."""
-    stretch = _recent_stretch(cursor, link, now=now) or Stretch(now, now)
+    """Return the windows of the last 7 days that were not fetched, an hour each: first those after the range."""
+    covered = _recent_range(cursor, link, now=now) or FetchedRange(now, now)
     return tuple(
         FetchTask(provider="yodlee", item=link.item, link=str(window))
-        for window in missing_windows(stretch, until=now, now=now)
+        for window in missing_windows(covered, until=now, now=now)
     )
 
 

@@ -1,4 +1,4 @@
-"""Yodlee's cursor: the contiguous stretch of time whose changes were fetched. A missing window is never skipped."""
+"""Yodlee's cursor: the contiguous range of time whose changes were fetched. A missing window is never skipped."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
-    """A stretch of time without a gap: every change in it was fetched."""
+class FetchedRange:
+    """A range of time without a gap: every change in it was fetched."""
 
     begin: datetime
     end: datetime
 
     @classmethod
-    def parse(cls, cursor: str) -> Stretch | None:
-        """Return the stretch of a cursor `begin/end`; None before the first fetch.
+    def parse(cls, cursor: str) -> FetchedRange | None:
+        """Return the range of a cursor `begin/end`; None before the first fetch.
 
         A cursor without a begin is of a version that skipped missing windows: only its end is known to be fetched.
         """
@@ -53,25 +53,25 @@ class Stretch:
     def __str__(self) -> str:
         return f"{_format_time(self.begin)}/{_format_time(self.end)}"
 
-    def recent(self, now: datetime) -> Stretch:
-        """Return the stretch, or one without length at Yodlee's limit if all of it is older: the gap is lost."""
+    def recent(self, now: datetime) -> FetchedRange:
+        """Return the range, or one without length at Yodlee's limit if all of it is older: the gap is lost."""
         oldest = now - OLDEST_WINDOW
-        return Stretch(oldest, oldest) if self.end < oldest else self
+        return FetchedRange(oldest, oldest) if self.end < oldest else self
 
-    def extend(self, window: Window) -> Stretch:
-        """Return the stretch with a window that touches it; the stretch itself if a gap lies between."""
+    def extend(self, window: Window) -> FetchedRange:
+        """Return the range with a window that touches it; the range itself if a gap lies between."""
         if window.since > self.end or window.until < self.begin:
             return self
-        return Stretch(min(self.begin, window.since), max(self.end, window.until))
+        return FetchedRange(min(self.begin, window.since), max(self.end, window.until))
 
 
-def missing_windows(stretch: Stretch, *, until: datetime, now: datetime) -> list[Window]:
-    """Return the windows between the stretch and `until`, oldest first; then those before the stretch, newest first.
+def missing_windows(fetched: FetchedRange, *, until: datetime, now: datetime) -> list[Window]:
+    """Return the windows between the range and `until`, oldest first; then those before the range, newest first.
 
-    Each window touches the stretch that the windows before it make, and none is older than Yodlee's 7 days.
+    Each window touches the range that the windows before it make, and none is older than Yodlee's 7 days.
     """
-    after = _hours(stretch.end, until)
-    before = _hours(now - OLDEST_WINDOW, stretch.begin)
+    after = _hours(fetched.end, until)
+    before = _hours(now - OLDEST_WINDOW, fetched.begin)
     return [*after, *reversed(list(before))]
 
 

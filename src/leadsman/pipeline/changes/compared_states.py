@@ -28,7 +28,7 @@ TOPIC_CONFIGURATION = "concat('kafka_topics topic ', thing)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facet:
+class ComparedState:
     """One kind of thing. `where` selects the events that show its state.
 
     `thing` is the thing's name and `value` its state; without a value, only its existence can change. `key` is the name
@@ -67,15 +67,17 @@ GROUP_SCOPE = "concat_ws(' ', source, labels['group'])"
 
 STATE = f"name = '{names.PARTITION_STATE}'"
 
-FACETS = (
-    Facet(
+COMPARED_STATES = (
+    ComparedState(
         kind="broker",
         where=f"name = '{names.BROKER_SEEN}' AND labels['host'] IS NOT NULL",
         thing="concat('broker ', labels['id'])",
         value="concat(labels['host'], ':', labels['port'])",
     ),
-    Facet(kind="leader", where=f"{STATE} AND labels['leader'] IS NOT NULL", thing=PARTITION, value="labels['leader']"),
-    Facet(
+    ComparedState(
+        kind="leader", where=f"{STATE} AND labels['leader'] IS NOT NULL", thing=PARTITION, value="labels['leader']"
+    ),
+    ComparedState(
         kind="configuration",
         where=f"name = '{names.SETTING}' AND labels['key'] NOT IN ({sql_literals('client.id', 'cluster.id')})",
         thing=OWNED,
@@ -83,34 +85,34 @@ FACETS = (
         key="labels['key']",
         value="labels['value']",
     ),
-    Facet(
+    ComparedState(
         kind="version",
         where=f"name = '{names.CLIENT_STARTED}' AND labels['version'] IS NOT NULL",
         thing="subject",
         value="labels['version']",
     ),
-    Facet(
+    ComparedState(
         kind="version",
         where=f"name = '{names.BROKER_SEEN}' AND labels['version'] IS NOT NULL",
         thing="concat('broker ', labels['id'])",
         value="labels['version']",
     ),
-    Facet(kind="client", where="true", thing=CLIENT, scope=GROUP_SCOPE),
-    Facet(kind="topic", where=f"{STATE} OR name = '{names.LOG_SIZE}'", thing="labels['topic']"),
-    Facet(kind="partition", where=STATE, thing=PARTITION, key="labels['topic']"),
-    Facet(
+    ComparedState(kind="client", where="true", thing=CLIENT, scope=GROUP_SCOPE),
+    ComparedState(kind="topic", where=f"{STATE} OR name = '{names.LOG_SIZE}'", thing="labels['topic']"),
+    ComparedState(kind="partition", where=STATE, thing=PARTITION, key="labels['topic']"),
+    ComparedState(
         kind="host",
         where=f"name IN ({sql_literals(names.GROUP_LAG, names.PRODUCER_ID_TAKEN)})",
         thing="labels['host']",
         scope=GROUP_SCOPE,
     ),
-    Facet(
+    ComparedState(
         kind="ids_taken",
         where=f"name = '{names.PRODUCER_ID_TAKEN}'",
         thing=f"concat(coalesce({CLIENT}, 'a client without a name'), ' (', coalesce(labels['host'], subject), ')')",
         rate=True,
     ),
-    Facet(
+    ComparedState(
         kind="ids_held",
         where=f"name = '{names.PRODUCERS_COUNTED}' AND labels['topic'] IS NOT NULL",
         thing="labels['topic']",
@@ -118,7 +120,7 @@ FACETS = (
         amount="value",
         part="concat_ws('-', labels['partition'], labels['broker'])",
     ),
-    Facet(
+    ComparedState(
         kind="replicas",
         where=f"{STATE} AND labels['replicas'] IS NOT NULL",
         thing=PARTITION,
@@ -127,9 +129,9 @@ FACETS = (
 )
 """In the order of the report: first what broke, then what people changed, then the consequences."""
 
-KINDS = tuple(dict.fromkeys(facet.kind for facet in FACETS))
+KINDS = tuple(dict.fromkeys(state.kind for state in COMPARED_STATES))
 
-RATES = tuple(facet.kind for facet in FACETS if facet.rate)
-AMOUNTS = tuple(facet.kind for facet in FACETS if facet.amount != NO_AMOUNT)
+RATES = tuple(state.kind for state in COMPARED_STATES if state.rate)
+AMOUNTS = tuple(state.kind for state in COMPARED_STATES if state.amount != NO_AMOUNT)
 TOPIC_KINDS = ("partition", "leader", "replicas", "ids_held")
 """Kinds that belong to a topic: where the topic is new or gone, their changes are not reported."""
