@@ -46,6 +46,7 @@ LOCAL = {
     "spark.sql.dataFrameQueryContext.enabled": "false",  # it captures a stack trace at each call, for error messages
     "spark.sql.autoBroadcastJoinThreshold": "-1",  # each broadcast would be a job of its own
     "spark.sql.optimizer.maxIterations": "40",
+    "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",  # a megabyte for each join, however few its rows
     "spark.python.daemon.module": "leadsman.pipeline.spark.worker_daemon",
 }
 

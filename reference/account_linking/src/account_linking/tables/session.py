@@ -31,6 +31,7 @@ LOCAL = {
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": "2",  # for a local Spark with two cores; a cluster keeps its own default
     "spark.databricks.delta.snapshotPartitions": "2",
+    "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",  # a megabyte for each join: a sixth of a small batch
 }
 
 
