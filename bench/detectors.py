@@ -178,7 +178,7 @@ def _measured(row: Row, way: str) -> dict[str, float]:
     request = DiagnosisRequest(modes=[] if way == NO_DETECTORS else modes_named(row.modes))
     most = -1 if way == SPARK else diagnose_in_tasks.MAX_TASK_EVENTS
     taken: list[float] = []
-    with session() as spark, patch.object(whole, "MAX_EVENTS", most):
+    with session() as spark, patch.object(whole, "MAX_TASK_EVENTS", most):
         for _ in range(1 + WARM_CALLS):
             before = _processor_seconds()
             whole.diagnose(spark, source, request)

@@ -142,3 +142,12 @@ def test_both_censuses_count_every_id(tmp_path: Path) -> None:
 
     assert ours(tmp_path) == {"ids": 1_000, "single": 1_000}
     assert theirs(files) == {"ids": 1_000}
+
+
+@pytest.mark.spark
+def test_what_detectors_cost_is_measured_on_the_pipelines_own_limits() -> None:
+    """The benchmark of detectors replaces a limit of the pipeline by its name."""
+    words = [sys.executable, "-m", "bench.detectors", "--measure", "in tasks", "--row", "0"]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT)  # noqa: PLW1510 - the assertion shows why
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1])["events"] > 0
