@@ -46,7 +46,6 @@ LOCAL = {
     "spark.sql.dataFrameQueryContext.enabled": "false",  # it captures a stack trace at each call, for error messages
     "spark.sql.autoBroadcastJoinThreshold": "-1",  # each broadcast would be a job of its own
     "spark.sql.optimizer.maxIterations": "40",
-    "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",  # a megabyte for each join, however few its rows
     "spark.python.daemon.module": "leadsman.pipeline.spark.worker_daemon",
 }
 
@@ -54,6 +53,7 @@ DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.databricks.delta.snapshotPartitions": "2",
+    "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",  # a megabyte for each join, however few its rows
 }
 
 
