@@ -75,9 +75,9 @@ class SubjectActivity:
         self._begun_at: Interval = (0, 0)  # of the open span, by the lines that it began with
         self._begins: list[Interval] | None = []  # of the others; None where some were joined
 
-    def wrote(self, edge: SpanEnd) -> None:
+    def wrote(self, line: SpanEnd) -> None:
         """Note a line with a time."""
-        self.wrote_between(edge, edge)
+        self.wrote_between(line, line)
 
     def wrote_rising(self, first: SpanEnd, last: SpanEnd) -> None:
         """Note lines whose times rise from one to the next, with no idle gap of `floor_ms` between any two of them."""
@@ -172,7 +172,7 @@ class SubjectActivity:
     def mask_texts(self) -> None:
         """Mask the secrets in the lines that are kept, before they leave the process in a state."""
         spans = [*self._spans, *([self._open] if self._open else [])]
-        masked = mask_where_found([edge.text for span in spans for edge in span])
+        masked = mask_where_found([line.text for span in spans for line in span])
         for place in {index // 2 for index in masked}:
             start, end = spans[place]
             begun = start._replace(text=masked.get(2 * place, start.text))

@@ -305,7 +305,7 @@ class FileReading:
         else:
             for left, right in spans:
                 self.times.note(left.at, right.at)
-                subject.wrote_between(self._edge(data, left, newlines), self._edge(data, right, newlines))
+                subject.wrote_between(self._span_end(data, left, newlines), self._span_end(data, right, newlines))
         self._head = RecordStart(last.at, data[last.start : last.end].decode("utf-8", "replace"), subject.name)
 
     def _note_every_line(self, data: bytes, newlines: NDArray[np.bool_], subject: SubjectActivity) -> None:
@@ -320,7 +320,7 @@ class FileReading:
                 )
             start = newline + 1
 
-    def _edge(self, data: bytes, mark: TimedLine, newlines: NDArray[np.bool_]) -> SpanEnd:
+    def _span_end(self, data: bytes, mark: TimedLine, newlines: NDArray[np.bool_]) -> SpanEnd:
         line = self.line + int(np.count_nonzero(newlines[: mark.start])) + 1
         return SpanEnd(mark.at, line, data[mark.start : mark.end].decode("utf-8", "replace").rstrip("\r"), self._file)
 
