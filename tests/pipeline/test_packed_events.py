@@ -55,7 +55,7 @@ def test_a_worker_without_memory_leaves_a_capture_to_spark(monkeypatch: pytest.M
         PATHS[:1], events, diagnose_in_tasks.task_request(source, DiagnosisRequest([]))
     )
 
-    assert str(result.column("failed")[0]).startswith("MemoryError: 352 events take up to 2 MB")
+    assert str(result.column("failed")[0]).startswith("MemoryError: 352 events take up to ")
 
 
 def test_available_memory_is_the_lower_of_machine_and_container(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):

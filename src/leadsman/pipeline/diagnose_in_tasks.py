@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 
-MAX_TASK_EVENTS = 2_000_000
+MAX_TASK_EVENTS = 4_000_000
 """Events of a capture that a worker takes at most. Spark SQL diagnoses larger captures."""
 
-EVENT_BYTES = 6_000
-"""Bytes of a worker's memory for each event. Measured: 2,000 for a client's failure, 6,000 for a partition's state."""
+EVENT_BYTES = 2_500
+"""Bytes of a worker's memory for each event. Measured: 2,000 for a client's failure and for a partition's state."""
 
 MAX_CLOSURE_EVENTS = 200_000
 """Events of the driver, some 60 MB, that are serialized with the task's function. More events become packed events in a

@@ -93,22 +93,21 @@ BROKER_RETURNS = f"""
 
 PARTITIONS_LED = """
     SELECT capture, incident,
-        coalesce(
-            nullif(count(DISTINCT IF({lost}, part, NULL)), 0), count(DISTINCT IF({listed_before}, part, NULL))
-        ) AS partitions_led,
-        min(IF(leader = CAST(broker AS STRING) AND before <> leader AND at > clients_failing_until, at,
-            NULL)) AS leading_again_at
+        coalesce(nullif(count_if(was_lost), 0), count_if(coalesce(led_from >= led_until, led_from IS NOT NULL)))
+            AS partitions_led,
+        min(leading_again_at) AS leading_again_at
     FROM (
-        SELECT capture, incident, broker, broker_lost_at, clients_failing_until, closes, leader, before, at,
-            concat_ws('-', topic, partition) AS part,
-            at = max(IF(at <= broker_lost_at, at, NULL)) OVER (PARTITION BY capture, incident, topic,
-                partition) AS newest
-        FROM led JOIN windows USING (capture) WHERE at IS NOT NULL
+        SELECT capture, incident, bool_or(moved AND at BETWEEN broker_lost_at AND closes) AS was_lost,
+            max(IF(leads AND at <= broker_lost_at, at, NULL)) AS led_from,
+            max(IF(moved AND at <= broker_lost_at, at, NULL)) AS led_until,
+            min(IF(leads AND before IS NOT NULL AND at > clients_failing_until, at, NULL)) AS leading_again_at
+        FROM (
+            SELECT *, coalesce(leader = CAST(broker AS STRING), false) AS leads,
+                coalesce(before = CAST(broker AS STRING), false) AS moved
+            FROM led JOIN windows USING (capture) WHERE at IS NOT NULL
+        ) GROUP BY capture, incident, IF(leads OR moved, concat_ws('-', topic, partition), NULL)
     ) GROUP BY capture, incident
-""".format(
-    lost="before = CAST(broker AS STRING) AND leader <> before AND at BETWEEN broker_lost_at AND closes",
-    listed_before="newest AND leader = CAST(broker AS STRING)",
-)
+"""
 """How many partitions the lost broker led: those that moved to other leaders, else those of the last listing before the
 loss. The controller's own count includes all partitions whose ISR contained the broker. `leading_again_at` is when the
 broker led a partition again."""

@@ -74,7 +74,7 @@ LEADER_CHANGES = f"""
             date_trunc('SECOND', at) AS at), NULL)) AS leaderless_partitions
     FROM led JOIN windows USING (capture)
     WHERE coalesce(at BETWEEN opens AND closes, leader = 'none')
-        AND (before <> leader OR before IS NULL AND (leader = 'none' OR source = 'broker'))
+        AND (before IS NOT NULL OR leader = 'none' OR source = 'broker')
     GROUP BY capture, incident
 """
 """Which brokers lost the lead of partitions, by the second, and which partitions had no leader. The first state that a

@@ -40,8 +40,9 @@ from leadsman.modes.leaderless_partition.leaders import (
     IMBALANCE,
     LEADER_COUNT_POINTS,
     LEADER_SPANS,
-    LED,
+    LED_STEPS,
     METRIC_POINTS,
+    STATES,
 )
 from leadsman.modes.leaderless_partition.link_states import link_state_steps
 from leadsman.modes.leaderless_partition.thresholds import (
@@ -105,7 +106,8 @@ def detect(
     add_materialized(frames, consumer_steps(near=nearby_seconds, back=back_seconds, silent=nearby_seconds))
     if frames["consumers"].where("commit_timeout_count > 0").isEmpty():
         return empty_detection(*list(frames.values())[1:])
-    add_materialized(frames, {"led": LED})
+    add_materialized(frames, {"partition_states": STATES})
+    add_materialized(frames, LED_STEPS)
     add_materialized(frames, {"broker_logs": BROKER_LOGS})
     add_materialized(frames, {"named_brokers": NAMED_BROKERS, "broker_losses": BROKER_LOSSES})
     add_materialized(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as names
-from leadsman.pipeline.conditions.episodes import MAX_NAMES, NO_GAP, HealthRule
+from leadsman.pipeline.conditions.episodes import MAX_NAMES
 from leadsman.pipeline.conditions.kinds import is_ongoing, longest_seconds, make_condition
 from leadsman.pipeline.conditions.partitions import metric_rule
 from leadsman.pipeline.conditions.restarts import find_restarts
+from leadsman.pipeline.conditions.samples import NO_GAP, HealthRule
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

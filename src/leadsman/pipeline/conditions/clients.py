@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as names
 from leadsman.pipeline.conditions.connecting import IS_TLS
-from leadsman.pipeline.conditions.episodes import HealthRule
 from leadsman.pipeline.conditions.kinds import is_ongoing, make_condition
+from leadsman.pipeline.conditions.samples import HealthRule
 from leadsman.words import join_names
 
 if TYPE_CHECKING:

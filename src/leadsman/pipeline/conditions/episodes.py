@@ -1,63 +1,30 @@
-"""Health rules, and the episodes that they find: when each partition, broker, group or client was unhealthy.
+"""Episodes: when each partition, broker, group or client was unhealthy.
 
-A health rule turns one event into a sample: whether one thing was healthy or unhealthy at one moment. An episode begins
-with the first unhealthy sample of a thing and ends with the first healthy sample after it. Everything is one SQL
-statement.
+An episode begins with the first unhealthy sample of a thing (`samples.py`) and ends with the first healthy sample after
+it.
 """
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from leadsman.model import Evidence
-from leadsman.pipeline.detector_sql import EVIDENCE_LINE, materialized, run_steps, sql_literals
+from leadsman.pipeline.conditions.samples import kinds_healthy_if_any, samples_of_unhealthy_things, samples_query
+from leadsman.pipeline.detector_sql import EVIDENCE_LINE, run_steps
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
 
     from pyspark.sql import DataFrame, Row
+
+    from leadsman.pipeline.conditions.samples import HealthRule
 
 MAX_EPISODES = 300
 """Episodes of one kind that are returned: ten a broker in a cluster of thirty. All of them are counted."""
 
 MAX_NAMES = 20
 """Subjects and details that one episode names."""
-
-NO_GAP = -1.0
-"""`gap_seconds` of a rule whose unhealthy samples are an episode each."""
-
-NO_TEXT = "CAST(NULL AS STRING)"
-NO_NUMBER = "CAST(NULL AS DOUBLE)"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HealthRule:
-    """How events of these names show whether one thing is healthy. All but `kind` and `names` are SQL over an event.
-
-    `unhealthy` is true where `thing` is unhealthy, false where it is healthy, and null where the event shows neither.
-    Where `unhealthy` is null and any event of the thing has an `expected_amount`, the thing is unhealthy while `amount`
-    is below it. An episode ends after `gap_seconds` without a sample; None: only a healthy sample ends it. `at` is the
-    time of the sample, where it is not the event's own. An event about several things has them as the array `items`,
-    and the other expressions call each of them `item`. `healthy_if_any`: a thing with any healthy sample at a moment is
-    healthy at that moment. `healthy_names` are those of `names` that never show a thing unhealthy.
-    """
-
-    kind: str
-    names: tuple[str, ...]
-    thing: str
-    unhealthy: str = "true"
-    where: str = "true"
-    amount: str = NO_NUMBER
-    expected_amount: str = NO_NUMBER
-    detail: str = NO_TEXT
-    at: str = "at"
-    gap_seconds: float | None = None
-    items: str = ""
-    healthy_if_any: bool = False
-    healthy_names: tuple[str, ...] = ()
 
 
 class Episode(NamedTuple):
@@ -117,16 +84,15 @@ class Episode(NamedTuple):
 def find_episodes(events: DataFrame, rules: Sequence[HealthRule], *, many: bool) -> dict[str, list[Episode]]:
     """Return the episodes by capture, ongoing ones and the longest first. Samples without a time belong to their file.
 
-    Where events are `many`, Spark drops the things that were never unhealthy, and ranks and counts the episodes. A few
-    are ranked in this process, which spares the planning of three more windows.
+    Where events are `many`, the things that were ever unhealthy are found first, and only those are sampled; Spark then
+    ranks and counts the episodes. A few are ranked in this process, which spares the planning of three more windows.
     """
     by_capture: dict[str, list[Episode]] = {}
     if many:
-        every = "\nUNION ALL\n".join(_samples(shared, names) for names, shared in _by_names(rules).items())
-        samples = materialized(run_steps({"events": events}, {"samples": every}))  # a reference: Connect would drop it
-        rows = run_steps({"samples": _of_unhealthy_things(samples, rules)}, {**_steps(rules), **RANKED}).collect()
+        samples = samples_of_unhealthy_things(events, rules)  # a reference: Connect would drop it
+        rows = run_steps({"samples": samples}, {**_steps(rules), **RANKED}).collect() if samples else []
     else:
-        steps = {"samples": _samples(rules, event_names(rules)), **_steps(rules), **ALL}
+        steps = {"samples": samples_query(rules), **_steps(rules), **ALL}
         rows = run_steps({"events": events}, steps).collect()
     for row in rows:
         by_capture.setdefault(row["capture"], []).append(_episode(row))
@@ -146,89 +112,6 @@ def _ranked(episodes: Sequence[Episode]) -> list[Episode]:
         for each in episodes
     ]
     return sorted(counted, key=lambda each: (each.kind, each.ended, -each.seconds, str(each.since), each.thing))
-
-
-def _of_unhealthy_things(samples: DataFrame, rules: Sequence[HealthRule]) -> DataFrame:
-    """Return the samples of things that were ever unhealthy: a million others need not be sorted by time.
-
-    Of things that are `healthy_if_any`, one sample a moment is left: a broker has thousands of replicas.
-    """
-    if_any = _healthy_if_any(rules)
-    steps = {
-        "unhealthy_things": "SELECT DISTINCT capture, kind, thing FROM every_sample WHERE unhealthy",
-        "selected": """
-            SELECT capture, at, kind, thing, unhealthy, amount, expected_amount, detail, gap, subject, file, line, text
-            FROM every_sample LEFT SEMI JOIN unhealthy_things USING (capture, kind, thing)
-        """,
-        "samples": f"""
-            SELECT * FROM selected WHERE kind NOT IN ({if_any})
-            UNION ALL
-            SELECT capture, at, kind, thing, bool_and(unhealthy) AS unhealthy, NULL AS amount, NULL AS expected_amount,
-                NULL AS detail, max(gap) AS gap, min(subject) AS subject,
-                min_by(file, struct(NOT unhealthy, file, line)) AS file,
-                min_by(line, struct(NOT unhealthy, file, line)) AS line,
-                min_by(text, struct(NOT unhealthy, file, line)) AS text
-            FROM selected WHERE kind IN ({if_any}) GROUP BY capture, at, kind, thing, IF(at IS NULL, file, '')
-        """,
-    }
-    return run_steps({"every_sample": samples}, steps)
-
-
-def _healthy_if_any(rules: Sequence[HealthRule]) -> str:
-    """Return the kinds of such rules as SQL literals; the empty one keeps the list from being empty."""
-    return sql_literals("", *(rule.kind for rule in rules if rule.healthy_if_any))
-
-
-def _by_names(rules: Sequence[HealthRule]) -> dict[frozenset[str], list[HealthRule]]:
-    """Return the rules by the sets of event names to which the same rules apply.
-
-    With one query for all, each of a million events of one name would be tested against the rules of all other names:
-    50 microseconds an event instead of 10.
-    """
-    of_name = {name: tuple(rule for rule in rules if name in rule.names) for name in sorted(event_names(rules))}
-    return {
-        frozenset(name for name in of_name if of_name[name] == shared): list(shared)
-        for shared in dict.fromkeys(of_name.values())
-    }
-
-
-def _samples(rules: Sequence[HealthRule], names: Collection[str]) -> str:
-    """Return the query for the samples of events of these names: one pass, however many rules there are."""
-    structs = ", ".join(f"IF({_applies(rule)}, {_struct(rule)}, NULL)" for rule in rules if not rule.items)
-    arrays = [
-        f"transform(IF({_applies(rule)}, {rule.items}, NULL), item -> {_struct(rule)})" for rule in rules if rule.items
-    ]
-    every = (
-        f"flatten(filter(array(array({structs}), {', '.join(arrays)}), some -> some IS NOT NULL))"
-        if arrays
-        else f"array({structs})"
-    )
-    labels = "".join(f", labels['{label}'] AS label_{label}" for label in sorted(set(LABEL.findall(every))))
-    every = LABEL.sub(r"label_\1", every)
-    return f"""
-        SELECT capture, sample.at, sample.kind, sample.thing, sample.unhealthy, sample.amount, sample.expected_amount,
-            sample.detail, sample.gap, subject, file, line, text
-        FROM (SELECT *, explode(filter({every}, sample -> sample.thing IS NOT NULL)) AS sample
-            FROM (SELECT *{labels} FROM events WHERE name IN ({sql_literals(*sorted(names))})))
-    """
-
-
-LABEL = re.compile(r"labels\['(\w+)'\]")
-"""Each label is looked up once an event, and not for each rule, or for each of its items, with a copy of the map."""
-
-
-def _applies(rule: HealthRule) -> str:
-    return f"name IN ({sql_literals(*rule.names)}) AND ({rule.where})"
-
-
-def _struct(rule: HealthRule) -> str:
-    gap = NO_NUMBER if rule.gap_seconds is None else f"{rule.gap_seconds}D"
-    return (
-        f"struct(CAST({rule.at} AS TIMESTAMP) AS at, '{rule.kind}' AS kind, CAST({rule.thing} AS STRING) AS thing, "
-        f"CAST({rule.unhealthy} AS BOOLEAN) AS unhealthy, CAST({rule.amount} AS DOUBLE) AS amount, "
-        f"CAST({rule.expected_amount} AS DOUBLE) AS expected_amount, CAST({rule.detail} AS STRING) AS detail, "
-        f"{gap} AS gap)"
-    )
 
 
 THING = "capture, kind, thing, snapshot"
@@ -268,7 +151,7 @@ def _steps(rules: Sequence[HealthRule]) -> dict[str, str]:
                 min_by({EVIDENCE_LINE}, IF(unhealthy, {POSITION}, NULL)) AS example
             FROM numbered GROUP BY capture, kind, thing, snapshot, episode
             HAVING count_if(unhealthy) > 0
-                AND NOT coalesce(until <= since, ended AND kind IN ({_healthy_if_any(rules)}))
+                AND NOT coalesce(until <= since, ended AND kind IN ({kinds_healthy_if_any(rules)}))
         """,
     }
 
@@ -313,8 +196,3 @@ def _episode(row: Row) -> Episode:
     return Episode(
         **{**fields, "subjects": tuple(fields["subjects"]), "details": tuple(fields["details"])}, evidence=line
     )
-
-
-def event_names(rules: Collection[HealthRule]) -> set[str]:
-    """Return the names of the events to which the rules apply."""
-    return {name for rule in rules for name in rule.names}

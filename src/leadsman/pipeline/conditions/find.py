@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as names
 from leadsman.pipeline.conditions import brokers, clients, connecting, groups, hosts, lag, partitions
-from leadsman.pipeline.conditions.episodes import event_names, find_episodes
+from leadsman.pipeline.conditions.episodes import find_episodes
 from leadsman.pipeline.conditions.min_isr import below_min_isr, read_min_isr
+from leadsman.pipeline.conditions.samples import event_names
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
 
     from leadsman.model.condition import Condition
-    from leadsman.pipeline.conditions.episodes import Episode, HealthRule
+    from leadsman.pipeline.conditions.episodes import Episode
+    from leadsman.pipeline.conditions.samples import HealthRule
 
 RULES = (
     *partitions.RULES,

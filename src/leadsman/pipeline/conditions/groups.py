@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as names
-from leadsman.pipeline.conditions.episodes import HealthRule
 from leadsman.pipeline.conditions.kinds import longest_seconds, make_condition
+from leadsman.pipeline.conditions.samples import HealthRule
 from leadsman.pipeline.detector_sql import sql_literals
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as names
-from leadsman.pipeline.conditions.episodes import HealthRule
 from leadsman.pipeline.conditions.kinds import is_ongoing, make_condition
+from leadsman.pipeline.conditions.samples import HealthRule
 from leadsman.words import join_names
 
 if TYPE_CHECKING:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as names
-from leadsman.pipeline.conditions.episodes import MAX_EPISODES, HealthRule
+from leadsman.pipeline.conditions.episodes import MAX_EPISODES
 from leadsman.pipeline.conditions.kinds import longest_seconds, make_condition, ongoing_count
+from leadsman.pipeline.conditions.samples import HealthRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from leadsman.pipeline.conditions.episodes import Episode
 
 PARTITION = "concat_ws('-', labels['topic'], labels['partition'])"
-REPLICAS, IN_SYNC = (f"size(filter(split(labels['{label}'], ','), r -> r <> ''))" for label in ("replicas", "isr"))
+REPLICAS, IN_SYNC = (f"size(array_remove(split(labels['{label}'], ','), ''))" for label in ("replicas", "isr"))
 DESCRIBED = "labels['replicas'] IS NOT NULL"
 NAMES_PARTITION = "labels['partition'] IS NOT NULL AND labels['topic'] IS NOT NULL"
 NOT_ENOUGH_REPLICAS = "labels['error'] IN ('NOT_ENOUGH_REPLICAS', 'NOT_ENOUGH_REPLICAS_AFTER_APPEND')"
@@ -88,9 +89,11 @@ RULES = (
         names=(names.PARTITION_STATE,),
         where=DESCRIBED,
         items="split(labels['replicas'], ',')",
-        thing="item",
+        unhealthy_items=(
+            "IF(labels['leader'] = 'none', split(labels['replicas'], ','), "
+            "array_except(split(labels['replicas'], ','), split(labels['isr'], ',')))"
+        ),
         healthy_if_any=True,
-        unhealthy="labels['leader'] = 'none' OR NOT array_contains(split(labels['isr'], ','), item)",
     ),
 )
 """`in_sync` has a sample for each replica of a partition; a broker without in-sync replica is missing (`brokers`)."""
