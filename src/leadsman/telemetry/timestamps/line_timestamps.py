@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta, timezone
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
@@ -12,13 +12,18 @@ from typing import TYPE_CHECKING
 from leadsman.telemetry.discovery import declared_in
 from leadsman.telemetry.timestamps import formats, json_times
 from leadsman.telemetry.timestamps.parsers import iso_or_epoch_parser
-from leadsman.telemetry.timestamps.timestamp_format import BEGINNING_BYTES, DIGITS, TimestampContext, TimestampFormat
+from leadsman.telemetry.timestamps.timestamp_format import (
+    BEGINNING_BYTES,
+    DIGITS,
+    TimeDefaults,
+    TimestampContext,
+    TimestampFormat,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from leadsman.telemetry.timestamps.parsers import TimestampParser
-    from leadsman.telemetry.timestamps.timestamp_format import TimeDefaults
 
 LEADING_MARKS = re.compile(rb"(?:\x1b\[[0-9;]*m|\xef\xbb\xbf|\x00)+")
 """Colours, a byte order mark, the NUL bytes that copytruncate leaves."""
@@ -53,8 +58,8 @@ class LineTimestamps:
     """Reads a time behind such a key."""
     only_json_reads_json: bool
     """Whether no other format can read a JSON line."""
-    is_zoned: bool
-    """Whether one format reads all times of the sample, and none of them depends on the default zone."""
+    only_format: int | None
+    """The format that reads all times of the sample, by its index; None where several do, or perhaps would."""
     indices: frozenset[int]
     """Which of the formats were met, or could be met by a line that the sample does not hold."""
     first: TimestampParser
@@ -90,6 +95,12 @@ def _certain_indices() -> frozenset[int]:
     return frozenset(index for index, each in enumerate(all_timestamp_formats()) if not each.is_guess)
 
 
+@cache
+def _indices_that_need_lines() -> frozenset[int]:
+    """Return the formats whose parsers cannot be made without the lines of a file."""
+    return frozenset(index for index, each in enumerate(all_timestamp_formats()) if each.needs_lines)
+
+
 class LineFormats(dict[int, "TimestampParser | None"]):
     """The timestamp formats as the lines of one file are read with them; None where the file cannot have one.
 
@@ -104,12 +115,11 @@ class LineFormats(dict[int, "TimestampParser | None"]):
         parser = self[index] = all_timestamp_formats()[index].parser(self._context)
         return parser
 
-    def drop_lines(self, indices: Iterable[int]) -> None:
+    def drop_lines(self, indices: frozenset[int]) -> None:
         """Make those of these formats that need the lines of the file, and keep the lines no longer."""
-        for index in indices:
-            if all_timestamp_formats()[index].needs_lines:
-                _ = self[index]
-        self._context = replace(self._context, lines=[], text=b"")
+        for index in indices & _indices_that_need_lines():
+            _ = self[index]
+        self._context = TimestampContext(self._context.defaults, [], b"", self._context.json_keys)
 
     def first_of(self, indices: Iterable[int]) -> TimestampParser:
         """Return the first of these formats that the file can have."""
@@ -130,18 +140,18 @@ def detect_timestamps(lines: list[bytes], defaults: TimeDefaults) -> LineTimesta
     counts = Counter([index for index, at in read if at is not None])
     indices = _certain_indices().union(_likely_guesses(lines, counts))
     is_json = bool(counts) and all(line[:1] == b"{" for line in lines)
-    is_read_by_one = not is_json and _is_read_by_one(context, read, candidates, indices=indices)
+    only_format = None if is_json else _only_format(context, read, candidates, indices=indices)
     candidates.drop_lines(indices)
     time_at, tries_first = _line_parser(candidates, indices)
     declared = all_timestamp_formats()
     return LineTimestamps(
         time_at,
-        _sample_times(lines, read, time_at, is_known=is_json or is_read_by_one),
+        _sample_times(lines, read, time_at, is_known=is_json or only_format is not None),
         tuple(dict.fromkeys(declared[index].name for index, _ in counts.most_common() if index in indices)),
         context.json_keys,
         iso_or_epoch_parser(defaults.zone),
         not any(declared[index].is_guess and b"<"[0] in declared[index].first_bytes for index in indices),
-        is_read_by_one and all(declared[index].is_zoned for index in counts),
+        only_format,
         indices,
         candidates.first_of(indices),
         tries_first,
@@ -157,10 +167,10 @@ def _likely_guesses(lines: list[bytes], counts: Counter[int]) -> list[int]:
     return [index for index in guesses if counts[index] >= least]
 
 
-def _is_read_by_one(
+def _only_format(
     context: TimestampContext, read: list[FormatAndTime], candidates: LineFormats, *, indices: frozenset[int]
-) -> bool:
-    """Whether one format reads the times of `read`, and `time_at` reads the same ones.
+) -> int | None:
+    """Return the format that reads the times of `read`, where there is one and `time_at` reads the same ones.
 
     `time_at` tries the format of the line before without a look at the line's first byte, so that format must read no
     time on the other lines; nor must the first one, which it tries before it has met a time.
@@ -169,14 +179,15 @@ def _is_read_by_one(
     index = NO_FORMAT if timed is None else read[timed][0]
     parse, first = candidates.get(index), candidates.first_of(indices)
     if timed is None or parse is None or index not in indices or any(mark in context.text for mark in MARK_FIRST_BYTES):
-        return False
+        return None
     if any(found not in (index, NO_FORMAT) for found, _ in read):
-        return False
+        return None
     before = context.lines[: timed + (parse is not first)]
     untimed = (line for line, (_, at) in zip(context.lines, read, strict=True) if at is None)
-    return not any(first(line, 0, len(line)) is not None for line in before) and not any(
+    is_met = any(first(line, 0, len(line)) is not None for line in before) or any(
         parse(line, 0, len(line)) is not None for line in untimed
     )
+    return None if is_met else index
 
 
 def _sample_times(
@@ -192,11 +203,13 @@ def _sample_times(
 
 def is_zoned(sample: list[bytes], defaults: TimeDefaults, timestamps: LineTimestamps) -> bool:
     """Whether every time names its zone: then another default changes none of these times of the sample."""
-    if timestamps.is_zoned:
+    index = timestamps.only_format
+    if index is not None and all_timestamp_formats()[index].is_zoned:
         return True
-    defaults = replace(defaults, zone=UNUSED_ZONE)
+    defaults = TimeDefaults(UNUSED_ZONE, defaults.latest)
     candidates = LineFormats(TimestampContext(defaults, sample, b"\n".join(sample), timestamps.json_keys))
-    parse, _ = _line_parser(candidates, timestamps.indices)
+    only = None if index is None else candidates[index]
+    parse = only or _line_parser(candidates, timestamps.indices)[0]
     timed = ((line, at) for line, at in zip(sample, timestamps.times, strict=True) if at is not None)
     return all(parse(line, 0, len(line)) == at for line, at in timed)
 
