@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leadsman.pipeline.read.records import EventExtractor
-from leadsman.telemetry.log_line import error_kind, normalise
+from leadsman.telemetry.log_line import error_kind, normalise, one_line_error, split_line
 
 LAYOUTS = (
     "2026-11-17 00:35:38 {} ERROR Handler - java.lang.IllegalStateException: {} failed",
@@ -44,6 +44,14 @@ def test_messages_are_remembered_without_the_ids_of_requests(errors):
     found = [extractor._message(each) for each in errors]
 
     assert found == [(error_kind(each), normalise(each[0])) for each in errors]
+
+
+@settings(max_examples=300, deadline=None)
+@given(line=lines)
+def test_an_error_alone_on_its_line_has_the_kind_and_message_of_any_error(line):
+    error = one_line_error(line)
+
+    assert error == (error_kind([line]), normalise(line), split_line(line).level)
 
 
 def test_errors_of_two_requests_are_taken_apart_once():

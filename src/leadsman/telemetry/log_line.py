@@ -76,24 +76,33 @@ CACHED_LINES = 64
 """Lines whose parts are cached: callers need kind, message and level of an error one after the other."""
 SYSLOG_LEVELS = ("FATAL", "FATAL", "FATAL", "ERROR", "WARN", "NOTICE", "INFO", "DEBUG")
 
+HEX_AS_ZERO = bytes.maketrans(b"123456789abcdef", b"0" * 15)
+
+
+def _can_hold_hex(text: str) -> bool:
+    """Whether a text can have eight hexadecimal digits in a row, or some behind `0x` or `@`. Digits become zeros."""
+    zeros = text.encode("utf-8", "surrogatepass").translate(HEX_AS_ZERO)
+    return b"00000000" in zeros or b"0x" in zeros or b"@0000" in zeros
+
+
 VARIABLE_PARTS = (
     (
-        re.compile(r"-[0-9a-fA-F]{4}-"),
+        re.compile(r"-[0-9a-fA-F]{4}-").search,
         re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"),
         "<id>",
     ),
-    (re.compile(r"\.\d"), re.compile(r"\b(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?\b"), "<address>"),
-    (re.compile(r":\d\d"), re.compile(r"\b[\w-]+(?:\.[\w-]+)+:\d{2,5}\b"), "<address>"),
-    (re.compile("['\"]"), re.compile(r"'[^'\n]{1,200}'|\"[^\"\n]{1,200}\""), "<text>"),
+    (re.compile(r"\.\d").search, re.compile(r"\b(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?\b"), "<address>"),
+    (re.compile(r":\d\d").search, re.compile(r"\b[\w-]+(?:\.[\w-]+)+:\d{2,5}\b"), "<address>"),
+    (lambda text: "'" in text or '"' in text, re.compile(r"'[^'\n]{1,200}'|\"[^\"\n]{1,200}\""), "<text>"),
     (
-        re.compile(r"[0-9a-f]{8}|0x[0-9a-fA-F]|@[0-9a-f]{4}"),
+        _can_hold_hex,
         re.compile(r"\b0x[0-9a-fA-F]+\b|\b(?=[a-f]*\d)[0-9a-f]{8,}\b|@[0-9a-f]{4,16}\b"),
         "<hex>",
     ),
-    (re.compile(r"\d"), re.compile(r"\d+(?:[.,]\d+)*"), "<n>"),
+    (re.compile(r"\d").search, re.compile(r"\d+(?:[.,]\d+)*"), "<n>"),
 )
-"""Texts that differ between two errors of one kind, and what replaces them. The first pattern of each is a quick check
-whether the second one can match: it takes a tenth of the time."""
+"""Texts that differ between two errors of one kind, and what replaces them. The first of each is a quick check whether
+the pattern can match: it takes a tenth of the time."""
 
 
 class LineParts(NamedTuple):
@@ -181,8 +190,32 @@ def kafka_error(text: str) -> str:
 @lru_cache(CACHED_LINES)
 def normalise(text: str) -> str:
     """Return the message without its variable parts: numbers, ids, addresses, quoted texts."""
-    message = split_line(text).message[:MAX_MESSAGE]
-    for quick_check, pattern, placeholder in VARIABLE_PARTS:
-        if quick_check.search(message):
+    return _without_variable_parts(split_line(text).message)
+
+
+def _without_variable_parts(message: str) -> str:
+    message = message[:MAX_MESSAGE]
+    for can_match, pattern, placeholder in VARIABLE_PARTS:
+        if can_match(message):
             message = pattern.sub(placeholder, message)
     return message
+
+
+class ErrorKey(NamedTuple):
+    """What one-line errors are grouped by, and the level of the line."""
+
+    kind: str
+    message: str
+    level: str
+
+
+def one_line_error(line: str) -> ErrorKey:
+    """Return kind, normalised message and level of an error on one line of MAX_LENGTH characters at most.
+
+    They are those of `error_kind`, `normalise` and `split_line`; a line that names no exception is split once for all.
+    """
+    parts = split_line(line)
+    message = _without_variable_parts(parts.message)
+    names_error = "Exception" in line or "Error" in line
+    kind = error_kind([line]) if names_error else message[:MAX_KIND] or "error"
+    return ErrorKey(kind, message, parts.level)

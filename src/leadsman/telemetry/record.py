@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """One log record out of a format that is not simply one line a record.
 
     `text` is the decoded message, on which signatures are tried: lines separated by newlines, preceded by the level
     where the format keeps level and message apart. `quote` stands literally in the file on line `line` (1-based,
     decoded as UTF-8 with replacements); `at` is in milliseconds since 1970 UTC. `record_start` is set where this
     record continues an earlier one of its subject (a stack frame, a line of a dump): it is the first line of that
-    record. `at` is None then, because the earlier record has the time.
+    record. `at` is None then, because the earlier record has the time. There are millions: a tuple takes a third of
+    the time that a frozen dataclass takes to make.
     """
 
     line: int

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from leadsman.event_types import built_in_event_types
 from leadsman.telemetry import sources
 from leadsman.telemetry.discovery import declared_in
+from leadsman.telemetry.outputs.parser import HeadLinePattern, any_head_line
 from leadsman.vocabulary import SHOWS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from leadsman.event_types.definition import EventType
     from leadsman.telemetry.outputs.parser import OutputParser
@@ -174,9 +175,25 @@ def once_signatures() -> frozenset[int]:
     return frozenset(index for index, (_, signature, _) in enumerate(all_signatures()) if signature.once)
 
 
+@cache
+def _head_line_check() -> Callable[[bytes], bool]:
+    """Return a check whether any parser that looks for a pattern on the first lines can recognise an output."""
+    checks = (source.parser.matches for source in all_sources() if source.parser)
+    return any_head_line(each for each in checks if isinstance(each, HeadLinePattern))
+
+
+@cache
+def _sources_with_parsers() -> tuple[tuple[tuple[Source, OutputParser], ...], ...]:
+    """Return all sources with a parser, and those of them that do more than look for a pattern on the first lines."""
+    every = tuple((source, source.parser) for source in all_sources() if source.parser)
+    return every, tuple(each for each in every if not isinstance(each[1].matches, HeadLinePattern))
+
+
 def output_source(head: bytes) -> Source | None:
     """Return the source whose parser recognises an output that begins so; None where none does."""
-    return next((source for source in all_sources() if source.parser and source.parser.recognises(head)), None)
+    every, others = _sources_with_parsers()
+    left = every if _head_line_check()(head) else others
+    return next((source for source, parser in left if parser.recognises(head)), None)
 
 
 def event_types(declaring: Iterable[Source] | None = None) -> dict[str, EventType]:

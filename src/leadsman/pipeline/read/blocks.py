@@ -6,13 +6,14 @@ import bz2
 import gzip
 import os
 from functools import cache
-from pathlib import Path
+from io import FileIO
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
 import pyarrow as pa
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
+    from pathlib import Path
 
 BLOCK_BYTES = 1 << 18
 """Large enough that the work per block vanishes, small enough to stay in a core's own cache, 512 KiB or more."""
@@ -44,9 +45,8 @@ def blocks(path: str | Path, begin: int = 0, end: int | None = None) -> Generato
     Of a file that is not compressed, only those from `begin` to `end`: offsets at which blocks begin (`block_begin`).
     """
     _keep_freed_memory()
-    with Path(path).open("rb", buffering=0) as raw:
-        magic = raw.read(4)
-        opened = _decompressed(raw, magic)
+    with FileIO(path) as raw:
+        opened = _decompressed(raw)
         if opened is None:
             yield from _plain(raw.fileno(), begin, end)
         else:
@@ -62,9 +62,9 @@ def _keep_freed_memory() -> None:
     bytes(64 * BLOCK_BYTES)
 
 
-def _decompressed(raw: IO[bytes], magic: bytes) -> Any:  # noqa: ANN401 - four libraries' readers, alike but for their types
+def _decompressed(raw: FileIO) -> Any:  # noqa: ANN401 - four libraries' readers, alike but for their types
     """Return a reader of what is inside, by the file's first bytes and never by its name; None where it is plain."""
-    raw.seek(0)
+    magic = os.pread(raw.fileno(), 4, 0)
     if magic[:2] == b"\x1f\x8b":
         return _gzip(raw)
     if magic[:3] == b"BZh":
@@ -74,7 +74,7 @@ def _decompressed(raw: IO[bytes], magic: bytes) -> Any:  # noqa: ANN401 - four l
     return None
 
 
-def _gzip(raw: IO[bytes]) -> Any:  # noqa: ANN401 - as above
+def _gzip(raw: FileIO) -> Any:  # noqa: ANN401 - as above
     try:
         from isal import igzip  # twice as fast, but not on every machine
     except ImportError:
@@ -84,8 +84,8 @@ def _gzip(raw: IO[bytes]) -> Any:  # noqa: ANN401 - as above
 
 def is_plain(path: str | Path) -> bool:
     """Whether a file is not compressed: then a block can be read without those before it."""
-    with Path(path).open("rb", buffering=0) as raw:
-        return _decompressed(raw, raw.read(4)) is None
+    with FileIO(path) as raw:
+        return _decompressed(raw) is None
 
 
 def block_begin(descriptor: int, boundary: int) -> int | None:

@@ -119,9 +119,11 @@ class ErrorGroups:
         self.group_counts[group.severity] += 1
 
     def _prune(self, severity: ErrorSeverity) -> None:
-        candidates = [(group.weight, kind) for kind, group in self.groups.items() if group.severity == severity]
+        candidates = [
+            (group.count, group.first or 0, kind) for kind, group in self.groups.items() if group.severity == severity
+        ]
         lightest = sorted(candidates)[: len(candidates) - GROUPS_AFTER_PRUNING]
-        self._sum_up([self.groups.pop(kind) for _, kind in lightest])
+        self._sum_up([self.groups.pop(kind) for *_, kind in lightest])
         self.group_counts[severity] = GROUPS_AFTER_PRUNING
 
     def _sum_up(self, groups: Iterable[ErrorGroupTotals]) -> None:

@@ -40,10 +40,10 @@ class ErrorRun:
         lines, self._lines = self._lines, []
         texts = [text for _, _, text, _ in lines]
         secret = mask_where_found(texts)
+        named = self._name, self._file
         for place, ((at, line, text, signatures), blank) in enumerate(zip(lines, blank_lines(texts), strict=True)):
-            start = RecordStart(at, text, self._name)
-            hit = Hit(line, text, text, 0, signatures)
             if place in secret:
-                self._extractor.extract(start, [hit], self._file)
+                hit = Hit(line, text, text, 0, signatures)
+                self._extractor.extract(RecordStart(at, text, self._name), [hit], self._file)
             else:
-                self._extractor.group(start, [hit], self._file, blank=blank)
+                self._extractor.group_line(at, line, text, place=named, blank=blank)

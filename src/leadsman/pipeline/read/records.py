@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from leadsman.pipeline.events import TIMES, EventRow
 from leadsman.pipeline.read.error_groups import ErrorGroups
 from leadsman.redaction import can_hold_secret, mask, mask_range
-from leadsman.telemetry.log_line import MAX_LENGTH, MAX_MESSAGE, error_kind, normalise, split_line
+from leadsman.telemetry.log_line import MAX_LENGTH, MAX_MESSAGE, error_kind, normalise, one_line_error, split_line
 from leadsman.telemetry.source import all_signatures, is_cluster_setting, once_signatures
 from leadsman.vocabulary import ERROR, LIFECYCLE, SETTING, SHOWS, STATE
 
@@ -34,9 +34,11 @@ NORMAL_OPERATION = frozenset({SETTING, *LIFECYCLE, *STATE})
 DIGITS = str.maketrans("123456789", "0" * 9)
 """Two lines that differ in digits only are one message."""
 
-UUID = re.compile(r"(?<![\w.$-])(?=[\d-]*[a-f])[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}(?![\w.$-])", re.ASCII)
-UUID_HINT = re.compile(r"-[\da-f]{4}-[\da-f]{4}-", re.ASCII)
-"""A cheap test for such an id."""
+DIGIT = re.compile(r"\d")
+
+UUID = re.compile(r"-(?<=(?<![\w.$-])[\da-f]{8}-)(?:[\da-f]{4}-){3}[\da-f]{12}(?![\w.$-])", re.ASCII)
+"""Such an id from its first dash on: dashes are few, and a search for them is fast."""
+UUID_FIRST_DIGITS = 8
 UUID_PLACEHOLDER = "a0000000-0000-0000-0000-000000000000"
 """Two lines that differ in a request id only are one message. An id of digits alone might be a date, and stays."""
 
@@ -194,10 +196,10 @@ class EventExtractor:
         """Yield one event for each group of errors that no signature knows."""
         return self.errors.rows(iso)
 
-    def group(self, head: RecordStart, hits: Sequence[Hit], file: str, *, blank: str = "") -> None:
-        """Count an error that no signature knows. `blank` is what `_blank` makes of its lines, if that is known."""
+    def group(self, head: RecordStart, hits: Sequence[Hit], file: str) -> None:
+        """Count an error that no signature knows."""
         hit = hits[0]
-        kind, message = key = self._message([each.text[:MAX_LENGTH] for each in hits], blank)
+        kind, message = key = self._message([each.text[:MAX_LENGTH] for each in hits])
 
         def row() -> EventRow:
             labels = {"kind": kind, "message": message, "level": split_line(hit.text[:MAX_LENGTH]).level}
@@ -205,18 +207,42 @@ class EventExtractor:
 
         self.errors.add(key, head.at, row, place=(file, hit.line))
 
-    def _message(self, lines: Sequence[str], known_blank: str = "") -> tuple[str, str]:
-        """Return kind and normalised message, in which no digit is left; a kind can be called Error404Exception."""
-        text = lines[0]
-        blank = known_blank or _blank(lines[:MAX_KEY_LINES])
+    def group_line(self, at: int | None, line: int, text: str, *, place: tuple[str, str], blank: str) -> None:
+        """Count an error on one line that no signature knows, of MAX_MESSAGE characters at most.
+
+        `place` is its subject and file, `blank` what `_blank` makes of the line.
+        """
+        subject, file = place
+        level: str | None = None
         key = self.messages.get(blank)
         if key is None:
-            key = error_kind(lines), normalise(text)
-            if not any(map(str.isdigit, key[0])):
-                if len(self.messages) >= MESSAGES_KEPT:
-                    self.messages.clear()
-                self.messages[blank] = key
+            kind, message, level = one_line_error(text)
+            key = kind, message
+            self._keep_message(blank, key)
+        kind, message = key
+
+        def row() -> EventRow:
+            labels = {"kind": kind, "message": message, "level": split_line(text).level if level is None else level}
+            return EventRow(self.capture, at, subject, None, ERROR, file, line, text, 0.0, labels)
+
+        self.errors.add(key, at, row, place=(file, line))
+
+    def _message(self, lines: Sequence[str]) -> tuple[str, str]:
+        """Return kind and normalised message."""
+        blank = _blank(lines[:MAX_KEY_LINES])
+        key = self.messages.get(blank)
+        if key is None:
+            key = error_kind(lines), normalise(lines[0])
+            self._keep_message(blank, key)
         return key
+
+    def _keep_message(self, blank: str, key: tuple[str, str]) -> None:
+        """Cache kind and message, in which no digit is left; a kind can be called Error404Exception."""
+        if _has_digit(key[0]):
+            return
+        if len(self.messages) >= MESSAGES_KEPT:
+            self.messages.clear()
+        self.messages[blank] = key
 
 
 def without_secrets(head: RecordStart, hits: Sequence[Hit]) -> tuple[RecordStart, list[Hit]]:
@@ -252,8 +278,23 @@ def blank_lines(lines: Sequence[str]) -> list[str]:
 
 
 def _without_ids(text: str) -> str:
-    text = UUID.sub(UUID_PLACEHOLDER, text) if UUID_HINT.search(text) else text
+    text = _without_uuids(text)
     return LAMBDA_STREAM_ID.sub(LAMBDA_STREAM_PLACEHOLDER, text) if LAMBDA_STREAM_HINT.search(text) else text
+
+
+def _has_digit(text: str) -> bool:
+    return DIGIT.search(text) is not None if text.isascii() else any(map(str.isdigit, text))
+
+
+def _without_uuids(text: str) -> str:
+    parts: list[str] = []
+    since = 0
+    for match in UUID.finditer(text):
+        begin, end = match.start() - UUID_FIRST_DIGITS, match.end()
+        if not text[begin:end].replace("-", "").isdigit():
+            parts += (text[since:begin], UUID_PLACEHOLDER)
+            since = end
+    return "".join((*parts, text[since:])) if parts else text
 
 
 def _split_settings(hits: Iterable[Hit]) -> tuple[list[Hit], list[Hit]]:

@@ -19,7 +19,7 @@ from leadsman.telemetry.timestamps.file_names import time_in_name
 from leadsman.vocabulary import FILE_NOT_UNDERSTOOD, FILE_READ
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator
+    from collections.abc import Generator, Iterable, Iterator, Sequence
     from datetime import tzinfo
 
     import pyarrow as pa
@@ -41,15 +41,42 @@ def read(stream: Stream, zone: tzinfo) -> Iterator[EventRow | pa.RecordBatch]:
     extractor = EventExtractor(stream.capture)
     subjects: dict[str, SubjectActivity] = {}
     facts = GatheredFacts()
-    for file, form in in_order(stream.files, zone):
+    for file, form, opened in _opened_in_order(stream.files, zone):
         if isinstance(form, str):
             yield not_understood(stream.capture, file, form)
         elif form is not None:
             reading = _reading(file, form, zone, stream=stream, extractor=extractor, subjects=subjects, facts=facts)
-            yield from _read_file(file, form, reading, stream=stream, extractor=extractor)
+            problem = yield from read_to_end(reading, opened)
+            yield file_read(file, form, reading, stream=stream, extractor=extractor)
+            if problem:
+                yield not_understood(stream.capture, file, problem)
     yield from facts.rest()
     yield from extractor.unknown_errors()
     yield from activity_of(subjects.values(), capture=stream.capture, file=stream.files[0].name)
+
+
+def _opened_in_order(
+    files: Sequence[File], zone: tzinfo
+) -> Iterator[tuple[File, RecognisedFormat | str | None, Generator[Block]]]:
+    """Yield the files by their first times, each with its format, or with the reason why it has none, and its blocks.
+
+    A file that is alone is opened once: the block by which it was recognised is the first that is read.
+    """
+    if len(files) > 1:
+        for file, form in in_order(files, zone):
+            yield file, form, blocks(file.path)
+        return
+    for file in files:
+        with closing(blocks(file.path)) as opened:
+            block, form, _ = _sample(file, opened, zone)
+            yield file, form, _resumed(block, opened)
+
+
+def _resumed(first: Block | None, opened: Generator[Block]) -> Generator[Block]:
+    """Yield a file's blocks, the first of which was taken already."""
+    if first is not None:
+        yield first
+        yield from opened
 
 
 def in_order(files: Iterable[File], zone: tzinfo) -> list[tuple[File, RecognisedFormat | str | None]]:
@@ -61,32 +88,31 @@ def in_order(files: Iterable[File], zone: tzinfo) -> list[tuple[File, Recognised
 
 def sample(file: File, zone: tzinfo) -> tuple[RecognisedFormat | str | None, int | None]:
     """Return a file's format, or why it has none, and its first time (ms since 1970)."""
+    with closing(blocks(file.path)) as opened:
+        _, form, at = _sample(file, opened, zone)
+    return form, at
+
+
+def _sample(
+    file: File, opened: Generator[Block], zone: tzinfo
+) -> tuple[Block | None, RecognisedFormat | str | None, int | None]:
+    """Return a file's first block, its format, or why it has none, and its first time (ms since 1970)."""
     try:
-        with closing(blocks(file.path)) as opened:
-            block = next(opened, None)
+        block = next(opened, None)
     except (DecompressionError, OSError) as error:
-        return f"cannot be read: {error}", None
+        return None, f"cannot be read: {error}", None
     if block is None:
-        return "empty", None
+        return None, "empty", None
     try:
         form = recognise(block.data, zone=zone, latest=file.changed)  # with the beginning of a line longer than it
     except Exception as error:  # noqa: BLE001 - whatever a corrupt file raises ends the reading of this file only
-        return f"its format was not recognised ({type(error).__name__}: {error})", None
+        return block, f"its format was not recognised ({type(error).__name__}: {error})", None
     if isinstance(form, NotText):
-        return form.why, None
+        return block, form.why, None
     if form.time_at is no_time:
-        return form, None
+        return block, form, None
     mark = next_timed_line(block.data, 0, block.end, form.time_at)
-    return form, None if mark is None else mark.at
-
-
-def _read_file(
-    file: File, form: RecognisedFormat, reading: AnyReading, *, stream: Stream, extractor: EventExtractor
-) -> Iterator[EventRow | pa.RecordBatch]:
-    problem = yield from read_to_end(reading, blocks(file.path))
-    yield file_read(file, form, reading, stream=stream, extractor=extractor)
-    if problem:
-        yield not_understood(stream.capture, file, problem)
+    return block, form, None if mark is None else mark.at
 
 
 def read_to_end(

@@ -225,16 +225,18 @@ def group_into_streams(capture: str, files: Iterable[File]) -> Iterator[Stream]:
 
 def _walk(root: Path, without: frozenset[Path]) -> Iterator[File | NotUnderstood]:
     if not root.is_dir():
-        yield _inspect(root.resolve(), root.name, root.parent)  # a link that somebody names is meant
+        yield _inspect(str(root.resolve()), root.name, root.parent)  # a link that somebody names is meant
         return
     unreadable: list[OSError] = []
+    top = str(root)
+    start = "" if top == "." else f"{top.rstrip('/')}/"  # a `Path` for each file would cost more than opening it
     for folder, folders, names in os.walk(root, onerror=unreadable.append):
-        folders[:] = sorted(each for each in folders if Path(folder, each) not in without)
+        folders[:] = sorted(each for each in folders if not without or Path(folder, each) not in without)
+        below = folder[len(top) :].lstrip("/")
         for name in sorted(names):
-            path = Path(folder, name)
-            relative = path.relative_to(root).as_posix()
+            relative = f"{below}/{name}" if below else name
             if relative != MANIFEST:
-                yield _inspect(path, relative, root)
+                yield _inspect(start + relative, relative, root)
     for error in unreadable:
         yield NotUnderstood(os.path.relpath(error.filename, root), f"folder cannot be read: {error.strerror}")
 
@@ -244,18 +246,25 @@ def _why_not_read(error: OSError | RuntimeError) -> str:
     return f"cannot be read: {error.strerror}" if isinstance(error, OSError) else "symbolic link that leads to itself"
 
 
-def _inspect(path: Path, name: str, root: Path) -> File | NotUnderstood:
+def _inspect(path: str, name: str, root: Path) -> File | NotUnderstood:
     """Return the file, or why it is not read."""
     try:
-        if path.is_symlink() and not path.resolve().is_relative_to(root.resolve()):
-            return NotUnderstood(name, "symbolic link out of the folder: not followed")
-        status = path.stat()
+        status = os.lstat(path)
+        if stat.S_ISLNK(status.st_mode):
+            return NotUnderstood(name, _why_no_link(Path(path), root))
         if not stat.S_ISREG(status.st_mode):
             return NotUnderstood(name, "not a regular file")
-        if path.is_symlink():
-            return NotUnderstood(name, "symbolic link to a file that is read under its own name")
         if not os.access(path, os.R_OK):
             return NotUnderstood(name, "cannot be read: permission denied")
     except (OSError, RuntimeError) as error:
         return NotUnderstood(name, _why_not_read(error))
-    return File(str(path), name, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
+    return File(path, name, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
+
+
+def _why_no_link(link: Path, root: Path) -> str:
+    """Return why a symbolic link is not read."""
+    if not link.resolve().is_relative_to(root.resolve()):
+        return "symbolic link out of the folder: not followed"
+    if not stat.S_ISREG(link.stat().st_mode):
+        return "not a regular file"
+    return "symbolic link to a file that is read under its own name"

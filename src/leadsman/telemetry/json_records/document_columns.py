@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from leadsman.telemetry.record import Record
     from leadsman.telemetry.record_batch import LogRecordBatch
     from leadsman.telemetry.timestamps.parsers import TimestampParser
 
@@ -160,7 +161,9 @@ class DocumentReader:
         if first is None:
             yield from self._windows.last_window()
             return
-        left = (replace(record, line=record.line + skipped) for record in chain((first,), records))
+        left: Iterable[Record] = chain((first,), records)
+        if skipped:
+            left = (record._replace(line=record.line + skipped) for record in left)
         windows = documents.time_windows(chain(self._windows.pending_records(), left))
         known = self._windows.writers_with_record()
         yield from iter_batches(text_lines.with_record_starts(chain.from_iterable(windows), known), self._writers)

@@ -172,7 +172,7 @@ def _loki(raw: str, value: dict[str, Any]) -> Iterator[ElementRecord]:
     labels = value.get("stream")
     subject = line_reader.writer_of_labels(labels) if isinstance(labels, dict) else None
     for match in LOKI_VALUE.finditer(raw):
-        message = line_reader.decode_string(match[2])
+        message = line_reader.decode_string_at(raw, *match.span(2))
         if message is not None:
             yield int(match[1]) // 1_000_000, subject, message, *match.span(2)
 

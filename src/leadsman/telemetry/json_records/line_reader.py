@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from leadsman.telemetry.json_records import json_fields
 from leadsman.telemetry.line_records import text_lines
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from leadsman.telemetry.timestamps.parsers import TimestampParser
 
 DECODER = json.JSONDecoder(strict=False)
+SCAN = cast("Any", DECODER).scan_once
+"""The function that the decoder calls in the end."""
 ENCODERS = ('"{}"'.format, json.JSONEncoder(ensure_ascii=False).encode, json.JSONEncoder().encode)
 """The usual ways to write a string. Another writer may escape a slash."""
 
@@ -94,10 +96,23 @@ def _literal_span_of(raw: str, text: str) -> tuple[int, int] | None:
 
 def decode_string(raw: str) -> str | None:
     """Decode a JSON string, given the text between its quotation marks; None where that is no JSON."""
+    if "\\" not in raw and '"' not in raw:
+        return raw  # of what stands between quotation marks only these two have a meaning to this decoder
     try:
         return str(DECODER.decode(f'"{raw}"'))
     except ValueError:
         return None
+
+
+def decode_string_at(text: str, begin: int, end: int) -> str | None:
+    """Decode the JSON string between the quotation marks before `begin` and at `end`, as `decode_string` does."""
+    if text.find("\\", begin, end) < 0:
+        return text[begin:end]
+    try:
+        decoded, after = SCAN(text, begin - 1)
+    except (StopIteration, ValueError):
+        return None
+    return str(decoded) if after == end + 1 else decode_string(text[begin:end])
 
 
 def parse_line(line: bytes, number: int, path: str | None, time_at: TimestampParser) -> Record:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from leadsman.telemetry.line_records import text_lines
@@ -73,7 +73,7 @@ def reader(prefix: Prefix, time_at: TimestampParser) -> Callable[[Iterable[bytes
             continued = last_records.get(record.subject) if record.subject else last
             if record.at is None and continued is not None:
                 start = continued.text[: text_lines.MAX_RECORD_START]
-                yield replace(record, subject=continued.subject, record_start=start)
+                yield record._replace(subject=continued.subject, record_start=start)
                 continue
             if len(last_records) >= text_lines.MAX_WRITERS:
                 last_records.clear()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -113,7 +112,7 @@ def with_record_starts(records: Iterable[Record], earlier: Mapping[str | None, s
         if record.record_start is not None:
             yield record
         elif record.subject in starts and CONTINUES.match(record.text):
-            yield replace(record, at=None, record_start=starts[record.subject])
+            yield record._replace(at=None, record_start=starts[record.subject])
         else:
             if len(starts) >= MAX_WRITERS:
                 starts.clear()
@@ -126,8 +125,8 @@ def _encodable(record: Record) -> Record:
     subject = record.subject
     if record.text.isascii() and (subject is None or subject.isascii()):
         return record
-    return replace(
-        record, text=_replace_surrogates(record.text), subject=None if subject is None else _replace_surrogates(subject)
+    return record._replace(
+        text=_replace_surrogates(record.text), subject=None if subject is None else _replace_surrogates(subject)
     )
 
 
@@ -141,7 +140,7 @@ def join_pieces(pieces: Iterable[tuple[Record, str, bool]]) -> Iterator[Record]:
     for piece, channel, more in pieces:
         key = (piece.subject, channel)
         previous = open_records.pop(key, None)
-        joined = piece if previous is None else replace(previous, text=previous.text + piece.text)
+        joined = piece if previous is None else previous._replace(text=previous.text + piece.text)
         if more and len(joined.text) < MAX_LINE_BYTES:
             open_records[key] = joined
         else:

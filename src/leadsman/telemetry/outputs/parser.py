@@ -28,7 +28,8 @@ MAX_WARNING_LINES = 5
 """Warnings that a cloud's command-line tool writes above its JSON document where stdout and stderr go into one file.
 A log that quotes a document further down is a log."""
 
-JSON_START = re.compile(rb"^[\xef\xbb\xbf \t]*(?:\{\s*\"|\[\s*[\[{])", re.MULTILINE)
+JSON_START = re.compile(rb"[\xef\xbb\xbf \t]*(?:\{\s*\"|\[\s*[\[{])")
+NAMED_GROUP = re.compile(r"\(\?P<\w+>")
 MAX_WARNING_BYTES = 1 << 20
 """Bytes above a document. More than the warnings of a tool are."""
 
@@ -128,8 +129,13 @@ def single_event(name: str, line: int, text: str, value: float | None = None, /,
 @lru_cache(1)
 def lines_above_document(head: bytes) -> int | None:
     """Return how many lines stand above the first JSON document in a file's beginning; None where there is none."""
-    start = JSON_START.search(b"\n".join(_first_lines(head)))
-    return None if start is None else start.string.count(b"\n", 0, start.start())
+    lines = _first_lines(head)
+    text, begin = b"\n".join(lines), 0
+    for number, line in enumerate(lines):
+        if JSON_START.match(text, begin):
+            return number
+        begin += len(line) + 1
+    return None
 
 
 def _without_lines(head: bytes, count: int) -> bytes:
@@ -148,10 +154,29 @@ def _first_lines(head: bytes) -> tuple[bytes, ...]:
     return tuple(line.removesuffix(b"\r") for line in lines)
 
 
-def head_line_matches(pattern: str, *, lines: int = HEAD_LINES) -> Callable[[bytes], bool]:
+@dataclass(frozen=True, slots=True)
+class HeadLinePattern:
+    """A `matches` for outputs of which one of the first `lines` lines begins with this pattern."""
+
+    pattern: str
+    lines: int
+    match_start: Callable[[bytes], object]
+
+    def __call__(self, head: bytes) -> bool:
+        """Whether an output that begins so is of this program."""
+        return any(map(self.match_start, first_lines(head, self.lines)))
+
+
+def head_line_matches(pattern: str, *, lines: int = HEAD_LINES) -> HeadLinePattern:
     """Return a `matches` for outputs of which one of the first lines begins with this pattern."""
-    match_start = re.compile(pattern.encode()).match
-    return lambda head: any(map(match_start, first_lines(head, lines)))
+    return HeadLinePattern(pattern, lines, re.compile(pattern.encode()).match)
+
+
+def any_head_line(patterns: Iterable[HeadLinePattern]) -> Callable[[bytes], bool]:
+    """Return whether one of the first lines of an output can begin with one of these patterns, in one pass."""
+    unnamed = (NAMED_GROUP.sub("(?:", each.pattern) for each in patterns)
+    match_start = re.compile("|".join(f"(?:{pattern})" for pattern in unnamed).encode()).match
+    return lambda head: any(map(match_start, first_lines(head)))
 
 
 def decoded_lines(blocks: Iterable[bytes], max_bytes: int = MAX_LINE_BYTES) -> Iterator[tuple[int, str]]:

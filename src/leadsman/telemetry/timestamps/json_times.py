@@ -23,6 +23,14 @@ TIME_KEY_SPELLING = re.compile(
 )
 """How a key is written that has a time as its value."""
 
+BEFORE_NUMBER = re.compile(rb'"\s{0,2}:\s{0,2}"?(?=\d)')
+"""What stands between a key and a value that begins with a digit. Few of a line's quotation marks do: looking for these
+first takes a third of the time."""
+
+LONGEST_KEY = max(map(len, TIME_KEYS))
+RANKS = {key.encode(): rank for rank, key in enumerate(TIME_KEYS)}
+"""Which key counts where a line has several."""
+
 DOCKER_INDENTED = (b'{"log":"\\t', b'{"log": "\\t', b'{"log":"   ', b'{"log": "   ')
 """Beginnings of Docker's lines whose text is indented: they continue the line before."""
 
@@ -43,14 +51,28 @@ def json_timestamp(keys: tuple[bytes, ...], zone: tzinfo) -> TimestampParser:
     return time_of
 
 
-def time_keys(lines: list[bytes]) -> tuple[bytes, ...]:
-    """Return the three commonest spellings, such as `"ts": "`, of the keys that hold a time; usual ones without any."""
+def time_keys(lines: list[bytes], text: bytes) -> tuple[bytes, ...]:
+    """Return the three commonest spellings, such as `"ts": "`, of the keys that hold a time; usual ones without any.
+
+    `text` are the lines, joined.
+    """
     spellings = Counter[bytes]()
-    for line in lines:
+    for line in lines if TIME_KEY_SPELLING.search(text) else ():
         if line.lstrip(b"\xef\xbb\xbf \t")[:1] == b"{":
-            by_key = {match[1].decode(): match[0] for match in TIME_KEY_SPELLING.finditer(line)}
-            best = next((by_key[key] for key in TIME_KEYS if key in by_key), None)
+            best = _best_spelling(line)
             if best is not None:
                 spellings[best] += 1
     commonest = tuple(key for key, _ in spellings.most_common(3))
     return commonest or tuple(f'"{key}":"'.encode() for key in TIME_KEYS[:3])
+
+
+def _best_spelling(line: bytes) -> bytes | None:
+    """Return the spelling of the most usual key of a line that holds a time, with all up to the time's first digit."""
+    best, best_rank = None, len(RANKS)
+    for match in BEFORE_NUMBER.finditer(line):
+        key_end, time_begin = match.span()
+        key_begin = line.rfind(b'"', max(0, key_end - LONGEST_KEY - 1), key_end)
+        rank = RANKS.get(line[key_begin + 1 : key_end]) if key_begin >= 0 else None
+        if rank is not None and rank <= best_rank:
+            best, best_rank = line[key_begin:time_begin], rank
+    return best

@@ -23,6 +23,7 @@ FRACTION_ENDS = (23, 26, 29)
 """Where a fraction of three, six or nine digits ends, from where the time begins."""
 MAX_SUFFIXES = 4096
 FRACTION_AND_ZONE = re.compile(rb"(?:[.,](\d{1,9}))?(?: ?(Z|UTC|GMT|[+-]\d\d:?\d\d|[+-]\d\d(?!\d)))?( \t|   )?")
+DATE_SEPARATORS = (b"-", b"/", b".")
 ISO_MINUTE = re.compile(rb"(\d{4})([-/.])(\d\d)\2(\d\d)[T _](\d\d):(\d\d):")
 MONTHS = {name: number for number, name in enumerate(b"Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
 
@@ -86,7 +87,7 @@ class Minutes(dict[bytes, Minute]):
 
     def read(self, text: bytes) -> Minute | None:
         """Parse a minute, up to the colon behind it."""
-        match = ISO_MINUTE.match(text)
+        match = ISO_MINUTE.match(text) if text[4:5] in DATE_SEPARATORS else None
         if match is None:
             return None
         year, _, month, day, hour, minute = match.groups()

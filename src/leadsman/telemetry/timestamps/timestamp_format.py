@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from leadsman.telemetry.timestamps.parsers import TimestampParser
 
 DIGITS = b"0123456789"
+BEGINNING_BYTES = 5
+"""Bytes of a line by which formats are ruled out: as many as tell years, days and seconds since 1970 apart."""
 CAPITALS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 LETTERS = CAPITALS + CAPITALS.lower()
 
@@ -27,10 +29,14 @@ class TimeDefaults:
 
 @dataclass(frozen=True, slots=True)
 class TimestampContext:
-    """What is known of a file before its timestamps are read: some lines, and the keys of times in JSON lines."""
+    """What is known of a file before its timestamps are read: some lines, and the keys of times in JSON lines.
+
+    `text` are the lines, separated by newlines.
+    """
 
     defaults: TimeDefaults
     lines: list[bytes]
+    text: bytes
     json_keys: tuple[bytes, ...]
 
 
@@ -40,7 +46,9 @@ class TimestampFormat:
 
     The formats are tried in order of `priority`, the lowest first; no two have the same. `parser` returns None where
     the file cannot have this format. A format with `is_guess` fits other text by chance: it counts only in files that
-    are full of it.
+    are full of it. `begins` matches the first BEGINNING_BYTES of each such line if its digits are written as 0: other
+    lines are not tried. `needs_lines` is set where the parser cannot be made without the lines of the context,
+    `is_zoned` where no time of this format depends on the default zone.
     """
 
     name: str
@@ -48,6 +56,9 @@ class TimestampFormat:
     first_bytes: bytes
     parser: Callable[[TimestampContext], TimestampParser | None]
     is_guess: bool = False
+    begins: re.Pattern[bytes] = re.compile(b"")
+    needs_lines: bool = False
+    is_zoned: bool = False
 
 
 def after_bytes(count: int, parse: TimestampParser) -> TimestampParser:

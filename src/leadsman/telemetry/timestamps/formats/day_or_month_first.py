@@ -34,5 +34,13 @@ def _day_or_month_first(context: TimestampContext) -> TimestampParser | None:
 
 
 FORMATS = (
-    TimestampFormat(name="timed lines", priority=170, first_bytes=DIGITS, parser=_day_or_month_first, is_guess=True),
+    TimestampFormat(
+        name="timed lines",
+        priority=170,
+        first_bytes=DIGITS,
+        begins=re.compile(rb"0{1,2}[/.]0"),
+        parser=_day_or_month_first,
+        is_guess=True,
+        needs_lines=True,
+    ),
 )

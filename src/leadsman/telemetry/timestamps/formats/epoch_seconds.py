@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from leadsman.telemetry.timestamps.parsers import parse_epoch
 from leadsman.telemetry.timestamps.timestamp_format import DIGITS, TimestampFormat, after_pattern
 
@@ -11,12 +13,15 @@ FORMATS = (
         priority=40,
         first_bytes=b"%",
         parser=lambda _context: after_pattern(rb"%\d\|", parse_epoch),
+        is_zoned=True,
     ),
     TimestampFormat(
         name="epoch lines",
         priority=150,
         first_bytes=DIGITS,
+        begins=re.compile(rb"0{5}|0\.0"),
         parser=lambda _context: parse_epoch,
         is_guess=True,
+        is_zoned=True,
     ),
 )

@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from leadsman.telemetry.timestamps.timestamp_format import TimestampContext
 
 LEVEL = rb"\[?(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|SEVERE)\]?"
+DATE = re.compile(rb"0{4}[-/.]")
 CRI_LINE = re.compile(rb"[^ ]+ std(?:out|err) [FP] ")
 CRI_INDENTED = re.compile(rb"[^ ]+ std(?:out|err) [FP] (?:\t|  )")
 
 
 def _is_cri(context: TimestampContext) -> bool:
-    return any(map(CRI_LINE.match, context.lines))
+    has_channel = b" stdout " in context.text or b" stderr " in context.text  # costs less than the pattern
+    return has_channel and any(map(CRI_LINE.match, context.lines))
 
 
 def _at_start(context: TimestampContext) -> TimestampParser | None:
@@ -48,18 +50,22 @@ def _behind(prefix: bytes, context: TimestampContext) -> TimestampParser:
 
 
 FORMATS = (
-    TimestampFormat(name="Kubernetes CRI", priority=10, first_bytes=b"12", parser=_cri),
-    TimestampFormat(name="timed lines", priority=11, first_bytes=b"12", parser=_at_start),
+    TimestampFormat(name="Kubernetes CRI", priority=10, first_bytes=b"12", begins=DATE, parser=_cri, needs_lines=True),
+    TimestampFormat(
+        name="timed lines", priority=11, first_bytes=b"12", begins=DATE, parser=_at_start, needs_lines=True
+    ),
     TimestampFormat(
         name="timed lines",
         priority=20,
         first_bytes=b"[(",
+        begins=re.compile(rb".0{4}"),
         parser=lambda context: after_bytes(1, iso_parser(context.defaults.zone)),
     ),
     TimestampFormat(
         name="timed lines",
         priority=60,
         first_bytes=CAPITALS + b"[",
+        begins=re.compile(rb"\[?(?:TRAC|DEBU|INFO|NOTI|WARN|ERRO|FATA|CRIT|SEVE)"),
         parser=lambda context: _behind(LEVEL + rb":?[ \t|:]{1,4}\[?(?:[\w.]{1,60}[ :])?", context),
     ),
     TimestampFormat(

@@ -25,4 +25,12 @@ def _java_util(context: TimestampContext) -> TimestampParser:
     return with_am_pm(date_parser(DATE, fields, context.defaults.zone), am_pm, HOUR_GROUP)
 
 
-FORMATS = (TimestampFormat(name="java.util.logging", priority=100, first_bytes=CAPITALS, parser=_java_util),)
+FORMATS = (
+    TimestampFormat(
+        name="java.util.logging",
+        priority=100,
+        first_bytes=CAPITALS,
+        begins=re.compile(rb".[a-z]{2} 0"),
+        parser=_java_util,
+    ),
+)

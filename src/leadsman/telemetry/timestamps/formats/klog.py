@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from leadsman.telemetry.timestamps.dates import HOUR_AND_MINUTE, latest_year
@@ -9,8 +10,6 @@ from leadsman.telemetry.timestamps.parsers import date_parser
 from leadsman.telemetry.timestamps.timestamp_format import TimestampFormat
 
 if TYPE_CHECKING:
-    import re
-
     from leadsman.telemetry.timestamps.parsers import MinuteFields, TimestampParser
     from leadsman.telemetry.timestamps.timestamp_format import TimestampContext
 
@@ -23,4 +22,4 @@ def _klog(context: TimestampContext) -> TimestampParser:
     return date_parser(rb"[IWEF](\d\d)(\d\d) " + HOUR_AND_MINUTE, fields, context.defaults.zone)
 
 
-FORMATS = (TimestampFormat(name="klog", priority=80, first_bytes=b"IWEF", parser=_klog),)
+FORMATS = (TimestampFormat(name="klog", priority=80, first_bytes=b"IWEF", begins=re.compile(rb".0{4}"), parser=_klog),)

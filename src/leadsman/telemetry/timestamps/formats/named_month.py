@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from leadsman.telemetry.timestamps.dates import HOUR_AND_MINUTE
@@ -9,8 +10,6 @@ from leadsman.telemetry.timestamps.parsers import MONTHS, date_parser
 from leadsman.telemetry.timestamps.timestamp_format import DIGITS, TimestampFormat, after_bytes, after_pattern
 
 if TYPE_CHECKING:
-    import re
-
     from leadsman.telemetry.timestamps.parsers import MinuteFields, TimestampParser
     from leadsman.telemetry.timestamps.timestamp_format import TimestampContext
 
@@ -25,18 +24,30 @@ def _named_month(context: TimestampContext) -> TimestampParser:
     return date_parser(DATE, fields, context.defaults.zone)
 
 
+def _behind_user(parse: TimestampParser) -> TimestampParser:
+    """Look for the bracket before the date first: that costs less than the pattern."""
+
+    def parse_bracketed(block: bytes, start: int, end: int) -> int | None:
+        return parse(block, start, end) if block.find(b" [", start, end) >= 0 else None
+
+    return parse_bracketed
+
+
 FORMATS = (
     TimestampFormat(
         name="access log",
         priority=110,
         first_bytes=DIGITS + b"abcdef:",
-        parser=lambda context: after_pattern(CLIENT_AND_USER, _named_month(context)),
+        parser=lambda context: _behind_user(after_pattern(CLIENT_AND_USER, _named_month(context))),
     ),
-    TimestampFormat(name="timed lines", priority=120, first_bytes=DIGITS, parser=_named_month),
+    TimestampFormat(
+        name="timed lines", priority=120, first_bytes=DIGITS, begins=re.compile(rb"0{1,2}[-/ ]"), parser=_named_month
+    ),
     TimestampFormat(
         name="timed lines",
         priority=130,
         first_bytes=b"[",
+        begins=re.compile(rb".0{1,2}[-/ ]"),
         parser=lambda context: after_bytes(1, _named_month(context)),
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from leadsman.telemetry.timestamps.dates import HOUR_AND_MINUTE, latest_year
@@ -9,8 +10,6 @@ from leadsman.telemetry.timestamps.parsers import MONTHS, date_parser, iso_parse
 from leadsman.telemetry.timestamps.timestamp_format import CAPITALS, TimestampFormat, after_pattern, first_of
 
 if TYPE_CHECKING:
-    import re
-
     from leadsman.telemetry.timestamps.parsers import MinuteFields, TimestampParser
     from leadsman.telemetry.timestamps.timestamp_format import TimestampContext
 
@@ -31,5 +30,7 @@ def _behind_priority(context: TimestampContext) -> TimestampParser:
 
 FORMATS = (
     TimestampFormat(name="syslog", priority=50, first_bytes=b"<", parser=_behind_priority),
-    TimestampFormat(name="syslog", priority=90, first_bytes=CAPITALS, parser=_syslog),
+    TimestampFormat(
+        name="syslog", priority=90, first_bytes=CAPITALS, begins=re.compile(rb".[a-z]{2} [ 0]"), parser=_syslog
+    ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from leadsman.telemetry.timestamps.dates import HOUR_AND_MINUTE
@@ -9,8 +10,6 @@ from leadsman.telemetry.timestamps.parsers import date_parser
 from leadsman.telemetry.timestamps.timestamp_format import DIGITS, TimestampFormat
 
 if TYPE_CHECKING:
-    import re
-
     from leadsman.telemetry.timestamps.parsers import MinuteFields, TimestampParser
     from leadsman.telemetry.timestamps.timestamp_format import TimestampContext
 
@@ -23,5 +22,12 @@ def _two_digit_year(context: TimestampContext) -> TimestampParser:
 
 
 FORMATS = (
-    TimestampFormat(name="timed lines", priority=140, first_bytes=DIGITS, parser=_two_digit_year, is_guess=True),
+    TimestampFormat(
+        name="timed lines",
+        priority=140,
+        first_bytes=DIGITS,
+        begins=re.compile(rb"00/00"),
+        parser=_two_digit_year,
+        is_guess=True,
+    ),
 )
