@@ -132,7 +132,7 @@ def by_spark(spark: SparkSession, folder: Path, out: Path) -> Mapping[str, int]:
         )
         for name, columns in (("accounts", ACCOUNTS), ("overrides", OVERRIDES), ("rules", RULES))
     }
-    classified = classify.classify(silver=spark.read.parquet(str(out / "silver")), **empty)
+    classified = classify.classify(silver=spark.read.parquet(str(out / "silver")), **empty, small=False)
     classified.write.mode("overwrite").parquet(str(out / "classified"))
     counts = spark.read.parquet(str(out / "classified")).groupBy("class").count()
     return {row["class"]: row["count"] for row in sorted(counts.collect())}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import uuid
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +11,13 @@ import pytest
 
 from account_linking.demo.fetch_harness import kafka_frame
 from account_linking.requester.worker import Outgoing
-from account_linking.tables import ingest, maps, translate
+from account_linking.tables import batch_size, ingest, maps, translate
+from account_linking.tables import layout as layout_module
 from account_linking.tables.classify import NAMESPACE, uuid5
+from account_linking.tables.first_commit import write_first_commit
 from account_linking.tables.ingest import Ingestion
 from account_linking.tables.layout import TABLES, Layout
+from account_linking.tables.versions import Versions
 from account_linking.topics import raw_topic
 
 if TYPE_CHECKING:
@@ -112,6 +116,89 @@ def test_tables_are_created_where_a_driver_was_killed_before_the_first_commit(
 
     kinds = {table: spark.read.format("delta").load(layout.path(table)).dtypes for table in TABLES}
     assert kinds == {table: list(columns.items()) for table, columns in TABLES.items()}
+
+
+def test_tables_are_created_where_delta_has_no_log_within_reach(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(layout_module, "delta_log", lambda *_: None)
+    layout = Layout(str(tmp_path / "tables"))
+
+    layout.create(spark)
+    layout.create(spark)
+
+    kinds = {table: spark.read.format("delta").load(layout.path(table)).dtypes for table in TABLES}
+    assert kinds == {table: list(columns.items()) for table, columns in TABLES.items()}
+
+
+def test_the_first_commit_is_not_written_twice(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "table")
+    columns = {"name": "string"}
+
+    write_first_commit(spark, path, columns, {"delta.checkpointInterval": "7"})
+    write_first_commit(spark, path, columns, {"delta.checkpointInterval": "8"})
+
+    detail = spark.sql(f"describe detail delta.`{path}`").collect()[0]
+    assert detail.properties == {"delta.checkpointInterval": "7"}
+
+
+def test_a_small_batch_and_a_large_one_write_the_same_rows(
+    spark: SparkSession, tmp_path: Path, empty_tables: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records = [
+        account("checking", "depository", "checking"),
+        account("saver", "depository", "savings"),
+        raw({"transaction_id": "out", "amount": 50}),
+        raw({"transaction_id": "in", "account_id": "saver", "amount": -50}),
+        raw({"transaction_id": "out", "amount": 50, "name": "Other"}, revision=2),
+        raw("{not json"),
+        raw({"transaction_id": "gone"}, op="DELETE"),
+    ]
+
+    small = rows_after(spark, records, copied(empty_tables, tmp_path / "small"))
+    monkeypatch.setattr(batch_size, "MAX_SMALL_ROWS", 0)
+    large = rows_after(spark, records, copied(empty_tables, tmp_path / "large"))
+
+    assert small == large
+    assert [len(small[table]) for table in ("bronze", "silver", "accounts", "quarantine")] == [7, 3, 2, 1]
+
+
+def copied(tables: Layout, folder: Path) -> Layout:
+    shutil.copytree(tables.root, folder)
+    return Layout(str(folder))
+
+
+def rows_after(spark: SparkSession, records: list[Outgoing], layout: Layout) -> dict[str, list[str]]:
+    """The rows of all tables after two batches: all records but the last three, then these."""
+    ingestion = Ingestion(layout)
+    numbered = list(enumerate(records))
+    for number, part in enumerate((numbered[:-3], numbered[-3:])):
+        ingestion.ingest(kafka_frame(spark, part), batch=number)
+    return {
+        table: sorted(str(row) for row in spark.read.format("delta").load(layout.path(table)).collect())
+        for table in TABLES
+    }
+
+
+def test_a_table_is_known_as_empty_until_its_next_commit(spark: SparkSession, layout: Layout) -> None:
+    versions = Versions(layout)
+    before = versions.latest(spark, "rules"), versions.is_empty(spark, "rules"), versions.is_empty(spark, "rules")
+
+    spark.sql(f"insert into {layout.sql('rules')} values ('anna', 'rent', 'spending')")
+
+    assert before == (0, True, True)
+    assert (versions.latest(spark, "rules"), versions.is_empty(spark, "rules")) == (1, False)
+
+
+def test_the_settings_of_a_small_batch_end_with_it(spark: SparkSession) -> None:
+    names = list(batch_size.LOCAL_SETTINGS)
+    before = [spark.conf.get(name, None) for name in names]
+
+    with batch_size.one_task_a_stage(spark, small=True):
+        during = {name: spark.conf.get(name) for name in names}
+
+    assert during == batch_size.LOCAL_SETTINGS
+    assert [spark.conf.get(name, None) for name in names] == before
 
 
 def test_a_row_that_breaks_a_rule_is_quarantined_and_delays_no_other(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from account_linking.tables.layout import BRONZE
+from account_linking.tables.literals import sql_literal
 from account_linking.topics import RAW_PATTERN
 
 if TYPE_CHECKING:
@@ -61,3 +62,17 @@ def append(rows: DataFrame, layout: Layout, *, table: str, txn: tuple[str, int] 
 def read_bronze(spark: SparkSession, layout: Layout) -> DataFrame:
     """Return the table bronze."""
     return spark.read.format("delta").load(layout.path("bronze"))
+
+
+def last_offsets(spark: SparkSession, layout: Layout) -> dict[tuple[str, int], int]:
+    """Return the highest offset that bronze has, by topic and partition."""
+    offsets = read_bronze(spark, layout).groupBy("source_topic", "source_partition").agg({"source_offset": "max"})
+    return {(topic, partition): offset for topic, partition, offset in offsets.collect()}
+
+
+def is_new(offsets: Mapping[tuple[str, int], int]) -> str:
+    """Return SQL that is true for records above these offsets: a map and no join, which would need a shuffle."""
+    if not offsets:
+        return "true"
+    pairs = ", ".join(f"{sql_literal(f'{topic}|{partition}')}, {last}L" for (topic, partition), last in offsets.items())
+    return f"source_offset > coalesce(try_element_at(map({pairs}), concat(source_topic, '|', source_partition)), -1)"

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from account_linking.tables import maps
+from account_linking.tables.batch_size import in_one_partition
 from account_linking.tables.batch_users import named_users
 from account_linking.tables.layout import CLASSIFIED, CONTENT, KEY, MONTHLY
-from account_linking.tables.merge import latest_version, merge
+from account_linking.tables.merge import merge
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from account_linking.tables.batch_users import BatchUsers
     from account_linking.tables.layout import Layout
+    from account_linking.tables.versions import Versions
 
 TRANSFER_DAYS = 4
 """Maximum days between the legs of a transfer: a weekend and a working day."""
@@ -36,21 +38,32 @@ MAX_BROADCAST_LEGS = 200_000
 SOURCES = ("user_rule", "override", "account", "transfer", "provider", "mcc", "words")
 
 
-def classified_rows(spark: SparkSession, layout: Layout, users: BatchUsers) -> DataFrame:
+def classified_rows(spark: SparkSession, users: BatchUsers, versions: Versions, *, small: bool) -> DataFrame:
     """Compute the rows of `classified` for these users."""
+    layout = versions.layout
+    empty = [table for table in ("overrides", "rules") if versions.is_empty(spark, table)]
     tables = ("silver", "accounts", "overrides", "rules")
-    return classify(**{table: users.read(layout, table, spark) for table in tables})
+    frames = {
+        table: layout.no_rows(spark, table) if table in empty else users.read(layout, table, spark) for table in tables
+    }
+    return classify(**frames, small=small)
 
 
-def classify(*, silver: DataFrame, accounts: DataFrame, overrides: DataFrame, rules: DataFrame) -> DataFrame:
+def classify(
+    *, silver: DataFrame, accounts: DataFrame, overrides: DataFrame, rules: DataFrame, small: bool = False
+) -> DataFrame:
     """Classify silver rows. Needs all rows of a user: the other leg of a transfer may be any of them."""
     spark = silver.sparkSession
     silver.createOrReplaceTempView("classify_silver")
     for name, frame in (("accounts", accounts), ("overrides", overrides), ("rules", rules)):
         frame.createOrReplaceTempView(f"classify_{name}")
     # Spark repeats a plan wherever it is read, and Delta lists files each time. localCheckpoint computes it once.
-    spark.sql(_with_user_classes()).localCheckpoint().createOrReplaceTempView("classify_known")
-    _broadcast_if_small(spark.sql(TRANSFERS).localCheckpoint()).createOrReplaceTempView("classify_transfers")
+    known = in_one_partition(spark.sql(_with_user_classes()), small=small)
+    known.localCheckpoint().createOrReplaceTempView("classify_known")
+    transfers = spark.sql(TRANSFERS)
+    if not small:
+        transfers = _broadcast_if_small(transfers.localCheckpoint())
+    transfers.createOrReplaceTempView("classify_transfers")
     spark.sql(_candidate_classes()).createOrReplaceTempView("classify_mapped")
     return spark.sql(_first_class()).selectExpr(*_add_ids()).select(*CLASSIFIED)
 
@@ -169,26 +182,28 @@ def uuid5(name: str) -> str:
     )
 
 
-def refresh(spark: SparkSession, layout: Layout, users: BatchUsers, *, removes: bool = False) -> None:
+def refresh(
+    spark: SparkSession, versions: Versions, users: BatchUsers, *, removes: bool = False, small: bool = False
+) -> None:
     """Update `classified` and `monthly` for these users. Rows with unchanged content are not written.
 
     Two writers may do so at a time: the stream and a rebuild. The one that reads first may write last, an earlier
     state. So each repeats it for those users whose rows of silver or accounts another writer has changed meanwhile.
     With `removes`, rows of `classified` are deleted whose transaction has left silver.
     """
-    before = _versions(spark, layout)
+    before = _versions(spark, versions)
     again: BatchUsers | None = users
     while again is not None:
-        rows = _merge_classified(spark, layout, again, removes=removes)
-        _merge_monthly(rows, layout, again)
-        now = _versions(spark, layout)
-        again = _changed_users(spark, layout, again, (before, now)) if now != before else None
+        rows = _merge_classified(spark, versions, again, removes=removes, small=small)
+        _merge_monthly(rows, versions.layout, again, small=small)
+        now = _versions(spark, versions)
+        again = _changed_users(spark, versions.layout, again, (before, now)) if now != before else None
         before = now
 
 
-def _versions(spark: SparkSession, layout: Layout) -> tuple[int, int]:
+def _versions(spark: SparkSession, versions: Versions) -> tuple[int, int]:
     """Return the versions of the tables that classes and months are computed from: silver, accounts."""
-    return latest_version(spark, layout, "silver"), latest_version(spark, layout, "accounts")
+    return versions.latest(spark, "silver"), versions.latest(spark, "accounts")
 
 
 def _changed_users(
@@ -215,12 +230,15 @@ def _different(one: DataFrame, other: DataFrame, *, by: str, columns: Sequence[s
     return states[0].join(states[1], by, "full_outer").where("not (_one <=> _other)").select(by)
 
 
-def _merge_classified(spark: SparkSession, layout: Layout, users: BatchUsers, *, removes: bool) -> DataFrame:
+def _merge_classified(
+    spark: SparkSession, versions: Versions, users: BatchUsers, *, removes: bool, small: bool
+) -> DataFrame:
     """Merge these users' rows of `classified`, and return them."""
+    layout = versions.layout
     known = users.read(layout, "classified", spark)
     if removes:  # read before silver, which gets every transaction earlier
         known = known.select(*KEY, "user_ref", "revision", "content_sha256").localCheckpoint()
-    rows = classified_rows(spark, layout, users).localCheckpoint()
+    rows = in_one_partition(classified_rows(spark, users, versions, small=small), small=small).localCheckpoint()
     changed = rows.selectExpr("*", "false as _removed")
     if removes:
         removed = known.join(rows, [*KEY], "left_anti").selectExpr("*", "true as _removed")
@@ -238,9 +256,10 @@ def _merge_classified(spark: SparkSession, layout: Layout, users: BatchUsers, *,
     return rows
 
 
-def _merge_monthly(classified: DataFrame, layout: Layout, users: BatchUsers) -> None:
+def _merge_monthly(classified: DataFrame, layout: Layout, users: BatchUsers, *, small: bool) -> None:
+    rows = in_one_partition(_monthly(classified, users.read(layout, "monthly", classified.sparkSession)), small=small)
     merge(
-        _monthly(classified, users.read(layout, "monthly", classified.sparkSession)),
+        rows.localCheckpoint() if small else rows,
         layout,
         table="monthly",
         key=tuple(MONTHLY)[:4],

@@ -7,11 +7,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from account_linking.tables import bronze, classify
+from account_linking.tables.batch_size import batch_size, in_one_partition, is_small, one_task_a_stage
 from account_linking.tables.batch_users import every_user, find_batch_users, read_contents, users_and_accounts
 from account_linking.tables.forget import without_forgotten
 from account_linking.tables.layout import ACCOUNTS, BRONZE, KEY, QUARANTINE, SILVER
 from account_linking.tables.merge import NEWER, NEWER_ACCOUNT, latest, merge, retry_conflicts
 from account_linking.tables.translate import RULE_VERSION, latest_accounts, rejected, translate, translate_accounts
+from account_linking.tables.versions import Versions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,54 +35,58 @@ class Ingestion:
     """
 
     layout: Layout
-    _last_offsets: DataFrame | None = field(default=None)
+    _last_offsets: Mapping[tuple[str, int], int] | None = field(default=None)
+    _versions: Versions = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._versions = Versions(self.layout)
 
     def ingest(self, records: DataFrame, *, batch: int = 0) -> None:
         """Ingest Kafka records: a batch of the stream, or the whole history."""
         spark = records.sparkSession
-        rows = without_forgotten(bronze.to_bronze(records), self.layout).persist()
+        rows = bronze.to_bronze(records)
+        if not self._versions.is_empty(spark, "forgotten"):
+            rows = without_forgotten(rows, self.layout)
+        rows.persist()
         try:
-            if not rows.isEmpty():
-                query_id = _query_id(spark)
-                self._append(rows, txn=(query_id, batch) if query_id else None)
-                self.update_tables(rows)
+            size = batch_size(rows)
+            if size[0]:
+                with one_task_a_stage(spark, small=is_small(size)):
+                    self._ingest(in_one_partition(rows, small=is_small(size)), batch, small=is_small(size))
         finally:
             rows.unpersist()
+
+    def _ingest(self, rows: DataFrame, batch: int, *, small: bool) -> None:
+        query_id = _query_id(rows.sparkSession)
+        self._append(rows, txn=(query_id, batch) if query_id else None)
+        self.update_tables(rows, small=small)
 
     def _append(self, rows: DataFrame, txn: tuple[str, int] | None) -> None:
         spark = rows.sparkSession
         if self._last_offsets is None:
-            max_offsets = (
-                bronze.read_bronze(spark, self.layout).groupBy(*SOURCE_POSITION[:2]).agg({"source_offset": "max"})
-            )
-            offset_rows = [tuple(row) for row in max_offsets.collect()]
-            self._last_offsets = spark.createDataFrame(
-                offset_rows, "source_topic string, source_partition int, last_offset bigint"
-            )
-        new = (
-            rows.join(self._last_offsets, [*SOURCE_POSITION[:2]], "left")
-            .where("last_offset is null or source_offset > last_offset")
-            .drop("last_offset")
-        )
+            self._last_offsets = bronze.last_offsets(spark, self.layout)
+        new = rows.where(bronze.is_new(self._last_offsets))
         retry_conflicts(lambda: bronze.append(new, self.layout, table="bronze", txn=txn))
 
-    def update_tables(self, rows: DataFrame) -> None:
-        """Update all tables after bronze from these bronze rows."""
-        translated, accounts = translate(rows).persist(), translate_accounts(rows).persist()
+    def update_tables(self, rows: DataFrame, *, small: bool = False) -> None:
+        """Update all tables after bronze from these bronze rows; those of a `small` batch are in one partition."""
+        frames = [in_one_partition(frame, small=small) for frame in (translate(rows), translate_accounts(rows))]
+        translated, accounts = (frame.localCheckpoint() if small else frame.persist() for frame in frames)
         try:
-            users = self._merge(rows, translated, accounts)
+            users = self._merge(rows, translated, accounts, small=small)
         finally:
             translated.unpersist()
             accounts.unpersist()
-        classify.refresh(rows.sparkSession, self.layout, users)
+        classify.refresh(rows.sparkSession, self._versions, users, small=small)
 
-    def _merge(self, rows: DataFrame, translated: DataFrame, accounts: DataFrame) -> BatchUsers:
+    def _merge(self, rows: DataFrame, translated: DataFrame, accounts: DataFrame, *, small: bool) -> BatchUsers:
         """Merge good transactions and accounts, and what breaks a rule; return the users whose classes may change."""
         good = translated.where("size(errors) = 0").select(*SILVER)
         good_accounts = accounts.where("size(errors) = 0").select(*ACCOUNTS)
         bad = quarantined(rows, translated, accounts)
         contents = read_contents(users_and_accounts(rows, good, good_accounts), bad)
         if contents.has_errors:  # rare, and an empty merge costs as much as a full one
+            bad = in_one_partition(bad, small=small).localCheckpoint() if small else bad
             merge(bad, self.layout, table="quarantine", key=SOURCE_POSITION, update_when="false")
         users = find_batch_users(contents, good, self.layout)
         merge(latest(good, KEY), self.layout, table="silver", key=KEY, update_when=NEWER, users=users)
@@ -137,4 +143,4 @@ def replay(spark: SparkSession, layout: Layout) -> int:
 def reclassify(spark: SparkSession, layout: Layout) -> None:
     """Classify all transactions again by the current CSV maps, user rules and overrides."""
     for users in every_user(spark, layout):
-        classify.refresh(spark, layout, users)
+        classify.refresh(spark, Versions(layout), users)

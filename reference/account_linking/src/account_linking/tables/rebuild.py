@@ -15,6 +15,7 @@ from account_linking.tables.ingest import SOURCE_POSITION, quarantined
 from account_linking.tables.layout import ACCOUNTS, KEY, QUARANTINE, SILVER
 from account_linking.tables.merge import NEWER, NEWER_ACCOUNT, latest, latest_version, merge
 from account_linking.tables.translate import latest_accounts, translate, translate_accounts
+from account_linking.tables.versions import Versions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,7 +58,7 @@ def rebuild(spark: SparkSession, layout: Layout) -> Rebuilt:
         translated.unpersist()
         accounts.unpersist()
     for users in every_user(spark, layout):
-        classify.refresh(spark, layout, users, removes=True)
+        classify.refresh(spark, Versions(layout), users, removes=True)
     return rebuilt
 
 
