@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - folders of one run each, made by mkdtemp
+
+
+def memory_folder() -> Path:
+    """Return the folder whose files stay in memory, or that of temporary files where there is none."""
+    return SHARED_MEMORY if os.access(SHARED_MEMORY, os.W_OK) else Path(tempfile.gettempdir())
+
+
 @contextmanager
 def run_folder(parent: Path | None = None) -> Iterator[Path]:
     """Yield a new folder of mode 0700 in `parent`, by default where the user's temporary files are."""

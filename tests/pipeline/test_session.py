@@ -148,3 +148,23 @@ def test_archives_that_were_not_used_for_a_month_are_removed(tmp_path: Path) -> 
     remove_unused_archives(tmp_path, now=now)
 
     assert sorted(each.name for each in tmp_path.iterdir()) == ["used.jsa", "used.json"]
+
+
+TABLES = """
+import os
+from pathlib import Path
+from leadsman.pipeline.spark.environment import TABLE_FOLDER
+from leadsman.pipeline.spark.session import session
+
+with session() as spark:
+    tables = Path(os.environ[TABLE_FOLDER])
+    (found,) = spark.sparkContext.parallelize([0], 1).map(lambda _: os.environ[TABLE_FOLDER]).collect()
+    print(tables.is_dir(), found == str(tables))
+print(tables.exists(), TABLE_FOLDER in os.environ)
+"""
+
+
+def test_tables_of_workers_lie_in_a_folder_that_the_driver_removes():
+    printed = subprocess.run([sys.executable, "-c", TABLES], check=True, capture_output=True, text=True).stdout
+
+    assert printed.splitlines() == ["True True", "False False"]

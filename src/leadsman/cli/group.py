@@ -138,7 +138,10 @@ def _report_local_settings(settings: Settings) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command, here or in the user's daemon, and end the process with its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
-    code = run_in_daemon(given)
+    try:
+        code = run_in_daemon(given)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
     sys.exit(run(given) if code is None else code)
 
 

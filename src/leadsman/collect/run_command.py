@@ -39,11 +39,12 @@ def command_output(argv: Sequence[str], *, timeout: timedelta) -> Iterator[str]:
         errors="surrogateescape",
     ) as running:
         timer = threading.Timer(timeout.total_seconds(), running.kill)
-        timer.start()
+        timer.daemon = True  # after a Ctrl-C that comes before the next lines, Python would wait for the timer's end
         errors: list[str] = []
         reader = threading.Thread(target=_read_errors, args=(running, errors), daemon=True)
-        reader.start()
         try:
+            timer.start()
+            reader.start()
             assert running.stdout is not None
             yield from running.stdout
             code = running.wait()

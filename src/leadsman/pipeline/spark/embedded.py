@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -28,9 +27,9 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from leadsman.pipeline.spark.environment import CONNECT_MODE, environment
+from leadsman.pipeline.spark.environment import CONNECT_MODE, TABLE_FOLDER, environment
 from leadsman.pipeline.spark.pyspark_startup import create_frame, postponed_pandas
-from leadsman.run_folder import run_folder
+from leadsman.run_folder import memory_folder, run_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -40,22 +39,21 @@ if TYPE_CHECKING:
 INLINE_BYTES = 1 << 20
 """A table up to this size is sent with each query that reads it, which takes no longer than reading it from a file."""
 
-SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - folders of one run each, made by mkdtemp
-TABLE_FOLDER: ContextVar[Path] = ContextVar("TABLE_FOLDER")
+TABLES: ContextVar[Path] = ContextVar("TABLES")
 """The folder for tables that several queries read."""
 
 
 @contextmanager
 def embedded_session() -> Iterator[SparkSession]:
     """Yield this process's session, with a folder in shared memory, or else on disk, for tables that queries share."""
-    parent = SHARED_MEMORY if os.access(SHARED_MEMORY, os.W_OK) else Path(tempfile.gettempdir())
-    with run_folder(parent) as folder:
-        token = TABLE_FOLDER.set(folder)
+    drivers = Path(os.environ.get(TABLE_FOLDER, ""))
+    with run_folder(drivers if TABLE_FOLDER in os.environ and drivers.is_dir() else memory_folder()) as folder:
+        token = TABLES.set(folder)
         try:
             with environment({CONNECT_MODE: "1"}):
                 yield session()
         finally:
-            TABLE_FOLDER.reset(token)
+            TABLES.reset(token)
 
 
 @cache
@@ -91,7 +89,7 @@ def frame_from_table(table: pa.Table) -> DataFrame:
         return create_frame(session(), table)
     import pyarrow.parquet as pq
 
-    file = TABLE_FOLDER.get() / f"{uuid4()}.parquet"
+    file = TABLES.get() / f"{uuid4()}.parquet"
     pq.write_table(table, file, compression="none")
     return session().read.parquet(str(file)).limit(table.num_rows)
 

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 CONNECT_MODE = "SPARK_CONNECT_MODE_ENABLED"
 """While it is set, `pyspark.sql.functions` are those of Spark Connect, and a new session asks for its server."""
 
+TABLE_FOLDER = "LEADSMAN_TABLE_FOLDER"
+"""Where workers put tables that several queries read. It is the driver's, which outlives them: Ctrl-C kills workers."""
+
 NO_CONNECT: Mapping[str, str | None] = dict.fromkeys(
     (CONNECT_MODE, "SPARK_REMOTE", "SPARK_LOCAL_REMOTE", "SPARK_API_MODE")
 )

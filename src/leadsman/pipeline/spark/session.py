@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 
 from leadsman.daemon import server
 from leadsman.errors import SparkError
-from leadsman.pipeline.spark.environment import NO_CONNECT, environment
+from leadsman.pipeline.spark.environment import NO_CONNECT, TABLE_FOLDER, environment
 from leadsman.pipeline.spark.executors import send_package, summarize_error
 from leadsman.pipeline.spark.pyspark_startup import postponed_pandas
-from leadsman.run_folder import run_folder
+from leadsman.run_folder import memory_folder, run_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -164,7 +164,7 @@ def _cluster(options: SessionOptions) -> Iterator[SparkSession]:
 def _local(options: SessionOptions) -> Iterator[SparkSession]:
     settings: dict[str, str] = {**SETTINGS, **LOCAL, **(DELTA if options.delta else {}), **options.conf}
     master = options.master or _local_master(options)
-    with run_folder() as scratch:
+    with run_folder() as scratch, run_folder(memory_folder()) as tables, environment({TABLE_FOLDER: str(tables)}):
         settings.setdefault("spark.local.dir", str(scratch))
         spark, stop = _own_jvm(master, settings, options, scratch)
         try:

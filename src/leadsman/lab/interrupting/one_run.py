@@ -1,0 +1,193 @@
+"""Runs a command once, interrupts it, and looks for what it left."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import psutil
+
+from leadsman.lab.interrupting.commands import incomplete_files
+
+if TYPE_CHECKING:
+    from leadsman.lab.interrupting.commands import Command
+
+MARK = "LEADSMAN_INTERRUPT_RUN"
+"""The variable by which every process of a run is found, also one that left its process group."""
+
+EXIT_SECONDS = 60.0
+"""So long after Ctrl-C a command still runs: brokers are being stopped, on a busy machine. More is a fault."""
+
+END_SECONDS = 10.0
+"""A process that was told to end may need so long, as a JVM does."""
+
+USUAL_SECONDS = 600.0
+INTERRUPTED = {130, -signal.SIGINT}
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one run showed. `exit_seconds`: from the interrupt to the exit. `faults`: each with an example."""
+
+    interrupted: bool = False
+    exit_seconds: float = 0.0
+    faults: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of a command in a folder of its own, by whose `mark` its processes are found."""
+
+    command: Command
+    folder: Path
+    mark: str
+
+    @property
+    def scratch(self) -> Path:
+        """The folder for its temporary files."""
+        return self.folder / "tmp"
+
+    @property
+    def out(self) -> Path:
+        """What the command writes."""
+        return self.folder / "out"
+
+    def text(self, output: str) -> str:
+        """Return what it printed to `stdout` or `stderr`."""
+        return (self.folder / output).read_text(errors="replace")
+
+
+def run(command: Command, folder: Path, *, after: float | None, again_after: float | None = None) -> Outcome:
+    """Run a command in a folder of its own, interrupt it `after` seconds, and return what it left.
+
+    None: it is not interrupted. `again_after` seconds later it is interrupted once more.
+    """
+    this, shared_before = Run(command, Path(tempfile.mkdtemp(dir=folder)), uuid4().hex), _shared_memory()
+    this.scratch.mkdir()
+    try:
+        process = _start(this)
+        outcome = _interrupt(process, after, again_after)
+        _look_at_the_end(this, process, outcome)
+        if left := _marked_processes_after_a_while(this.mark):
+            outcome.faults["processes"] = ", ".join(sorted(map(_name, left))[:5])
+        if files := [path.name for path in this.scratch.iterdir() if not path.name.startswith("hsperfdata_")]:
+            outcome.faults["temporary files"] = ", ".join(files[:5])
+        if folders := sorted(_shared_memory() - shared_before):
+            outcome.faults["shared memory"] = ", ".join(folders[:5])
+        if files := incomplete_files(this.out):
+            outcome.faults["half a file"] = ", ".join(files[:5])
+    finally:
+        for each in _marked_processes(this.mark):
+            with suppress(psutil.Error):
+                each.kill()
+        shutil.rmtree(this.folder, ignore_errors=True)
+    return outcome
+
+
+def _start(this: Run) -> subprocess.Popen[bytes]:
+    words = [sys.executable, "-m", "leadsman", *(word.replace("{out}", str(this.out)) for word in this.command.words)]
+    with (this.folder / "stdout").open("wb") as stdout, (this.folder / "stderr").open("wb") as stderr:
+        return subprocess.Popen(
+            words,
+            cwd=this.folder,
+            env={**os.environ, MARK: this.mark, "TMPDIR": str(this.scratch), "LEADSMAN_DAEMON": "off"},
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+            start_new_session=True,
+            preexec_fn=_take_interrupts,  # noqa: PLW1509 - this process has one thread
+        )
+
+
+def _take_interrupts() -> None:
+    """Handle Ctrl-C as in a terminal: a shell starts what runs in the background with it ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _interrupt(process: subprocess.Popen[bytes], after: float | None, again_after: float | None) -> Outcome:
+    outcome = Outcome()
+    try:
+        process.wait(USUAL_SECONDS if after is None else after)
+    except subprocess.TimeoutExpired:
+        if after is None:
+            outcome.faults["goes on"] = f"for {USUAL_SECONDS:g} s, uninterrupted"
+            return outcome
+    else:
+        return outcome
+    outcome.interrupted, started = True, time.monotonic()
+    os.killpg(process.pid, signal.SIGINT)
+    if again_after is not None:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(again_after)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGINT)
+    try:
+        process.wait(EXIT_SECONDS)
+    except subprocess.TimeoutExpired:
+        outcome.faults["goes on"] = f"{EXIT_SECONDS:g} s after Ctrl-C"
+    outcome.exit_seconds = time.monotonic() - started
+    return outcome
+
+
+def _look_at_the_end(this: Run, process: subprocess.Popen[bytes], outcome: Outcome) -> None:
+    allowed = {*this.command.codes, *(INTERRUPTED if outcome.interrupted else ())}
+    if outcome.interrupted and this.text("stderr").endswith("KeyboardInterrupt\n"):
+        allowed.add(1)  # of Python itself; whether a module of ours had been imported by then, its traceback says
+    if process.returncode is not None and process.returncode not in allowed:
+        outcome.faults["exit code"] = f"{process.returncode}: {this.text('stderr')[-QUOTED:]}"
+    for output in ("stdout", "stderr"):
+        if OUR_TRACEBACK.search(this.text(output)):
+            outcome.faults["traceback"] = this.text(output)[-QUOTED:]
+
+
+OUR_TRACEBACK = re.compile(r"Traceback \(most recent call last\).*leadsman/(?!__main__)", re.DOTALL)
+"""One of Python's own start, before any of our modules is imported, is none of ours."""
+
+QUOTED = 600
+"""Characters of an output's end that are quoted."""
+
+
+def _marked_processes_after_a_while(mark: str) -> list[psutil.Process]:
+    deadline = time.monotonic() + END_SECONDS
+    while (left := _marked_processes(mark)) and time.monotonic() < deadline:
+        psutil.wait_procs(left, timeout=0.2)
+    return left
+
+
+def _name(process: psutil.Process) -> str:
+    try:
+        return f"{process.name()} ({process.pid})"
+    except psutil.Error:
+        return "ended"
+
+
+def _marked_processes(mark: str) -> list[psutil.Process]:
+    return [process for process in psutil.process_iter() if _has_mark(process, mark)]
+
+
+def _has_mark(process: psutil.Process, mark: str) -> bool:
+    try:
+        return process.environ().get(MARK) == mark and bool(process.status() != psutil.STATUS_ZOMBIE)
+    except (psutil.Error, OSError):
+        return False
+
+
+def _shared_memory() -> set[str]:
+    """Return the folders of leadsman's runs in shared memory, but those of processes that run."""
+    found = set()
+    for path in Path("/dev/shm").glob("leadsman-*"):  # noqa: S108 - looked at, not used
+        owner = path.name.split("-")[2] if path.name.count("-") > 1 else ""
+        if not (owner.isdigit() and Path("/proc", owner).exists()):
+            found.add(path.name)
+    return found
