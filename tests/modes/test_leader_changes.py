@@ -13,13 +13,8 @@ from leadsman.pipeline.detector_sql import run_steps
 from leadsman.pipeline.spark.embedded import embedded_session, frame_from_table
 
 START = datetime(2026, 11, 21, 12, tzinfo=UTC)
-STATE = pa.schema(
-    [
-        *((name, pa.string()) for name in ("capture", "file", "source", "leader", "topic", "partition", "replicas")),
-        ("at", pa.timestamp("us", "UTC")),
-        ("line", pa.int64()),
-    ]
-)
+TEXTS = ("capture", "file", "source", "leader", "topic", "partition", "replicas")
+STATE = pa.schema({name: pa.string() for name in TEXTS} | {"at": pa.timestamp("us", "UTC"), "line": pa.int64()})
 
 
 def states(seed: int) -> list[dict[str, Any]]:
