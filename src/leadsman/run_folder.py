@@ -38,10 +38,15 @@ def _prefix() -> str:
     return f"leadsman-{os.getuid()}-"
 
 
-def _remove_stale_folders(parent: Path) -> None:
-    """Remove the folders of our processes that were killed."""
+def stale_folders(parent: Path) -> Iterator[Path]:
+    """Yield the folders of our processes that were killed."""
     for folder in parent.glob(f"{_prefix()}*-*"):
         owner = folder.name.removeprefix(_prefix()).partition("-")[0]
         if owner.isdigit() and not Path("/proc", owner).exists():
-            with suppress(OSError):
-                shutil.rmtree(folder)
+            yield folder
+
+
+def _remove_stale_folders(parent: Path) -> None:
+    for folder in stale_folders(parent):
+        with suppress(OSError):
+            shutil.rmtree(folder)

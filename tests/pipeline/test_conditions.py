@@ -408,7 +408,7 @@ def test_healthy_recordings_show_no_condition(recordings):
 def test_many_events_give_the_same_conditions_as_few(diagnosed, captures, monkeypatch: pytest.MonkeyPatch):
     """Of very many events only the things that were ever unhealthy are sampled, and Spark ranks their episodes."""
     monkeypatch.setattr("leadsman.pipeline.diagnose.MAX_TASK_EVENTS", 0)  # leaves every capture to Spark SQL
-    monkeypatch.setattr("leadsman.pipeline.conditions.samples.COMMON_FROM_EVENTS", 3)  # some names are common
+    monkeypatch.setattr("leadsman.pipeline.conditions.samples.SEPARATE_FRAME_EVENTS", 3)  # some names are common
     monkeypatch.setattr("leadsman.pipeline.diagnose_in_session.SEPARATE_FRAME_EVENTS", 0)
     folders = {str(folder): diagnosis for folder, diagnosis in captures.values()}
 

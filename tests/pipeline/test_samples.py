@@ -76,7 +76,7 @@ def compared(episodes: dict[str, list[Episode]]) -> dict[str, set[str]]:
 @pytest.mark.parametrize("common_from", [0, 3, 1000])
 @pytest.mark.parametrize("seed", range(8))
 def test_unhealthy_things_alone_have_the_episodes_of_all(seed, common_from, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("leadsman.pipeline.conditions.samples.COMMON_FROM_EVENTS", common_from)
+    monkeypatch.setattr("leadsman.pipeline.conditions.samples.SEPARATE_FRAME_EVENTS", common_from)
     with embedded_session():
         events = frame_from_table(made_up(seed))
 

@@ -14,7 +14,7 @@ from account_linking.requester.worker import Outgoing
 from account_linking.tables import batch_size, ingest, maps, translate
 from account_linking.tables import layout as layout_module
 from account_linking.tables.classify import NAMESPACE, uuid5
-from account_linking.tables.first_commit import write_first_commit
+from account_linking.tables.first_commit import delta_log, write_first_commit
 from account_linking.tables.ingest import Ingestion
 from account_linking.tables.layout import TABLES, Layout
 from account_linking.tables.versions import Versions
@@ -135,8 +135,8 @@ def test_the_first_commit_is_not_written_twice(spark: SparkSession, tmp_path: Pa
     path = str(tmp_path / "table")
     columns = {"name": "string"}
 
-    write_first_commit(spark, path, columns, {"delta.checkpointInterval": "7"})
-    write_first_commit(spark, path, columns, {"delta.checkpointInterval": "8"})
+    for interval in ("7", "8"):
+        write_first_commit(spark, delta_log(spark, path), columns, {"delta.checkpointInterval": interval})
 
     detail = spark.sql(f"describe detail delta.`{path}`").collect()[0]
     assert detail.properties == {"delta.checkpointInterval": "7"}

@@ -17,7 +17,7 @@ from random import Random
 
 import click
 
-from leadsman.lab.interrupting.commands import Command, every_command, weighted
+from leadsman.lab.interrupting.commands import Command, every_command
 from leadsman.lab.interrupting.one_run import Outcome, run
 
 ENDLESS_SECONDS = 25.0
@@ -72,7 +72,7 @@ def main(times: int, minutes: float | None, seed: int | None, only: tuple[str, .
             counts[command.name] = Counts(_usual_seconds(command, Path(folder)))
             click.echo(f"{command.name}: {counts[command.name].usual_seconds:.1f} s uninterrupted", err=True)
         while sum(each.interrupts for each in counts.values()) < times and (until is None or time.monotonic() < until):
-            command = dice.choice(weighted(commands))
+            (command,) = dice.choices(commands, [each.weight for each in commands])
             _interrupt_once(command, counts[command.name], dice, Path(folder))
     document = {name: each.document() for name, each in counts.items()}
     click.echo(json.dumps({"seed": seed, "commands": document}, indent=2))

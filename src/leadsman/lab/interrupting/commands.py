@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from leadsman.catalogue import every_mode
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
 
@@ -31,7 +30,6 @@ def every_command() -> list[Command]:
     """Return the commands. Those without a weight take a second; the others start a JVM, the last two brokers."""
     broken = {mode.name: next(f for f in mode.recordings() if f.name.startswith("broken")) for mode in every_mode()}
     idle, leaderless = str(broken["idle_disconnect"]), str(broken["leaderless_partition"])
-    settings = str(broken["producer_id_leak"])
     found = (0, 1)
     return [
         Command("diagnose", ("diagnose", idle), weight=4, codes=found),
@@ -45,7 +43,7 @@ def every_command() -> list[Command]:
             codes=found,
         ),
         Command("watch", ("watch", idle, "--to", "{out}"), weight=4, endless=True, codes=found),
-        Command("check program", ("check", "program", settings), weight=2, codes=(0, 1)),
+        Command("check program", ("check", "program", str(broken["producer_id_leak"])), weight=2, codes=(0, 1)),
         Command("alerts", ("alerts", "--out", "{out}"), weight=2),
         Command("dashboards", ("dashboards", "--out", "{out}"), weight=2),
         Command("collect host", ("collect", "host", "--out", "{out}"), weight=2, codes=(0, 3)),
@@ -88,8 +86,3 @@ def _is_json(text: bytes) -> bool:
     except ValueError:
         return False
     return True
-
-
-def weighted(commands: Sequence[Command]) -> list[Command]:
-    """Return each command as often as its weight says."""
-    return [command for command in commands for _ in range(command.weight)]

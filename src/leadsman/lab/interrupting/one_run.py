@@ -19,6 +19,7 @@ from uuid import uuid4
 import psutil
 
 from leadsman.lab.interrupting.commands import incomplete_files
+from leadsman.run_folder import SHARED_MEMORY, stale_folders
 
 if TYPE_CHECKING:
     from leadsman.lab.interrupting.commands import Command
@@ -73,18 +74,19 @@ def run(command: Command, folder: Path, *, after: float | None, again_after: flo
 
     None: it is not interrupted. `again_after` seconds later it is interrupted once more.
     """
-    this, shared_before = Run(command, Path(tempfile.mkdtemp(dir=folder)), uuid4().hex), _shared_memory()
+    this, stale_before = Run(command, Path(tempfile.mkdtemp(dir=folder)), uuid4().hex), {*stale_folders(SHARED_MEMORY)}
     this.scratch.mkdir()
     try:
         process = _start(this)
         outcome = _interrupt(process, after, again_after)
         _look_at_the_end(this, process, outcome)
-        if left := _marked_processes_after_a_while(this.mark):
+        psutil.wait_procs(_marked_processes(this.mark), timeout=END_SECONDS)
+        if left := _marked_processes(this.mark):
             outcome.faults["processes"] = ", ".join(sorted(map(_name, left))[:5])
         if files := [path.name for path in this.scratch.iterdir() if not path.name.startswith("hsperfdata_")]:
             outcome.faults["temporary files"] = ", ".join(files[:5])
-        if folders := sorted(_shared_memory() - shared_before):
-            outcome.faults["shared memory"] = ", ".join(folders[:5])
+        if folders := sorted({*stale_folders(SHARED_MEMORY)} - stale_before):
+            outcome.faults["shared memory"] = ", ".join(map(str, folders[:5]))
         if files := incomplete_files(this.out):
             outcome.faults["half a file"] = ", ".join(files[:5])
     finally:
@@ -158,13 +160,6 @@ QUOTED = 600
 """Characters of an output's end that are quoted."""
 
 
-def _marked_processes_after_a_while(mark: str) -> list[psutil.Process]:
-    deadline = time.monotonic() + END_SECONDS
-    while (left := _marked_processes(mark)) and time.monotonic() < deadline:
-        psutil.wait_procs(left, timeout=0.2)
-    return left
-
-
 def _name(process: psutil.Process) -> str:
     try:
         return f"{process.name()} ({process.pid})"
@@ -181,13 +176,3 @@ def _has_mark(process: psutil.Process, mark: str) -> bool:
         return process.environ().get(MARK) == mark and bool(process.status() != psutil.STATUS_ZOMBIE)
     except (psutil.Error, OSError):
         return False
-
-
-def _shared_memory() -> set[str]:
-    """Return the folders of leadsman's runs in shared memory, but those of processes that run."""
-    found = set()
-    for path in Path("/dev/shm").glob("leadsman-*"):  # noqa: S108 - looked at, not used
-        owner = path.name.split("-")[2] if path.name.count("-") > 1 else ""
-        if not (owner.isdigit() and Path("/proc", owner).exists()):
-            found.add(path.name)
-    return found

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from leadsman.pipeline.detector_sql import materialized, run_steps, sql_literals
+from leadsman.pipeline.spark.cached import SEPARATE_FRAME_EVENTS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -114,10 +115,9 @@ def samples_of_unhealthy_things(events: DataFrame, rules: Sequence[HealthRule]) 
     was unhealthy. The rows are those of `samples_query`.
     """
     selected = _select_events(events, rules)
-    frames = dict(selected.frames)
-    things = _union(selected.unhealthy_things(rule) for rule in rules)
-    frames["unhealthy_things"] = materialized(run_steps(frames, {"unhealthy_things": things}))
-    kinds = {row["kind"] for row in frames["unhealthy_things"].select("kind").distinct().collect()}
+    query = _union(selected.unhealthy_things(rule) for rule in rules)
+    things = materialized(run_steps(selected.frames, {"unhealthy_things": query}))
+    kinds = {row["kind"] for row in things.select("kind").distinct().collect()}
     sampled = [rule for rule in rules if rule.kind in kinds]
     if not sampled:
         return None
@@ -135,14 +135,11 @@ def samples_of_unhealthy_things(events: DataFrame, rules: Sequence[HealthRule]) 
             FROM every_sample WHERE kind IN ({if_any}) GROUP BY capture, at, kind, thing, IF(at IS NULL, file, '')
         """,
     }
-    return materialized(run_steps(frames, steps))
+    return materialized(run_steps({**selected.frames, "unhealthy_things": things}, steps))
 
 
 EVENT = "capture, at, subject, source, name, file, line, text, value"
 """The columns of an event that rules read, besides its labels."""
-
-COMMON_FROM_EVENTS = 20_000
-"""Events of one name. Selecting fewer takes less than planning their selection, 0.1 s."""
 
 
 class _SelectedEvents(NamedTuple):
@@ -182,7 +179,7 @@ class _SelectedEvents(NamedTuple):
 def _select_events(events: DataFrame, rules: Sequence[HealthRule]) -> _SelectedEvents:
     names = f"SELECT name, count(*) AS number FROM events WHERE {_has_name(event_names(rules))} GROUP BY name"
     counts = {row["name"]: row["number"] for row in run_steps({"events": events}, {"counted": names}).collect()}
-    common = {name for name, number in counts.items() if number > COMMON_FROM_EVENTS}
+    common = {name for name, number in counts.items() if number > SEPARATE_FRAME_EVENTS}
     of_common = [rule for rule in rules if not common.isdisjoint(rule.names)]
     of_rare = [rule for rule in rules if common.isdisjoint(rule.names)]
     texts = [text for rule in of_common for text in (_unhealthy_things(rule, ""), *_event_samples(rule, ""))]

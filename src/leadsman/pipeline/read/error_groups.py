@@ -54,11 +54,6 @@ class ErrorGroupTotals:
         """Whether a line stands above the one that the group is shown by, in the same file."""
         return line < self.row.line and file == self.row.file
 
-    @property
-    def weight(self) -> tuple[int, int]:
-        """What a listing ranks errors of one severity by: many before few, and of as many the newer ones."""
-        return self.count, self.first or 0
-
 
 @dataclass(slots=True)
 class ErrorGroups:
@@ -119,6 +114,7 @@ class ErrorGroups:
         self.group_counts[group.severity] += 1
 
     def _prune(self, severity: ErrorSeverity) -> None:
+        """Keep what a listing ranks first among errors of one severity: many before few, of as many the newer ones."""
         candidates = [
             (group.count, group.first or 0, kind) for kind, group in self.groups.items() if group.severity == severity
         ]

@@ -46,8 +46,8 @@ TABLES: ContextVar[Path] = ContextVar("TABLES")
 @contextmanager
 def embedded_session() -> Iterator[SparkSession]:
     """Yield this process's session, with a folder in shared memory, or else on disk, for tables that queries share."""
-    drivers = Path(os.environ.get(TABLE_FOLDER, ""))
-    with run_folder(drivers if TABLE_FOLDER in os.environ and drivers.is_dir() else memory_folder()) as folder:
+    drivers = os.environ.get(TABLE_FOLDER)
+    with run_folder(Path(drivers) if drivers and Path(drivers).is_dir() else memory_folder()) as folder:
         token = TABLES.set(folder)
         try:
             with environment({CONNECT_MODE: "1"}):

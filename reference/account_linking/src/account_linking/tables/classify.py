@@ -50,7 +50,7 @@ def classified_rows(spark: SparkSession, users: BatchUsers, versions: Versions, 
 
 
 def classify(
-    *, silver: DataFrame, accounts: DataFrame, overrides: DataFrame, rules: DataFrame, small: bool = False
+    *, silver: DataFrame, accounts: DataFrame, overrides: DataFrame, rules: DataFrame, small: bool
 ) -> DataFrame:
     """Classify silver rows. Needs all rows of a user: the other leg of a transfer may be any of them."""
     spark = silver.sparkSession

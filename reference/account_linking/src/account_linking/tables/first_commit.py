@@ -33,16 +33,18 @@ def delta_log(spark: SparkSession, path: str) -> Any:  # noqa: ANN401 - an objec
 
 
 def write_first_commit(
-    spark: SparkSession, path: str, columns: Mapping[str, str], properties: Mapping[str, str]
+    spark: SparkSession,
+    log: Any,  # noqa: ANN401 - an object of the JVM
+    columns: Mapping[str, str],
+    properties: Mapping[str, str],
 ) -> None:
-    """Create a table whose log is within reach; do nothing if another driver creates it meanwhile.
+    """Create the table of a log; do nothing if another driver creates it meanwhile.
 
     The log store writes a commit once, as for every commit of Delta.
     """
     from py4j.protocol import Py4JJavaError
 
     jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - PySpark gives no other way to the JVM
-    log = delta_log(spark, path)
     commit = jvm.org.apache.hadoop.fs.Path(log.logPath(), f"{0:020}.json")
     lines = jvm.java.util.ArrayList()
     for action in _actions(columns, properties):

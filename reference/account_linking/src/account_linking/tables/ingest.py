@@ -51,8 +51,9 @@ class Ingestion:
         try:
             size = batch_size(rows)
             if size[0]:
-                with one_task_a_stage(spark, small=is_small(size)):
-                    self._ingest(in_one_partition(rows, small=is_small(size)), batch, small=is_small(size))
+                small = is_small(size)
+                with one_task_a_stage(spark, small=small):
+                    self._ingest(in_one_partition(rows, small=small), batch, small=small)
         finally:
             rows.unpersist()
 
@@ -142,5 +143,6 @@ def replay(spark: SparkSession, layout: Layout) -> int:
 
 def reclassify(spark: SparkSession, layout: Layout) -> None:
     """Classify all transactions again by the current CSV maps, user rules and overrides."""
+    versions = Versions(layout)
     for users in every_user(spark, layout):
-        classify.refresh(spark, Versions(layout), users)
+        classify.refresh(spark, versions, users)

@@ -212,7 +212,7 @@ class Layout:
             if log is None or (table == "holders" and has_silver and not log.tableExists()):
                 self._save(spark, table)
             elif not log.tableExists():
-                write_first_commit(spark, self.path(table), TABLES[table], properties(table))
+                write_first_commit(spark, log, TABLES[table], properties(table))
 
     def _save(self, spark: SparkSession, table: str) -> None:
         """Create a table by writing a frame, unless it exists."""

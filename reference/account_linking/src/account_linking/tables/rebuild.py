@@ -57,8 +57,9 @@ def rebuild(spark: SparkSession, layout: Layout) -> Rebuilt:
     finally:
         translated.unpersist()
         accounts.unpersist()
+    versions = Versions(layout)
     for users in every_user(spark, layout):
-        classify.refresh(spark, Versions(layout), users, removes=True)
+        classify.refresh(spark, versions, users, removes=True)
     return rebuilt
 
 

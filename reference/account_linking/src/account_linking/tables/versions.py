@@ -23,7 +23,7 @@ class Versions:
 
     layout: Layout
     _latest: dict[str, int] = field(default_factory=dict)
-    _empty_at: dict[str, int] = field(default_factory=dict)
+    _known_empty: dict[str, tuple[int, bool]] = field(default_factory=dict)
 
     def latest(self, spark: SparkSession, table: str) -> int:
         """Return the number of the table's latest commit."""
@@ -41,11 +41,10 @@ class Versions:
         if not _reaches_files(spark):
             return False
         version = self.latest(spark, table)
-        if self._empty_at.get(table) == version:
-            return True
-        is_empty = spark.read.format("delta").load(self.layout.path(table)).isEmpty()
-        if is_empty:
-            self._empty_at[table] = version
+        known_at, is_empty = self._known_empty.get(table, (None, False))
+        if known_at != version:
+            is_empty = spark.read.format("delta").load(self.layout.path(table)).isEmpty()
+            self._known_empty[table] = version, is_empty
         return is_empty
 
     def _has_commit(self, spark: SparkSession, table: str, version: int) -> bool:
