@@ -12,6 +12,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from leadsman.interrupt import defer_interrupts
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -28,10 +30,15 @@ def memory_folder() -> Path:
 def run_folder(parent: Path | None = None) -> Iterator[Path]:
     """Yield a new folder of mode 0700 in `parent`, by default where the user's temporary files are."""
     parent = parent or Path(tempfile.gettempdir())
-    _remove_stale_folders(parent)
     prefix = f"{_prefix()}{os.getpid()}-"
-    with tempfile.TemporaryDirectory(prefix=prefix, dir=parent, ignore_cleanup_errors=True) as folder:
-        yield Path(folder)
+    with defer_interrupts():
+        _remove_stale_folders(parent)
+        folder = tempfile.TemporaryDirectory(prefix=prefix, dir=parent, ignore_cleanup_errors=True)
+    try:
+        yield Path(folder.name)
+    finally:
+        with defer_interrupts():
+            folder.cleanup()
 
 
 def _prefix() -> str:

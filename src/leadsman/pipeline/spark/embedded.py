@@ -45,9 +45,12 @@ TABLES: ContextVar[Path] = ContextVar("TABLES")
 
 @contextmanager
 def embedded_session() -> Iterator[SparkSession]:
-    """Yield this process's session, with a folder in shared memory, or else on disk, for tables that queries share."""
+    """Yield this process's session, with a folder in shared memory, or else on disk, for tables that queries share.
+
+    Raises OSError where the driver's folder is gone: the driver has ended, and nobody would remove another one.
+    """
     drivers = os.environ.get(TABLE_FOLDER)
-    with run_folder(Path(drivers) if drivers and Path(drivers).is_dir() else memory_folder()) as folder:
+    with run_folder(Path(drivers) if drivers else memory_folder()) as folder:
         token = TABLES.set(folder)
         try:
             with environment({CONNECT_MODE: "1"}):
