@@ -43,9 +43,9 @@ check: $(READY) ## Lint, types, import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Four parts for two cores, the longest first: tests wait for brokers and JVMs half of their time.
+# Three of four parts at a time on two cores, the longest first: tests wait for brokers and disks a fifth of their time.
 test: setup check ## Every check, and every test but the long ones
-	$(MAKE) --no-print-directory --jobs 2 --keep-going test-leadsman test-reading test-accounts test-watch
+	$(MAKE) --no-print-directory --jobs 3 --keep-going test-leadsman test-reading test-accounts test-watch
 
 READING := tests/pipeline
 WATCH := tests/watch

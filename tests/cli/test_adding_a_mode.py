@@ -1,13 +1,19 @@
 """What is easily got wrong in a new mode and would otherwise show as a wrong verdict or as a sentence left out."""
 
+from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+
 import pytest
 from pyspark.sql import SparkSession
 
 from leadsman.catalogue import Mode, every_mode
 from leadsman.model import EVERY_SUBJECT, Verdict
-from leadsman.pipeline.detector_sql import EVIDENCE, EXPLAINS, OBSERVATION, POINT, Detection
+from leadsman.pipeline.detector_sql import EVIDENCE, EXPLAINS, OBSERVATION, POINT
 from leadsman.pipeline.diagnose import diagnose
 from leadsman.pipeline.request import DiagnosisRequest, find_input, read_small_input
+from leadsman.pipeline.spark.embedded import embedded_session
 from leadsman.pipeline.spark.event_frames import event_frame
 from leadsman.pipeline.verdict.decide import ALTERNATIVE_PREFIX
 
@@ -28,42 +34,72 @@ POINTS_AS = ("string", "string", "string", "timestamp", "timestamp", "double")
 
 
 @pytest.fixture
-def broken(request: pytest.FixtureRequest) -> str:
+def broken(mode: Mode) -> str:
     """The path of the mode's first broken recording."""
-    folders = [
-        str(folder) for folder in request.getfixturevalue("mode").recordings() if folder.name.startswith("broken")
-    ]
+    folders = [str(folder) for folder in mode.recordings() if folder.name.startswith("broken")]
     assert folders, "No recording named broken-*. Make it: python -m leadsman.lab.record_all MODE"
     return folders[0]
 
 
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """What a detector returned for a recording, and how many observations without the mode's trigger events."""
+
+    observations: dict[str, str]
+    points: dict[str, str]
+    links: list[tuple[str, str]]
+    without_trigger_events: int
+
+
+def returned_by(name: str, folder: str) -> Returned:
+    """Run a mode's detector on the embedded engine, which plans its queries in milliseconds."""
+    mode, source = Mode(name), read_small_input(find_input([folder]))
+    with embedded_session() as session:
+        events = event_frame(session, source)
+        found = mode.detect(events)
+        rows = found.observations.select("subject", "link").distinct().collect()
+        without = mode.detect(events.where(~events["name"].isin(*mode.card.trigger_events or ("no such event",))))
+        return Returned(
+            dict(found.observations.dtypes),
+            dict(found.points.dtypes),
+            [(row["subject"], row["link"]) for row in rows],
+            without.observations.where(f"subject <> '{EVERY_SUBJECT}'").count(),
+        )
+
+
 @pytest.fixture(scope="module")
-def detections() -> dict[str, Detection]:
+def engine() -> Iterator[Executor]:
+    """A process with the embedded engine: this one has Spark's own session."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        yield pool
+
+
+@pytest.fixture(scope="module")
+def known() -> dict[str, Returned]:
     """What detectors have returned, by mode."""
     return {}
 
 
 @pytest.fixture
-def detection(spark: SparkSession, mode: Mode, broken: str, detections: dict[str, Detection]) -> Detection:
+def returned(engine: Executor, mode: Mode, broken: str, known: dict[str, Returned]) -> Returned:
     """What the mode's detector returns for its broken recording."""
-    if mode.name not in detections:
-        detections[mode.name] = mode.detect(event_frame(spark, read_small_input(find_input([broken]))))
-    return detections[mode.name]
+    if mode.name not in known:
+        known[mode.name] = engine.submit(returned_by, mode.name, broken).result()
+    return known[mode.name]
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_detector_returns_the_columns_that_the_machine_reads(mode: Mode, detection: Detection) -> None:
-    observations, points = dict(detection.observations.dtypes), dict(detection.points.dtypes)
+def test_a_detector_returns_the_columns_that_the_machine_reads(mode: Mode, returned: Returned) -> None:
+    kinds = (*OBSERVED_AS, f"array<{EVIDENCE}>")
 
-    assert observations == dict(zip(OBSERVATION, (*OBSERVED_AS, f"array<{EVIDENCE}>"), strict=True)), mode.name
-    assert points == dict(zip(POINT, POINTS_AS, strict=True)), mode.name
+    assert returned.observations == dict(zip(OBSERVATION, kinds, strict=True)), mode.name
+    assert returned.points == dict(zip(POINT, POINTS_AS, strict=True)), mode.name
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_detector_reports_the_links_and_alternatives_of_its_card(mode: Mode, detection: Detection) -> None:
-    rows = detection.observations.select("subject", "link").distinct().collect()
-    links = {row["link"] for row in rows if row["subject"] != EVERY_SUBJECT} - {EXPLAINS}
-    alternatives = {row["link"] for row in rows if row["link"].startswith(ALTERNATIVE_PREFIX)}
+def test_a_detector_reports_the_links_and_alternatives_of_its_card(mode: Mode, returned: Returned) -> None:
+    links = {link for subject, link in returned.links if subject != EVERY_SUBJECT} - {EXPLAINS}
+    alternatives = {link for _, link in returned.links if link.startswith(ALTERNATIVE_PREFIX)}
 
     assert links == {link.id for link in mode.card.chain}
     assert alternatives == {f"{ALTERNATIVE_PREFIX}{alternative.id}" for alternative in mode.card.alternatives}
@@ -87,21 +123,13 @@ def test_every_sentence_of_a_finding_finds_its_figures(mode: Mode, spark: SparkS
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_detector_observes_nothing_without_its_trigger_events(spark: SparkSession, mode: Mode, broken: str) -> None:
-    signs = mode.card.trigger_events or ("no such event",)
-    events = event_frame(spark, read_small_input(find_input([broken])))
-
-    without = mode.detect(events.where(~events["name"].isin(*signs)))
-
-    observation_count = without.observations.where(f"subject <> '{EVERY_SUBJECT}'").count()
-    assert observation_count == 0 or not mode.card.trigger_events, mode.name
+def test_a_detector_observes_nothing_without_its_trigger_events(mode: Mode, returned: Returned) -> None:
+    assert returned.without_trigger_events == 0 or not mode.card.trigger_events, mode.name
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_signs_are_events_that_a_broken_recording_holds(spark: SparkSession, mode: Mode, broken: str) -> None:
-    names_in_recording = {
-        row["name"]
-        for row in event_frame(spark, read_small_input(find_input([broken]))).select("name").distinct().collect()
-    }
+def test_signs_are_events_that_a_broken_recording_holds(mode: Mode, broken: str) -> None:
+    events = read_small_input(find_input([broken])).events
+    assert events is not None
 
-    assert not mode.card.trigger_events or names_in_recording & set(mode.card.trigger_events), mode.name
+    assert not mode.card.trigger_events or {*events["name"].to_pylist()} & set(mode.card.trigger_events), mode.name

@@ -161,10 +161,11 @@ class ProviderMachine(RuleBasedStateMachine):
         self.provider.close()
 
 
-def test_no_order_of_events_breaks_a_provider() -> None:
+@pytest.mark.parametrize("examples", [20, pytest.param(1000, marks=[pytest.mark.long, pytest.mark.timeout(1800)])])
+def test_no_order_of_events_breaks_a_provider(examples: int) -> None:
     run_state_machine_as_test(
         ProviderMachine,
         settings=settings(
-            max_examples=60, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+            max_examples=examples, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
         ),
     )

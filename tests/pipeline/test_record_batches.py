@@ -277,7 +277,7 @@ def json_lines(draw: st.DrawFn) -> bytes:
     return draw(st.sampled_from((data, data, data.replace(b"long", b"l\xffng"), b"\xef\xbb\xbf" + data, b"\n" + data)))
 
 
-@settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=json_lines(), block_bytes=st.sampled_from((200, 1000, 1 << 20)))
 def test_json_lines_are_read_by_columns_as_they_are_read_line_by_line(data, block_bytes):
     if not isinstance(recognise(data, zone=UTC), RecognisedFormat):

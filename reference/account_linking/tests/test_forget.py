@@ -27,6 +27,7 @@ from account_linking.tables.upkeep import LISTING_TASKS
 from account_linking.topic_setup import main as topic_setup
 from account_linking.topics import TRANSACTIONS, raw_topic
 from leadsman.lab.brokers.cluster import Cluster, ClusterPlan
+from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -183,6 +184,11 @@ def test_topics_are_created_once_and_every_topic_gets_its_retention(
     settings = {"KAFKA_BOOTSTRAP": own_cluster.bootstrap}
     admin = AdminClient({"bootstrap.servers": own_cluster.bootstrap})
     admin.delete_topics([TRANSACTIONS])[TRANSACTIONS].result(30)
+    wait_for(
+        lambda: TRANSACTIONS not in admin.list_topics(timeout=10).topics,
+        timeout=timedelta(seconds=30),
+        what="the topic to be gone",
+    )
 
     topic_setup(["--replicas", "1", "--partitions", "2"], settings)
     topic_setup(["--replicas", "1", "--partitions", "2"], settings)

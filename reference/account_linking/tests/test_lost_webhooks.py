@@ -26,6 +26,7 @@ from account_linking.sweeper import missed_fetch_tasks
 from account_linking.tables.bronze import to_bronze
 from account_linking.tables.ingest import Ingestion
 from account_linking.tables.layout import Layout
+from leadsman.run_folder import memory_folder, run_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -174,9 +175,10 @@ def amount(provider: str, row: dict[str, Any]) -> Decimal:
 @given(STORIES)
 @settings(max_examples=12, deadline=None, suppress_health_check=SLOW, derandomize=True)
 def test_published_records_end_in_the_ledgers_state_whichever_webhooks_are_lost(
-    tmp_path_factory: pytest.TempPathFactory, stories: list[tuple[str, list[Step]]]
+    stories: list[tuple[str, list[Step]]],
 ) -> None:
-    harness = run_stories(stories, tmp_path_factory.mktemp("items"))
+    with run_folder(memory_folder()) as items:  # SQLite writes each commit through to the disk
+        harness = run_stories(stories, items)
 
     expected = expected_rows(harness.banks.ledger, harness.banks.now)
     assert last_states(harness) == {key: row[0] for key, row in expected.items()}

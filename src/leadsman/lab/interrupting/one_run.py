@@ -19,7 +19,7 @@ from uuid import uuid4
 import psutil
 
 from leadsman.lab.interrupting.commands import incomplete_files
-from leadsman.run_folder import SHARED_MEMORY, stale_folders
+from leadsman.run_folder import SHARED_MEMORY, owner, stale_folders
 
 if TYPE_CHECKING:
     from leadsman.lab.interrupting.commands import Command
@@ -53,6 +53,8 @@ class Run:
     command: Command
     folder: Path
     mark: str
+    pids: set[int] = field(default_factory=set)
+    """Its processes at the moment of the interrupt. Other programs may leave folders of their own meanwhile."""
 
     @property
     def scratch(self) -> Path:
@@ -74,18 +76,18 @@ def run(command: Command, folder: Path, *, after: float | None, again_after: flo
 
     None: it is not interrupted. `again_after` seconds later it is interrupted once more.
     """
-    this, stale_before = Run(command, Path(tempfile.mkdtemp(dir=folder)), uuid4().hex), {*stale_folders(SHARED_MEMORY)}
+    this = Run(command, Path(tempfile.mkdtemp(dir=folder)), uuid4().hex)
     this.scratch.mkdir()
     try:
         process = _start(this)
-        outcome = _interrupt(process, after, again_after)
+        outcome = _interrupt(this, process, after, again_after)
         _look_at_the_end(this, process, outcome)
         psutil.wait_procs(_marked_processes(this.mark), timeout=END_SECONDS)
         if left := _marked_processes(this.mark):
             outcome.faults["processes"] = ", ".join(sorted(map(_name, left))[:5])
         if files := [path.name for path in this.scratch.iterdir() if not path.name.startswith("hsperfdata_")]:
             outcome.faults["temporary files"] = ", ".join(files[:5])
-        if folders := sorted({*stale_folders(SHARED_MEMORY)} - stale_before):
+        if folders := sorted(each for each in stale_folders(SHARED_MEMORY) if owner(each) in this.pids):
             outcome.faults["shared memory"] = ", ".join(map(str, folders[:5]))
         if files := incomplete_files(this.out):
             outcome.faults["half a file"] = ", ".join(files[:5])
@@ -117,7 +119,7 @@ def _take_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def _interrupt(process: subprocess.Popen[bytes], after: float | None, again_after: float | None) -> Outcome:
+def _interrupt(this: Run, process: subprocess.Popen[bytes], after: float | None, again_after: float | None) -> Outcome:
     outcome = Outcome()
     try:
         process.wait(USUAL_SECONDS if after is None else after)
@@ -127,6 +129,7 @@ def _interrupt(process: subprocess.Popen[bytes], after: float | None, again_afte
             return outcome
     else:
         return outcome
+    this.pids.update(each.pid for each in _marked_processes(this.mark))
     outcome.interrupted, started = True, time.monotonic()
     os.killpg(process.pid, signal.SIGINT)
     if again_after is not None:
