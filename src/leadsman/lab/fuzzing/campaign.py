@@ -42,7 +42,7 @@ class TooSlow(BaseException):
 
 
 @dataclass(slots=True)
-class Counts:
+class FuzzCounts:
     """What a campaign counted. `faults` are by kind, with the seed that makes the input again."""
 
     inputs: int = 0
@@ -61,7 +61,7 @@ class Counts:
         counter[kind] += 1
         self.examples.setdefault(kind, example)
 
-    def merge(self, other: Counts) -> None:
+    def merge(self, other: FuzzCounts) -> None:
         """Add what another process counted."""
         self.inputs += other.inputs
         self.bytes += other.bytes
@@ -94,9 +94,9 @@ class Counts:
         }
 
 
-def run(corpus: Sequence[Path], folder: Path, *, seed: int, seconds: float) -> Counts:
+def run(corpus: Sequence[Path], folder: Path, *, seed: int, seconds: float) -> FuzzCounts:
     """Read damaged copies of the corpus for so long. The same seed makes the same inputs."""
-    counts = Counts()
+    counts = FuzzCounts()
     contents = [path.read_bytes() for path in corpus]
     until = time.monotonic() + seconds
     number = 0
@@ -113,7 +113,7 @@ def run(corpus: Sequence[Path], folder: Path, *, seed: int, seconds: float) -> C
     return counts
 
 
-def read_one(path: Path, size: int, counts: Counts, example: str) -> None:
+def read_one(path: Path, size: int, counts: FuzzCounts, example: str) -> None:
     """Read one file, and count it."""
     stream = Stream("fuzz", path.name, (File(str(path), path.name, size, CHANGED),))
     counts.inputs += 1
