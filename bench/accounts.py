@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from account_linking.demo.ledger import Item, Movement
+    from account_linking.demo.ledger import Movement, SimulatedItem
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "leadsman" / "bench"
 ROWS = {"smoke": 20_000, "full": 500_000}
@@ -94,7 +94,7 @@ def generate(folder: Path, rows: int) -> Path:
     return folder
 
 
-def _record(item: Item, movement: Movement, number: int) -> dict[str, object]:
+def _record(item: SimulatedItem, movement: Movement, number: int) -> dict[str, object]:
     """Return one raw record. Ids repeat in every ledger, so the ledger's `number` is added to each id."""
     provider = item.provider
     value: dict[str, Any] | None

@@ -38,7 +38,7 @@ IDS_A_PARTITION = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class ClusterSize:
     """How much of everything."""
 
     brokers: int
@@ -48,12 +48,12 @@ class Size:
     megabytes: int
 
 
-FULL = Size(brokers=100, hosts=10_000, partitions=1_000_000, ids=10_000_000, megabytes=10_000)
+FULL = ClusterSize(brokers=100, hosts=10_000, partitions=1_000_000, ids=10_000_000, megabytes=10_000)
 
 
-def of(share: float) -> Size:
+def of(share: float) -> ClusterSize:
     """Return this share of the full size; never fewer than three brokers and 250 MB of logs."""
-    return Size(
+    return ClusterSize(
         brokers=max(3, round(FULL.brokers * share)),
         hosts=max(100, round(FULL.hosts * share)),
         partitions=round(FULL.partitions * share),
@@ -62,7 +62,7 @@ def of(share: float) -> Size:
     )
 
 
-def make(folder: Path, size: Size, logs: Path) -> Path:
+def make(folder: Path, size: ClusterSize, logs: Path) -> Path:
     """Fill `folder`, which must not exist yet, with a capture of this size. `logs` keeps the logs that are copied."""
     jobs: list[tuple[Callable[..., None], tuple[object, ...]]] = [
         (_hosts, (folder, size, part)) for part in range(PARTS)
@@ -78,19 +78,19 @@ def make(folder: Path, size: Size, logs: Path) -> Path:
 PARTS = 8
 
 
-def _hosts(folder: Path, size: Size, part: int) -> None:
+def _hosts(folder: Path, size: ClusterSize, part: int) -> None:
     """Write what every eighth host says of itself."""
-    fleet = Fleet(size)
+    plan = AddressPlan(size)
     for number in range(part, size.hosts, PARTS):
-        _host(folder, fleet.client(number), fleet.of_client(number))
+        _host(folder, plan.client(number), plan.of_client(number))
     for broker in range(part, size.brokers, PARTS):
-        _host(folder, fleet.broker(broker), fleet.of_broker(broker))
+        _host(folder, plan.broker(broker), plan.of_broker(broker))
 
 
-class Fleet:
+class AddressPlan:
     """Who has which address and MAC, and who talks to whom: by number, so that any part can be made alone."""
 
-    def __init__(self, size: Size) -> None:
+    def __init__(self, size: ClusterSize) -> None:
         self.size = size
 
     def client(self, number: int) -> str:
@@ -207,7 +207,7 @@ def _link(address: str, mac: str) -> str:
     )
 
 
-def _topics(folder: Path, size: Size) -> None:
+def _topics(folder: Path, size: ClusterSize) -> None:
     """Write what `kafka-topics --describe` prints."""
     (folder / "kafka").mkdir(parents=True, exist_ok=True)
     with (folder / "kafka" / "topics.txt").open("w") as file:
@@ -232,7 +232,7 @@ def _head(file: str, command: str) -> str:
     return f"### leadsman {WHEN:%Y-%m-%dT%H:%M:%S}.000Z cluster {file} $ {command}\n"
 
 
-def _ids(folder: Path, size: Size) -> None:
+def _ids(folder: Path, size: ClusterSize) -> None:
     """Write what `kafka-transactions describe-producers` prints: one topic leaks, the others have steady fleets."""
     chance = random.Random(SEED)
     (folder / "kafka").mkdir(parents=True, exist_ok=True)
@@ -269,7 +269,7 @@ def _fleet(number: int) -> Iterator[str]:
         yield f"{20_000_000 + number * IDS_A_PARTITION + producer}\t0\t-1\t{100_000 + producer}\t{end - producer}\tNone\t\n"
 
 
-def _logs(folder: Path, size: Size, logs: Path) -> None:
+def _logs(folder: Path, size: ClusterSize, logs: Path) -> None:
     """Copy the same made-up logs under other names until they are as many as wanted."""
     base = generate(logs, BASE_MEGABYTES, BASE_WRITERS)
     for copy in range(size.megabytes // BASE_MEGABYTES):

@@ -41,7 +41,7 @@ WAYS = (TASKS, SPARK)
 WARM_CALLS = 2
 
 
-class Row(NamedTuple):
+class DetectorInput(NamedTuple):
     """One input: recordings, how often each and as what, and goals in processor seconds, cold and warm."""
 
     name: str
@@ -61,24 +61,26 @@ def _of(mode: str, name: str) -> Path:
     return Mode(mode).folder / "recorded" / name
 
 
-def rows() -> list[Row]:
+def rows() -> list[DetectorInput]:
     """Return the inputs. Many events of one capture are a recording's, of as many times its workers, or of as many
     moments of the same ones: a storm."""
     idle, leak = _of("idle_disconnect", "broken-java"), _of("producer_id_leak", "broken-java")
     return [
-        Row("a small capture of `idle_disconnect`", [idle]),
-        Row("a small capture of `producer_id_leak`", [leak]),
-        Row("10,000 events of one capture", [idle], times=29, copies="writer", goals=(2.0, 0.5)),
-        Row(
+        DetectorInput("a small capture of `idle_disconnect`", [idle]),
+        DetectorInput("a small capture of `producer_id_leak`", [leak]),
+        DetectorInput("10,000 events of one capture", [idle], times=29, copies="writer", goals=(2.0, 0.5)),
+        DetectorInput(
             "a storm: 80,000 events of the same clients",
             [_of("idle_disconnect", "broken-confluent-kafka")],
             times=1850,
             copies="moment",
         ),
-        Row("every recording at once", _recordings()),
-        Row("100 small captures at once", _recordings()[:50], times=2),
-        Row("281,600 events of one capture", [idle], times=800, copies="writer", ways=[TASKS]),
-        Row("1,000,000 events of one capture", [idle], times=2850, copies="writer", ways=[TASKS], goals=(None, 5.0)),
+        DetectorInput("every recording at once", _recordings()),
+        DetectorInput("100 small captures at once", _recordings()[:50], times=2),
+        DetectorInput("281,600 events of one capture", [idle], times=800, copies="writer", ways=[TASKS]),
+        DetectorInput(
+            "1,000,000 events of one capture", [idle], times=2850, copies="writer", ways=[TASKS], goals=(None, 5.0)
+        ),
     ]
 
 
@@ -133,12 +135,12 @@ def _budgets(*, runs: int) -> tuple[list[str], list[str]]:
     return lines, over
 
 
-def _row(name: str) -> Row:
+def _row(name: str) -> DetectorInput:
     """Return a row by its number, or that of a detector's own incident."""
     if name.isdigit():
         return rows()[int(name)]
     broken = next(folder for folder in Mode(name).recordings() if folder.name.startswith("broken-java"))
-    return Row(name, [broken], times=OF_EACH.get(name, 10), copies="writer", modes=[name])
+    return DetectorInput(name, [broken], times=OF_EACH.get(name, 10), copies="writer", modes=[name])
 
 
 def _arguments() -> argparse.Namespace:
@@ -150,7 +152,7 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _line(number: int, row: Row, *, runs: int) -> str:
+def _line(number: int, row: DetectorInput, *, runs: int) -> str:
     taken: dict[str, list[dict[str, float]]] = {way: [] for way in row.ways}
     for _ in range(runs):
         for way, results in taken.items():
@@ -172,7 +174,7 @@ def _in_process(row: int | str, way: str) -> dict[str, float]:
     return seconds_by_detector
 
 
-def _measured(row: Row, way: str) -> dict[str, float]:
+def _measured(row: DetectorInput, way: str) -> dict[str, float]:
     source = _source(row)
     assert source.events is not None
     request = DiagnosisRequest(modes=[] if way == NO_DETECTORS else modes_named(row.modes))
@@ -198,7 +200,7 @@ def _processor_seconds() -> float:
     return total
 
 
-def _source(row: Row) -> Input:
+def _source(row: DetectorInput) -> Input:
     """Read the recordings, many times over: as captures of their own, of other writers, or of other moments."""
     source = read_small_input(find_input([str(path) for path in row.recordings]))
     assert source.events is not None

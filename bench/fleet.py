@@ -34,10 +34,10 @@ SAMPLE_SECONDS = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class FleetResult:
     """One diagnosis, a whole process from nothing: what was read, how long it took, and the most memory it held."""
 
-    size: cluster.Size
+    size: cluster.ClusterSize
     files: int
     bytes: int
     lines: int
@@ -52,7 +52,7 @@ class Measured:
 def main() -> None:
     """Generate, measure, delete; size by size. The page is written after each, so that a large one can fail alone."""
     arguments = _arguments()
-    measured: list[Measured] = []
+    measured: list[FleetResult] = []
     for share in arguments.share or SHARES:
         measured.append(_measured(cluster.of(share)))
         table = "\n".join(_table(measured))
@@ -69,31 +69,31 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _measured(size: cluster.Size) -> Measured:
+def _measured(size: cluster.ClusterSize) -> FleetResult:
     CACHE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="capture-", dir=CACHE) as place:
         capture = cluster.make(Path(place) / "capture", size, CACHE / "logs")
         return _diagnosed(capture, size)
 
 
-def _diagnosed(capture: Path, size: cluster.Size) -> Measured:
+def _diagnosed(capture: Path, size: cluster.ClusterSize) -> FleetResult:
     command = [sys.executable, "-m", "leadsman", "diagnose", "--format", "json", str(capture)]
     started = time.perf_counter()
     quietly = {**os.environ, "NO_COLOR": "1"}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=quietly)
-    with process, Watch(process.pid) as watch:
+    with process, ProcessSampler(process.pid) as sampler:
         printed, _ = process.communicate()
     wall = time.perf_counter() - started
     (document,) = json.loads(printed)["captures"]
-    return Measured(
+    return FleetResult(
         size,
         document["files"],
         document["bytes"],
         document["lines"],
         wall,
-        watch.cpu,
-        watch.python,
-        watch.java,
+        sampler.cpu,
+        sampler.python,
+        sampler.java,
         document["verdicts"],
         _stale(document),
     )  # fmt: skip - in the order of the fields
@@ -105,7 +105,7 @@ def _stale(document: Any) -> int:  # noqa: ANN401 - JSON
     )
 
 
-class Watch:
+class ProcessSampler:
     """The processor time of a process and all that it starts, and the most memory its Pythons and its Java held."""
 
     def __init__(self, pid: int) -> None:
@@ -113,7 +113,7 @@ class Watch:
         self._process = psutil.Process(pid)
         self._spent: dict[int, float] = {}
         self._done = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread = threading.Thread(target=self._sample, daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -124,7 +124,7 @@ class Watch:
         self._thread.join()
         self.cpu = sum(self._spent.values())
 
-    def _watch(self) -> None:
+    def _sample(self) -> None:
         while not self._done.wait(SAMPLE_SECONDS):
             memory = {"python": 0, "java": 0}
             for process in self._family():
@@ -148,7 +148,7 @@ class Watch:
             return "python", 0
 
 
-def _table(measured: Sequence[Measured]) -> Iterator[str]:
+def _table(measured: Sequence[FleetResult]) -> Iterator[str]:
     about = ", ".join(f"{key}: {value}" for key, value in machine().items())
     yield (
         "`leadsman diagnose` over the capture of a generated cluster, a whole cold process; `python -m bench.fleet` "

@@ -16,7 +16,7 @@ from itertools import accumulate, cycle, islice
 from typing import TYPE_CHECKING, Any
 
 from bench import lines
-from bench.lines import Line
+from bench.lines import LineTemplate
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,15 +42,15 @@ WORKERS = 24
 BROKER_IDLE_SECONDS = 600
 
 Values = dict[str, Any]
-Layout = Callable[[int, Line, Values], str]
+Layout = Callable[[int, LineTemplate, Values], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class LogKind:
     """One kind of log file: what is in it, how a line is laid out, and where it lies."""
 
-    ordinary: Sequence[Line]
-    failures: Sequence[Line]
+    ordinary: Sequence[LineTemplate]
+    failures: Sequence[LineTemplate]
     layout: Layout
     folder: str
     streams: int = 1  # among how many log streams one writer's bytes are divided
@@ -61,25 +61,25 @@ def stamp(at: int) -> str:
     return datetime.fromtimestamp(at / 1000, UTC).isoformat(" ", "milliseconds")[:23]
 
 
-def with_below(first: str, line: Line, values: Values) -> str:
+def with_below(first: str, line: LineTemplate, values: Values) -> str:
     """Return a line and what follows it."""
     return "\n".join([first, *(text.format_map(values) for text in line.below)])
 
 
-def broker(at: int, line: Line, values: Values) -> str:
+def broker(at: int, line: LineTemplate, values: Values) -> str:
     """Lay out as log4j does in Kafka's own configuration."""
     text = line.text.format_map(values)
     return with_below(f"[{stamp(at).replace('.', ',')}] {line.level} {text} ({line.logger})", line, values)
 
 
-def java(at: int, line: Line, values: Values) -> str:
+def java(at: int, line: LineTemplate, values: Values) -> str:
     """Lay out as logback does by default."""
     text = line.text.format_map(values)
     first = f"{stamp(at)} [kafka-producer-network-thread | producer-{values['client']}] {line.level:<5} {line.logger} - {text}"
     return with_below(first, line, values)
 
 
-def json_line(at: int, line: Line, values: Values) -> str:
+def json_line(at: int, line: LineTemplate, values: Values) -> str:
     """Lay out as logstash-logback-encoder does."""
     stack = {"stack_trace": "\n".join(line.below).format_map(values)} if line.below else {}
     return json.dumps(
@@ -99,14 +99,14 @@ def json_line(at: int, line: Line, values: Values) -> str:
     )  # fmt: skip - one line as the encoder writes it
 
 
-def librdkafka(at: int, line: Line, values: Values) -> str:
+def librdkafka(at: int, line: LineTemplate, values: Values) -> str:
     """Lay out as librdkafka does on stderr."""
     return (
         f"%{line.level}|{at // 1000}.{at % 1000:03d}|{line.logger}|rdkafka#producer-1| {line.text.format_map(values)}"
     )
 
 
-def cloudwatch(at: int, line: Line, values: Values) -> str:
+def cloudwatch(at: int, line: LineTemplate, values: Values) -> str:
     """Lay out as CloudWatch exports what a function wrote; now and then an invocation begins and ends."""
     iso = stamp(at).replace(" ", "T") + "Z"
     if values["size"] % 12 == 0:
@@ -120,13 +120,13 @@ def cloudwatch(at: int, line: Line, values: Values) -> str:
 
 
 KINDS = {
-    "broker": Kind(lines.BROKER, lines.BROKER_FAILURES, broker, "brokers/kafka-{number:03d}/server.log"),
-    "java": Kind(lines.CLIENT, lines.CLIENT_FAILURES, java, "clients/app-{number:03d}/app.log"),
-    "json": Kind(lines.CLIENT, lines.CLIENT_FAILURES, json_line, "clients/app-{number:03d}/app.json"),
-    "librdkafka": Kind(
+    "broker": LogKind(lines.BROKER, lines.BROKER_FAILURES, broker, "brokers/kafka-{number:03d}/server.log"),
+    "java": LogKind(lines.CLIENT, lines.CLIENT_FAILURES, java, "clients/app-{number:03d}/app.log"),
+    "json": LogKind(lines.CLIENT, lines.CLIENT_FAILURES, json_line, "clients/app-{number:03d}/app.json"),
+    "librdkafka": LogKind(
         lines.LIBRDKAFKA, lines.LIBRDKAFKA_FAILURES, librdkafka, "clients/native-{number:03d}/stderr.log"
     ),
-    "lambda": Kind(
+    "lambda": LogKind(
         lines.CLIENT,
         lines.CLIENT_FAILURES,
         cloudwatch,
@@ -184,7 +184,7 @@ def _write(path: Path, content: Iterator[str], size: int) -> None:
                 return
 
 
-def _content(kind: Kind, chance: random.Random, number: int) -> Iterator[str]:
+def _content(kind: LogKind, chance: random.Random, number: int) -> Iterator[str]:
     """Yield pieces of a log without end."""
     at = STARTED_MS + chance.randrange(1_000_000)
     ordinary, failures = _chooser(kind.ordinary, chance), _chooser(kind.failures, chance)
@@ -199,7 +199,7 @@ def _content(kind: Kind, chance: random.Random, number: int) -> Iterator[str]:
         yield "\n".join(piece) + "\n"
 
 
-def _chooser(choice: Sequence[Line], chance: random.Random) -> Callable[[int], list[Line]]:
+def _chooser(choice: Sequence[LineTemplate], chance: random.Random) -> Callable[[int], list[LineTemplate]]:
     weights = list(accumulate(line.share for line in choice))
     return lambda count: chance.choices(choice, cum_weights=weights, k=count)
 

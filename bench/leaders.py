@@ -131,7 +131,7 @@ def _take_over(folder: Path, led: list[Partition], fenced: datetime) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class ProcessUsage:
     """One run of a whole process: seconds, processor seconds of it and all it started, and its largest memory."""
 
     wall: float
@@ -139,7 +139,7 @@ class Measured:
     peak: int
 
 
-def diagnosed(capture: Path, out: Path, cores: int) -> Measured:
+def diagnosed(capture: Path, out: Path, cores: int) -> ProcessUsage:
     """Diagnose the capture as a user would, from nothing, with the page. The verdict must be that of the recording."""
     words = [
         "diagnose",
@@ -163,7 +163,7 @@ def diagnosed(capture: Path, out: Path, cores: int) -> Measured:
             continue
     if process.returncode != 1:
         raise RuntimeError(f"leadsman ended with code {process.returncode}, and the finding was not PRESENT.")
-    return Measured(time.monotonic() - began, processor, peak)
+    return ProcessUsage(time.monotonic() - began, processor, peak)
 
 
 def _used(process: psutil.Process) -> Iterator[tuple[float, int]]:

@@ -21,7 +21,7 @@ PACKAGES = ("pyspark", "pyarrow", "hyperscan", "polars", "duckdb")
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class SpeedTarget:
     """What is to be reached: `least` times as fast as `peer`."""
 
     ours: str
@@ -30,9 +30,9 @@ class Target:
 
 
 TARGETS = (
-    Target("parse: leadsman", "parse: ripgrep", 1.2),
-    Target("full: leadsman", "full: Polars", 4),
-    Target("full: leadsman", "full: DuckDB", 6),
+    SpeedTarget("parse: leadsman", "parse: ripgrep", 1.2),
+    SpeedTarget("full: leadsman", "full: Polars", 4),
+    SpeedTarget("full: leadsman", "full: DuckDB", 6),
 )
 COLD_SECONDS = 7
 FINDING_SECONDS = 5

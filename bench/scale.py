@@ -45,7 +45,7 @@ LISTED_A_REQUEST, REQUEST_SECONDS = 1000, 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class DiagnosisRun:
     """One diagnosis: seconds of wall time, of tasks, and of the driver alone; bytes read and shuffled."""
 
     executors: int
@@ -81,7 +81,7 @@ def main() -> None:
         page.put("scale", text, page=PAGE)
 
 
-def _run(logs: Path, executors: int, place: Path) -> Run:
+def _run(logs: Path, executors: int, place: Path) -> DiagnosisRun:
     folder = place / f"cluster-{executors}"
     (folder / "events").mkdir(parents=True)
     settings = {
@@ -108,7 +108,7 @@ def _run(logs: Path, executors: int, place: Path) -> Run:
     return _measured([json.loads(line) for line in log.read_text().splitlines()], executors, wall=wall, size=size)
 
 
-def _measured(events: Sequence[dict[str, Any]], executors: int, *, wall: float, size: int) -> Run:
+def _measured(events: Sequence[dict[str, Any]], executors: int, *, wall: float, size: int) -> DiagnosisRun:
     tasks = [event for event in events if event["Event"] == "SparkListenerTaskEnd"]
     infos, metrics = [event["Task Info"] for event in tasks], [event.get("Task Metrics") or {} for event in tasks]
     spans = [(info["Launch Time"], info["Finish Time"]) for info in infos]
@@ -118,7 +118,7 @@ def _measured(events: Sequence[dict[str, Any]], executors: int, *, wall: float, 
     read = sum(_milliseconds(event["Task Metrics"]) for event in in_stage) / 1000
     ran = sum(map(_milliseconds, metrics)) / 1000
     span_seconds = sum(end - begin for begin, end in spans) / 1000
-    return Run(
+    return DiagnosisRun(
         executors=executors,
         bytes=size,
         events=_most_shuffled(tasks),
@@ -182,7 +182,7 @@ def _circumstances(size: int) -> str:
     )
 
 
-def _table(runs: Sequence[Run]) -> str:
+def _table(runs: Sequence[DiagnosisRun]) -> str:
     head = [
         "| executors, one core each | " + " | ".join(str(run.executors) for run in runs) + " |",
         "|---|" + "---:|" * len(runs),
@@ -206,7 +206,7 @@ def _table(runs: Sequence[Run]) -> str:
     return "\n".join([*head, *(f"| {name} | {' | '.join(values)} |" for name, values in rows)])
 
 
-def _projection(less: Run, one: Run) -> str:
+def _projection(less: DiagnosisRun, one: DiagnosisRun) -> str:
     """Say what the figures of one executor come to: it shares its core with nobody.
 
     What grows with the bytes is told from what does not by the two sizes.

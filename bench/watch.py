@@ -46,7 +46,7 @@ TOPIC = "logs"
 
 
 @dataclass(slots=True)
-class Source:
+class SourceTimings:
     """One source and what its rounds took: seconds of wall time and of processor time."""
 
     name: str
@@ -57,7 +57,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class InputVolume:
     """How much was read in each round."""
 
     count: int
@@ -79,7 +79,7 @@ def main() -> None:
         conf = {**STREAMING_CONF, "spark.sql.shuffle.partitions": "2"}
         spark = stack.enter_context(session(SessionOptions(conf=conf, delta=True, stays=True)))
         brokers = [psutil.Process(each) for each in _broker_processes(cluster)]
-        sources = [Source("Kafka", cluster.bootstrap), Source("files", logs)]
+        sources = [SourceTimings("Kafka", cluster.bootstrap), SourceTimings("files", logs)]
         for number in range(2 if smoke else ROUNDS + 1):
             for source in sources:
                 _round(spark, source, folder / f"{source.name}-{number}", brokers, is_warm=number > 0)
@@ -89,7 +89,7 @@ def main() -> None:
         PAGE.write_text(replace_between(PAGE.read_text(encoding="utf-8"), MARKS, table), encoding="utf-8")
 
 
-def _produce(bootstrap: str, logs: Path) -> Lines:
+def _produce(bootstrap: str, logs: Path) -> InputVolume:
     from confluent_kafka import Producer
 
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 20, "compression.type": "lz4"})
@@ -106,7 +106,7 @@ def _produce(bootstrap: str, logs: Path) -> Lines:
             count, size = count + 1, size + len(line) + 1
         producer.poll(0)
     producer.flush()
-    return Lines(count, size)
+    return InputVolume(count, size)
 
 
 def _broker_processes(cluster: Cluster) -> Iterator[int]:
@@ -117,7 +117,7 @@ def _broker_processes(cluster: Cluster) -> Iterator[int]:
 
 
 def _round(
-    spark: SparkSession, source: Source, state: Path, brokers: Sequence[psutil.Process], *, is_warm: bool
+    spark: SparkSession, source: SourceTimings, state: Path, brokers: Sequence[psutil.Process], *, is_warm: bool
 ) -> None:
     """Read everything once, from an empty state."""
     options = WatchOptions(state, UTC, 0.0, cores(spark))
@@ -155,7 +155,7 @@ def _cpu(brokers: Sequence[psutil.Process]) -> float:
     return total
 
 
-def _table(sources: Sequence[Source], lines: Lines, about: dict[str, str]) -> Iterator[str]:
+def _table(sources: Sequence[SourceTimings], lines: InputVolume, about: dict[str, str]) -> Iterator[str]:
     kafka, files = sources
     yield (
         f"{lines.count:,} lines, {lines.bytes / 1e6:.0f} MB, of {WRITERS} writers and 24 workers; {len(kafka.cpu)} "

@@ -50,7 +50,7 @@ METRIC = re.compile(r"^leadsman_watch_(\w+)(?:\{.*\})? ([0-9.e+-]+)$", re.MULTIL
 
 
 @dataclass(slots=True)
-class RunningWatch:
+class WatchProcess:
     """A watch, its page, and when each cluster's finding was opened."""
 
     process: subprocess.Popen[str]
@@ -98,12 +98,12 @@ def main() -> None:
 
 
 @contextmanager
-def _watching(state: Path, *sources: str) -> Iterator[RunningWatch]:
+def _watching(state: Path, *sources: str) -> Iterator[WatchProcess]:
     """Run a watch until its first round is over, and then the block."""
     address = f"127.0.0.1:{free_ports(1)[0]}"
     command = [sys.executable, "-m", "leadsman", "watch", *sources, "--to", str(state), "--serve", address]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    watch = RunningWatch(process, f"http://{address}/")
+    watch = WatchProcess(process, f"http://{address}/")
     threading.Thread(target=watch.read_lines, daemon=True).start()
     try:
         wait_for(lambda: watch.metrics().get("round_seconds_count", 0) > 0, timeout=WAIT, what="the first round")
@@ -125,7 +125,7 @@ def _idle(logs: Path, folder: Path, seconds: float) -> tuple[float, list[float]]
         return (watch.cpu_seconds() - used) / (time.monotonic() - began), triggers
 
 
-def _wait_until_read(watch: RunningWatch) -> None:
+def _wait_until_read(watch: WatchProcess) -> None:
     """Wait until the number of batches stays the same for the time of a full round and more."""
     last, since = -1.0, time.monotonic()
     while time.monotonic() - since < 75:  # noqa: PLR2004 - all modes run once a minute

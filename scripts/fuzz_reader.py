@@ -15,7 +15,7 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["leadsman.telemetry", "leadsman.pipeline.read", "leadsman.sections"]):
-    from leadsman.lab.fuzzing.campaign import Counts, read_one
+    from leadsman.lab.fuzzing.campaign import FuzzCounts, read_one
 
 FOLDER = Path(tempfile.mkdtemp(prefix="leadsman-fuzz-"))
 NAMES = ("server.log", "output.txt", "records.json", "kernel.pcap", "heap.hprof", "orders.snapshot", "logs.gz")
@@ -27,7 +27,7 @@ def read_input(data: bytes) -> None:
         return
     path = FOLDER / NAMES[data[0] % len(NAMES)]
     path.write_bytes(data[1:])
-    counts = Counts()
+    counts = FuzzCounts()
     read_one(path, len(data), counts, example=path.name)
     faults = {**counts.escaped, **counts.over_budget, **counts.isolated}
     if faults:

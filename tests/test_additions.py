@@ -373,9 +373,9 @@ def test_a_kind_of_notification_is_one_new_file(tree: Path) -> None:
 DASHBOARD_FILE = '''
 """The dashboard of this mode."""
 
-from leadsman.prevent.dashboards.dashboard import SHOWS_IT, Dashboard, Panel, Row
+from leadsman.prevent.dashboards.dashboard import SHOWS_IT, Dashboard, DashboardPanel, DashboardRow
 
-PANEL = Panel(
+PANEL = DashboardPanel(
     title="Requests that wait",
     expression="sum by (cluster) (leadsman:acme_waiting)",
     unit="short",
@@ -383,7 +383,7 @@ PANEL = Panel(
     legend="{{cluster}}",
     alerts=("AcmeProxyStandsStill",),
 )
-DASHBOARD = Dashboard(title="Acme", description="Acme.", rows=(Row(title=SHOWS_IT, panels=(PANEL,)),))
+DASHBOARD = Dashboard(title="Acme", description="Acme.", rows=(DashboardRow(title=SHOWS_IT, panels=(PANEL,)),))
 '''
 
 

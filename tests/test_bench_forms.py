@@ -27,7 +27,7 @@ from bench.forms.compare import MAX_SLOWER, Compared, checked_out, report  # noq
 from bench.forms.form import Form, Goal  # noqa: E402 - on the path only now
 from bench.forms.peers import ABOUT_READING  # noqa: E402 - on the path only now
 from bench.forms.rows import FORMS  # noqa: E402 - on the path only now
-from bench.forms.runs import Measured  # noqa: E402 - on the path only now
+from bench.forms.runs import FormResult  # noqa: E402 - on the path only now
 from bench.forms.table import table  # noqa: E402 - on the path only now
 from bench.production.serverless_fleet import streams  # noqa: E402 - on the path only now
 
@@ -80,9 +80,9 @@ def nothing(folder: Path, size: int) -> None:
     """Write no file."""
 
 
-def measured(name: str, *, ratio: float, events: int = 7) -> Measured:
+def measured(name: str, *, ratio: float, events: int = 7) -> FormResult:
     form = Form(name=name, write=nothing, peer="ripgrep", goal=Goal(ratio=0.5))
-    return Measured(
+    return FormResult(
         form=form, mb=1, mb_s=1, events=events, refused=(), peak_mb=1, peer_mb_s=1, ratio=ratio, also_mb_s={}
     )  # fmt: skip - a call on three lines
 

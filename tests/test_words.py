@@ -1,10 +1,11 @@
-"""The code and its texts use the field's own words: none of the words of `banned_words.toml`."""
+"""The code and its texts use the field's own words: none of `banned_words.toml`, and a class's name names one class."""
 
 from __future__ import annotations
 
 import ast
 import re
 import tomllib
+from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,6 +41,13 @@ def identifiers(tree: ast.AST) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.id
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             yield node.lineno, node.attr
+
+
+def classes(tree: ast.AST) -> Iterator[str]:
+    """Every name that a program gives to a class, nested ones among them."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            yield node.name
 
 
 def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -88,6 +96,21 @@ def test_no_document_holds_a_banned_phrase(path: Path) -> None:
     ]
 
     assert found == []
+
+
+def test_no_two_classes_share_a_name() -> None:
+    """A reader who searches for a class finds one. Samples are left out: broken and healthy twins, by design."""
+    folders = ("src", "reference/account_linking/src", "bench", "scripts")
+    paths = [
+        path for folder in folders for path in sorted((ROOT / folder).rglob("*.py")) if "samples" not in path.parts
+    ]
+
+    places = defaultdict(set)
+    for path in paths:
+        for name in classes(ast.parse(path.read_text(encoding="utf-8"))):
+            places[name.lstrip("_")].add(path.relative_to(ROOT).as_posix())
+
+    assert {name: sorted(found) for name, found in places.items() if len(found) > 1} == {}
 
 
 SILENCED = re.compile(r"#\s*(?:ruff:\s*)?noqa\b(?!: [A-Z]+\d+(?:, [A-Z]+\d+)* - \S.{2,})")

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from bench import page
 from bench.forms.compare import checked_out, compare, report
 from bench.forms.rows import FORMS
-from bench.forms.runs import Measured, NotMeasured, measure
+from bench.forms.runs import FormResult, NotMeasured, measure
 from bench.forms.table import table
 from bench.measure import machine
 
@@ -66,7 +66,7 @@ def _about(arguments: argparse.Namespace) -> Iterable[str]:
     return (f"{arguments.rounds} rounds by turns, medians. {about[0].upper()}{about[1:]}.", "")
 
 
-def _measured(chosen: Iterable[Form], arguments: argparse.Namespace) -> Iterator[Measured]:
+def _measured(chosen: Iterable[Form], arguments: argparse.Namespace) -> Iterator[FormResult]:
     for form in chosen:
         with _scratch() as work:
             try:

@@ -12,20 +12,20 @@ from random import Random
 from typing import TextIO
 
 from bench.production import serverless_forms as forms
-from bench.production.serverless_fleet import Fleet, streams
-from bench.production.serverless_forms import Line, Stream
+from bench.production.serverless_fleet import WorkerFleet, streams
+from bench.production.serverless_forms import LogEvent, WorkerLog
 from bench.production.serverless_outcomes import after_gaps
 from bench.production.serverless_wordings import JAVA_3, RETRIED
 
 SEED = 20261123
 LIMIT_S = 240
-Hand = Callable[[Path, Iterable[Stream]], None]
+Hand = Callable[[Path, Iterable[WorkerLog]], None]
 """Writes log streams in one form."""
 
-LAMBDAS = Fleet(function="orders", client=JAVA_3, outcome=after_gaps(LIMIT_S, RETRIED))
+LAMBDAS = WorkerFleet(function="orders", client=JAVA_3, outcome=after_gaps(LIMIT_S, RETRIED))
 
 
-def lambdas(client: str = JAVA_3, harm: str = RETRIED) -> Fleet:
+def lambdas(client: str = JAVA_3, harm: str = RETRIED) -> WorkerFleet:
     """Workers of a function that write with this client and fail so after long gaps."""
     return replace(LAMBDAS, client=client, outcome=after_gaps(LIMIT_S, harm))
 
@@ -36,15 +36,15 @@ class FleetLogs:
 
     hand: Hand
     weight: float
-    fleet: Fleet = LAMBDAS
+    fleet: WorkerFleet = LAMBDAS
 
     def __call__(self, folder: Path, size: int) -> None:
         fleet = self.fleet
-        workers = max(2, int(size / (fleet.visits * fleet.visit_bytes * self.weight)))
+        workers = max(2, int(size / (fleet.invocations * fleet.invocation_bytes * self.weight)))
         self.hand(folder, streams(fleet, Random(SEED), workers))
 
 
-def merged(made: Iterable[Stream]) -> Iterator[tuple[str, Line]]:
+def merged(made: Iterable[WorkerLog]) -> Iterator[tuple[str, LogEvent]]:
     """Yield the lines of many streams, of so many at a time by time, as the proving ground merges them."""
     return chain.from_iterable(map(forms._merged_of, forms._batches(made)))  # noqa: SLF001 - the same merge
 
@@ -52,7 +52,7 @@ def merged(made: Iterable[Stream]) -> Iterator[tuple[str, Line]]:
 def by_line(text_of: Callable[[str, int, str], str]) -> Hand:
     """Many writers' lines in one file, each line of an event as a line of its own."""
 
-    def hand(folder: Path, made: Iterable[Stream]) -> None:
+    def hand(folder: Path, made: Iterable[WorkerLog]) -> None:
         with (folder / "lines.log").open("w", encoding="utf-8") as out:
             for name, line in merged(made):
                 out.writelines(text_of(name, line.at_ms, text) + "\n" for text in line.text.split("\n"))
@@ -100,10 +100,10 @@ def compose(name: str, _at_ms: int, text: str) -> str:
     return f"worker-{int(name[-5:-1], 16):<6} | {text}"
 
 
-def document(head: str, record: Callable[[str, Line], object], tail: str, *, indent: int | None = None) -> Hand:
+def document(head: str, record: Callable[[str, LogEvent], object], tail: str, *, indent: int | None = None) -> Hand:
     """Documents of many streams' events: `head`, the records with commas between them, `tail`."""
 
-    def hand(folder: Path, made: Iterable[Stream]) -> None:
+    def hand(folder: Path, made: Iterable[WorkerLog]) -> None:
         for number, batch in zip(count(1), forms._batches(made)):  # noqa: SLF001 - counts without end; the same batches
             with (folder / f"answer-{number}.json").open("w", encoding="utf-8") as out:
                 values = (record(name, line) for name, line in merged(batch))
@@ -121,17 +121,17 @@ def _write_document(out: TextIO, head: str, records: Iterable[str], tail: str) -
     out.write(tail)
 
 
-def _insight(name: str, line: Line) -> list[dict[str, str]]:
+def _insight(name: str, line: LogEvent) -> list[dict[str, str]]:
     at = datetime.fromtimestamp(line.at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
     cells = {"@timestamp": at, "@message": line.text, "@logStream": name, "@ptr": f"Cmk{line.at_ms:032x}"}
     return [{"field": field, "value": value} for field, value in cells.items()]
 
 
-def _hit(name: str, line: Line) -> dict[str, object]:
+def _hit(name: str, line: LogEvent) -> dict[str, object]:
     return {"_index": "logs-2026", "_id": str(line.at_ms), "_source": _source(name, line.at_ms, line.text)}
 
 
-def loki_streams(folder: Path, made: Iterable[Stream]) -> None:
+def loki_streams(folder: Path, made: Iterable[WorkerLog]) -> None:
     """Loki's answers to `query_range`: streams one after the other, each with its values."""
     head = '{"status":"success","data":{"resultType":"streams","result":['
     for number, batch in zip(count(1), forms._batches(made)):  # noqa: SLF001 - as above
@@ -139,7 +139,7 @@ def loki_streams(folder: Path, made: Iterable[Stream]) -> None:
             _write_document(out, head, map(_loki_stream, batch), "]}}\n")
 
 
-def _loki_stream(stream: Stream) -> str:
+def _loki_stream(stream: WorkerLog) -> str:
     labels = {"app": "orders", "pod": _pod(stream.name), "container": "orders"}
     values = [
         [f"{line.at_ms}{index:06d}", text] for line in stream.lines for index, text in enumerate(line.text.split("\n"))

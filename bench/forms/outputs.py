@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 from bench.forms.collectors import SEED
 from bench.production import ids_cluster, ids_parts
 from bench.production.clusters_snapshots import write_groups
-from bench.production.clusters_world import Cluster, Service, make_cluster
+from bench.production.clusters_world import ConsumerService, SyntheticCluster, make_cluster
 from bench.production.ids_names import topic
 from bench.production.ids_producers import single_use
 from bench.production.ids_scrapes import write_ranges
 from bench.production.networks_captures import capture
-from bench.production.networks_fleet import Fleet, Node, dimensions, make_fleet
+from bench.production.networks_faults import NetworkFaults, nothing
+from bench.production.networks_fleet import HostFleet, Node, dimensions, make_fleet
 from bench.production.networks_sockets import broker_sockets, print_sockets
-from bench.production.networks_story import Story, nothing
 from bench.production.networks_tables import broker_entries, print_table
 from bench.production.networks_writer import output
 
@@ -72,7 +72,7 @@ def consumer_groups(folder: Path, size: int) -> None:
     write_groups(folder, replace(small, services=services), random, at=small.start)
 
 
-def _services(cluster: Cluster, number: int) -> Iterator[Service]:
+def _services(cluster: SyntheticCluster, number: int) -> Iterator[ConsumerService]:
     for index in range(number):
         service = cluster.services[index % len(cluster.services)]
         yield replace(service, name=f"{service.name}-{index}", group=f"{service.group}-{index}")
@@ -99,7 +99,7 @@ def _replicas(number: int) -> Iterator[str]:
         yield ("," if index else "") + json.dumps({**where, "isFuture": False}, separators=(",", ":"))
 
 
-Look = Callable[[Fleet, Node, datetime, Random], Iterable[str]]
+Look = Callable[[HostFleet, Node, datetime, Random], Iterable[str]]
 """What a broker's command prints at a moment."""
 
 
@@ -123,19 +123,19 @@ class RepeatedOutput:
                 output(folder / broker.name, self.command, rows, moment=moment)
 
 
-def fleet_of(size: int, row_bytes: float, random: Random) -> Fleet:
+def fleet_of(size: int, row_bytes: float, random: Random) -> HostFleet:
     """A fleet whose looks print about so many bytes."""
     hosts, brokers, looks = dimensions(size)
     more = ceil(size / (hosts * brokers * looks * row_bytes))
     return make_fleet(random, size, reuse=timedelta(hours=-3), logs="before", more_looks=more)
 
 
-def _sockets(fleet: Fleet, broker: Node, moment: datetime, random: Random) -> Iterator[str]:
-    rows = broker_sockets(fleet, broker, moment=moment, story=Story(), random=random, family=IPV4)
+def _sockets(fleet: HostFleet, broker: Node, moment: datetime, random: Random) -> Iterator[str]:
+    rows = broker_sockets(fleet, broker, moment=moment, faults=NetworkFaults(), random=random, family=IPV4)
     return print_sockets(list(rows))
 
 
-def _sockets_inside(fleet: Fleet, broker: Node, moment: datetime, random: Random) -> Iterator[str]:
+def _sockets_inside(fleet: HostFleet, broker: Node, moment: datetime, random: Random) -> Iterator[str]:
     """`ss -tinp`: below each socket what TCP knows of it."""
     for number, line in enumerate(_sockets(fleet, broker, moment, random)):
         if not number:
@@ -152,15 +152,15 @@ def _sockets_inside(fleet: Fleet, broker: Node, moment: datetime, random: Random
 
 
 def _neighbours(form: str) -> Look:
-    def look(fleet: Fleet, broker: Node, moment: datetime, random: Random) -> Iterator[str]:
-        rows = broker_entries(fleet, broker, moment=moment, story=Story(), random=random, family=IPV4)
+    def look(fleet: HostFleet, broker: Node, moment: datetime, random: Random) -> Iterator[str]:
+        rows = broker_entries(fleet, broker, moment=moment, faults=NetworkFaults(), random=random, family=IPV4)
         return print_table(rows, form)
 
     return look
 
 
-def _packets(fleet: Fleet, broker: Node, moment: datetime, random: Random) -> Iterator[str]:
-    return capture(replace(fleet, looks=(moment,)), broker, story=nothing(fleet, random), random=random)
+def _packets(fleet: HostFleet, broker: Node, moment: datetime, random: Random) -> Iterator[str]:
+    return capture(replace(fleet, looks=(moment,)), broker, faults=nothing(fleet, random), random=random)
 
 
 ss = RepeatedOutput("ss_tan", _sockets, 48)

@@ -14,7 +14,7 @@ from bench import generate, lines
 from bench.forms.collectors import SEED, FleetLogs
 from bench.production import foreign, ids_cluster, ids_logs
 from bench.production import serverless_forms as forms
-from bench.production.serverless_fleet import SERVICE, Fleet, Visit, long_tailed
+from bench.production.serverless_fleet import SERVICE, WorkerFleet, WorkerInvocation, long_tailed
 from bench.production.serverless_outcomes import at_random, healthy
 from bench.production.serverless_wordings import JAVA_3
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bench.generate import Layout
-    from bench.lines import Line
+    from bench.lines import LineTemplate
 
 IDLE_LIMIT_S = 540
-VISITS = 20_000
+INVOCATIONS = 20_000
 """Records that a process sends in its life: a log of some 5 MB."""
 
 SERVICE_WEIGHT, SHORT_WEIGHT, SARAMA_WEIGHT = 0.75, 0.6, 0.6
 """Bytes written for each that the proving ground reckons with; clients that are not Java say less."""
 
-Outcome = Callable[[Visit], str]
+Outcome = Callable[[WorkerInvocation], str]
 Gap = Callable[[Random, int, int], float]
 
 HARM_RATE = 0.02
@@ -44,7 +44,9 @@ FILES = 4
 
 def service(client: str, outcome: Outcome, gap: Gap, weight: float = SERVICE_WEIGHT) -> FleetLogs:
     """A service's own log files, one for each process."""
-    fleet = Fleet(function="ledger", client=client, outcome=outcome, gap=gap, visits=VISITS, style=SERVICE)
+    fleet = WorkerFleet(
+        function="ledger", client=client, outcome=outcome, gap=gap, invocations=INVOCATIONS, style=SERVICE
+    )
     return FleetLogs(forms.bare_text, weight, fleet)
 
 
@@ -81,8 +83,8 @@ class Mixture:
     """Lines of a program: which, laid out how, and the share of those that tell of a failure."""
 
     layout: Layout
-    ordinary: Sequence[Line]
-    failures: Sequence[Line]
+    ordinary: Sequence[LineTemplate]
+    failures: Sequence[LineTemplate]
     failing: float
     seconds_between: float = generate.SECONDS_BETWEEN_LINES
 
@@ -101,7 +103,7 @@ class Mixture:
                 out.writelines(_up_to(self.records(Random(SEED + number)), size // FILES))
 
 
-def _chooser(choice: Sequence[Line], chance: Random) -> Callable[[], Line]:
+def _chooser(choice: Sequence[LineTemplate], chance: Random) -> Callable[[], LineTemplate]:
     weights = list(accumulate(line.share for line in choice))
     return lambda: chance.choices(choice, cum_weights=weights)[0]
 
@@ -115,7 +117,7 @@ def _up_to(records: Iterable[str], size: int) -> Iterator[bytes]:
             return
 
 
-def _at(level: str) -> tuple[Line, ...]:
+def _at(level: str) -> tuple[LineTemplate, ...]:
     return tuple(line for line in lines.CLIENT if line.level == level and not line.below)
 
 

@@ -30,7 +30,7 @@ class NotMeasured(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class FormResult:
     """A row's figures: medians over the rounds; `ratio` is the median of each round's own."""
 
     form: Form
@@ -84,7 +84,7 @@ def _why(error: subprocess.CalledProcessError) -> str:
     return raised[-1] if raised else f"exit code {error.returncode}: {error.stderr[-300:]}"
 
 
-def measure(form: Form, work: Path, size: int, *, rounds: int, report: Report) -> Measured:
+def measure(form: Form, work: Path, size: int, *, rounds: int, report: Report) -> FormResult:
     """Generate a form into `work`, and measure leadsman and its peers by turns."""
     folder = generated(form, work, size, report)
     mb, twin = text_mb(folder), work / "twin"
@@ -95,7 +95,7 @@ def measure(form: Form, work: Path, size: int, *, rounds: int, report: Report) -
     places |= dict.fromkeys(form.also, folder)
     taken = _by_turns(places, rounds, form=form, report=report)
     ours, theirs = taken[peers.LEADSMAN], taken[form.peer]
-    return Measured(
+    return FormResult(
         form=form,
         mb=mb,
         mb_s=_mb_s(mb, ours),

@@ -10,7 +10,7 @@ from bench.forms.form import MAX_MEMORY_MB
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from bench.forms.runs import Measured
+    from bench.forms.runs import FormResult
 
 COLUMNS = (
     "form", "MB", "MB/s a core", "peer", "its MB/s", "ratio", "goal", "reached", "events", "peak MB",
@@ -20,7 +20,7 @@ COLUMNS = (
 ALSO = (peers.FOUR, peers.DUCKDB, peers.POLARS)
 
 
-def table(measured: Iterable[Measured]) -> list[str]:
+def table(measured: Iterable[FormResult]) -> list[str]:
     """Return the lines of a Markdown table."""
     ordered = sorted(measured, key=lambda row: row.reached)
     return [_line(COLUMNS), "|" + "---|" * len(COLUMNS), *(_line(_cells(row)) for row in ordered)]
@@ -30,7 +30,7 @@ def _line(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _cells(row: Measured) -> tuple[str, ...]:
+def _cells(row: FormResult) -> tuple[str, ...]:
     return (
         row.form.name,
         f"{row.mb:.0f}",
@@ -46,7 +46,7 @@ def _cells(row: Measured) -> tuple[str, ...]:
     )
 
 
-def _reached(row: Measured) -> str:
+def _reached(row: FormResult) -> str:
     if not row.is_read:
         return f"**not read**: {len(row.refused)} files not understood, {row.events:,} events"
     if row.reached < 1:

@@ -21,9 +21,9 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from bench.production import catalogue
-from bench.production.case import SEED, Size
+from bench.production.case import SEED, CaptureSize
 from bench.production.page import write_page
-from bench.production.score import Named, conditions, faults, scored, table, worst
+from bench.production.score import NamedConditions, conditions, faults, scored, table, worst
 from rich.console import Console
 
 from leadsman.catalogue import every_mode
@@ -37,7 +37,7 @@ from leadsman.report.json_documents.findings import findings_json
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from bench.production.case import Case
+    from bench.production.case import DiagnosisCase
     from pyspark.sql import SparkSession
 
     from leadsman.model import Diagnosis
@@ -50,7 +50,7 @@ TOGETHER = 30
 def main() -> int:
     """Write, diagnose, count. Exit code 1 where a verdict is PRESENT that should not be."""
     arguments = _arguments()
-    size = Size[arguments.size.upper()]
+    size = CaptureSize[arguments.size.upper()]
     cases = [case for case in catalogue.cases() if case.name.startswith(tuple(arguments.only or [""]))]
     with _folder(arguments.keep) as folder, session(SessionOptions()) as spark:
         results_by_case = [
@@ -58,7 +58,7 @@ def main() -> int:
         ]
     results = [each for case, diagnoses in results_by_case for each in scored(case, _verdicts(diagnoses))]
     named = [
-        Named(case, frozenset(each.kind for one in diagnoses for each in one.conditions))
+        NamedConditions(case, frozenset(each.kind for one in diagnoses for each in one.conditions))
         for case, diagnoses in results_by_case
     ]
     print("\n".join([*table(results), "", *faults(results), "", *conditions(named)]))
@@ -68,8 +68,8 @@ def main() -> int:
 
 
 def _judged(
-    spark: SparkSession, cases: Sequence[Case], size: Size, *, folder: Path
-) -> list[tuple[Case, list[Diagnosis]]]:
+    spark: SparkSession, cases: Sequence[DiagnosisCase], size: CaptureSize, *, folder: Path
+) -> list[tuple[DiagnosisCase, list[Diagnosis]]]:
     """Write some cases, diagnose them in one job, and return what was said of each."""
     places = {str(_written(case, size, folder)): case for case in cases}
     started = time.monotonic()
@@ -81,7 +81,7 @@ def _judged(
         of_case[next(place for place in places if Path(each.path).is_relative_to(place))].append(each)
     for place, diagnoses_of_case in of_case.items():
         _kept(Path(place), diagnoses_of_case)
-        if size > Size.TEST:
+        if size > CaptureSize.TEST:
             shutil.rmtree(place)
     return [(case, of_case[place]) for place, case in places.items()]
 
@@ -91,7 +91,7 @@ def _verdicts(diagnoses: Sequence[Diagnosis]) -> Mapping[str, str]:
     return {mode: worst(str(each.verdicts[mode]) for each in diagnoses) for mode in modes}
 
 
-def _written(case: Case, size: Size, folder: Path) -> Path:
+def _written(case: DiagnosisCase, size: CaptureSize, folder: Path) -> Path:
     place = folder / case.name
     place.mkdir(parents=True)
     case.write(place, Random(f"{SEED} {case.name}"), int(size))
@@ -105,12 +105,12 @@ def _kept(place: Path, diagnoses: Sequence[Diagnosis]) -> None:
         show_diagnoses(diagnoses, Console(file=file, width=120))
 
 
-def _chunks(cases: Sequence[Case], size: Size) -> Iterator[Sequence[Case]]:
+def _chunks(cases: Sequence[DiagnosisCase], size: CaptureSize) -> Iterator[Sequence[DiagnosisCase]]:
     """Yield cases that can be diagnosed together: of one zone, and so many that they fit into memory."""
-    zones: dict[str, list[Case]] = defaultdict(list)
+    zones: dict[str, list[DiagnosisCase]] = defaultdict(list)
     for case in cases:
         zones[json.dumps(dict(case.options), sort_keys=True)].append(case)
-    together = TOGETHER if size == Size.TEST else 1
+    together = TOGETHER if size == CaptureSize.TEST else 1
     for members in zones.values():
         yield from (members[start : start + together] for start in range(0, len(members), together))
 
@@ -128,7 +128,7 @@ def _folder(keep: str | None) -> Iterator[Path]:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.production", description=__doc__.splitlines()[0])
-    parser.add_argument("--size", choices=[each.name.lower() for each in Size], default="test")
+    parser.add_argument("--size", choices=[each.name.lower() for each in CaptureSize], default="test")
     parser.add_argument("--only", action="append", metavar="NAME", help="cases whose names begin so; may be repeated")
     parser.add_argument("--keep", metavar="FOLDER", help="keep captures and findings here; the folder is emptied first")
     return parser.parse_args()

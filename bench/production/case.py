@@ -23,7 +23,7 @@ SEED = 20261121
 MODES = ("idle_disconnect", "producer_id_leak", "leaderless_partition", "stale_neighbour")
 
 
-class Size(IntEnum):
+class CaptureSize(IntEnum):
     """About how many bytes a case writes. The verdict must not depend on it."""
 
     TEST = 400_000
@@ -32,7 +32,7 @@ class Size(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class DiagnosisCase:
     """One capture and what an expert says of it.
 
     `family` is what the telemetry is of ("serverless workers"), `form` how it was handed over ("get-log-events JSON").

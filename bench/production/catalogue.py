@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from bench.production import clusters, foreign, ids, networks, serverless
 
 if TYPE_CHECKING:
-    from bench.production.case import Case
+    from bench.production.case import DiagnosisCase
 
 
-def cases() -> tuple[Case, ...]:
+def cases() -> tuple[DiagnosisCase, ...]:
     """Return all cases, family by family."""
     return tuple(case for family in (serverless, ids, clusters, networks, foreign) for case in family.cases())

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from bench.production import clusters_brokerfaults as brokerfaults
 from bench.production import clusters_faults as faults
-from bench.production.case import ABSENT, PRESENT, UNKNOWN, Case
+from bench.production.case import ABSENT, PRESENT, UNKNOWN, DiagnosisCase
 from bench.production.clusters_calm import (
     write_controller_failover,
     write_frozen,
@@ -35,8 +35,8 @@ def case(
     write: Callable[[Path, Random, int], None],
     form: str = ALL,
     conditions: tuple[str, ...] = (),
-) -> Case:
-    return Case(
+) -> DiagnosisCase:
+    return DiagnosisCase(
         name=f"clusters/{name}",
         family="clusters",
         form=form,
@@ -47,11 +47,11 @@ def case(
     )
 
 
-def cases() -> tuple[Case, ...]:
+def cases() -> tuple[DiagnosisCase, ...]:
     return _incidents() + _calm() + _frozen() + _faults()
 
 
-def _incidents() -> tuple[Case, ...]:
+def _incidents() -> tuple[DiagnosisCase, ...]:
     services = IncidentOptions(brokers=False, topics=False, groups=False, cloud=False)
     none = IncidentOptions(leaderless=True, brokers=False, cloud=False, fenced_after=9.2, seconds=160)
     return (
@@ -125,7 +125,7 @@ def _incidents() -> tuple[Case, ...]:
     )
 
 
-def _calm() -> tuple[Case, ...]:
+def _calm() -> tuple[DiagnosisCase, ...]:
     own = "Every broker handed its leaders over before it stopped. The consumers that died name their own exceptions."
     return (
         case(
@@ -181,7 +181,7 @@ def _calm() -> tuple[Case, ...]:
     )
 
 
-def _frozen() -> tuple[Case, ...]:
+def _frozen() -> tuple[DiagnosisCase, ...]:
     return (
         case(
             "frozen-49s-patient",
@@ -217,7 +217,7 @@ def _frozen() -> tuple[Case, ...]:
 Fault = tuple[str, "Callable[..., None]", str, tuple[str, ...]]
 
 
-def _faults() -> tuple[Case, ...]:
+def _faults() -> tuple[DiagnosisCase, ...]:
     rows = _faults_of_groups() + _faults_of_brokers()
     return (
         *tuple(

@@ -11,30 +11,30 @@ from bench.production import clusters_snapshots as snapshots
 from bench.production.clusters_brokers import Outage
 from bench.production.clusters_faults import java_services
 from bench.production.clusters_incident import LOST, log_clients
-from bench.production.clusters_journal import Event, Journal, clock
-from bench.production.clusters_world import MAX_COORDINATORS, Cluster, Topic
+from bench.production.clusters_timeline import Event, LogTimeline, clock
+from bench.production.clusters_world import MAX_COORDINATORS, SyntheticCluster, Topic
 
 if TYPE_CHECKING:
     from pathlib import Path
     from random import Random
 
 
-def under_min_isr(cluster: Cluster, journal: Journal, random: Random, *, at: float, folder: Path) -> None:
+def under_min_isr(cluster: SyntheticCluster, timeline: LogTimeline, random: Random, *, at: float, folder: Path) -> None:
     """Both followers of two partitions are behind; the leader is there and refuses records with acks=all."""
     topic = cluster.topics[1]
     for number in (0, 1):
         replicas = topic.partitions[number]
         for out in replicas[1:]:
-            brokers.shrink(journal, random, where=(topic.name, number), replicas=replicas, out=out, at=at + out)
+            brokers.shrink(timeline, random, where=(topic.name, number), replicas=replicas, out=out, at=at + out)
         for turn in range(40):
-            journal.add(
+            timeline.add(
                 brokers.server_log(replicas[0]),
                 _refused(replicas[0], f"{topic.name}-{number}", at=at + 30 + turn * 20 + random.random()),
             )
     for path in java_services(cluster)[2].files:
         for turn in range(30):
             text = f"[Producer clientId=producer-1] Got error produce response with correlation id {random.randint(90, 90000)} on topic-partition {topic.name}-{turn % 2}, retrying ({2147483640 - turn} attempts left). Error: NOT_ENOUGH_REPLICAS"
-            journal.add(
+            timeline.add(
                 path,
                 Event(
                     at + 30 + turn * 26,
@@ -63,7 +63,7 @@ def _refused(broker: int, name: str, *, at: float) -> Event:
     )
 
 
-def disk_full(cluster: Cluster, journal: Journal, random: Random, *, at: float, folder: Path) -> None:
+def disk_full(cluster: SyntheticCluster, timeline: LogTimeline, random: Random, *, at: float, folder: Path) -> None:
     """The only log directory of a broker is full; it stops. A partition that had no other in-sync replica is offline."""
     topic, number, _ = next(row for row in cluster.led_by(LOST) if row[0].name != "__consumer_offsets")
     name, where = f"{topic.name}-{number}", "/var/lib/kafka/data"
@@ -72,7 +72,7 @@ def disk_full(cluster: Cluster, journal: Journal, random: Random, *, at: float, 
         "\tat java.base/sun.nio.ch.FileDispatcherImpl.write0(Native Method)",
         "\tat org.apache.kafka.common.record.FileRecords.append(FileRecords.java:197)",
     )
-    journal.add(
+    timeline.add(
         brokers.server_log(LOST),
         Event(
             at,
@@ -103,10 +103,10 @@ def disk_full(cluster: Cluster, journal: Journal, random: Random, *, at: float, 
         ),
     )
     outage = Outage(broker=LOST, start=at, back=cluster.end, fenced=at + 9.2)
-    journal.be_quiet(brokers.server_log(LOST), at, cluster.end)
-    brokers.log_fence(cluster, journal, outage=outage)
-    brokers.move_leaders(cluster, journal, random, broker=LOST, at=at + 9.3, offline=(topic.name, number))
-    log_clients(cluster, journal, random, outage=outage, deaths=False)
+    timeline.be_quiet(brokers.server_log(LOST), at, cluster.end)
+    brokers.log_fence(cluster, timeline, outage=outage)
+    brokers.move_leaders(cluster, timeline, random, broker=LOST, at=at + 9.3, offline=(topic.name, number))
+    log_clients(cluster, timeline, random, outage=outage, deaths=False)
     usual = snapshots.without(LOST)
 
     def view(each: Topic, part: int, replicas: tuple[int, ...]) -> tuple[int | None, tuple[int, ...]]:
@@ -116,26 +116,26 @@ def disk_full(cluster: Cluster, journal: Journal, random: Random, *, at: float, 
     snapshots.write_groups(folder, cluster, random, at=at + 900)
 
 
-def _crash(cluster: Cluster, journal: Journal, random: Random, *, at: float) -> Outage:
+def _crash(cluster: SyntheticCluster, timeline: LogTimeline, random: Random, *, at: float) -> Outage:
     """The process is gone at once, its sockets are reset, and it serves again 70 s later."""
     outage = Outage(broker=LOST, start=at, back=at + 70, fenced=at + 9.1)
-    journal.be_quiet(brokers.server_log(LOST), at, outage.back)
-    brokers.log_fence(cluster, journal, outage=outage)
-    brokers.move_leaders(cluster, journal, random, broker=LOST, at=at + 9.2)
-    brokers.log_start(cluster, journal, random, broker=LOST, at=outage.back, unclean=True)
-    brokers.return_leaders(cluster, journal, random, broker=LOST, at=outage.back + 240)
+    timeline.be_quiet(brokers.server_log(LOST), at, outage.back)
+    brokers.log_fence(cluster, timeline, outage=outage)
+    brokers.move_leaders(cluster, timeline, random, broker=LOST, at=at + 9.2)
+    brokers.log_start(cluster, timeline, random, broker=LOST, at=outage.back, unclean=True)
+    brokers.return_leaders(cluster, timeline, random, broker=LOST, at=outage.back + 240)
     for service in java_services(cluster):
         node = MAX_COORDINATORS - LOST if cluster.coordinator(service.group) == LOST else LOST
         for path in service.files:
             head = java.prefix(service)
-            journal.add(
+            timeline.add(
                 path,
                 Event(
                     at + 0.2, "INFO", java.NETWORK, f"{head} Node {node} disconnected.", (), f"{service.name}-poll-0"
                 ),
             )
             if node != LOST:
-                journal.add(
+                timeline.add(
                     path,
                     *java.join_again(
                         cluster, random, service=service, at=at + 10.5, broker=java.new_leader(cluster, service)
@@ -144,9 +144,9 @@ def _crash(cluster: Cluster, journal: Journal, random: Random, *, at: float) -> 
     return outage
 
 
-def oom_killed(cluster: Cluster, journal: Journal, random: Random, *, at: float, folder: Path) -> None:
+def oom_killed(cluster: SyntheticCluster, timeline: LogTimeline, random: Random, *, at: float, folder: Path) -> None:
     """The kernel kills the broker for memory, systemd starts it again."""
-    outage = _crash(cluster, journal, random, at=at)
+    outage = _crash(cluster, timeline, random, at=at)
     rows = (
         (
             at - 0.3,
@@ -171,10 +171,12 @@ def oom_killed(cluster: Cluster, journal: Journal, random: Random, *, at: float,
     snapshots.write_groups(folder, cluster, random, at=outage.back + 900)
 
 
-def out_of_memory_error(cluster: Cluster, journal: Journal, random: Random, *, at: float, folder: Path) -> None:
+def out_of_memory_error(
+    cluster: SyntheticCluster, timeline: LogTimeline, random: Random, *, at: float, folder: Path
+) -> None:
     """The broker's heap is full; it exits and is started again. What filled the heap is not known."""
     heap = "java.lang.OutOfMemoryError: Java heap space"
-    journal.add(
+    timeline.add(
         brokers.server_log(LOST),
         Event(
             at - 31,
@@ -196,11 +198,13 @@ def out_of_memory_error(cluster: Cluster, journal: Journal, random: Random, *, a
         ),
     )
     snapshots.write(folder / f"brokers/kafka-{LOST}/kafkaServer.out", (f"Terminating due to {heap}\n",))
-    outage = _crash(cluster, journal, random, at=at)
+    outage = _crash(cluster, timeline, random, at=at)
     snapshots.write_groups(folder, cluster, random, at=outage.back + 900)
 
 
-def certificate_expired(cluster: Cluster, journal: Journal, random: Random, *, at: float, folder: Path) -> None:
+def certificate_expired(
+    cluster: SyntheticCluster, timeline: LogTimeline, random: Random, *, at: float, folder: Path
+) -> None:
     """The certificate of the inter-broker listener ran out on one broker; its followers fall out of sync."""
     expired = (
         "org.apache.kafka.common.errors.SslAuthenticationException: SSL handshake failed",
@@ -210,7 +214,7 @@ def certificate_expired(cluster: Cluster, journal: Journal, random: Random, *, a
     for topic, number, replicas in cluster.led_by(LOST):
         for out in replicas[1:]:
             brokers.shrink(
-                journal,
+                timeline,
                 random,
                 where=(topic.name, number),
                 replicas=replicas,
@@ -222,8 +226,8 @@ def certificate_expired(cluster: Cluster, journal: Journal, random: Random, *, a
             head = f"[ReplicaFetcher replicaId={follower}, leaderId={LOST}, fetcherId=0]"
             text = f"{head} Connection to node {LOST} ({cluster.host(LOST)}/10.20.0.{LOST}:9093) failed authentication due to: SSL handshake failed"
             when = at + turn * 60 + random.random()
-            journal.add(brokers.server_log(follower), Event(when, "ERROR", java.NETWORK, text))
-            journal.add(
+            timeline.add(brokers.server_log(follower), Event(when, "ERROR", java.NETWORK, text))
+            timeline.add(
                 brokers.server_log(follower),
                 Event(
                     when + 0.001,

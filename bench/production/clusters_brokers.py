@@ -6,13 +6,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bench.production.clusters_journal import Event, Journal
+from bench.production.clusters_timeline import Event, LogTimeline
 from bench.production.clusters_world import OFFSETS_TOPIC
 
 if TYPE_CHECKING:
     from random import Random
 
-    from bench.production.clusters_world import Cluster, Topic
+    from bench.production.clusters_world import SyntheticCluster, Topic
 
 CONTROL = "org.apache.kafka.controller.ReplicationControlManager"
 CLUSTER_CONTROL = "org.apache.kafka.controller.ClusterControlManager"
@@ -51,41 +51,45 @@ def controller_log(node: int = ACTIVE) -> str:
     return f"controllers/controller-{node}/controller.log"
 
 
-def log_outage(cluster: Cluster, journal: Journal, random: Random, *, outage: Outage, frozen: bool = True) -> None:
+def log_outage(
+    cluster: SyntheticCluster, timeline: LogTimeline, random: Random, *, outage: Outage, frozen: bool = True
+) -> None:
     """The brokers' and controllers' side of an outage from its start to the return of the preferred leaders."""
-    log_fetchers(cluster, journal, random, outage=outage)
+    log_fetchers(cluster, timeline, random, outage=outage)
     if frozen:
-        journal.be_quiet(server_log(outage.broker), outage.start, outage.back)
+        timeline.be_quiet(server_log(outage.broker), outage.start, outage.back)
     if outage.fenced is not None:
-        log_fence(cluster, journal, outage=outage)
+        log_fence(cluster, timeline, outage=outage)
         if outage.orphaned:
-            shrink_to_itself(cluster, journal, random, broker=outage.broker, at=outage.start - 2)
+            shrink_to_itself(cluster, timeline, random, broker=outage.broker, at=outage.start - 2)
         else:
-            move_leaders(cluster, journal, random, broker=outage.broker, at=outage.fenced + 0.06)
-        log_unfence(cluster, journal, random, outage=outage)
-    shrink_and_expand(cluster, journal, random, outage=outage)
+            move_leaders(cluster, timeline, random, broker=outage.broker, at=outage.fenced + 0.06)
+        log_unfence(cluster, timeline, random, outage=outage)
+    shrink_and_expand(cluster, timeline, random, outage=outage)
 
 
-def shrink_to_itself(cluster: Cluster, journal: Journal, random: Random, *, broker: int, at: float) -> None:
+def shrink_to_itself(
+    cluster: SyntheticCluster, timeline: LogTimeline, random: Random, *, broker: int, at: float
+) -> None:
     for topic, number, replicas in cluster.led_by(broker):
         where, first = (topic.name, number), at + random.uniform(-1.5, 0)
-        shrink(journal, random, where=where, replicas=replicas[:2], out=replicas[1], at=first)
+        shrink(timeline, random, where=where, replicas=replicas[:2], out=replicas[1], at=first)
 
 
-def log_fence(cluster: Cluster, journal: Journal, *, outage: Outage) -> None:
+def log_fence(cluster: SyntheticCluster, timeline: LogTimeline, *, outage: Outage) -> None:
     at, broker = outage.fenced or outage.start, outage.broker
     head = f"[QuorumController id={ACTIVE}]"
     parts = sum(1 for _, _, replicas in cluster.replicas() if broker in replicas)
-    journal.add(
+    timeline.add(
         controller_log(),
         Event(at, "INFO", CONTROL, f"{head} Fencing broker {broker} because its session has timed out."),
         Event(at + 0.004, "INFO", CONTROL, f"{head} handleBrokerFenced: changing {parts} partition(s)"),
     )
-    _replay_change(cluster, journal, broker=broker, at=at + 0.02, fenced=1)
+    _replay_change(cluster, timeline, broker=broker, at=at + 0.02, fenced=1)
 
 
 def _replay_change(
-    cluster: Cluster, journal: Journal, *, broker: int, at: float, fenced: int, shutting: int = 0
+    cluster: SyntheticCluster, timeline: LogTimeline, *, broker: int, at: float, fenced: int, shutting: int = 0
 ) -> None:
     record = (
         f"BrokerRegistrationChangeRecord(brokerId={broker}, brokerEpoch={broker_epoch(broker)}, fenced={fenced}, "
@@ -96,14 +100,14 @@ def _replay_change(
             f"[QuorumController id={node}] Replayed BrokerRegistrationChangeRecord modifying the registration for "
             f"broker {broker}: {record}"
         )
-        journal.add(controller_log(node), Event(at + 0.003 * (node % 10), "INFO", CLUSTER_CONTROL, text))
+        timeline.add(controller_log(node), Event(at + 0.003 * (node % 10), "INFO", CLUSTER_CONTROL, text))
 
 
 def broker_epoch(broker: int) -> int:
     return 48211 + 37 * broker
 
 
-def log_unfence(cluster: Cluster, journal: Journal, random: Random, *, outage: Outage) -> None:
+def log_unfence(cluster: SyntheticCluster, timeline: LogTimeline, random: Random, *, outage: Outage) -> None:
     at, broker = outage.back + random.uniform(0.4, 1.9), outage.broker
     head = f"[QuorumController id={ACTIVE}]"
     text = (
@@ -111,28 +115,28 @@ def log_unfence(cluster: Cluster, journal: Journal, random: Random, *, outage: O
         f"offset of its register broker record {broker_epoch(broker)}."
     )
     parts = sum(1 for _, _, replicas in cluster.replicas() if broker in replicas)
-    journal.add(
+    timeline.add(
         controller_log(),
         Event(at, "INFO", HEARTBEATS, text),
         Event(at + 0.003, "INFO", CONTROL, f"{head} handleBrokerUnfenced: changing {parts} partition(s)"),
     )
-    _replay_change(cluster, journal, broker=broker, at=at + 0.02, fenced=-1)
+    _replay_change(cluster, timeline, broker=broker, at=at + 0.02, fenced=-1)
     warn = "Unable to send a heartbeat because the RPC got timed out before it could be sent."
     manager = f"[BrokerLifecycleManager id={broker}]"
-    journal.add(
+    timeline.add(
         server_log(broker),
         Event(outage.back + 0.05, "INFO", "kafka.server.BrokerLifecycleManager", f"{manager} {warn}"),
     )
 
 
-def log_fetchers(cluster: Cluster, journal: Journal, random: Random, *, outage: Outage) -> None:
+def log_fetchers(cluster: SyntheticCluster, timeline: LogTimeline, random: Random, *, outage: Outage) -> None:
     """Followers of the broker's partitions find out: the first request times out after 30 s, then connections do."""
     until = (outage.fenced or outage.back) + 1
     followers = {r for _, _, replicas in cluster.led_by(outage.broker) for r in replicas[1:]}
     for follower in sorted(followers):
         at = outage.start + random.uniform(30, 30.6)
         while at < until:
-            journal.add(server_log(follower), *fetch_failure(random, follower=follower, leader=outage.broker, at=at))
+            timeline.add(server_log(follower), *fetch_failure(random, follower=follower, leader=outage.broker, at=at))
             at += random.uniform(30.0, 31.5)
 
 
@@ -170,7 +174,13 @@ def fetch_failure(random: Random, *, follower: int, leader: int, at: float) -> t
 
 
 def move_leaders(
-    cluster: Cluster, journal: Journal, random: Random, *, broker: int, at: float, offline: tuple[str, int] = ("", 0)
+    cluster: SyntheticCluster,
+    timeline: LogTimeline,
+    random: Random,
+    *,
+    broker: int,
+    at: float,
+    offline: tuple[str, int] = ("", 0),
 ) -> None:
     """The first replica that is left takes each partition that the broker led."""
     by_new_leader: dict[int, list[tuple[Topic, int, tuple[int, ...]]]] = {}
@@ -180,10 +190,10 @@ def move_leaders(
         by_new_leader.setdefault(replicas[1], []).append((topic, number, replicas))
     for new_leader, rows in sorted(by_new_leader.items()):
         count = f"[Broker id={new_leader}] Transitioning {len(rows)} partition(s) to local leaders."
-        journal.add(state_change_log(new_leader), Event(at, "INFO", "state.change.logger", count))
+        timeline.add(state_change_log(new_leader), Event(at, "INFO", "state.change.logger", count))
         for topic, number, replicas in rows:
             _lead(
-                journal,
+                timeline,
                 random,
                 new_leader=new_leader,
                 topic=topic,
@@ -194,17 +204,17 @@ def move_leaders(
             )
 
 
-def return_leaders(cluster: Cluster, journal: Journal, random: Random, *, broker: int, at: float) -> None:
+def return_leaders(cluster: SyntheticCluster, timeline: LogTimeline, random: Random, *, broker: int, at: float) -> None:
     """leader.imbalance.check.interval.seconds later the preferred replica leads again."""
     head = f"[QuorumController id={ACTIVE}]"
     rows = cluster.led_by(broker)
     text = f"{head} maybeBalancePartitionLeaders: generated {len(rows)} records in {random.randint(900, 9000)} microseconds."
-    journal.add(controller_log(), Event(at, "INFO", "org.apache.kafka.controller.QuorumController", text))
+    timeline.add(controller_log(), Event(at, "INFO", "org.apache.kafka.controller.QuorumController", text))
     count = f"[Broker id={broker}] Transitioning {len(rows)} partition(s) to local leaders."
-    journal.add(state_change_log(broker), Event(at + 0.04, "INFO", "state.change.logger", count))
+    timeline.add(state_change_log(broker), Event(at + 0.04, "INFO", "state.change.logger", count))
     for topic, number, replicas in rows:
         _lead(
-            journal,
+            timeline,
             random,
             new_leader=broker,
             topic=topic,
@@ -216,7 +226,7 @@ def return_leaders(cluster: Cluster, journal: Journal, random: Random, *, broker
 
 
 def _lead(
-    journal: Journal,
+    timeline: LogTimeline,
     random: Random,
     *,
     new_leader: int,
@@ -233,15 +243,15 @@ def _lead(
         f"[{','.join(map(str, isr))}], adding replicas [] and removing replicas [] . Previous leader Some({before}) and "
         f"previous leader epoch was {epoch - 1}."
     )
-    journal.add(state_change_log(new_leader), Event(at + random.uniform(0, 0.03), "INFO", "state.change.logger", text))
+    timeline.add(state_change_log(new_leader), Event(at + random.uniform(0, 0.03), "INFO", "state.change.logger", text))
     if topic.name == OFFSETS_TOPIC:
-        _coordinate(journal, random, new_leader=new_leader, number=number, at=at + 0.05)
+        _coordinate(timeline, random, new_leader=new_leader, number=number, at=at + 0.05)
 
 
-def _coordinate(journal: Journal, random: Random, *, new_leader: int, number: int, at: float) -> None:
+def _coordinate(timeline: LogTimeline, random: Random, *, new_leader: int, number: int, at: float) -> None:
     took, epoch = random.randint(3, 140), random.randint(8, 60)
     manager = f"[GroupMetadataManager brokerId={new_leader}]"
-    journal.add(
+    timeline.add(
         server_log(new_leader),
         Event(
             at,
@@ -264,7 +274,7 @@ def _coordinate(journal: Journal, random: Random, *, new_leader: int, number: in
     )
 
 
-def shrink_and_expand(cluster: Cluster, journal: Journal, random: Random, *, outage: Outage) -> None:
+def shrink_and_expand(cluster: SyntheticCluster, timeline: LogTimeline, random: Random, *, outage: Outage) -> None:
     """Leaders drop the broker from their in-sync replicas after replica.lag.time.max.ms, and take it back later."""
     if outage.back - outage.start < 30 or (outage.fenced or outage.back) - outage.start < 30:  # noqa: PLR2004 - 30 s
         return
@@ -272,12 +282,12 @@ def shrink_and_expand(cluster: Cluster, journal: Journal, random: Random, *, out
         if outage.broker not in replicas[1:]:
             continue
         at = outage.start + random.uniform(30, 44)
-        shrink(journal, random, where=(topic.name, number), replicas=replicas, out=outage.broker, at=at)
-        expand(journal, random, where=(topic.name, number), replicas=replicas, at=outage.back + random.uniform(2, 14))
+        shrink(timeline, random, where=(topic.name, number), replicas=replicas, out=outage.broker, at=at)
+        expand(timeline, random, where=(topic.name, number), replicas=replicas, at=outage.back + random.uniform(2, 14))
 
 
 def shrink(
-    journal: Journal, random: Random, *, where: tuple[str, int], replicas: tuple[int, ...], out: int, at: float
+    timeline: LogTimeline, random: Random, *, where: tuple[str, int], replicas: tuple[int, ...], out: int, at: float
 ) -> None:
     name, leader, offset = f"{where[0]}-{where[1]}", replicas[0], random.randint(10_000, 90_000_000)
     left = ",".join(str(r) for r in replicas if r != out)
@@ -288,24 +298,28 @@ def shrink(
         f"lastCaughtUpTimeMs: {int(at * 1000) - random.randint(30001, 44000)})."
     )
     update = f"{head} ISR updated to {left}  and version updated to {random.randint(20, 90)}"
-    journal.add(
+    timeline.add(
         server_log(leader),
         Event(at, "INFO", "kafka.cluster.Partition", text),
         Event(at + 0.02, "INFO", "kafka.cluster.Partition", update),
     )
 
 
-def expand(journal: Journal, random: Random, *, where: tuple[str, int], replicas: tuple[int, ...], at: float) -> None:
+def expand(
+    timeline: LogTimeline, random: Random, *, where: tuple[str, int], replicas: tuple[int, ...], at: float
+) -> None:
     head = f"[Partition {where[0]}-{where[1]} broker={replicas[0]}]"
     text = f"{head} ISR updated to {','.join(map(str, replicas))}  and version updated to {random.randint(20, 90)}"
-    journal.add(server_log(replicas[0]), Event(at, "INFO", "kafka.cluster.Partition", text))
+    timeline.add(server_log(replicas[0]), Event(at, "INFO", "kafka.cluster.Partition", text))
 
 
-def log_orderly_restart(cluster: Cluster, journal: Journal, random: Random, *, broker: int, at: float) -> float:
+def log_orderly_restart(
+    cluster: SyntheticCluster, timeline: LogTimeline, random: Random, *, broker: int, at: float
+) -> float:
     """A controlled shutdown, a start some 40 s later, and the time at which the broker serves again."""
     head, life = f"[QuorumController id={ACTIVE}]", "kafka.server.BrokerLifecycleManager"
     parts = len(cluster.led_by(broker))
-    journal.add(
+    timeline.add(
         controller_log(),
         Event(
             at,
@@ -321,10 +335,10 @@ def log_orderly_restart(cluster: Cluster, journal: Journal, random: Random, *, b
             f"{head} The request from broker {broker} to shut down has been granted since the lowest active offset {int(at)} is now greater than the broker's controlled shutdown offset {int(at) - 4}.",
         ),
     )
-    _replay_change(cluster, journal, broker=broker, at=at + 0.02, fenced=0, shutting=1)
-    _replay_change(cluster, journal, broker=broker, at=at + 2.15, fenced=1)
-    move_leaders(cluster, journal, random, broker=broker, at=at + 0.05)
-    journal.add(
+    _replay_change(cluster, timeline, broker=broker, at=at + 0.02, fenced=0, shutting=1)
+    _replay_change(cluster, timeline, broker=broker, at=at + 2.15, fenced=1)
+    move_leaders(cluster, timeline, random, broker=broker, at=at + 0.05)
+    timeline.add(
         server_log(broker),
         Event(
             at - 0.1,
@@ -348,14 +362,14 @@ def log_orderly_restart(cluster: Cluster, journal: Journal, random: Random, *, b
         Event(at + 5.4, "INFO", "kafka.server.BrokerServer", f"[BrokerServer id={broker}] shut down completed"),
     )
     up = at + random.uniform(38, 60)
-    journal.be_quiet(server_log(broker), at + 2.3, up)
-    log_start(cluster, journal, random, broker=broker, at=up)
-    return_leaders(cluster, journal, random, broker=broker, at=up + random.uniform(9, 30))
+    timeline.be_quiet(server_log(broker), at + 2.3, up)
+    log_start(cluster, timeline, random, broker=broker, at=up)
+    return_leaders(cluster, timeline, random, broker=broker, at=up + random.uniform(9, 30))
     return up
 
 
 def log_start(
-    cluster: Cluster, journal: Journal, random: Random, *, broker: int, at: float, unclean: bool = False
+    cluster: SyntheticCluster, timeline: LogTimeline, random: Random, *, broker: int, at: float, unclean: bool = False
 ) -> None:
     life, head = "kafka.server.BrokerLifecycleManager", f"[BrokerLifecycleManager id={broker}]"
     logs = sum(1 for _, _, replicas in cluster.replicas() if broker in replicas)
@@ -364,7 +378,7 @@ def log_start(
         if unclean
         else f"Skipping recovery of {logs} logs from /var/lib/kafka/data since clean shutdown file was found"
     )
-    journal.add(
+    timeline.add(
         server_log(broker),
         Event(at - 20, "INFO", "kafka.server.BrokerServer", f"[BrokerServer id={broker}] Starting broker"),
         Event(at - 19, "INFO", "kafka.log.LogManager", load),
@@ -391,4 +405,4 @@ def log_start(
         ),
     )
     request_line = f"[QuorumController id={ACTIVE}] The request from broker {broker} to unfence has been granted because it has caught up with the offset of its register broker record {broker_epoch(broker)}."
-    journal.add(controller_log(), Event(at - 0.2, "INFO", HEARTBEATS, request_line))
+    timeline.add(controller_log(), Event(at - 0.2, "INFO", HEARTBEATS, request_line))

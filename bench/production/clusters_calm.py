@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from bench.production import clusters_brokers as brokers
 from bench.production import clusters_clients as java
 from bench.production import clusters_snapshots as snapshots
-from bench.production.case import Size
+from bench.production.case import CaptureSize
 from bench.production.clusters_brokers import Outage
 from bench.production.clusters_incident import BEGIN, LOST, log_clients
-from bench.production.clusters_journal import Event, Journal, zulu
 from bench.production.clusters_ordinary import write_logs
-from bench.production.clusters_world import Cluster, Service, make_cluster, offsets_partition
+from bench.production.clusters_timeline import Event, LogTimeline, zulu
+from bench.production.clusters_world import ConsumerService, SyntheticCluster, make_cluster, offsets_partition
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,21 +47,21 @@ def write_upgrade(*, zone_hours: float = 0.0, with_brokers: bool = True) -> Call
     def write(folder: Path, random: Random, size: int) -> None:
         cluster = make_cluster(random, size, name="tern", start=BEGIN)
         moved = tuple(replace(s, zone_hours=zone_hours) for s in cluster.services)
-        cluster, journal = replace(cluster, services=moved), Journal()
+        cluster, timeline = replace(cluster, services=moved), LogTimeline()
         gap = (cluster.seconds - 1500) / len(cluster.brokers)
         for order, broker in enumerate(cluster.brokers):
             at = cluster.start + 420 + order * gap + random.uniform(0, 60)
-            brokers.log_orderly_restart(cluster, journal, random, broker=broker, at=at)
-            _follow(cluster, journal, random, broker=broker, at=at)
-        dead = _die_alone(cluster, journal, random, at=cluster.start + cluster.seconds * 0.5)
-        write_logs(folder, random, cluster=cluster, journal=journal, size=size, brokers=with_brokers)
+            brokers.log_orderly_restart(cluster, timeline, random, broker=broker, at=at)
+            _follow(cluster, timeline, random, broker=broker, at=at)
+        dead = _die_alone(cluster, timeline, random, at=cluster.start + cluster.seconds * 0.5)
+        write_logs(folder, random, cluster=cluster, timeline=timeline, size=size, brokers=with_brokers)
         if with_brokers:
             _before_and_after(folder, cluster, random, dead=dead)
 
     return write
 
 
-def _before_and_after(folder: Path, cluster: Cluster, random: Random, *, dead: set[str]) -> None:
+def _before_and_after(folder: Path, cluster: SyntheticCluster, random: Random, *, dead: set[str]) -> None:
     end = cluster.end - 120
     snapshots.write_topics(folder, cluster, at=cluster.start + 60, view=snapshots.all_well)
     snapshots.write_topics(folder, cluster, at=end, view=snapshots.all_well)
@@ -70,16 +70,18 @@ def _before_and_after(folder: Path, cluster: Cluster, random: Random, *, dead: s
         snapshots.write_groups(folder, cluster, random, at=at, dead=dead, lagging=at - cluster.start)
 
 
-def _follow(cluster: Cluster, journal: Journal, random: Random, *, broker: int, at: float) -> None:
+def _follow(cluster: SyntheticCluster, timeline: LogTimeline, random: Random, *, broker: int, at: float) -> None:
     """Consumers of groups that the broker coordinated find the next coordinator in a tenth of a second."""
     for service in cluster.services:
         if service.client not in ("java", "streams28") or cluster.coordinator(service.group) != broker:
             continue
         for path in service.files:
-            journal.add(path, *_moved(cluster, random, service=service, broker=broker, at=at + random.uniform(0.1, 2)))
+            timeline.add(path, *_moved(cluster, random, service=service, broker=broker, at=at + random.uniform(0.1, 2)))
 
 
-def _moved(cluster: Cluster, random: Random, *, service: Service, broker: int, at: float) -> tuple[Event, ...]:
+def _moved(
+    cluster: SyntheticCluster, random: Random, *, service: ConsumerService, broker: int, at: float
+) -> tuple[Event, ...]:
     thread, head = f"{service.name}-poll-0", java.prefix(service)
     new_leader = java.node_text(cluster, java.new_leader(cluster, service))
     gone = f"{head} Group coordinator {java.node_text(cluster, broker)} is unavailable or invalid due to cause: error response NOT_COORDINATOR. isDisconnected: false. Rediscovery will be attempted."
@@ -101,7 +103,7 @@ def _moved(cluster: Cluster, random: Random, *, service: Service, broker: int, a
     )
 
 
-def _die_alone(cluster: Cluster, journal: Journal, random: Random, *, at: float) -> set[str]:
+def _die_alone(cluster: SyntheticCluster, timeline: LogTimeline, random: Random, *, at: float) -> set[str]:
     victims = [s for s in cluster.services if s.client == "java"][: len(OWN_EXCEPTIONS)]
     for service, trace in zip(victims, OWN_EXCEPTIONS, strict=True):
         for path in service.files:
@@ -109,20 +111,20 @@ def _die_alone(cluster: Cluster, journal: Journal, random: Random, *, at: float)
             rows = tuple(row.format(topic=service.topic) for row in trace)
             text = "poll loop ended by an exception, closing the consumer"
             loop = f"net.example.{service.name.replace('-', '')}.PollLoop"
-            journal.add(path, Event(when, "ERROR", loop, text, rows, f"{service.name}-poll-0"))
-            journal.add(path, *java.close_consumer(service, at=when + 0.01))
-            journal.be_idle(path, when, cluster.end)
+            timeline.add(path, Event(when, "ERROR", loop, text, rows, f"{service.name}-poll-0"))
+            timeline.add(path, *java.close_consumer(service, at=when + 0.01))
+            timeline.be_idle(path, when, cluster.end)
     return {service.group for service in victims}
 
 
 def write_controller_failover(folder: Path, random: Random, size: int) -> None:
     """The active controller dies; another leads the quorum 3 s later, and no partition changes its leader."""
-    cluster, journal = make_cluster(random, size, name="tern", start=BEGIN, busy_broker=LOST), Journal()
+    cluster, timeline = make_cluster(random, size, name="tern", start=BEGIN, busy_broker=LOST), LogTimeline()
     at = cluster.start + cluster.seconds * 0.4
     raft, quorum = "org.apache.kafka.raft.KafkaRaftClient", "org.apache.kafka.controller.QuorumController"
     path = "controllers/controller-3002/server.log"
-    journal.be_quiet(brokers.controller_log(3001), at, at + 95)
-    journal.add(
+    timeline.be_quiet(brokers.controller_log(3001), at, at + 95)
+    timeline.add(
         path,
         Event(
             at + 2.4,
@@ -137,7 +139,7 @@ def write_controller_failover(folder: Path, random: Random, size: int) -> None:
             "[RaftManager id=3002] High watermark set to LogOffsetMetadata(offset=8810221, metadata=Optional.empty) for the first time for epoch 42 based on indexOfHw 1 and voters [3001, 3002, 3003]",
         ),
     )
-    journal.add(
+    timeline.add(
         brokers.controller_log(3002),
         Event(
             at + 3.0,
@@ -146,17 +148,17 @@ def write_controller_failover(folder: Path, random: Random, size: int) -> None:
             "[QuorumController id=3002] Becoming the active controller at epoch 42, next write offset 8810221.",
         ),
     )
-    journal.add(
+    timeline.add(
         brokers.controller_log(3003),
         Event(at + 3.0, "INFO", quorum, "[QuorumController id=3003] In the new epoch 42, the leader is 3002."),
     )
     for broker in cluster.brokers:
         text = f"[broker-{broker}-to-controller-heartbeat-channel-manager]: Recorded new KRaft controller, from now on will use node controller-3002.{cluster.name}.example.net:9093 (id: 3002 rack: null)"
-        journal.add(
+        timeline.add(
             brokers.server_log(broker),
             Event(at + 3.0 + random.random(), "INFO", "kafka.server.NodeToControllerRequestThread", text),
         )
-    write_logs(folder, random, cluster=cluster, journal=journal, size=size)
+    write_logs(folder, random, cluster=cluster, timeline=timeline, size=size)
     snapshots.write_quorum(folder, cluster, at=at - 600)
     snapshots.write_quorum(folder, cluster, at=at + 300, leader=3002, epoch=42)
     _before_and_after(folder, cluster, random, dead=set())
@@ -164,20 +166,20 @@ def write_controller_failover(folder: Path, random: Random, size: int) -> None:
 
 def write_rack_lost(folder: Path, random: Random, size: int) -> None:
     """A third of the brokers lose power at once; leaders of all their partitions are elected within a second."""
-    count = 9 if size < Size.MEDIUM else 30
+    count = 9 if size < CaptureSize.MEDIUM else 30
     cluster = make_cluster(random, size, name="tern", start=BEGIN, brokers=count, busy_broker=LOST)
-    journal, at = Journal(), cluster.start + cluster.seconds * 0.4
+    timeline, at = LogTimeline(), cluster.start + cluster.seconds * 0.4
     gone = tuple(broker for broker in cluster.brokers if broker % 3 == 1)
     for broker in gone:
         outage = Outage(broker=broker, start=at, back=at + 2400, fenced=at + 9 + random.random() / 2)
-        brokers.log_fetchers(cluster, journal, random, outage=outage)
-        brokers.log_fence(cluster, journal, outage=outage)
-        brokers.move_leaders(cluster, journal, random, broker=broker, at=at + 9.7)
-        brokers.log_start(cluster, journal, random, broker=broker, at=outage.back, unclean=True)
-        brokers.return_leaders(cluster, journal, random, broker=broker, at=outage.back + 240)
-        journal.be_quiet(brokers.server_log(broker), at, outage.back)
-        log_clients(cluster, journal, random, outage=outage, deaths=False)
-    write_logs(folder, random, cluster=cluster, journal=journal, size=size)
+        brokers.log_fetchers(cluster, timeline, random, outage=outage)
+        brokers.log_fence(cluster, timeline, outage=outage)
+        brokers.move_leaders(cluster, timeline, random, broker=broker, at=at + 9.7)
+        brokers.log_start(cluster, timeline, random, broker=broker, at=outage.back, unclean=True)
+        brokers.return_leaders(cluster, timeline, random, broker=broker, at=outage.back + 240)
+        timeline.be_quiet(brokers.server_log(broker), at, outage.back)
+        log_clients(cluster, timeline, random, outage=outage, deaths=False)
+    write_logs(folder, random, cluster=cluster, timeline=timeline, size=size)
     snapshots.write_topics(folder, cluster, at=at + 600, view=snapshots.without(*gone))
     _before_and_after(folder, cluster, random, dead=set())
 
@@ -186,14 +188,14 @@ def write_one_client(*, with_brokers: bool = True) -> Callable[[Path, Random, in
     """One pod loses its way to one broker; its group's other pods and all other groups keep working there."""
 
     def write(folder: Path, random: Random, size: int) -> None:
-        cluster, journal = make_cluster(random, size, name="tern", start=BEGIN, busy_broker=LOST), Journal()
+        cluster, timeline = make_cluster(random, size, name="tern", start=BEGIN, busy_broker=LOST), LogTimeline()
         start = cluster.start + cluster.seconds * 0.4
         outage = Outage(broker=LOST, start=start, back=start + 300)
         service = next(s for s in cluster.services if s.client == "java" and cluster.coordinator(s.group) == LOST)
-        java.die_of_commit(cluster, journal, random, service=service, pod=0, outage=outage)
-        _without_member(journal, random, service=service, at=start + 45)
-        _others_commit(cluster, journal, random, but=service.files[0], start=start)
-        write_logs(folder, random, cluster=cluster, journal=journal, size=size, brokers=with_brokers)
+        java.die_of_commit(cluster, timeline, random, service=service, pod=0, outage=outage)
+        _without_member(timeline, random, service=service, at=start + 45)
+        _others_commit(cluster, timeline, random, but=service.files[0], start=start)
+        write_logs(folder, random, cluster=cluster, timeline=timeline, size=size, brokers=with_brokers)
         if with_brokers:
             snapshots.write_topics(folder, cluster, at=start + 50, view=snapshots.all_well)
             _before_and_after(folder, cluster, random, dead=set())
@@ -201,10 +203,10 @@ def write_one_client(*, with_brokers: bool = True) -> Callable[[Path, Random, in
     return write
 
 
-def _without_member(journal: Journal, random: Random, *, service: Service, at: float) -> None:
+def _without_member(timeline: LogTimeline, random: Random, *, service: ConsumerService, at: float) -> None:
     coordinator, head = "kafka.coordinator.group.GroupCoordinator", f"[GroupCoordinator {LOST}]:"
     member, generation = f"consumer-{service.group}-1-{random.getrandbits(60):x}", random.randint(9, 80)
-    journal.add(
+    timeline.add(
         brokers.server_log(LOST),
         Event(
             at,
@@ -227,7 +229,7 @@ def _without_member(journal: Journal, random: Random, *, service: Service, at: f
     )
 
 
-def _others_commit(cluster: Cluster, journal: Journal, random: Random, *, but: str, start: float) -> None:
+def _others_commit(cluster: SyntheticCluster, timeline: LogTimeline, random: Random, *, but: str, start: float) -> None:
     for service in cluster.services:
         for path in service.files if cluster.coordinator(service.group) == LOST else ():
             at = start - 60
@@ -235,7 +237,7 @@ def _others_commit(cluster: Cluster, journal: Journal, random: Random, *, but: s
                 at += random.uniform(8, 15)
                 text = f"committed offsets of {random.randint(1, 4)} partitions in {random.randint(2, 19)} ms"
                 loop = f"net.example.{service.name.replace('-', '')}.PollLoop"
-                journal.add(path, Event(at, "INFO", loop, text, (), f"{service.name}-poll-0"))
+                timeline.add(path, Event(at, "INFO", loop, text, (), f"{service.name}-poll-0"))
 
 
 def write_frozen(
@@ -244,13 +246,13 @@ def write_frozen(
     """A pause of the broker's process or machine that every client outlives."""
 
     def write(folder: Path, random: Random, size: int) -> None:
-        cluster, journal = make_cluster(random, size, name="tern", start=BEGIN, busy_broker=LOST), Journal()
+        cluster, timeline = make_cluster(random, size, name="tern", start=BEGIN, busy_broker=LOST), LogTimeline()
         start = cluster.start + cluster.seconds * 0.4
         fenced = None if fenced_after is None else start + fenced_after
         outage = Outage(broker=LOST, start=start, back=start + seconds, fenced=fenced, orphaned=leaderless)
-        brokers.log_outage(cluster, journal, random, outage=outage)
-        log_clients(cluster, journal, random, outage=outage, deaths=False)
-        write_logs(folder, random, cluster=cluster, journal=journal, size=size, brokers=with_brokers)
+        brokers.log_outage(cluster, timeline, random, outage=outage)
+        log_clients(cluster, timeline, random, outage=outage, deaths=False)
+        write_logs(folder, random, cluster=cluster, timeline=timeline, size=size, brokers=with_brokers)
         _write_pauses(folder, cluster, random, outage=outage)
         view = snapshots.leaderless(LOST) if leaderless else snapshots.unreachable(LOST)
         view = snapshots.without(LOST) if fenced and not leaderless else view
@@ -260,7 +262,7 @@ def write_frozen(
     return write
 
 
-def _write_pauses(folder: Path, cluster: Cluster, random: Random, *, outage: Outage) -> None:
+def _write_pauses(folder: Path, cluster: SyntheticCluster, random: Random, *, outage: Outage) -> None:
     """kafkaServer-gc.log of the broker: young collections of milliseconds, and the long one."""
     rows, at, number = [], cluster.start, 8100
     while at < cluster.end:

@@ -5,28 +5,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bench.production.clusters_journal import Event, Journal
+from bench.production.clusters_timeline import Event, LogTimeline
 from bench.production.clusters_world import MAX_COORDINATORS, offsets_partition, uuid36
 
 if TYPE_CHECKING:
     from random import Random
 
     from bench.production.clusters_brokers import Outage
-    from bench.production.clusters_world import Cluster, Service
+    from bench.production.clusters_world import ConsumerService, SyntheticCluster
 
 COORDINATOR = "org.apache.kafka.clients.consumer.internals.ConsumerCoordinator"
 NETWORK = "org.apache.kafka.clients.NetworkClient"
 
 
-def prefix(service: Service, number: int = 1) -> str:
+def prefix(service: ConsumerService, number: int = 1) -> str:
     return f"[Consumer clientId=consumer-{service.group}-{number}, groupId={service.group}]"
 
 
-def node_text(cluster: Cluster, broker: int) -> str:
+def node_text(cluster: SyntheticCluster, broker: int) -> str:
     return f"{cluster.host(broker)}:9092 (id: {MAX_COORDINATORS - broker} rack: null)"
 
 
-def offsets_text(service: Service, random: Random, *, at: float) -> str:
+def offsets_text(service: ConsumerService, random: Random, *, at: float) -> str:
     pairs = (
         f"{service.topic}-{number}=OffsetAndMetadata{{offset={int(at * 7) % 90_000_000 + number}, "
         f"leaderEpoch={random.randint(5, 40)}, metadata=''}}"
@@ -36,7 +36,13 @@ def offsets_text(service: Service, random: Random, *, at: float) -> str:
 
 
 def lose_coordinator(
-    cluster: Cluster, random: Random, *, service: Service, outage: Outage, until: float, timeout_ms: int = 30000
+    cluster: SyntheticCluster,
+    random: Random,
+    *,
+    service: ConsumerService,
+    outage: Outage,
+    until: float,
+    timeout_ms: int = 30000,
 ) -> list[Event]:
     """Requests to the coordinator time out, connections to it are not set up, and metadata still names it."""
     thread, head, node = f"{service.name}-poll-0", prefix(service), MAX_COORDINATORS - outage.broker
@@ -67,23 +73,23 @@ def lose_coordinator(
     return rows
 
 
-def _unavailable(cluster: Cluster, head: str, thread: str, *, broker: int, at: float) -> Event:
+def _unavailable(cluster: SyntheticCluster, head: str, thread: str, *, broker: int, at: float) -> Event:
     text = f"{head} Group coordinator {node_text(cluster, broker)} is unavailable or invalid due to cause: coordinator unavailable. isDisconnected: true. Rediscovery will be attempted."
     return Event(at, "INFO", COORDINATOR, text, (), thread)
 
 
-def _discovered(cluster: Cluster, head: str, thread: str, *, broker: int, at: float) -> Event:
+def _discovered(cluster: SyntheticCluster, head: str, thread: str, *, broker: int, at: float) -> Event:
     return Event(
         at, "INFO", COORDINATOR, f"{head} Discovered group coordinator {node_text(cluster, broker)}", (), thread
     )
 
 
 def die_of_commit(
-    cluster: Cluster,
-    journal: Journal,
+    cluster: SyntheticCluster,
+    timeline: LogTimeline,
     random: Random,
     *,
-    service: Service,
+    service: ConsumerService,
     pod: int,
     outage: Outage,
     wait_ms: int = 60000,
@@ -92,12 +98,12 @@ def die_of_commit(
     path, thread = service.files[pod], f"{service.name}-poll-0"
     died = outage.start + random.uniform(0.5, 6) + wait_ms / 1000
     request_ms = min(30000, wait_ms)
-    journal.add(
+    timeline.add(
         path, *lose_coordinator(cluster, random, service=service, outage=outage, until=died, timeout_ms=request_ms)
     )
     text = f"Timeout of {wait_ms}ms expired before successfully committing offsets {offsets_text(service, random, at=died)}"
     trace = (f"org.apache.kafka.common.errors.TimeoutException: {text}",)
-    journal.add(
+    timeline.add(
         path,
         Event(
             died,
@@ -109,10 +115,10 @@ def die_of_commit(
         ),
         *close_consumer(service, at=died + 0.01),
     )
-    journal.be_idle(path, outage.start, cluster.end)
+    timeline.be_idle(path, outage.start, cluster.end)
 
 
-def close_consumer(service: Service, *, at: float) -> tuple[Event, ...]:
+def close_consumer(service: ConsumerService, *, at: float) -> tuple[Event, ...]:
     thread, head = f"{service.name}-poll-0", prefix(service)
     metrics = "org.apache.kafka.common.metrics.Metrics"
     return (
@@ -146,16 +152,23 @@ def close_consumer(service: Service, *, at: float) -> tuple[Event, ...]:
 
 
 def heal(
-    cluster: Cluster, journal: Journal, random: Random, *, service: Service, pod: int, outage: Outage, well: float
+    cluster: SyntheticCluster,
+    timeline: LogTimeline,
+    random: Random,
+    *,
+    service: ConsumerService,
+    pod: int,
+    outage: Outage,
+    well: float,
 ) -> None:
     """Auto-commit fails and is retried; once the coordinator is there the consumer joins its group again."""
     path, thread, head = service.files[pod], f"{service.name}-poll-0", prefix(service)
-    journal.add(path, *lose_coordinator(cluster, random, service=service, outage=outage, until=well))
+    timeline.add(path, *lose_coordinator(cluster, random, service=service, outage=outage, until=well))
     at = outage.start + 30.4 + random.random()
     if well > at:
         text = f"{head} Asynchronous auto-commit of offsets {offsets_text(service, random, at=at)} failed: Offset commit failed with a retriable exception. You should retry committing the latest consumed offsets."
-        journal.add(path, Event(at, "WARN", COORDINATOR, text, (), thread))
-    journal.add(
+        timeline.add(path, Event(at, "WARN", COORDINATOR, text, (), thread))
+    timeline.add(
         path,
         *join_again(
             cluster,
@@ -165,21 +178,23 @@ def heal(
             broker=next_coordinator(cluster, service, outage),
         ),
     )
-    journal.be_idle(path, outage.start, well + 4)
+    timeline.be_idle(path, outage.start, well + 4)
 
 
-def next_coordinator(cluster: Cluster, service: Service, outage: Outage) -> int:
+def next_coordinator(cluster: SyntheticCluster, service: ConsumerService, outage: Outage) -> int:
     """The coordinator that a client finds once there is one: the old one where the group never moved."""
     moved = outage.fenced is not None and not outage.orphaned
     return new_leader(cluster, service) if moved else outage.broker
 
 
-def new_leader(cluster: Cluster, service: Service) -> int:
+def new_leader(cluster: SyntheticCluster, service: ConsumerService) -> int:
     """Who coordinates the group when its first replica is away."""
     return cluster.topics[-1].partitions[offsets_partition(service.group)][1]
 
 
-def join_again(cluster: Cluster, random: Random, *, service: Service, at: float, broker: int) -> tuple[Event, ...]:
+def join_again(
+    cluster: SyntheticCluster, random: Random, *, service: ConsumerService, at: float, broker: int
+) -> tuple[Event, ...]:
     thread, head, generation = f"{service.name}-poll-0", prefix(service), random.randint(4, 90)
     member = f"consumer-{service.group}-1-{uuid36(random)}"
     old = f"Generation{{generationId={generation}, memberId='{member}', protocol='range'}}"
@@ -204,13 +219,20 @@ def join_again(cluster: Cluster, random: Random, *, service: Service, at: float,
 
 
 def time_out_later(
-    cluster: Cluster, journal: Journal, random: Random, *, service: Service, pod: int, outage: Outage, well: float
+    cluster: SyntheticCluster,
+    timeline: LogTimeline,
+    random: Random,
+    *,
+    service: ConsumerService,
+    pod: int,
+    outage: Outage,
+    well: float,
 ) -> None:
     """default.api.timeout.ms=600000: the commit waits, and is done once the coordinator answers."""
     path, thread = service.files[pod], f"{service.name}-poll-0"
-    journal.add(path, *lose_coordinator(cluster, random, service=service, outage=outage, until=well))
+    timeline.add(path, *lose_coordinator(cluster, random, service=service, outage=outage, until=well))
     at = well + random.uniform(0.2, 2)
-    journal.add(
+    timeline.add(
         path,
         _discovered(cluster, prefix(service), thread, broker=next_coordinator(cluster, service, outage), at=at),
         Event(
@@ -222,15 +244,15 @@ def time_out_later(
             thread,
         ),
     )
-    journal.be_idle(path, outage.start, at)
+    timeline.be_idle(path, outage.start, at)
 
 
 def retry_commits(
-    cluster: Cluster,
-    journal: Journal,
+    cluster: SyntheticCluster,
+    timeline: LogTimeline,
     random: Random,
     *,
-    service: Service,
+    service: ConsumerService,
     pod: int,
     outage: Outage,
     well: float,
@@ -239,14 +261,14 @@ def retry_commits(
     """The program catches the time-out of its commit and tries again with the next batch."""
     path, thread = service.files[pod], f"{service.name}-poll-0"
     at = outage.start + random.uniform(1, 4)
-    journal.be_idle(path, outage.start, well)
-    journal.add(
+    timeline.be_idle(path, outage.start, well)
+    timeline.add(
         path, *lose_coordinator(cluster, random, service=service, outage=outage, until=well, timeout_ms=wait_ms)
     )
     while at + wait_ms / 1000 < well:
         at += wait_ms / 1000 + random.uniform(0.4, 2)
         text = f"Timeout of {wait_ms}ms expired before successfully committing offsets {offsets_text(service, random, at=at)}"
-        journal.add(
+        timeline.add(
             path,
             Event(
                 at,
@@ -257,7 +279,7 @@ def retry_commits(
                 thread,
             ),
         )
-    journal.add(
+    timeline.add(
         path,
         *join_again(cluster, random, service=service, at=well + 1, broker=next_coordinator(cluster, service, outage)),
     )

@@ -9,11 +9,11 @@ from bench.production import clusters_brokers as brokers
 from bench.production import clusters_clients as java
 from bench.production import clusters_snapshots as snapshots
 from bench.production.clusters_incident import BEGIN, LOST
-from bench.production.clusters_journal import Event, Journal
 from bench.production.clusters_ordinary import write_logs
+from bench.production.clusters_timeline import Event, LogTimeline
 from bench.production.clusters_world import (
-    Cluster,
-    Service,
+    ConsumerService,
+    SyntheticCluster,
     make_cluster,
     offsets_partition,
     uuid36,
@@ -28,31 +28,33 @@ GROUPS = "kafka.coordinator.group.GroupCoordinator"
 
 
 def faulty(log_fault: Callable[..., None], *, with_brokers: bool = True) -> Callable[[Path, Random, int], None]:
-    """A case whose fault begins when a third of the time is over. `tell` adds to the journal and writes snapshots."""
+    """A case whose fault begins when a third of the time is over. `tell` adds to the timeline and writes snapshots."""
 
     def write(folder: Path, random: Random, size: int) -> None:
-        cluster, journal = make_cluster(random, size, name="tern", start=BEGIN, busy_broker=LOST), Journal()
+        cluster, timeline = make_cluster(random, size, name="tern", start=BEGIN, busy_broker=LOST), LogTimeline()
         at = cluster.start + cluster.seconds / 3
         snapshots.write_topics(folder, cluster, at=cluster.start + 60, view=snapshots.all_well)
         snapshots.write_groups(folder, cluster, random, at=cluster.start + 60)
-        log_fault(cluster, journal, random, at=at, folder=folder)
-        write_logs(folder, random, cluster=cluster, journal=journal, size=size, brokers=with_brokers)
+        log_fault(cluster, timeline, random, at=at, folder=folder)
+        write_logs(folder, random, cluster=cluster, timeline=timeline, size=size, brokers=with_brokers)
 
     return write
 
 
-def java_services(cluster: Cluster) -> list[Service]:
+def java_services(cluster: SyntheticCluster) -> list[ConsumerService]:
     return [service for service in cluster.services if service.client == "java"]
 
 
-def rebalance_storm(cluster: Cluster, journal: Journal, random: Random, *, at: float, folder: Path) -> None:
+def rebalance_storm(
+    cluster: SyntheticCluster, timeline: LogTimeline, random: Random, *, at: float, folder: Path
+) -> None:
     """Handlers take longer than max.poll.interval.ms; the group rebalances every few minutes for an hour."""
     service = java_services(cluster)[0]
     for turn in range(12):
         for path in service.files:
             when = at + turn * 310 + random.uniform(0, 60)
-            journal.add(path, *_kicked(cluster, random, service=service, at=when))
-            _rebalance(cluster, journal, random, service=service, at=when, generation=40 + turn * 2)
+            timeline.add(path, *_kicked(cluster, random, service=service, at=when))
+            _rebalance(cluster, timeline, random, service=service, at=when, generation=40 + turn * 2)
     for after in (900, 2400):
         snapshots.write_groups(folder, cluster, random, at=at + after, slow=(service.group,), lagging=after)
         state = folder / "snapshots" / f"group-state-{after}.kafka-consumer-groups-state.txt"
@@ -70,7 +72,7 @@ def rebalance_storm(cluster: Cluster, journal: Journal, random: Random, *, at: f
         )
 
 
-def _kicked(cluster: Cluster, random: Random, *, service: Service, at: float) -> tuple[Event, ...]:
+def _kicked(cluster: SyntheticCluster, random: Random, *, service: ConsumerService, at: float) -> tuple[Event, ...]:
     head, member = java.prefix(service), f"consumer-{service.group}-1-{uuid36(random)}"
     beat, loop = f"kafka-coordinator-heartbeat-thread | {service.group}", f"{service.name}-poll-0"
     node = java.node_text(cluster, cluster.coordinator(service.group))
@@ -123,11 +125,17 @@ def _kicked(cluster: Cluster, random: Random, *, service: Service, at: float) ->
 
 
 def _rebalance(
-    cluster: Cluster, journal: Journal, random: Random, *, service: Service, at: float, generation: int
+    cluster: SyntheticCluster,
+    timeline: LogTimeline,
+    random: Random,
+    *,
+    service: ConsumerService,
+    at: float,
+    generation: int,
 ) -> None:
     broker, partition = cluster.coordinator(service.group), offsets_partition(service.group)
     head, member = f"[GroupCoordinator {broker}]:", f"consumer-{service.group}-1-{uuid36(random)}"
-    journal.add(
+    timeline.add(
         brokers.server_log(broker),
         Event(
             at + 0.01,
@@ -150,7 +158,7 @@ def _rebalance(
     )
 
 
-def static_fenced(cluster: Cluster, journal: Journal, random: Random, *, at: float, folder: Path) -> None:
+def static_fenced(cluster: SyntheticCluster, timeline: LogTimeline, random: Random, *, at: float, folder: Path) -> None:
     """A new pod takes the group.instance.id of one that still runs; the old one is fenced and ends."""
     del folder
     service, instance = java_services(cluster)[1], "reader-0"
@@ -161,7 +169,7 @@ def static_fenced(cluster: Cluster, journal: Journal, random: Random, *, at: flo
     fenced = "org.apache.kafka.common.errors.FencedInstanceIdException: The broker rejected this static consumer since another consumer with the same group.instance.id has registered with a different member.id."
     beat = f"kafka-coordinator-heartbeat-thread | {service.group}"
     broker, member = cluster.coordinator(service.group), f"{instance}-{uuid36(random)}"
-    journal.add(
+    timeline.add(
         path,
         Event(
             at,
@@ -181,8 +189,8 @@ def static_fenced(cluster: Cluster, journal: Journal, random: Random, *, at: flo
         ),
         *java.close_consumer(service, at=at + 0.5),
     )
-    journal.be_idle(path, at, cluster.end)
-    journal.add(
+    timeline.be_idle(path, at, cluster.end)
+    timeline.add(
         brokers.server_log(broker),
         Event(
             at - 1,
@@ -193,7 +201,9 @@ def static_fenced(cluster: Cluster, journal: Journal, random: Random, *, at: flo
     )
 
 
-def offsets_out_of_range(cluster: Cluster, journal: Journal, random: Random, *, at: float, folder: Path) -> None:
+def offsets_out_of_range(
+    cluster: SyntheticCluster, timeline: LogTimeline, random: Random, *, at: float, folder: Path
+) -> None:
     """Groups come back after longer than retention: one resets its offsets, one has no reset policy and ends."""
     del folder
     resets, ends = java_services(cluster)[:2]
@@ -203,13 +213,13 @@ def offsets_out_of_range(cluster: Cluster, journal: Journal, random: Random, *, 
     ):
         for path in service.files:
             for number in range(3):
-                journal.add(
+                timeline.add(
                     path,
                     *_out_of_range(cluster, random, service=service, number=number, tail=tail, at=at + number * 0.1),
                 )
     for path in ends.files:
         trace = f"org.apache.kafka.clients.consumer.OffsetOutOfRangeException: Offsets out of range with no configured reset policy for partitions: {{{ends.topic}-0=4411902}}"
-        journal.add(
+        timeline.add(
             path,
             Event(
                 at + 0.5,
@@ -220,12 +230,12 @@ def offsets_out_of_range(cluster: Cluster, journal: Journal, random: Random, *, 
                 f"{ends.name}-poll-0",
             ),
         )
-        journal.add(path, *java.close_consumer(ends, at=at + 0.6))
-        journal.be_idle(path, at, cluster.end)
+        timeline.add(path, *java.close_consumer(ends, at=at + 0.6))
+        timeline.be_idle(path, at, cluster.end)
 
 
 def _out_of_range(
-    cluster: Cluster, random: Random, *, service: Service, number: int, tail: str, at: float
+    cluster: SyntheticCluster, random: Random, *, service: ConsumerService, number: int, tail: str, at: float
 ) -> Iterable[Event]:
     leader = cluster.topic(service.topic).partitions[number][0]
     epoch = random.randint(4, 40)
@@ -248,13 +258,13 @@ def _out_of_range(
         )
 
 
-def slow_consumer(cluster: Cluster, journal: Journal, random: Random, *, at: float, folder: Path) -> None:
+def slow_consumer(cluster: SyntheticCluster, timeline: LogTimeline, random: Random, *, at: float, folder: Path) -> None:
     """The database behind a service became slow: its lag grows while its group is stable and the cluster well."""
     service = java_services(cluster)[0]
     for path in service.files:
         for turn in range(60):
             text = f"batch of {random.randint(90, 500)} records took {random.randint(21000, 48000)} ms, of which {random.randint(20000, 21000)} ms in the database"
-            journal.add(
+            timeline.add(
                 path,
                 Event(
                     at + turn * 45 + random.uniform(0, 20),

@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from bench.production.clusters_journal import Event, Journal, LogFile, write_log
+from bench.production.clusters_timeline import Event, LogFile, LogTimeline, write_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
     from random import Random
 
-    from bench.production.clusters_world import Cluster, Service
+    from bench.production.clusters_world import ConsumerService, SyntheticCluster
 
 LINE_BYTES = 175  # a line of these logs, on average
 
 
 def ordinary(
-    make: Callable[[float], Event | None], random: Random, *, cluster: Cluster, budget: float
+    make: Callable[[float], Event | None], random: Random, *, cluster: SyntheticCluster, budget: float
 ) -> Iterator[Event]:
     """About `budget` bytes of lines, spread over the whole time."""
     gap = cluster.seconds * LINE_BYTES / max(budget, LINE_BYTES)
@@ -39,7 +39,7 @@ class PartitionLog:
     broker: int
 
 
-def server_line(at: float, random: Random, *, cluster: Cluster, broker: int) -> Event:
+def server_line(at: float, random: Random, *, cluster: SyntheticCluster, broker: int) -> Event:
     topic = random.choice(cluster.topics[:-1])
     where = f"partition={topic.name}-{random.randrange(len(topic.partitions))}"
     offset = int(at * 31) % 900_000_000 + random.randrange(4000)
@@ -120,12 +120,12 @@ def controller_line(at: float, random: Random, *, node: int) -> Event:
     return Event(at, "INFO", "org.apache.kafka.controller.EventPerformanceMonitor", text)
 
 
-def service_line(at: float, random: Random, *, service: Service, working: bool) -> Event:
+def service_line(at: float, random: Random, *, service: ConsumerService, working: bool) -> Event:
     lines = _WORK + _LIFE if working else _LIFE
     return random.choice(lines)(at, random, service)
 
 
-def _batch(at: float, random: Random, service: Service) -> Event:
+def _batch(at: float, random: Random, service: ConsumerService) -> Event:
     text = (
         f"handled {random.randint(20, 500)} records of {service.topic}-{random.randrange(4)} in "
         f"{random.randint(11, 900)} ms, next offset {int(at * 7) % 90_000_000}"
@@ -133,22 +133,22 @@ def _batch(at: float, random: Random, service: Service) -> Event:
     return Event(at, "INFO", _logger(service, "RecordHandler"), text, (), f"{service.name}-poll-0")
 
 
-def _store(at: float, random: Random, service: Service) -> Event:
+def _store(at: float, random: Random, service: ConsumerService) -> Event:
     text = f"upserted {random.randint(1, 80)} rows, request id {random.getrandbits(64):016x}"
     return Event(at, "INFO", _logger(service, "Repository"), text, (), f"{service.name}-poll-0")
 
 
-def _skipped(at: float, random: Random, service: Service) -> Event:
+def _skipped(at: float, random: Random, service: ConsumerService) -> Event:
     text = f"skipping duplicate {random.getrandbits(48):012x}, version {random.randint(1, 9)} already stored"
     return Event(at, "WARN", _logger(service, "RecordHandler"), text, (), f"{service.name}-poll-0")
 
 
-def _probe(at: float, random: Random, service: Service) -> Event:
+def _probe(at: float, random: Random, service: ConsumerService) -> Event:
     text = f"GET /actuator/health/readiness 200 {random.randint(1, 30)}ms from 10.42.{random.randint(0, 9)}.1"
     return Event(at, "INFO", _logger(service, "AccessLog"), text, (), f"http-nio-8080-exec-{random.randint(1, 9)}")
 
 
-def _token(at: float, random: Random, service: Service) -> Event:
+def _token(at: float, random: Random, service: ConsumerService) -> Event:
     text = f"refreshed access token of vault, valid for {random.randint(3000, 3600)} s"
     return Event(at, "INFO", _logger(service, "TokenRefresher"), text, (), "scheduling-1")
 
@@ -157,7 +157,7 @@ _WORK = (_batch, _batch, _batch, _store, _store, _skipped)
 _LIFE = (_probe, _probe, _token)
 
 
-def _logger(service: Service, name: str) -> str:
+def _logger(service: ConsumerService, name: str) -> str:
     if service.layout == "python":
         return f"{service.name.replace('-', '_')}.{name.lower()}"
     return f"net.example.{service.name.replace('-', '')}.{name}"
@@ -167,47 +167,49 @@ def write_logs(
     folder: Path,
     random: Random,
     *,
-    cluster: Cluster,
-    journal: Journal,
+    cluster: SyntheticCluster,
+    timeline: LogTimeline,
     size: int,
     brokers: bool = True,
     services: bool = True,
 ) -> None:
     """All log files of a cluster and of its services; without the brokers' where nobody handed them over."""
-    files = list(_broker_files(cluster, journal, random)) if brokers else []
-    files += list(_service_files(cluster, journal, random)) if services else []
+    files = list(_broker_files(cluster, timeline, random)) if brokers else []
+    files += list(_service_files(cluster, timeline, random)) if services else []
     event_bytes = sum(
-        len(e.message) + 60 + sum(map(len, e.trace)) for events in journal.events.values() for e in events
+        len(e.message) + 60 + sum(map(len, e.trace)) for events in timeline.events.values() for e in events
     )
     weight = sum(share for _, share in files)
     for make, share in files:
         budget = max(size * 0.9 - event_bytes, size * 0.2) * share / weight
-        write_log(folder, make(budget), journal=journal, end=cluster.end)
+        write_log(folder, make(budget), timeline=timeline, end=cluster.end)
 
 
 Shared = tuple["Callable[[float], LogFile]", float]
 
 
-def _broker_files(cluster: Cluster, journal: Journal, random: Random) -> Iterator[Shared]:
+def _broker_files(cluster: SyntheticCluster, timeline: LogTimeline, random: Random) -> Iterator[Shared]:
     for broker in cluster.brokers:
-        yield _server_file(cluster, journal, random, broker=broker), 1.0
+        yield _server_file(cluster, timeline, random, broker=broker), 1.0
         yield _event_file(f"brokers/kafka-{broker}/state-change.log"), 0.0
         if cluster.zookeeper:
             yield _event_file(f"brokers/kafka-{broker}/controller.log"), 0.0
     for node in cluster.controllers:
         yield _event_file(f"controllers/controller-{node}/server.log"), 0.0
-        yield _controller_file(cluster, journal, random, node=node), 0.4
+        yield _controller_file(cluster, timeline, random, node=node), 0.4
 
 
 def _event_file(path: str) -> Callable[[float], LogFile]:
     return lambda _: LogFile(path=path, layout="broker", ordinary=(), hourly=True)
 
 
-def _server_file(cluster: Cluster, journal: Journal, random: Random, *, broker: int) -> Callable[[float], LogFile]:
+def _server_file(
+    cluster: SyntheticCluster, timeline: LogTimeline, random: Random, *, broker: int
+) -> Callable[[float], LogFile]:
     path = f"brokers/kafka-{broker}/server.log"
 
     def line(at: float) -> Event | None:
-        return None if journal.is_quiet(path, at) else server_line(at, random, cluster=cluster, broker=broker)
+        return None if timeline.is_quiet(path, at) else server_line(at, random, cluster=cluster, broker=broker)
 
     def file(budget: float) -> LogFile:
         rows = ordinary(line, random, cluster=cluster, budget=budget)
@@ -216,11 +218,13 @@ def _server_file(cluster: Cluster, journal: Journal, random: Random, *, broker: 
     return file
 
 
-def _controller_file(cluster: Cluster, journal: Journal, random: Random, *, node: int) -> Callable[[float], LogFile]:
+def _controller_file(
+    cluster: SyntheticCluster, timeline: LogTimeline, random: Random, *, node: int
+) -> Callable[[float], LogFile]:
     path = f"controllers/controller-{node}/controller.log"
 
     def line(at: float) -> Event | None:
-        return None if journal.is_quiet(path, at) else controller_line(at, random, node=node)
+        return None if timeline.is_quiet(path, at) else controller_line(at, random, node=node)
 
     def file(budget: float) -> LogFile:
         rows = ordinary(line, random, cluster=cluster, budget=budget)
@@ -229,19 +233,19 @@ def _controller_file(cluster: Cluster, journal: Journal, random: Random, *, node
     return file
 
 
-def _service_files(cluster: Cluster, journal: Journal, random: Random) -> Iterator[Shared]:
+def _service_files(cluster: SyntheticCluster, timeline: LogTimeline, random: Random) -> Iterator[Shared]:
     for service in cluster.services:
         for path in service.files:
-            yield _service_file(cluster, journal, random, service=service, path=path), 1.0
+            yield _service_file(cluster, timeline, random, service=service, path=path), 1.0
 
 
 def _service_file(
-    cluster: Cluster, journal: Journal, random: Random, *, service: Service, path: str
+    cluster: SyntheticCluster, timeline: LogTimeline, random: Random, *, service: ConsumerService, path: str
 ) -> Callable[[float], LogFile]:
     def line(at: float) -> Event | None:
-        if journal.is_quiet(path, at):
+        if timeline.is_quiet(path, at):
             return None
-        return service_line(at, random, service=service, working=not journal.is_idle(path, at))
+        return service_line(at, random, service=service, working=not timeline.is_idle(path, at))
 
     def file(budget: float) -> LogFile:
         rows = ordinary(line, random, cluster=cluster, budget=budget)

@@ -6,31 +6,37 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bench.production.clusters_clients import COORDINATOR, NETWORK, next_coordinator, node_text, offsets_text
-from bench.production.clusters_journal import Event, Journal
+from bench.production.clusters_timeline import Event, LogTimeline
 from bench.production.clusters_world import MAX_COORDINATORS, uuid36
 
 if TYPE_CHECKING:
     from random import Random
 
     from bench.production.clusters_brokers import Outage
-    from bench.production.clusters_world import Cluster, Service
+    from bench.production.clusters_world import ConsumerService, SyntheticCluster
 
 THREAD = "org.apache.kafka.streams.processor.internals.StreamThread"
 STREAMS = "org.apache.kafka.streams.KafkaStreams"
 
 
 def stream_threads_die(
-    cluster: Cluster, journal: Journal, random: Random, *, service: Service, pod: int, outage: Outage
+    cluster: SyntheticCluster,
+    timeline: LogTimeline,
+    random: Random,
+    *,
+    service: ConsumerService,
+    pod: int,
+    outage: Outage,
 ) -> None:
     """Kafka Streams before 2.8 has no task.timeout.ms: every thread whose commit times out is dead for good."""
     path, process = service.files[pod], uuid36(random)
     for number in (1, 2):
         died = outage.start + random.uniform(1, 9) + 60
         thread = f"{service.group}-{process}-StreamThread-{number}"
-        journal.add(path, *_coordinator_gone(cluster, random, service=service, thread=thread, outage=outage))
-        journal.add(path, *_thread_death(service, random, thread=thread, at=died))
+        timeline.add(path, *_coordinator_gone(cluster, random, service=service, thread=thread, outage=outage))
+        timeline.add(path, *_thread_death(service, random, thread=thread, at=died))
     client = f"stream-client [{service.group}-{process}]"
-    journal.add(
+    timeline.add(
         path,
         Event(outage.start + 71, "INFO", STREAMS, f"{client} State transition from RUNNING to ERROR"),
         Event(
@@ -40,11 +46,11 @@ def stream_threads_die(
             f"{client} All stream threads have died. The instance will be in error state and should be closed.",
         ),
     )
-    journal.be_idle(path, outage.start, cluster.end)
+    timeline.be_idle(path, outage.start, cluster.end)
 
 
 def _coordinator_gone(
-    cluster: Cluster, random: Random, *, service: Service, thread: str, outage: Outage
+    cluster: SyntheticCluster, random: Random, *, service: ConsumerService, thread: str, outage: Outage
 ) -> tuple[Event, ...]:
     head = f"[Consumer clientId={thread}-consumer, groupId={service.group}]"
     at = outage.start + 30 + random.random()
@@ -62,7 +68,7 @@ def _coordinator_gone(
     )
 
 
-def _thread_death(service: Service, random: Random, *, thread: str, at: float) -> tuple[Event, ...]:
+def _thread_death(service: ConsumerService, random: Random, *, thread: str, at: float) -> tuple[Event, ...]:
     head, task = f"stream-thread [{thread}]", f"0_{random.randint(0, 3)}"
     text = f"Timeout of 60000ms expired before successfully committing offsets {offsets_text(service, random, at=at)}"
     trace = (f"org.apache.kafka.common.errors.TimeoutException: {text}",)
@@ -91,7 +97,14 @@ def _thread_death(service: Service, random: Random, *, thread: str, at: float) -
 
 
 def stream_threads_heal(
-    cluster: Cluster, journal: Journal, random: Random, *, service: Service, pod: int, outage: Outage, well: float
+    cluster: SyntheticCluster,
+    timeline: LogTimeline,
+    random: Random,
+    *,
+    service: ConsumerService,
+    pod: int,
+    outage: Outage,
+    well: float,
 ) -> None:
     """From 2.8 on a commit that times out is tried again for task.timeout.ms (300 s)."""
     path, process = service.files[pod], uuid36(random)
@@ -103,9 +116,9 @@ def stream_threads_heal(
         )
         trace = (f"org.apache.kafka.common.errors.TimeoutException: {text}",)
         executor = "org.apache.kafka.streams.processor.internals.TaskExecutor"
-        journal.add(path, Event(at, "ERROR", executor, f"{head} Committing task(s) 0_1, 0_3 failed.", trace, thread))
+        timeline.add(path, Event(at, "ERROR", executor, f"{head} Committing task(s) 0_1, 0_3 failed.", trace, thread))
     consumer = f"[Consumer clientId={thread}-consumer, groupId={service.group}]"
-    journal.add(
+    timeline.add(
         path,
         Event(
             outage.start + 30.2,
@@ -132,16 +145,16 @@ def stream_threads_heal(
             thread,
         ),
     )
-    journal.be_idle(path, outage.start, well + 1)
+    timeline.be_idle(path, outage.start, well + 1)
 
 
-def lose_fetches(journal: Journal, random: Random, *, service: Service, pod: int, outage: Outage) -> None:
+def lose_fetches(timeline: LogTimeline, random: Random, *, service: ConsumerService, pod: int, outage: Outage) -> None:
     """A Java consumer whose coordinator is well still misses the partitions that the broker led."""
     session = f"(sessionId={random.getrandbits(30)}, epoch={random.randint(100, 9000)})"
     thread, head = f"{service.name}-poll-0", f"[Consumer clientId=consumer-{service.group}-1, groupId={service.group}]"
     at = outage.start + 30 + random.random()
     handler = "org.apache.kafka.clients.FetchSessionHandler"
-    journal.add(
+    timeline.add(
         service.files[pod],
         Event(
             at, "INFO", NETWORK, f"{head} Disconnecting from node {outage.broker} due to request timeout.", (), thread
@@ -166,7 +179,14 @@ def lose_fetches(journal: Journal, random: Random, *, service: Service, pod: int
 
 
 def librdkafka_waits(
-    cluster: Cluster, journal: Journal, random: Random, *, service: Service, pod: int, outage: Outage, well: float
+    cluster: SyntheticCluster,
+    timeline: LogTimeline,
+    random: Random,
+    *,
+    service: ConsumerService,
+    pod: int,
+    outage: Outage,
+    well: float,
 ) -> None:
     """librdkafka has no bound on a commit: it asks for the coordinator until there is one."""
     path, broker = service.files[pod], f"{cluster.host(outage.broker)}:9092/{outage.broker}"
@@ -207,12 +227,19 @@ def librdkafka_waits(
     )
     for when, level, kind, text in rows:
         line = f"%{level}|{when:.3f}|{kind}|{service.name}#consumer-1| {text}"
-        journal.add(path, Event(when, "WARN", "librdkafka", line))
-    journal.be_idle(path, outage.start, well + 3)
+        timeline.add(path, Event(when, "WARN", "librdkafka", line))
+    timeline.be_idle(path, outage.start, well + 3)
 
 
 def python_heals(
-    cluster: Cluster, journal: Journal, random: Random, *, service: Service, pod: int, outage: Outage, well: float
+    cluster: SyntheticCluster,
+    timeline: LogTimeline,
+    random: Random,
+    *,
+    service: ConsumerService,
+    pod: int,
+    outage: Outage,
+    well: float,
 ) -> None:
     path, at = service.files[pod], outage.start + 40 + random.random()
     host = f"{cluster.host(outage.broker)}:9092"
@@ -258,5 +285,5 @@ def python_heals(
                 f"Discovered coordinator coordinator-{next_coordinator(cluster, service, outage)} for group {service.group}",
             )
         )
-    journal.add(path, *(Event(when, level, logger, text) for when, level, logger, text in rows))
-    journal.be_idle(path, outage.start, well + 2)
+    timeline.add(path, *(Event(when, level, logger, text) for when, level, logger, text in rows))
+    timeline.be_idle(path, outage.start, well + 2)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from bench.production.clusters_journal import clock, stamp, zulu
+from bench.production.clusters_timeline import clock, stamp, zulu
 from bench.production.clusters_world import OFFSETS_TOPIC, Topic, uuid36
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from random import Random
 
-    from bench.production.clusters_world import Cluster, Service
+    from bench.production.clusters_world import ConsumerService, SyntheticCluster
 
 
 def all_well(topic: Topic, number: int, replicas: tuple[int, ...]) -> tuple[int | None, tuple[int, ...]]:
@@ -57,7 +57,7 @@ def leaderless(gone: int) -> Callable[[Topic, int, tuple[int, ...]], tuple[int |
 
 
 def topics_text(
-    cluster: Cluster, view: Callable[[Topic, int, tuple[int, ...]], tuple[int | None, tuple[int, ...]]]
+    cluster: SyntheticCluster, view: Callable[[Topic, int, tuple[int, ...]], tuple[int | None, tuple[int, ...]]]
 ) -> Iterator[str]:
     for topic in cluster.topics:
         configs = "min.insync.replicas=2,segment.bytes=1073741824"
@@ -75,7 +75,7 @@ def topics_text(
 
 def write_topics(
     folder: Path,
-    cluster: Cluster,
+    cluster: SyntheticCluster,
     *,
     at: float,
     view: Callable[[Topic, int, tuple[int, ...]], tuple[int | None, tuple[int, ...]]],
@@ -85,7 +85,7 @@ def write_topics(
 
 def write_groups(
     folder: Path,
-    cluster: Cluster,
+    cluster: SyntheticCluster,
     random: Random,
     *,
     at: float,
@@ -105,10 +105,10 @@ def write_groups(
 
 
 def _group(
-    cluster: Cluster,
+    cluster: SyntheticCluster,
     random: Random,
     *,
-    service: Service,
+    service: ConsumerService,
     at: float,
     dead: Collection[str],
     slow: Collection[str],
@@ -138,7 +138,7 @@ def _group(
         yield form % (service.group, service.topic, number, ended - lag, ended, lag, *who)
 
 
-def _state(cluster: Cluster, service: Service, dead: Collection[str]) -> Iterator[str]:
+def _state(cluster: SyntheticCluster, service: ConsumerService, dead: Collection[str]) -> Iterator[str]:
     at = cluster.coordinator(service.group)
     where = f"{cluster.host(at)}:9092  ({at})"
     form = f"%-{max(25, len(service.group))}s %-{max(25, len(where))}s %-20s %-15s %s\n"
@@ -153,7 +153,7 @@ def _state(cluster: Cluster, service: Service, dead: Collection[str]) -> Iterato
     )
 
 
-def write_quorum(folder: Path, cluster: Cluster, *, at: float, leader: int = 3001, epoch: int = 41) -> None:
+def write_quorum(folder: Path, cluster: SyntheticCluster, *, at: float, leader: int = 3001, epoch: int = 41) -> None:
     voters = ", ".join(
         f'{{"id": {n}, "endpoints": ["CONTROLLER://controller-{n}.{cluster.name}.example.net:9093"]}}'
         for n in cluster.controllers
@@ -172,7 +172,7 @@ def write_quorum(folder: Path, cluster: Cluster, *, at: float, leader: int = 300
     write(folder / "snapshots" / f"{stamp(at)}.kafka-metadata-quorum-describe-status.txt", rows)
 
 
-def write_gce_migration(folder: Path, cluster: Cluster, *, broker: int, at: float, seconds: float) -> None:
+def write_gce_migration(folder: Path, cluster: SyntheticCluster, *, broker: int, at: float, seconds: float) -> None:
     """`gcloud compute operations list --format=json`."""
     row = {
         "kind": "compute#operation",

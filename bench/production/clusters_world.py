@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from bench.production.case import Size
+from bench.production.case import CaptureSize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +64,7 @@ class Topic:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Service:
+class ConsumerService:
     """A program that reads one topic as one group, on some pods.
 
     `streams` is Kafka Streams 2.4, whose threads die of a commit that times out; `streams28` retries it.
@@ -84,7 +84,7 @@ class Service:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cluster:
+class SyntheticCluster:
     """`start` and `seconds` are the time that the capture covers, in seconds since 1970."""
 
     name: str
@@ -92,7 +92,7 @@ class Cluster:
     brokers: tuple[int, ...]
     controllers: tuple[int, ...]
     topics: tuple[Topic, ...]
-    services: tuple[Service, ...]
+    services: tuple[ConsumerService, ...]
     start: float
     seconds: float
     zookeeper: bool = False
@@ -150,12 +150,12 @@ def make_cluster(
     busy_broker: int | None = None,
     brokers: int | None = None,
     zookeeper: bool = False,
-) -> Cluster:
+) -> SyntheticCluster:
     """A cluster as large as `size` asks for. A third of the groups have their coordinator on `busy_broker`."""
-    count = brokers or (7 if size < Size.MEDIUM else 30)
+    count = brokers or (7 if size < CaptureSize.MEDIUM else 30)
     ids = tuple(range(1, count + 1))
-    topics = _topics(random, ids, width=4 if size < Size.MEDIUM else 24)
-    cluster = Cluster(
+    topics = _topics(random, ids, width=4 if size < CaptureSize.MEDIUM else 24)
+    cluster = SyntheticCluster(
         name=name,
         cluster_id=uuid22(random),
         brokers=ids,
@@ -163,7 +163,7 @@ def make_cluster(
         topics=topics,
         services=(),
         start=start,
-        seconds=HOUR * (2.5 if size < Size.MEDIUM else 14 if size < Size.LARGE else 48),
+        seconds=HOUR * (2.5 if size < CaptureSize.MEDIUM else 14 if size < CaptureSize.LARGE else 48),
         zookeeper=zookeeper,
     )
     return replace(cluster, services=tuple(_services(cluster, random, size=size, busy_broker=busy_broker)))
@@ -180,15 +180,17 @@ def _topic(random: Random, ids: tuple[int, ...], *, name: str, width: int) -> To
     return Topic(name=name, topic_id=uuid22(random), partitions=rows)
 
 
-def _services(cluster: Cluster, random: Random, *, size: int, busy_broker: int | None) -> Iterator[Service]:
-    count, pods = (11, 2) if size < Size.MEDIUM else (30, 3) if size < Size.LARGE else (60, 4)
+def _services(
+    cluster: SyntheticCluster, random: Random, *, size: int, busy_broker: int | None
+) -> Iterator[ConsumerService]:
+    count, pods = (11, 2) if size < CaptureSize.MEDIUM else (30, 3) if size < CaptureSize.LARGE else (60, 4)
     for number in range(count):
         base = SERVICES[number % len(SERVICES)]
         name = base if number < len(SERVICES) else f"{base}-{number // len(SERVICES) + 1}"
         client = CLIENTS[number % len(CLIENTS)]
         hit = busy_broker is not None and number % 3 != 2  # noqa: PLR2004 - two in three, so that few services suffice
         hit = hit and number < max(8, count // 3)
-        yield Service(
+        yield ConsumerService(
             name=name,
             group=_group(cluster, name, random=random, broker=busy_broker if hit else None, other=busy_broker),
             topic=TOPICS[number % len(TOPICS)],
@@ -198,7 +200,7 @@ def _services(cluster: Cluster, random: Random, *, size: int, busy_broker: int |
         )
 
 
-def _group(cluster: Cluster, name: str, *, random: Random, broker: int | None, other: int | None) -> str:
+def _group(cluster: SyntheticCluster, name: str, *, random: Random, broker: int | None, other: int | None) -> str:
     """A group's name whose coordinator is `broker`, or, where that is None, any broker but `other`."""
     for _ in range(4000):
         group = f"{name}-{random.choice(('prod', 'live', 'eu', 'blue', 'green', 'main'))}-v{random.randint(1, 99)}"

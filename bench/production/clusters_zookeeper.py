@@ -15,34 +15,34 @@ from bench.production.clusters_brokers import (
     state_change_log,
 )
 from bench.production.clusters_clients import NETWORK
-from bench.production.clusters_journal import Event, Journal
+from bench.production.clusters_timeline import Event, LogTimeline
 from bench.production.clusters_world import OFFSETS_TOPIC
 
 if TYPE_CHECKING:
     from random import Random
 
-    from bench.production.clusters_world import Cluster
+    from bench.production.clusters_world import SyntheticCluster
 
 CONTROLLER, EPOCH = 2, 31
 LOGGER = "kafka.controller.KafkaController"
 
 
-def log_zookeeper_outage(cluster: Cluster, journal: Journal, random: Random, *, outage: Outage) -> None:
+def log_zookeeper_outage(cluster: SyntheticCluster, timeline: LogTimeline, random: Random, *, outage: Outage) -> None:
     """The session in ZooKeeper outlives the broker's data plane; its partitions keep their leader until it ends."""
-    log_fetchers(cluster, journal, random, outage=outage)
-    shrink_and_expand(cluster, journal, random, outage=outage)
-    _word_as_2_8(journal)
-    journal.be_quiet(server_log(outage.broker), outage.start, outage.back)
-    _log_requests(cluster, journal, random, outage=outage)
+    log_fetchers(cluster, timeline, random, outage=outage)
+    shrink_and_expand(cluster, timeline, random, outage=outage)
+    _word_as_2_8(timeline)
+    timeline.be_quiet(server_log(outage.broker), outage.start, outage.back)
+    _log_requests(cluster, timeline, random, outage=outage)
     ended = outage.fenced or outage.back
-    _log_death(cluster, journal, random, broker=outage.broker, at=ended)
-    _log_return(cluster, journal, broker=outage.broker, at=outage.back + 4)
+    _log_death(cluster, timeline, random, broker=outage.broker, at=ended)
+    _log_return(cluster, timeline, broker=outage.broker, at=outage.back + 4)
 
 
-def _word_as_2_8(journal: Journal) -> None:
+def _word_as_2_8(timeline: LogTimeline) -> None:
     """2.8 has other words for the same: zkVersion, no line for a request's time-out, another place in the source."""
-    for path, events in journal.events.items():
-        journal.events[path] = [_event_of_2_8(event) for event in events if event.logger != NETWORK]
+    for path, events in timeline.events.items():
+        timeline.events[path] = [_event_of_2_8(event) for event in events if event.logger != NETWORK]
 
 
 def _event_of_2_8(event: Event) -> Event:
@@ -67,11 +67,11 @@ def _path() -> str:
     return f"brokers/kafka-{CONTROLLER}/controller.log"
 
 
-def _node(cluster: Cluster, broker: int) -> str:
+def _node(cluster: SyntheticCluster, broker: int) -> str:
     return f"{cluster.host(broker)}:9092 (id: {broker} rack: null)"
 
 
-def _log_requests(cluster: Cluster, journal: Journal, random: Random, *, outage: Outage) -> None:
+def _log_requests(cluster: SyntheticCluster, timeline: LogTimeline, random: Random, *, outage: Outage) -> None:
     head, node = f"[RequestSendThread controllerId={CONTROLLER}]", _node(cluster, outage.broker)
     at = outage.start + random.uniform(31, 40)
     text = f"{head} Controller {CONTROLLER}'s connection to broker {node} was unsuccessful"
@@ -81,13 +81,13 @@ def _log_requests(cluster: Cluster, journal: Journal, random: Random, *, outage:
         "\tat kafka.controller.RequestSendThread.doWork(ControllerChannelManager.scala:251)",
         "\tat kafka.utils.ShutdownableThread.run(ShutdownableThread.scala:96)",
     )
-    journal.add(_path(), Event(at, "WARN", "kafka.controller.RequestSendThread", text, trace))
+    timeline.add(_path(), Event(at, "WARN", "kafka.controller.RequestSendThread", text, trace))
 
 
-def _log_death(cluster: Cluster, journal: Journal, random: Random, *, broker: int, at: float) -> None:
+def _log_death(cluster: SyntheticCluster, timeline: LogTimeline, random: Random, *, broker: int, at: float) -> None:
     live = ",".join(str(b) for b in cluster.brokers if b != broker)
     head = f"[Controller id={CONTROLLER}]"
-    journal.add(
+    timeline.add(
         _path(),
         Event(
             at,
@@ -108,19 +108,19 @@ def _log_death(cluster: Cluster, journal: Journal, random: Random, *, broker: in
         name, when = f"{topic.name}-{number}", at + random.uniform(0.05, 0.4)
         isr = ", ".join(map(str, replicas[1:]))
         change = f"[Controller id={CONTROLLER} epoch={EPOCH}] Changed partition {name} from OfflinePartition to OnlinePartition with state LeaderAndIsr(leader={new_leader}, leaderEpoch={epoch}, isr=List({isr}), zkVersion={epoch + 9})"
-        journal.add(state_change_log(CONTROLLER), Event(when, "INFO", "state.change.logger", change))
+        timeline.add(state_change_log(CONTROLLER), Event(when, "INFO", "state.change.logger", change))
         if topic.name == OFFSETS_TOPIC:
             text = f"[GroupCoordinator {new_leader}]: Elected as the group coordinator for partition {number} in epoch {epoch}"
-            journal.add(
+            timeline.add(
                 server_log(new_leader), Event(when + 0.1, "INFO", "kafka.coordinator.group.GroupCoordinator", text)
             )
 
 
-def _log_return(cluster: Cluster, journal: Journal, *, broker: int, at: float) -> None:
+def _log_return(cluster: SyntheticCluster, timeline: LogTimeline, *, broker: int, at: float) -> None:
     live = ",".join(map(str, cluster.brokers))
     head = f"[Controller id={CONTROLLER}]"
     zookeeper = "org.apache.zookeeper.ClientCnxn"
-    journal.add(
+    timeline.add(
         _path(),
         Event(
             at,
@@ -131,7 +131,7 @@ def _log_return(cluster: Cluster, journal: Journal, *, broker: int, at: float) -
         Event(at + 0.02, "INFO", LOGGER, f"{head} New broker startup callback for {broker}"),
         Event(at + 290, "INFO", LOGGER, f"{head} Processing automatic preferred replica leader election"),
     )
-    journal.add(
+    timeline.add(
         server_log(broker),
         Event(
             at - 3.9,

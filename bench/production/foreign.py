@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from bench.production import foreign_brokers as brokers
 from bench.production import foreign_refusals as refusals
 from bench.production import foreign_wordings as words
-from bench.production.case import ABSENT, Case
+from bench.production.case import ABSENT, DiagnosisCase
 from bench.production.foreign_brokers import BACK_S, BEGAN_MS, KILLED_MS
 from bench.production.foreign_wordings import JAVA, KAFKA_PYTHON, RAW, RDKAFKA, SARAMA, Words
-from bench.production.serverless_forms import FORMS, WEIGHT, Line, Stream, plain
+from bench.production.serverless_forms import FORMS, WEIGHT, LogEvent, WorkerLog, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -163,10 +163,12 @@ class Host:
     random: Random
 
 
-def _lines(host: Host) -> Iterator[Line]:
+def _lines(host: Host) -> Iterator[LogEvent]:
     at_ms = BEGAN_MS + host.random.randrange(60_000)
     for number in range(ROUNDS):
-        yield Line(at_ms, _app_line(host, at_ms, "INFO", f"received batch of {host.random.randrange(1, 40)} entries"))
+        yield LogEvent(
+            at_ms, _app_line(host, at_ms, "INFO", f"received batch of {host.random.randrange(1, 40)} entries")
+        )
         lines = list(_round(host, at_ms + 4, number))
         yield from lines
         at_ms = _next_ms(host, max((line.at_ms for line in lines), default=at_ms))
@@ -187,16 +189,18 @@ def _pause_ms(random: Random) -> int:
     return int(min(1.5 + random.lognormvariate(3.4, 1.5), 1900) * 1000)
 
 
-def _round(host: Host, at_ms: int, number: int) -> Iterator[Line]:
+def _round(host: Host, at_ms: int, number: int) -> Iterator[LogEvent]:
     if _is_troubled(host, at_ms, number):
         fields = _fields(host)
         for index, (level, logger, text) in enumerate(host.fault.wordings[host.client]):
             time_ms = at_ms + 3 * index
-            yield Line(time_ms, _line(host, time_ms, (level, logger, text.format(**fields))))
+            yield LogEvent(time_ms, _line(host, time_ms, (level, logger, text.format(**fields))))
     elif host.fault.when != ALWAYS:
-        yield Line(at_ms + 7, _app_line(host, at_ms + 7, "INFO", f"wrote entry {host.random.randrange(10**6)} in 6 ms"))
+        yield LogEvent(
+            at_ms + 7, _app_line(host, at_ms + 7, "INFO", f"wrote entry {host.random.randrange(10**6)} in 6 ms")
+        )
     elif number % 7 == 1:
-        yield Line(at_ms + 7, _app_line(host, at_ms + 7, "WARN", "entries wait in memory, 212 of 10000"))
+        yield LogEvent(at_ms + 7, _app_line(host, at_ms + 7, "WARN", "entries wait in memory, 212 of 10000"))
 
 
 def _is_troubled(host: Host, at_ms: int, number: int) -> bool:
@@ -258,15 +262,15 @@ def _write(folder: Path, random: Random, size: int, *, fault: ClientFault, clien
         fault.beside(folder, random)
 
 
-def _streams(fault: ClientFault, client: str, random: Random, hosts: int) -> Iterator[Stream]:
+def _streams(fault: ClientFault, client: str, random: Random, hosts: int) -> Iterator[WorkerLog]:
     for index in range(hosts):
         host = Host(fault=fault, client=client, random=Random(random.getrandbits(64)))
-        yield Stream(f"ledger-{index}", _lines(host))
+        yield WorkerLog(f"ledger-{index}", _lines(host))
 
 
-def _case(fault: ClientFault, client: str) -> Case:
+def _case(fault: ClientFault, client: str) -> DiagnosisCase:
     form = "Docker JSON" if client in {RDKAFKA, SARAMA} else "text"
-    return Case(
+    return DiagnosisCase(
         name=f"foreign/{fault.name}-{client}",
         family=FAMILY,
         form=form,
@@ -277,7 +281,7 @@ def _case(fault: ClientFault, client: str) -> Case:
     )
 
 
-def cases() -> tuple[Case, ...]:
+def cases() -> tuple[DiagnosisCase, ...]:
     """Each fault in the words of each client that has it."""
     clients = (JAVA, RDKAFKA, KAFKA_PYTHON, SARAMA)
     return tuple(_case(fault, client) for fault in CLIENT_FAULTS for client in clients if client in fault.wordings)

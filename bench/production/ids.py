@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from bench.production import ids_innocent, ids_leaks
 
 if TYPE_CHECKING:
-    from bench.production.case import Case
+    from bench.production.case import DiagnosisCase
 
 
-def cases() -> tuple[Case, ...]:
+def cases() -> tuple[DiagnosisCase, ...]:
     """All cases of the family."""
     return (*ids_leaks.cases(), *ids_innocent.cases())

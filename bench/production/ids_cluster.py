@@ -27,7 +27,7 @@ FULL_HEAP = 0.985
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Broker:
+class BrokerHistory:
     """One broker: the producer ids and connections that it holds, and when it was not there to be asked."""
 
     number: int
@@ -110,7 +110,7 @@ def burst(live: float, at: float, expiration_hours: float) -> Series:
     return lambda hour: live * (2 if at <= hour < at + expiration_hours else 1) * (1 + 0.003 * math.sin(hour))
 
 
-def with_restarts(broker: Broker, *hours: float) -> Broker:
+def with_restarts(broker: BrokerHistory, *hours: float) -> BrokerHistory:
     """The broker restarts; its count begins at nothing and comes back as its partitions come online."""
 
     def ids(hour: float) -> float:
@@ -120,17 +120,17 @@ def with_restarts(broker: Broker, *hours: float) -> Broker:
     return replace(broker, ids=ids, restarts=hours)
 
 
-def seen(broker: Broker, hour: float) -> bool:
+def seen(broker: BrokerHistory, hour: float) -> bool:
     """Whether the collector reached the broker."""
     return not any(first <= hour < last for first, last in broker.unseen)
 
 
-def count(broker: Broker, hour: float) -> int:
+def count(broker: BrokerHistory, hour: float) -> int:
     """Producer ids on the broker, each counted on each partition."""
     return round(broker.ids(hour))
 
 
-def heap_used(broker: Broker, hour: float, random: Random) -> int:
+def heap_used(broker: BrokerHistory, hour: float, random: Random) -> int:
     """Bytes of heap in use: the broker's own, what else fills it, ids, and what the next collection frees."""
     young = broker.heap_bytes * random.uniform(0.02, 0.2)
     own = broker.heap_bytes * 0.22
@@ -138,10 +138,10 @@ def heap_used(broker: Broker, hour: float, random: Random) -> int:
     return int(min(broker.heap_bytes * FULL_HEAP, heap_bytes))
 
 
-def equal_brokers(number: int, ids: Series, *, connections: Series, heap_bytes: int = GIB) -> tuple[Broker, ...]:
+def equal_brokers(number: int, ids: Series, *, connections: Series, heap_bytes: int = GIB) -> tuple[BrokerHistory, ...]:
     """Brokers of one cluster: partitions are spread evenly, so that each holds about the same."""
     return tuple(
-        Broker(
+        BrokerHistory(
             number=broker,
             host=f"kafka-{broker}.sable.internal",
             ids=_scaled(ids, 1 + 0.03 * ((broker * 7) % 5 - 2)),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from bench.production.ids_cluster import Broker, count, file_time
+from bench.production.ids_cluster import BrokerHistory, count, file_time
 from bench.production.ids_logs import MODERN
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def write_histograms(
     folder: Path,
     random: Random,
     *,
-    brokers: tuple[Broker, ...],
+    brokers: tuple[BrokerHistory, ...],
     hours: tuple[float, ...],
     size: int,
     version: str = MODERN,
@@ -96,7 +96,7 @@ def _denser(hours: tuple[float, ...], number: int) -> tuple[float, ...]:
 
 
 def _histogram(
-    broker: Broker, hour: float, random: Random, *, version: str, classes: int, dominant: DominantClass
+    broker: BrokerHistory, hour: float, random: Random, *, version: str, classes: int, dominant: DominantClass
 ) -> Iterator[str]:
     heap = _heap(broker, hour, random, version=version, dominant=dominant)
     for number in range(classes):
@@ -112,7 +112,7 @@ def _histogram(
 
 
 def _heap(
-    broker: Broker, hour: float, random: Random, *, version: str, dominant: DominantClass
+    broker: BrokerHistory, hour: float, random: Random, *, version: str, dominant: DominantClass
 ) -> dict[str, tuple[int, int]]:
     heap = {name: _about(*row, random=random) for name, row in USUAL.items()}
     ids = count(broker, hour)

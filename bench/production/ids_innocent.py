@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bench.production.case import ABSENT, UNKNOWN, Case
+from bench.production.case import ABSENT, UNKNOWN, DiagnosisCase
 from bench.production.ids_cluster import (
     DAY,
     GIB,
     WEEK,
-    Broker,
+    BrokerHistory,
     Series,
     burst,
     equal_brokers,
@@ -52,14 +52,16 @@ NOT_PRESENT: Mapping[str, str] = {}
 """The words UNKNOWN and ABSENT are both right: what is seen neither goes on nor harms anybody."""
 
 
-def other(name: str, form: str, why: str, part: Part, *conditions: str, expected: Mapping[str, str] = NO_LEAK) -> Case:
+def other(
+    name: str, form: str, why: str, part: Part, *conditions: str, expected: Mapping[str, str] = NO_LEAK
+) -> DiagnosisCase:
     """A case whose producers do not leak."""
-    return Case(
+    return DiagnosisCase(
         name=f"ids/{name}", family=FAMILY, form=form, why=why, expected=expected, write=part, conditions=conditions
     )
 
 
-def cases() -> tuple[Case, ...]:
+def cases() -> tuple[DiagnosisCase, ...]:
     """All that do not leak."""
     return (
         *_stable(),
@@ -72,7 +74,7 @@ def cases() -> tuple[Case, ...]:
     )
 
 
-def _stable_brokers(number: int = 3) -> tuple[Broker, ...]:
+def _stable_brokers(number: int = 3) -> tuple[BrokerHistory, ...]:
     return equal_brokers(number, flat(42_000), connections=flat(2400))
 
 
@@ -80,7 +82,7 @@ def _fleet(number: int = 300) -> Producers:
     return fleet(lambda _hour: number)
 
 
-def _stable() -> tuple[Case, ...]:
+def _stable() -> tuple[DiagnosisCase, ...]:
     down = tuple(replace(broker, unseen=((30.1, 39.2),)) for broker in _stable_brokers())
     again = tuple(with_restarts(broker, 20.0 + broker.number, 50.0 + broker.number) for broker in _stable_brokers())
     pools = equal_brokers(3, flat(5200), connections=flat(340))
@@ -117,7 +119,7 @@ def _stable() -> tuple[Case, ...]:
     )
 
 
-def _stable_by_source() -> tuple[Case, ...]:
+def _stable_by_source() -> tuple[DiagnosisCase, ...]:
     three = _stable_brokers()
     again = tuple(with_restarts(broker, 13.0 + broker.number, 44.0 + broker.number) for broker in three)
     return (
@@ -171,7 +173,7 @@ def _stable_by_source() -> tuple[Case, ...]:
     )
 
 
-def _growing() -> tuple[Case, ...]:
+def _growing() -> tuple[DiagnosisCase, ...]:
     more = equal_brokers(3, line(20_000, 61_000), connections=line(600, 1830))
     small = equal_brokers(3, retained_ids(steady(1200, since=-20), WEEK), connections=flat(PEOPLE), heap_bytes=6 * GIB)
     slow = equal_brokers(3, retained_ids(steady(12, since=-20), WEEK), connections=flat(PEOPLE), heap_bytes=6 * GIB)
@@ -215,7 +217,7 @@ def _daily(at: float = 10) -> Series:
     return lambda hour: flat(9000)(hour) * (8 if (hour - at) % 24 < 0.5 else 7.97)  # noqa: PLR2004 - half an hour of both
 
 
-def _bursts() -> tuple[Case, ...]:
+def _bursts() -> tuple[DiagnosisCase, ...]:
     once = equal_brokers(3, burst(12_000, 20, DAY), connections=flat(700))
     late = equal_brokers(3, burst(12_000, 68, DAY), connections=flat(700))
     first = equal_brokers(3, _deployed_each_day, connections=flat(700))
@@ -264,12 +266,12 @@ def _deployed_each_day(hour: float) -> float:
     return 9000.0 * (1 + sum(hour >= at for at in (10, 34, 58)))
 
 
-def _eaten(ids: float, other_heap: Series) -> tuple[Broker, ...]:
+def _eaten(ids: float, other_heap: Series) -> tuple[BrokerHistory, ...]:
     brokers = equal_brokers(3, flat(ids), connections=flat(700), heap_bytes=GIB)
     return tuple(replace(broker, other_heap=other_heap) for broker in brokers)
 
 
-def _heap_eaters() -> tuple[Case, ...]:
+def _heap_eaters() -> tuple[DiagnosisCase, ...]:
     full = line(0.05 * GIB, 0.74 * GIB)
     records, sessions, crowded = _eaten(60, full), _eaten(4100, full), _eaten(80_000, flat(0.66 * GIB))
     log = BrokerLog(out_of_memory=(70.4,))
@@ -298,14 +300,14 @@ def _heap_eaters() -> tuple[Case, ...]:
     )
 
 
-def _out_of_heap(brokers: tuple[Broker, ...], log: BrokerLog, dominant: DominantClass) -> Part:
+def _out_of_heap(brokers: tuple[BrokerHistory, ...], log: BrokerLog, dominant: DominantClass) -> Part:
     return write(
         logged(brokers, log),
         beside(collected(brokers[0]), large=histograms(brokers, every(12), dominant=dominant)),
     )
 
 
-def _recovered() -> tuple[Case, ...]:
+def _recovered() -> tuple[DiagnosisCase, ...]:
     brokers = equal_brokers(3, retained_ids(steady(9000, since=-20, until=52), WEEK), connections=flat(PEOPLE))
     return (
         other(
@@ -325,7 +327,7 @@ def _recovered() -> tuple[Case, ...]:
     )
 
 
-def _single_looks() -> tuple[Case, ...]:
+def _single_looks() -> tuple[DiagnosisCase, ...]:
     brokers = equal_brokers(3, flat(60_000), connections=flat(900))
     forty = _eaten(1_430_000, flat(0.37 * GIB))
     hour = 70.0

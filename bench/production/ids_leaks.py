@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bench.production.case import PRESENT, Case
+from bench.production.case import PRESENT, DiagnosisCase
 from bench.production.ids_cluster import (
     DAY,
     GIB,
     WEEK,
-    Broker,
+    BrokerHistory,
     Series,
     equal_brokers,
     every,
@@ -55,21 +55,25 @@ SPREAD, ONCE, FLEET = 150, 60, 25  # partitions; ids an hour and live producers 
 PEOPLE = 160.0  # connections of a cluster that a few services write to
 
 
-def leak(name: str, form: str, why: str, part: Part, *conditions: str) -> Case:
+def leak(name: str, form: str, why: str, part: Part, *conditions: str) -> DiagnosisCase:
     """A case whose producers leak."""
-    return Case(name=f"ids/{name}", family=FAMILY, form=form, why=why, expected=LEAK, write=part, conditions=conditions)
+    return DiagnosisCase(
+        name=f"ids/{name}", family=FAMILY, form=form, why=why, expected=LEAK, write=part, conditions=conditions
+    )
 
 
-def cases() -> tuple[Case, ...]:
+def cases() -> tuple[DiagnosisCase, ...]:
     """All that leak."""
     return (*_by_rate(), *_by_source(), *_by_looks(), *_by_version(), *_by_cluster(), *_to_the_end())
 
 
-def _brokers(rate: Series, expiration_hours: float = WEEK, number: int = 3, live: float = 300) -> tuple[Broker, ...]:
+def _brokers(
+    rate: Series, expiration_hours: float = WEEK, number: int = 3, live: float = 300
+) -> tuple[BrokerHistory, ...]:
     return equal_brokers(number, retained_ids(rate, expiration_hours, live), connections=flat(PEOPLE))
 
 
-def _spread(since: float, expiration_hours: float = WEEK) -> tuple[Broker, ...]:
+def _spread(since: float, expiration_hours: float = WEEK) -> tuple[BrokerHistory, ...]:
     """The brokers of `ONCE`: its ids come on each of 150 partitions."""
     return _brokers(steady(SPREAD * ONCE, since=since), expiration_hours, live=SPREAD * FLEET)
 
@@ -78,11 +82,11 @@ def _once(since: float, expiration_hours: float = WEEK) -> Producers:
     return together(fleet(lambda _hour: FLEET), single_use(ONCE, expiration_hours, since=since))
 
 
-def _steady(number: int = 3) -> tuple[Broker, ...]:
+def _steady(number: int = 3) -> tuple[BrokerHistory, ...]:
     return _brokers(steady(9000, since=-20), number=number)
 
 
-def _by_rate() -> tuple[Case, ...]:
+def _by_rate() -> tuple[DiagnosisCase, ...]:
     office, night = _brokers(office_hours(30_000)), _brokers(nightly(160_000))
     young = _brokers(steady(45_000, since=52.2), DAY)
     return (
@@ -113,7 +117,7 @@ def _by_rate() -> tuple[Case, ...]:
     )
 
 
-def _by_source() -> tuple[Case, ...]:
+def _by_source() -> tuple[DiagnosisCase, ...]:
     one, three = _steady(1), _steady()
     log = BrokerLog(new_ids=4800)
     return (
@@ -158,7 +162,7 @@ def _by_source() -> tuple[Case, ...]:
     )
 
 
-def _by_dump() -> tuple[Case, ...]:
+def _by_dump() -> tuple[DiagnosisCase, ...]:
     once = _once(46)
     return (
         leak(
@@ -182,7 +186,7 @@ def _by_dump() -> tuple[Case, ...]:
     )
 
 
-def _by_looks() -> tuple[Case, ...]:
+def _by_looks() -> tuple[DiagnosisCase, ...]:
     once = _once(56)
     missed = tuple(replace(broker, unseen=((30.1, 39.2),)) for broker in _steady())
     plateau = _brokers(steady(15 * 1184), DAY, live=15 * 1184)
@@ -232,7 +236,7 @@ def _by_looks() -> tuple[Case, ...]:
     )
 
 
-def _by_version() -> tuple[Case, ...]:
+def _by_version() -> tuple[DiagnosisCase, ...]:
     old = _steady()
     week, day = _steady(), _spread(50, DAY)
     return (
@@ -272,7 +276,7 @@ def _by_version() -> tuple[Case, ...]:
     )
 
 
-def _by_cluster() -> tuple[Case, ...]:
+def _by_cluster() -> tuple[DiagnosisCase, ...]:
     well = equal_brokers(3, flat(14_000), connections=flat(520))
     restarted = tuple(
         with_restarts(broker, 11.0 + broker.number, 40.0 + broker.number, 61.0 + broker.number) for broker in _steady()
@@ -312,7 +316,7 @@ def _by_cluster() -> tuple[Case, ...]:
     )
 
 
-def _to_the_end() -> tuple[Case, ...]:
+def _to_the_end() -> tuple[DiagnosisCase, ...]:
     until = 34.0
     rate, full = steady(95_000, since=-6, until=27.3), steady(5000, since=27.3, until=until)
     growing = retained_ids(lambda hour: rate(hour) + full(hour), WEEK)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bench.production.ids_cluster import RELOAD_HOURS, Broker, count, heap_used, moment
+from bench.production.ids_cluster import RELOAD_HOURS, BrokerHistory, count, heap_used, moment
 from bench.production.ids_names import LEAKY_TOPIC, PARTITIONS, topic
 
 if TYPE_CHECKING:
@@ -41,7 +41,9 @@ def log_time(when: datetime) -> str:
     return when.strftime("%Y-%m-%d %H:%M:%S,") + f"{when.microsecond // 1000:03d}"
 
 
-def write_broker_logs(folder: Path, random: Random, *, brokers: tuple[Broker, ...], log: BrokerLog, size: int) -> None:
+def write_broker_logs(
+    folder: Path, random: Random, *, brokers: tuple[BrokerHistory, ...], log: BrokerLog, size: int
+) -> None:
     """`server.log` of each broker, one file an hour; more bytes mean more segments rolled and groups rebalanced."""
     lines = max(LINES_OF_QUIET_HOUR, size // (len(brokers) * log.hours * BYTES_OF_LINE))
     for broker in brokers:
@@ -64,11 +66,13 @@ def _of_version(text: str, version: str) -> str:
     return one.replace("(kafka.log.LocalLog)", "(kafka.log.Log)").replace("(kafka.log.UnifiedLog)", "(kafka.log.Log)")
 
 
-def _runs(broker: Broker, hour: float) -> bool:
+def _runs(broker: BrokerHistory, hour: float) -> bool:
     return not any(at - 0.02 < hour < at for at in broker.restarts)
 
 
-def _hour(broker: Broker, hour: int, random: Random, *, log: BrokerLog, lines: int) -> Iterator[tuple[float, str]]:
+def _hour(
+    broker: BrokerHistory, hour: int, random: Random, *, log: BrokerLog, lines: int
+) -> Iterator[tuple[float, str]]:
     for number in range(lines):
         at = hour + (number + random.random()) / lines
         yield from _quiet(at, random, log=log)
@@ -130,7 +134,7 @@ def _rebalanced(at: float, where: str, offset: int) -> Iterator[tuple[float, str
     )
 
 
-def _rolled(broker: Broker, at: float, random: Random, *, log: BrokerLog) -> Iterator[tuple[float, str]]:
+def _rolled(broker: BrokerHistory, at: float, random: Random, *, log: BrokerLog) -> Iterator[tuple[float, str]]:
     if any(restart - 0.02 < at < restart + RELOAD_HOURS for restart in broker.restarts):
         return
     partition = random.randrange(log.partitions)
@@ -153,7 +157,7 @@ def _snapshot(where: str, offset: int, ids: int, *, log: BrokerLog) -> str:
     )
 
 
-def _blocks(broker: Broker, hour: int, random: Random, *, log: BrokerLog) -> Iterator[tuple[float, str]]:
+def _blocks(broker: BrokerHistory, hour: int, random: Random, *, log: BrokerLog) -> Iterator[tuple[float, str]]:
     if not log.new_ids or not log.leaks[0] <= hour < log.leaks[1]:
         return
     per_hour = log.new_ids / 3 / IDS_IN_BLOCK  # three brokers hand ids out
@@ -163,7 +167,7 @@ def _blocks(broker: Broker, hour: int, random: Random, *, log: BrokerLog) -> Ite
         yield at, _block(broker.number, number, log=log)
 
 
-def _blocks_before(broker: Broker, hour: float, *, log: BrokerLog) -> int:
+def _blocks_before(broker: BrokerHistory, hour: float, *, log: BrokerLog) -> int:
     return int(hour * log.new_ids / 3 / IDS_IN_BLOCK) + sum(at < hour for at in broker.restarts)
 
 
@@ -183,7 +187,7 @@ def _block(broker: int, number: int, *, log: BrokerLog) -> str:
     return f"INFO {who}Replaying ProducerIdsRecord {record} (org.apache.kafka.controller.ProducerIdControlManager)"
 
 
-def _started(broker: Broker, at: float, random: Random, *, log: BrokerLog) -> Iterator[tuple[float, str]]:
+def _started(broker: BrokerHistory, at: float, random: Random, *, log: BrokerLog) -> Iterator[tuple[float, str]]:
     server = "BrokerServer" if log.version == MODERN else "KafkaServer"
     yield at, f"INFO [{server} id={broker.number}] Transition from SHUTDOWN to STARTING (kafka.server.{server})"
     yield at + 0.001, "INFO Loading logs from log dirs ArrayBuffer(/var/lib/kafka/data) (kafka.log.LogManager)"
@@ -205,7 +209,7 @@ def _started(broker: Broker, at: float, random: Random, *, log: BrokerLog) -> It
     yield at + RELOAD_HOURS + 0.004, f"INFO [{server} id={broker.number}] started (kafka.server.{server})"
 
 
-def _out_of_memory(broker: Broker, at: float, *, log: BrokerLog) -> Iterator[tuple[float, str]]:
+def _out_of_memory(broker: BrokerHistory, at: float, *, log: BrokerLog) -> Iterator[tuple[float, str]]:
     yield (
         at,
         (
@@ -223,7 +227,7 @@ def _out_of_memory(broker: Broker, at: float, *, log: BrokerLog) -> Iterator[tup
     )
 
 
-def write_collections(folder: Path, random: Random, *, broker: Broker, hours: float, size: int) -> None:
+def write_collections(folder: Path, random: Random, *, broker: BrokerHistory, hours: float, size: int) -> None:
     """`kafkaServer-gc.log`: pauses and heap before and after each; more bytes mean more pauses."""
     folder.mkdir(parents=True, exist_ok=True)
     pauses = max(100, size // 128)

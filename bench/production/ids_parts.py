@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
-from bench.production.ids_cluster import Broker, every, file_time, moment
+from bench.production.ids_cluster import BrokerHistory, every, file_time, moment
 from bench.production.ids_heap import BYTES, DominantClass, write_histograms
 from bench.production.ids_logs import MODERN, BrokerLog, write_broker_logs, write_collections
 from bench.production.ids_names import LEAKY_TOPIC
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 BYTES_OF_TOPIC = 345
 Part = Callable[[Path, Random, int], None]
-Brokers = tuple[Broker, ...]
+Brokers = tuple[BrokerHistory, ...]
 
 HALF_HOURS = every(0.5)
 QUARTERS = every(0.25)
@@ -82,7 +82,7 @@ def logged(brokers: Brokers, log: BrokerLog) -> Part:
     return lambda folder, random, size: write_broker_logs(folder, random, brokers=brokers, log=log, size=size)
 
 
-def collected(broker: Broker, hours: float = 72) -> Part:
+def collected(broker: BrokerHistory, hours: float = 72) -> Part:
     """The log of the garbage collector."""
     place = broker.host.partition(".")[0]
     return lambda folder, random, size: write_collections(folder / place, random, broker=broker, hours=hours, size=size)
@@ -128,7 +128,7 @@ def configured_before(brokers: Brokers) -> Part:
     return lambda folder, _random, _size: write_old_configs(folder, brokers=brokers)
 
 
-def properties(broker: Broker, *lines: str) -> Part:
+def properties(broker: BrokerHistory, *lines: str) -> Part:
     """`server.properties`."""
     place = broker.host.partition(".")[0]
     return lambda folder, _random, _size: _write_properties(folder / place, broker=broker, lines=lines)
@@ -139,12 +139,12 @@ def topics(number: int = 40) -> Part:
     return lambda folder, _random, size: write_topics(folder, topics=max(number, size // BYTES_OF_TOPIC))
 
 
-def listed(broker: Broker, hours: tuple[float, ...]) -> Part:
+def listed(broker: BrokerHistory, hours: tuple[float, ...]) -> Part:
     """`ls -l` of snapshots."""
     return lambda folder, _random, _size: write_listings(folder, broker=broker, hours=hours)
 
 
-def died(brokers: Iterable[Broker], hour: float) -> Part:
+def died(brokers: Iterable[BrokerHistory], hour: float) -> Part:
     """`kafkaServer.out` of brokers whose JVM ends itself when its heap is full."""
 
     def part(folder: Path, _random: Random, _size: int) -> None:

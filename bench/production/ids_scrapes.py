@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from bench.production.ids_cluster import Broker, count, file_time, heap_used, moment, seen
+from bench.production.ids_cluster import BrokerHistory, count, file_time, heap_used, moment, seen
 from bench.production.ids_names import topic
 
 if TYPE_CHECKING:
@@ -32,7 +32,9 @@ class Scrapes:
     prefix: str = "metrics"
 
 
-def write_scrapes(folder: Path, random: Random, *, brokers: tuple[Broker, ...], scrapes: Scrapes, size: int) -> None:
+def write_scrapes(
+    folder: Path, random: Random, *, brokers: tuple[BrokerHistory, ...], scrapes: Scrapes, size: int
+) -> None:
     """One file for each broker and time; more bytes mean more topics."""
     hours = _thinned(scrapes.hours, size // len(brokers))
     topics = max(1, (size // (len(brokers) * len(hours)) - BYTES_OF_BROKER) // BYTES_OF_TOPIC)
@@ -51,7 +53,7 @@ def _thinned(hours: tuple[float, ...], size: int) -> tuple[float, ...]:
     return hours[:: max(1, round(len(hours) * BYTES_OF_BROKER / size))] if size else hours
 
 
-def _scrape(broker: Broker, hour: float, random: Random, *, scrapes: Scrapes, topics: int) -> Iterator[str]:
+def _scrape(broker: BrokerHistory, hour: float, random: Random, *, scrapes: Scrapes, topics: int) -> Iterator[str]:
     yield from _jvm(broker, hour, random)
     if scrapes.naming == NO_RULES:
         yield from _metric("kafka_server_ReplicaManager_Value", "Attribute exposed for management", "untyped")
@@ -61,7 +63,7 @@ def _scrape(broker: Broker, hour: float, random: Random, *, scrapes: Scrapes, to
     yield from _topics(broker, hour, random, topics=topics)
 
 
-def _jvm(broker: Broker, hour: float, random: Random) -> Iterator[str]:
+def _jvm(broker: BrokerHistory, hour: float, random: Random) -> Iterator[str]:
     begun = max((at for at in broker.restarts if at <= hour), default=-900.0)
     used = heap_used(broker, hour, random)
     yield from _metric("process_start_time_seconds", "Start time of the process since unix epoch in seconds.", "gauge")
@@ -77,7 +79,7 @@ def _jvm(broker: Broker, hour: float, random: Random) -> Iterator[str]:
     yield f'jvm_gc_collection_seconds_sum{{gc="G1 Young Generation",}} {(hour - begun) * 190 * 0.011:.3f}\n'
 
 
-def _replica_manager(broker: Broker, hour: float, *, counted: bool) -> Iterator[tuple[str, float]]:
+def _replica_manager(broker: BrokerHistory, hour: float, *, counted: bool) -> Iterator[tuple[str, float]]:
     yield "PartitionCount", 1184.0
     yield "LeaderCount", 395.0
     yield "UnderReplicatedPartitions", 0.0
@@ -97,7 +99,7 @@ def _gauge(name: str, value: float, *, naming: str) -> Iterator[str]:
     yield f"{metric} {java_double(value)}\n"
 
 
-def _connections(broker: Broker, hour: float) -> Iterator[str]:
+def _connections(broker: BrokerHistory, hour: float) -> Iterator[str]:
     metric = "kafka_server_socket_server_metrics_connection_count"
     help_text = "The current number of active connections. kafka.server:name=null,type=socket-server-metrics"
     yield from _metric(metric, help_text, "untyped")
@@ -108,7 +110,7 @@ def _connections(broker: Broker, hour: float) -> Iterator[str]:
         )
 
 
-def _topics(broker: Broker, hour: float, random: Random, *, topics: int) -> Iterator[str]:
+def _topics(broker: BrokerHistory, hour: float, random: Random, *, topics: int) -> Iterator[str]:
     for name in ("messagesin", "bytesin", "bytesout"):
         metric = f"kafka_server_brokertopicmetrics_{name}_total"
         yield from _metric(metric, f"Attribute exposed for {name}", "counter")
@@ -130,7 +132,7 @@ def _metric(name: str, help_text: str, kind: str) -> Iterator[str]:
     yield f"# HELP {name} {help_text}\n# TYPE {name} {kind}\n"
 
 
-def write_ranges(folder: Path, random: Random, *, brokers: tuple[Broker, ...], hours: float, size: int) -> None:
+def write_ranges(folder: Path, random: Random, *, brokers: tuple[BrokerHistory, ...], hours: float, size: int) -> None:
     """Answers of `query_range` for ids, heap and connections; more bytes mean a smaller step."""
     step = max(15, int(hours * 3600 * 3 * len(brokers) * 26 / size))
     folder.mkdir(parents=True, exist_ok=True)
@@ -144,7 +146,7 @@ def write_ranges(folder: Path, random: Random, *, brokers: tuple[Broker, ...], h
             file.write("]}}\n")
 
 
-def _result(name: str, broker: Broker, looks: Iterable[int], *, random: Random) -> Iterator[str]:
+def _result(name: str, broker: BrokerHistory, looks: Iterable[int], *, random: Random) -> Iterator[str]:
     yield f'{{"metric":{json.dumps(_labels(name, broker), separators=(",", ":"))},"values":['
     comma = ""
     for second in looks:
@@ -155,7 +157,7 @@ def _result(name: str, broker: Broker, looks: Iterable[int], *, random: Random) 
     yield "]}"
 
 
-def _labels(name: str, broker: Broker) -> dict[str, str]:
+def _labels(name: str, broker: BrokerHistory) -> dict[str, str]:
     where = {"instance": f"{broker.host}:7071", "job": "kafka"}
     if name == "produceridcount":
         return {"__name__": "kafka_server_replicamanager_produceridcount", **where}
@@ -164,7 +166,7 @@ def _labels(name: str, broker: Broker) -> dict[str, str]:
     return where  # the sum over listeners and processors has no name
 
 
-def _value(name: str, broker: Broker, hour: float, *, random: Random) -> int:
+def _value(name: str, broker: BrokerHistory, hour: float, *, random: Random) -> int:
     if name == "produceridcount":
         return count(broker, hour)
     return heap_used(broker, hour, random) if name == "heap" else round(broker.connections(hour))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bench.production.ids_cluster import Broker, count, file_time, moment
+from bench.production.ids_cluster import BrokerHistory, count, file_time, moment
 from bench.production.ids_names import LEAKY_TOPIC, PARTITIONS, topic
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ BYTES_OF_SNAPSHOT_HEADER, BYTES_OF_SNAPSHOT_ENTRY = 10, 46
 
 
 def write_configs(
-    folder: Path, *, brokers: tuple[Broker, ...], set_to: int = 0, default: int = DAY_MILLISECONDS
+    folder: Path, *, brokers: tuple[BrokerHistory, ...], set_to: int = 0, default: int = DAY_MILLISECONDS
 ) -> None:
     """`kafka-configs --describe --all` of each broker since 3.4; `set_to` stands in server.properties."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -33,7 +33,7 @@ def write_configs(
             file.write(_config(TRANSACTIONAL_EXPIRATION, str(WEEK_MILLISECONDS)))
 
 
-def write_old_configs(folder: Path, *, brokers: tuple[Broker, ...]) -> None:
+def write_old_configs(folder: Path, *, brokers: tuple[BrokerHistory, ...]) -> None:
     """`kafka-configs --describe --all` before 3.4: producer ids expire with transactional ids."""
     folder.mkdir(parents=True, exist_ok=True)
     for broker in brokers:
@@ -48,7 +48,7 @@ def _config(name: str, value: str) -> str:
     return f"  {name}={value} sensitive=false synonyms={{DEFAULT_CONFIG:{name}={value}}}\n"
 
 
-def write_server_properties(folder: Path, *, broker: Broker, lines: tuple[str, ...]) -> None:
+def write_server_properties(folder: Path, *, broker: BrokerHistory, lines: tuple[str, ...]) -> None:
     """`server.properties` of a broker."""
     folder.mkdir(parents=True, exist_ok=True)
     usual = (
@@ -87,7 +87,7 @@ def _topic_id(number: int) -> str:
     return "".join(letters[value >> 6 * place & 63] for place in range(22))
 
 
-def write_listings(folder: Path, *, broker: Broker, hours: tuple[float, ...], name: str = LEAKY_TOPIC) -> None:
+def write_listings(folder: Path, *, broker: BrokerHistory, hours: tuple[float, ...], name: str = LEAKY_TOPIC) -> None:
     """`ls -l` of the snapshots of one topic's partitions: 46 bytes for each id, and a header."""
     folder.mkdir(parents=True, exist_ok=True)
     for hour in hours:

@@ -9,8 +9,8 @@ from bench.production.networks_stale import proven, unproven
 from bench.production.networks_symptoms import symptoms
 
 if TYPE_CHECKING:
-    from bench.production.case import Case
+    from bench.production.case import DiagnosisCase
 
 
-def cases() -> tuple[Case, ...]:
+def cases() -> tuple[DiagnosisCase, ...]:
     return (*proven(), *unproven(), *innocent(), *symptoms())

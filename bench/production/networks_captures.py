@@ -5,15 +5,15 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from bench.production.networks_story import Failure
+from bench.production.networks_faults import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
     from random import Random
 
-    from bench.production.networks_fleet import Fleet, Node
-    from bench.production.networks_story import Story
+    from bench.production.networks_faults import NetworkFaults
+    from bench.production.networks_fleet import HostFleet, Node
 
 BANNER = (
     "tcpdump: verbose output suppressed, use -v[v]... for full protocol decode\n"
@@ -66,18 +66,18 @@ def _unanswered(
             yield _packet(at, (broker.mac, mac_entries), ends[::-1], flags="S.", rest=rest)
 
 
-def capture(fleet: Fleet, node: Node, *, story: Story, random: Random) -> Iterator[str]:
+def capture(fleet: HostFleet, node: Node, *, faults: NetworkFaults, random: Random) -> Iterator[str]:
     """What `node` saw on port 9092 in the five minutes before the last look."""
     begin = fleet.looks[-1] - timedelta(minutes=5)
     packets: list[Packet] = []
     for host, broker in _pairs(fleet, node):
         moment = begin + timedelta(seconds=random.uniform(0, 270))
-        failure = story.failing.get((host.name, broker.name))
+        failure = faults.failing.get((host.name, broker.name))
         if failure is None and host.number % 3 == 0:  # most connections are older than the capture
             packets.extend(_handshake(moment, (host, broker), random))
         elif failure is Failure.SYN_ACK_LOST or (failure and node is host):
-            mac_entries = story.mac_entries.get((broker.name, host.address)) if node is broker else None
-            to = story.host_mac_entries.get((host.name, broker.name), broker.mac)
+            mac_entries = faults.mac_entries.get((broker.name, host.address)) if node is broker else None
+            to = faults.host_mac_entries.get((host.name, broker.name), broker.mac)
             for attempt in range(4):
                 start = begin + timedelta(seconds=9 + 31 * attempt + random.random())
                 packets.extend(_unanswered(start, (host, broker), to=to, mac_entries=mac_entries, random=random))
@@ -86,7 +86,7 @@ def capture(fleet: Fleet, node: Node, *, story: Story, random: Random) -> Iterat
         yield line + "\n"
 
 
-def _pairs(fleet: Fleet, node: Node) -> Iterator[tuple[Node, Node]]:
+def _pairs(fleet: HostFleet, node: Node) -> Iterator[tuple[Node, Node]]:
     for host in fleet.hosts:
         for broker in fleet.brokers:
             if node is host or node is broker:

@@ -32,7 +32,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fleet:
+class HostFleet:
     """`dead` are terminated instances whose addresses `reused` hosts have now, in the same order."""
 
     brokers: tuple[Node, ...]
@@ -119,7 +119,7 @@ def _log_window(looks: tuple[datetime, ...], logs: str) -> tuple[datetime, datet
     return looks[0] - timedelta(minutes=12), looks[-1] + timedelta(minutes=4)
 
 
-def make_fleet(random: Random, size: int, *, reuse: timedelta, logs: str, more_looks: int = 1) -> Fleet:
+def make_fleet(random: Random, size: int, *, reuse: timedelta, logs: str, more_looks: int = 1) -> HostFleet:
     """`reuse` is when, from the first look, the new instances got their addresses.
 
     `logs` are of the time "around" the looks, "before" or "after" them; if after, `reuse` counts from the last look.
@@ -138,7 +138,7 @@ def make_fleet(random: Random, size: int, *, reuse: timedelta, logs: str, more_l
         for n in range(hosts)
     )
     reused = tuple(nodes[n] for n in sorted(recycled))
-    return Fleet(
+    return HostFleet(
         brokers=tuple(_broker(random, n + 1, old) for n in range(brokers)),
         hosts=nodes,
         reused=reused,

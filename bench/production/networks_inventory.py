@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from bench.production.networks_fleet import Fleet, Node
+    from bench.production.networks_fleet import HostFleet, Node
 
 SUBNET, VPC = "subnet-0b7f1d22c9a4e8035", "vpc-04c1de97aa3b6f210"
 
 
-def write_inventory(folder: Path, fleet: Fleet, *, before: datetime, now: datetime) -> None:
+def write_inventory(folder: Path, fleet: HostFleet, *, before: datetime, now: datetime) -> None:
     """Instances as they were at `before`, while the dead still ran, and at `now`, when they are terminated."""
     folder.mkdir()
     for moment in (before, now):
@@ -37,11 +37,11 @@ def _listed(rows: Iterator[dict[str, object]], name: str) -> Iterator[str]:
     yield "\n    ]\n}\n"
 
 
-def _instances(fleet: Fleet, moment: datetime) -> Iterator[str]:
+def _instances(fleet: HostFleet, moment: datetime) -> Iterator[str]:
     return _listed(_reservations(fleet, moment), "Reservations")
 
 
-def _reservations(fleet: Fleet, moment: datetime) -> Iterator[dict[str, object]]:
+def _reservations(fleet: HostFleet, moment: datetime) -> Iterator[dict[str, object]]:
     for node in (*fleet.brokers, *fleet.hosts):
         if node.launched <= moment:
             yield _reservation(_running(node))
@@ -104,7 +104,7 @@ def _terminated(node: Node, gone: datetime) -> dict[str, object]:
     }
 
 
-def _interfaces(fleet: Fleet, now: datetime) -> Iterator[str]:
+def _interfaces(fleet: HostFleet, now: datetime) -> Iterator[str]:
     nodes = (node for node in (*fleet.brokers, *fleet.hosts) if node.launched <= now)
     return _listed((_interface(node) for node in nodes), "NetworkInterfaces")
 

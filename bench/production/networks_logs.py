@@ -1,4 +1,4 @@
-"""Writes logs of Kafka clients (Java, librdkafka) and brokers, with the failures of connections that a story has."""
+"""Writes logs of Kafka clients (Java, librdkafka) and brokers, with the failures of connections that faults cause."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from datetime import timedelta
 from heapq import merge
 from typing import TYPE_CHECKING
 
+from bench.production.networks_faults import Failure
 from bench.production.networks_fleet import JAVA
-from bench.production.networks_story import Failure
 from bench.production.networks_tables import address_of
 
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from datetime import datetime
     from random import Random
 
-    from bench.production.networks_fleet import Fleet, Node
-    from bench.production.networks_story import Story
+    from bench.production.networks_faults import NetworkFaults
+    from bench.production.networks_fleet import HostFleet, Node
 
 Line = tuple["datetime", str]
 NETWORK_CLIENT = "(org.apache.kafka.clients.NetworkClient)"
@@ -39,21 +39,21 @@ def _topic(host: Node) -> str:
     return f"{host.service.replace('-', '.')}.v2"
 
 
-def client_log(fleet: Fleet, host: Node, *, story: Story, random: Random, family: int) -> Iterator[str]:
+def client_log(fleet: HostFleet, host: Node, *, faults: NetworkFaults, random: Random, family: int) -> Iterator[str]:
     """A host's log in order of time, about as long as the fleet's share of bytes allows."""
     count = max(8, fleet.log_bytes // len(fleet.hosts) // LINE_BYTES)
-    offline = all((host.name, broker.name) in story.failing for broker in fleet.brokers)
+    offline = all((host.name, broker.name) in faults.failing for broker in fleet.brokers)
     streams = [_normal_life(fleet, host, count=count, offline=offline, random=random)]
     for broker in fleet.brokers:
-        failure = story.failing.get((host.name, broker.name))
+        failure = faults.failing.get((host.name, broker.name))
         if failure:
             shown = replace(broker, number=-broker.number) if offline else broker  # only bootstrap nodes are known
-            streams.append(_failures(fleet, (host, shown), failure, story=story, random=random, family=family))
+            streams.append(_failures(fleet, (host, shown), failure, faults=faults, random=random, family=family))
     for _, line in merge(*streams):
         yield line + "\n"
 
 
-def _normal_life(fleet: Fleet, host: Node, *, count: int, offline: bool, random: Random) -> Iterator[Line]:
+def _normal_life(fleet: HostFleet, host: Node, *, count: int, offline: bool, random: Random) -> Iterator[Line]:
     begin = max(fleet.log_start, host.launched + timedelta(seconds=20))
     step = (fleet.log_end - begin) / count
     if step <= timedelta(0):
@@ -95,19 +95,19 @@ def _python_life(host: Node, random: Random) -> tuple[str, ...]:
     )
 
 
-def _window(fleet: Fleet, host: Node, story: Story) -> tuple[datetime, datetime]:
-    begin = max(moment for moment in (fleet.log_start, story.since, host.launched + timedelta(seconds=25)) if moment)
-    return begin, min(fleet.log_end, story.until or fleet.log_end)
+def _window(fleet: HostFleet, host: Node, faults: NetworkFaults) -> tuple[datetime, datetime]:
+    begin = max(moment for moment in (fleet.log_start, faults.since, host.launched + timedelta(seconds=25)) if moment)
+    return begin, min(fleet.log_end, faults.until or fleet.log_end)
 
 
 def _failures(
-    fleet: Fleet, pair: tuple[Node, Node], failure: Failure, *, story: Story, random: Random, family: int
+    fleet: HostFleet, pair: tuple[Node, Node], failure: Failure, *, faults: NetworkFaults, random: Random, family: int
 ) -> Iterator[Line]:
     host, broker = pair
-    address = story.strangers.get(broker.name, address_of(broker, family))
-    begin, end = _window(fleet, host, story)
+    address = faults.strangers.get(broker.name, address_of(broker, family))
+    begin, end = _window(fleet, host, faults)
     moment = begin + timedelta(seconds=random.random() * 8)
-    attempt = 0 if moment < host.launched + timedelta(minutes=2) or story.since == begin else 3
+    attempt = 0 if moment < host.launched + timedelta(minutes=2) or faults.since == begin else 3
     while moment < end:
         wait = _attempt_seconds(host, failure, attempt=attempt, random=random)
         moment += timedelta(seconds=wait)
@@ -203,10 +203,10 @@ def _librdkafka_text(failure: Failure, *, address: str, wait: float, random: Ran
     return f"Connection setup timed out in state CONNECT (after {spent}ms in state CONNECT)"
 
 
-def broker_log(fleet: Fleet, broker: Node, *, story: Story, random: Random) -> Iterator[str]:
-    """A broker's server.log: healthy, or until the story shuts it down."""
-    moment, stopped = fleet.log_start, broker.name in story.stopped
-    end = story.since if stopped and story.since else fleet.log_end
+def broker_log(fleet: HostFleet, broker: Node, *, faults: NetworkFaults, random: Random) -> Iterator[str]:
+    """A broker's server.log: healthy, or until a fault shuts it down."""
+    moment, stopped = fleet.log_start, broker.name in faults.stopped
+    end = faults.since if stopped and faults.since else fleet.log_end
     while moment < end:
         moment += timedelta(seconds=random.expovariate(1 / 40))
         if stopped and moment >= end:

@@ -6,25 +6,25 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from bench.production.case import PRESENT, UNKNOWN, Case
+from bench.production.case import PRESENT, UNKNOWN, DiagnosisCase
+from bench.production.networks_faults import PARTS, Failure, NeighbourRow, NetworkFaults, Plan
 from bench.production.networks_fleet import mac_address
-from bench.production.networks_story import PARTS, Entry, Failure, Plan, Story
 from bench.production.networks_writer import log_file, writer
 
 if TYPE_CHECKING:
     from pathlib import Path
     from random import Random
 
-    from bench.production.networks_fleet import Fleet
+    from bench.production.networks_fleet import HostFleet
 
 MODE = "stale_neighbour"
 
 
 def networks_case(
     name: str, plan: Plan, *, verdict: str | None, form: str, why: str, conditions: tuple[str, ...] = ()
-) -> Case:
+) -> DiagnosisCase:
     """`verdict` None only says that the mode must not be PRESENT."""
-    return Case(
+    return DiagnosisCase(
         name=f"networks/{name}",
         family="networks",
         form=form,
@@ -35,87 +35,88 @@ def networks_case(
     )
 
 
-def two_stale(fleet: Fleet, random: Random) -> Story:
+def two_stale(fleet: HostFleet, random: Random) -> NetworkFaults:
     """Two brokers hold the dead predecessor's MAC for one new instance."""
     newcomer = fleet.reused[0]
     brokers = random.sample(fleet.brokers, 2)
     dead = fleet.dead_for(newcomer)
-    return Story(
+    return NetworkFaults(
         mac_entries={(broker.name, newcomer.address): dead.mac for broker in brokers},
         failing={(newcomer.name, broker.name): Failure.SYN_ACK_LOST for broker in brokers},
         since=newcomer.launched + timedelta(seconds=25),
     )
 
 
-def _two_permanent(fleet: Fleet, random: Random) -> Story:
-    story = two_stale(fleet, random)
-    return replace(story, states=dict.fromkeys(story.mac_entries, "PERMANENT"))
+def _two_permanent(fleet: HostFleet, random: Random) -> NetworkFaults:
+    faults = two_stale(fleet, random)
+    return replace(faults, states=dict.fromkeys(faults.mac_entries, "PERMANENT"))
 
 
-def _recovered(fleet: Fleet, random: Random) -> Story:
+def _recovered(fleet: HostFleet, random: Random) -> NetworkFaults:
     return replace(two_stale(fleet, random), until=fleet.looks[-1] - timedelta(minutes=2))
 
 
-def _cured_before_tables(fleet: Fleet, random: Random) -> Story:
+def _cured_before_tables(fleet: HostFleet, random: Random) -> NetworkFaults:
     """The logs are of the time before; when anybody looked, the tables were right."""
-    story = two_stale(fleet, random)
-    return replace(story, until=fleet.log_end - timedelta(minutes=6))
+    faults = two_stale(fleet, random)
+    return replace(faults, until=fleet.log_end - timedelta(minutes=6))
 
 
-def _flush(folder: Path, fleet: Fleet, story: Story, random: Random) -> None:
+def _flush(folder: Path, fleet: HostFleet, faults: NetworkFaults, random: Random) -> None:
     """An operator flushed the tables; only the brokers' auth.log says so."""
     for broker in fleet.brokers:
-        moment = (story.until or fleet.log_end) + timedelta(seconds=random.randint(-9, 0))
+        moment = (faults.until or fleet.log_end) + timedelta(seconds=random.randint(-9, 0))
         sudo = "ops : TTY=pts/0 ; PWD=/home/ops ; USER=root ; COMMAND=/usr/sbin/ip neigh flush dev eth0"
         line = f"{moment:%b %d %H:%M:%S} {broker.name} sudo:      {sudo}\n"
         log_file(folder / "brokers" / broker.name / "auth.log", [line])
 
 
-def _harmless(fleet: Fleet, random: Random) -> Story:
-    story = two_stale(fleet, random)
-    return replace(story, failing={}, unused=frozenset(story.failing))
+def _harmless(fleet: HostFleet, random: Random) -> NetworkFaults:
+    faults = two_stale(fleet, random)
+    return replace(faults, failing={}, unused=frozenset(faults.failing))
 
 
-def _harmless_and_firewall(fleet: Fleet, random: Random) -> Story:
+def _harmless_and_firewall(fleet: HostFleet, random: Random) -> NetworkFaults:
     """Brokers hold a dead MAC for a host that they never talk to; the firewall drops another host's SYNs."""
-    story = _harmless(fleet, random)
+    faults = _harmless(fleet, random)
     other = next(host for host in fleet.hosts[4:] if host not in fleet.reused)
-    return replace(story, failing={(other.name, name): Failure.SYN_LOST for name, _ in story.mac_entries})
+    return replace(faults, failing={(other.name, name): Failure.SYN_LOST for name, _ in faults.mac_entries})
 
 
-def _amid_innocent(fleet: Fleet, random: Random) -> Story:
+def _amid_innocent(fleet: HostFleet, random: Random) -> NetworkFaults:
     """The stale pair among hosts with two interfaces, virtual router addresses and dead entries."""
-    story = two_stale(fleet, random)
+    faults = two_stale(fleet, random)
     others = [host for host in fleet.hosts[2:900] if host not in fleet.reused]
     dual = random.sample(others, max(2, len(others) // 50))
     seconds = {host.name: mac_address(random) for host in dual}
     flux = {(broker.name, host.address): seconds[host.name] for broker in fleet.brokers[::2] for host in dual}
     return replace(
-        story,
-        mac_entries=dict(story.mac_entries) | flux,
+        faults,
+        mac_entries=dict(faults.mac_entries) | flux,
         second_macs=seconds,
         entries={broker.name: (*_virtual(), *_failed(random)) for broker in fleet.brokers},
     )
 
 
-def _virtual() -> tuple[Entry, ...]:
+def _virtual() -> tuple[NeighbourRow, ...]:
     return (
-        Entry(address="10.4.0.2", mac="00:00:5e:00:01:21", state="REACHABLE"),
-        Entry(address="10.4.0.3", mac="00:00:0c:07:ac:0a", state="STALE"),
+        NeighbourRow(address="10.4.0.2", mac="00:00:5e:00:01:21", state="REACHABLE"),
+        NeighbourRow(address="10.4.0.3", mac="00:00:0c:07:ac:0a", state="STALE"),
     )
 
 
-def _failed(random: Random) -> tuple[Entry, ...]:
+def _failed(random: Random) -> tuple[NeighbourRow, ...]:
     return tuple(
-        Entry(address=f"10.4.14.{n}", mac=None, state="FAILED", probes=3) for n in random.sample(range(2, 250), 5)
+        NeighbourRow(address=f"10.4.14.{n}", mac=None, state="FAILED", probes=3)
+        for n in random.sample(range(2, 250), 5)
     )
 
 
-def _clients_hold_old_broker(fleet: Fleet, random: Random) -> Story:
+def _clients_hold_old_broker(fleet: HostFleet, random: Random) -> NetworkFaults:
     """A broker's machine was replaced under its address; some clients hold the MAC of the former machine."""
     broker, former = fleet.brokers[-1], mac_address(random)
     hosts = random.sample([host for host in fleet.hosts if host not in fleet.reused], 3)
-    return Story(
+    return NetworkFaults(
         host_mac_entries={(host.name, broker.name): former for host in hosts},
         failing={(host.name, broker.name): Failure.SYN_LOST for host in hosts},
         since=fleet.log_start + timedelta(minutes=1),
@@ -129,11 +130,11 @@ JUST_BROKERS = frozenset({"tables", "broker_sockets", "broker_logs", "sysctl", "
 HOST_LOOKS = frozenset({"client_logs", "host_sockets"})
 
 
-def proven() -> tuple[Case, ...]:
+def proven() -> tuple[DiagnosisCase, ...]:
     return (
         networks_case(
             "stale-inventory",
-            Plan(story=two_stale, parts=INVENTORY),
+            Plan(faults=two_stale, parts=INVENTORY),
             verdict=PRESENT,
             form="ip neigh, ss, two describe-instances, client logs",
             why=(
@@ -143,7 +144,7 @@ def proven() -> tuple[Case, ...]:
         ),
         networks_case(
             "stale-ip-addr",
-            Plan(story=two_stale, table="ip_s_neigh", dated=True),
+            Plan(faults=two_stale, table="ip_s_neigh", dated=True),
             verdict=PRESENT,
             form="date -u, ip -s neigh, ss, ip addr",
             why=(
@@ -153,7 +154,7 @@ def proven() -> tuple[Case, ...]:
         ),
         networks_case(
             "stale-br-link-arp",
-            Plan(story=two_stale, table="arp_an", addresses="ip_br"),
+            Plan(faults=two_stale, table="arp_an", addresses="ip_br"),
             verdict=PRESENT,
             form="arp -an, ss, ip -br link and ip -br addr",
             why=(
@@ -163,7 +164,7 @@ def proven() -> tuple[Case, ...]:
         ),
         networks_case(
             "stale-json",
-            Plan(story=two_stale, table="ip_j_neigh", parts=INVENTORY),
+            Plan(faults=two_stale, table="ip_j_neigh", parts=INVENTORY),
             verdict=PRESENT,
             form="ip -j neigh, ss, describe-instances",
             why=(
@@ -173,7 +174,7 @@ def proven() -> tuple[Case, ...]:
         ),
         networks_case(
             "stale-captures",
-            Plan(story=two_stale, parts=(PARTS | {"captures"}) - {"addresses"}),
+            Plan(faults=two_stale, parts=(PARTS | {"captures"}) - {"addresses"}),
             verdict=PRESENT,
             form="ip neigh, ss, tcpdump on both sides",
             why=(
@@ -183,7 +184,7 @@ def proven() -> tuple[Case, ...]:
         ),
         networks_case(
             "stale-ipv6",
-            Plan(story=two_stale, family=6),
+            Plan(faults=two_stale, family=6),
             verdict=PRESENT,
             form="ip -6 neigh, ss, ip addr",
             why=(
@@ -194,7 +195,7 @@ def proven() -> tuple[Case, ...]:
         networks_case(
             "stale-by-other-brokers-over-time",
             Plan(
-                story=two_stale,
+                faults=two_stale,
                 parts=JUST_BROKERS,
                 reuse=timedelta(minutes=4),
                 more_looks=3,
@@ -210,7 +211,7 @@ def proven() -> tuple[Case, ...]:
         ),
         networks_case(
             "stale-permanent",
-            Plan(story=_two_permanent, parts=INVENTORY),
+            Plan(faults=_two_permanent, parts=INVENTORY),
             verdict=PRESENT,
             form="ip neigh, ss, describe-instances",
             why=(
@@ -220,7 +221,7 @@ def proven() -> tuple[Case, ...]:
         ),
         networks_case(
             "stale-then-mended",
-            Plan(story=_recovered, parts=INVENTORY),
+            Plan(faults=_recovered, parts=INVENTORY),
             verdict=PRESENT,
             form="ip neigh and ss before and after the cure, describe-instances",
             why=(
@@ -230,7 +231,7 @@ def proven() -> tuple[Case, ...]:
         ),
         networks_case(
             "clients-hold-replaced-broker",
-            Plan(story=_clients_hold_old_broker, parts=PARTS | {"host_tables", "captures"}),
+            Plan(faults=_clients_hold_old_broker, parts=PARTS | {"host_tables", "captures"}),
             verdict=PRESENT,
             form="ip neigh of brokers and clients, ss, ip addr, tcpdump",
             why=(
@@ -240,7 +241,7 @@ def proven() -> tuple[Case, ...]:
         ),
         networks_case(
             "stale-amid-innocent",
-            Plan(story=_amid_innocent),
+            Plan(faults=_amid_innocent),
             verdict=PRESENT,
             form="ip neigh, ss, ip addr",
             why=(
@@ -251,18 +252,18 @@ def proven() -> tuple[Case, ...]:
     )
 
 
-def unproven() -> tuple[Case, ...]:
+def unproven() -> tuple[DiagnosisCase, ...]:
     return (
         networks_case(
             "symptom-without-tables",
-            Plan(story=two_stale, parts=NO_TABLES),
+            Plan(faults=two_stale, parts=NO_TABLES),
             verdict=UNKNOWN,
             form="ss, inventory, ip addr, client logs",
             why="The half-open connections fit a stale neighbour, and nobody collected a neighbour table.",
         ),
         networks_case(
             "tables-alone-differ",
-            Plan(story=two_stale, parts=frozenset({"tables", "sysctl"}), more_looks=8, bare=frozenset({"hosts"})),
+            Plan(faults=two_stale, parts=frozenset({"tables", "sysctl"}), more_looks=8, bare=frozenset({"hosts"})),
             verdict=UNKNOWN,
             form="ip neigh of brokers",
             why=(
@@ -272,7 +273,7 @@ def unproven() -> tuple[Case, ...]:
         ),
         networks_case(
             "tables-and-sockets-no-identity",
-            Plan(story=two_stale, parts=JUST_BROKERS, more_looks=3, bare=frozenset({"hosts"})),
+            Plan(faults=two_stale, parts=JUST_BROKERS, more_looks=3, bare=frozenset({"hosts"})),
             verdict=UNKNOWN,
             form="ip neigh and ss of brokers, one MAC each",
             why=(
@@ -282,7 +283,7 @@ def unproven() -> tuple[Case, ...]:
         ),
         networks_case(
             "client-logs-only",
-            Plan(story=two_stale, parts=CLIENTS_ONLY, bare=frozenset({"brokers"})),
+            Plan(faults=two_stale, parts=CLIENTS_ONLY, bare=frozenset({"brokers"})),
             verdict=UNKNOWN,
             form="client logs",
             why=(
@@ -292,7 +293,7 @@ def unproven() -> tuple[Case, ...]:
         ),
         networks_case(
             "client-logs-and-client-sockets",
-            Plan(story=two_stale, parts=HOST_LOOKS, bare=frozenset({"brokers"})),
+            Plan(faults=two_stale, parts=HOST_LOOKS, bare=frozenset({"brokers"})),
             verdict=UNKNOWN,
             form="client logs and ss of clients",
             why="SYN-SENT to two brokers fits a stale neighbour, a firewall and more; no broker was looked at.",
@@ -300,7 +301,7 @@ def unproven() -> tuple[Case, ...]:
         networks_case(
             "tables-an-hour-before",
             Plan(
-                story=two_stale,
+                faults=two_stale,
                 parts=frozenset({"tables", "inventory", "client_logs", "broker_logs"}),
                 reuse=timedelta(minutes=75),
                 logs="after",
@@ -314,7 +315,7 @@ def unproven() -> tuple[Case, ...]:
         ),
         networks_case(
             "tables-after-the-cure",
-            Plan(story=_cured_before_tables, parts=INVENTORY, logs="before", extra=_flush),
+            Plan(faults=_cured_before_tables, parts=INVENTORY, logs="before", extra=_flush),
             verdict=UNKNOWN,
             form="client logs, then ip neigh and ss after a flush",
             why=(
@@ -324,7 +325,7 @@ def unproven() -> tuple[Case, ...]:
         ),
         networks_case(
             "stale-entry-never-used",
-            Plan(story=_harmless, parts=INVENTORY),
+            Plan(faults=_harmless, parts=INVENTORY),
             verdict=None,
             form="ip neigh, ss, describe-instances",
             why=(
@@ -333,7 +334,7 @@ def unproven() -> tuple[Case, ...]:
         ),
         networks_case(
             "stale-entry-never-used-and-firewall",
-            Plan(story=_harmless_and_firewall, parts=INVENTORY | {"captures"}),
+            Plan(faults=_harmless_and_firewall, parts=INVENTORY | {"captures"}),
             verdict=None,
             form="ip neigh, ss, describe-instances, tcpdump",
             why=(

@@ -6,12 +6,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from bench.production.networks_captures import capture
+from bench.production.networks_faults import Failure
 from bench.production.networks_fleet import make_fleet
 from bench.production.networks_hosts import ip_addr, ip_br_addr, ip_br_link, sysctl
 from bench.production.networks_inventory import write_inventory
 from bench.production.networks_logs import broker_log, client_log
 from bench.production.networks_sockets import broker_sockets, host_sockets, print_counters, print_sockets
-from bench.production.networks_story import Failure
 from bench.production.networks_tables import broker_entries, host_entries, print_table
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from random import Random
 
-    from bench.production.networks_fleet import Fleet, Node
-    from bench.production.networks_story import Plan, Story
+    from bench.production.networks_faults import NetworkFaults, Plan
+    from bench.production.networks_fleet import HostFleet, Node
 
 
 _HOUR = timedelta(hours=1)
@@ -30,24 +30,24 @@ _HOUR = timedelta(hours=1)
 def writer(plan: Plan) -> Callable[[Path, Random, int], None]:
     def write(folder: Path, random: Random, size: int) -> None:
         fleet = make_fleet(random, size, reuse=plan.reuse, logs=plan.logs, more_looks=plan.more_looks)
-        story = plan.story(fleet, random)
-        _write(folder, fleet, plan=plan, story=story, random=random)
+        faults = plan.faults(fleet, random)
+        _write(folder, fleet, plan=plan, faults=faults, random=random)
 
     return write
 
 
-def _write(folder: Path, fleet: Fleet, *, plan: Plan, story: Story, random: Random) -> None:
+def _write(folder: Path, fleet: HostFleet, *, plan: Plan, faults: NetworkFaults, random: Random) -> None:
     if "brokers" not in plan.bare:
         for broker in fleet.brokers:
-            _write_broker(folder / "brokers" / broker.name, fleet, broker, plan=plan, story=story, random=random)
+            _write_broker(folder / "brokers" / broker.name, fleet, broker, plan=plan, faults=faults, random=random)
     if "hosts" not in plan.bare:
         for host in fleet.hosts:
-            _write_host(folder / "hosts" / host.name, fleet, host, plan=plan, story=story, random=random)
+            _write_host(folder / "hosts" / host.name, fleet, host, plan=plan, faults=faults, random=random)
     if "inventory" in plan.parts:
         oldest = min(host.launched for host in fleet.reused)
         write_inventory(folder / "inventory", fleet, before=min(oldest, fleet.looks[0]) - _HOUR, now=fleet.log_end)
     if plan.extra:
-        plan.extra(folder, fleet, story, random)
+        plan.extra(folder, fleet, faults, random)
 
 
 def output(
@@ -68,35 +68,37 @@ def log_file(path: Path, lines: Iterable[str]) -> None:
         file.writelines(lines)
 
 
-def _write_broker(folder: Path, fleet: Fleet, broker: Node, *, plan: Plan, story: Story, random: Random) -> None:
+def _write_broker(
+    folder: Path, fleet: HostFleet, broker: Node, *, plan: Plan, faults: NetworkFaults, random: Random
+) -> None:
     _write_identity(folder, broker, plan=plan, second_mac=None)
     for moment in fleet.looks:
-        _write_look(folder, fleet, broker, moment=moment, plan=plan, story=story, random=random)
+        _write_look(folder, fleet, broker, moment=moment, plan=plan, faults=faults, random=random)
     if "sysctl" in plan.parts:
-        output(folder, "sysctl", sysctl(len(fleet.hosts), **story.sysctl))
+        output(folder, "sysctl", sysctl(len(fleet.hosts), **faults.sysctl))
     if "nstat" in plan.parts:
-        output(folder, "nstat_az", print_counters(random, **_counters(story, broker, random)), moment=fleet.looks[-1])
+        output(folder, "nstat_az", print_counters(random, **_counters(faults, broker, random)), moment=fleet.looks[-1])
     if "captures" in plan.parts:
-        output(folder, "tcpdump_port_9092", capture(fleet, broker, story=story, random=random))
+        output(folder, "tcpdump_port_9092", capture(fleet, broker, faults=faults, random=random))
     if "broker_logs" in plan.parts:
-        log_file(folder / "server.log", broker_log(fleet, broker, story=story, random=random))
+        log_file(folder / "server.log", broker_log(fleet, broker, faults=faults, random=random))
 
 
 def _write_look(
-    folder: Path, fleet: Fleet, broker: Node, *, moment: datetime, plan: Plan, story: Story, random: Random
+    folder: Path, fleet: HostFleet, broker: Node, *, moment: datetime, plan: Plan, faults: NetworkFaults, random: Random
 ) -> None:
     if "tables" in plan.parts:
-        entries = broker_entries(fleet, broker, moment=moment, story=story, random=random, family=plan.family)
+        entries = broker_entries(fleet, broker, moment=moment, faults=faults, random=random, family=plan.family)
         output(folder, plan.table, print_table(entries, plan.table), moment=moment, dated=plan.dated)
     if "broker_sockets" in plan.parts:
-        rows = list(broker_sockets(fleet, broker, moment=moment, story=story, random=random, family=plan.family))
+        rows = list(broker_sockets(fleet, broker, moment=moment, faults=faults, random=random, family=plan.family))
         output(folder, "ss_tan", print_sockets(rows), moment=moment, dated=plan.dated)
 
 
-def _counters(story: Story, broker: Node, random: Random) -> dict[str, int]:
-    failing = {name for _, name in story.failing}
-    counters = {name: n + broker.number * 131 for name, n in story.counters.items() if broker.name in failing}
-    if Failure.BACKLOG in {f for (_, name), f in story.failing.items() if name == broker.name}:
+def _counters(faults: NetworkFaults, broker: Node, random: Random) -> dict[str, int]:
+    failing = {name for _, name in faults.failing}
+    counters = {name: n + broker.number * 131 for name, n in faults.counters.items() if broker.name in failing}
+    if Failure.BACKLOG in {f for (_, name), f in faults.failing.items() if name == broker.name}:
         counters["TcpExtListenOverflows"] = random.randint(40_000, 90_000)
         counters["TcpExtListenDrops"] = random.randint(90_001, 99_000)
     return counters
@@ -112,17 +114,19 @@ def _write_identity(folder: Path, node: Node, *, plan: Plan, second_mac: str | N
         output(folder, "ip_br_link", [ip_br_link(node)])
 
 
-def _write_host(folder: Path, fleet: Fleet, host: Node, *, plan: Plan, story: Story, random: Random) -> None:
-    _write_identity(folder, host, plan=plan, second_mac=story.second_macs.get(host.name))
+def _write_host(
+    folder: Path, fleet: HostFleet, host: Node, *, plan: Plan, faults: NetworkFaults, random: Random
+) -> None:
+    _write_identity(folder, host, plan=plan, second_mac=faults.second_macs.get(host.name))
     moments = [moment for moment in {fleet.looks[0], fleet.looks[-1]} if host.launched <= moment]
     for moment in sorted(moments):
         if "host_sockets" in plan.parts:
-            rows = list(host_sockets(fleet, host, moment=moment, story=story, random=random, family=plan.family))
+            rows = list(host_sockets(fleet, host, moment=moment, faults=faults, random=random, family=plan.family))
             output(folder, "ss_tano", print_sockets(rows, timers=True), moment=moment, dated=plan.dated)
     if "host_tables" in plan.parts:
-        entries = host_entries(fleet, host, story=story, family=plan.family, random=random)
+        entries = host_entries(fleet, host, faults=faults, family=plan.family, random=random)
         output(folder, "ip_neigh", print_table(entries, "ip_neigh"), moment=fleet.looks[-1], dated=plan.dated)
-    if "captures" in plan.parts and any(name == host.name for name, _ in story.failing):
-        output(folder, "tcpdump_port_9092", capture(fleet, host, story=story, random=random))
+    if "captures" in plan.parts and any(name == host.name for name, _ in faults.failing):
+        output(folder, "tcpdump_port_9092", capture(fleet, host, faults=faults, random=random))
     if "client_logs" in plan.parts:
-        log_file(folder / "app.log", client_log(fleet, host, story=story, random=random, family=plan.family))
+        log_file(folder / "app.log", client_log(fleet, host, faults=faults, random=random, family=plan.family))

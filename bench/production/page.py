@@ -10,8 +10,8 @@ from bench.production.score import MEANING, OUTCOMES, conditions, faults, table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bench.production.case import Size
-    from bench.production.score import Named, Scored
+    from bench.production.case import CaptureSize
+    from bench.production.score import NamedConditions, ScoredVerdict
 
 PAGE = Path(__file__).parents[2] / "docs" / "truth.md"
 
@@ -41,7 +41,9 @@ Faults of a cluster, its clients and hosts must be named whether or not a failur
 """
 
 
-def write_page(results: Sequence[Scored], named: Sequence[Named], *, size: Size, page: Path = PAGE) -> None:
+def write_page(
+    results: Sequence[ScoredVerdict], named: Sequence[NamedConditions], *, size: CaptureSize, page: Path = PAGE
+) -> None:
     """Write the counts, the worst first, and each verdict that is not the expert's."""
     text = HEAD.format(
         cases=len({each.case.name for each in results}),

@@ -11,7 +11,7 @@ from bench.production.case import ABSENT, MODES, PRESENT, UNKNOWN
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from bench.production.case import Case
+    from bench.production.case import DiagnosisCase
 
 RIGHT, FALSE_PRESENT, MISSED, WRONGLY_ABSENT, OPEN = "right", "false PRESENT", "missed", "wrongly ABSENT", "open"
 OUTCOMES = (RIGHT, FALSE_PRESENT, MISSED, WRONGLY_ABSENT, OPEN)
@@ -26,10 +26,10 @@ MEANING: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoredVerdict:
     """One verdict on one mode of one case beside the expert's; None where the case is not about the mode."""
 
-    case: Case
+    case: DiagnosisCase
     mode: str
     expected: str | None
     verdict: str
@@ -46,17 +46,17 @@ class Scored:
         return MISSED if self.expected == PRESENT else OPEN
 
 
-def scored(case: Case, verdicts: Mapping[str, str]) -> Iterator[Scored]:
+def scored(case: DiagnosisCase, verdicts: Mapping[str, str]) -> Iterator[ScoredVerdict]:
     """Yield the verdict on each mode beside what the case expects. A verdict that is missing counts as ABSENT."""
     for mode in MODES:
-        yield Scored(case, mode, case.expected.get(mode), verdicts.get(mode, ABSENT))
+        yield ScoredVerdict(case, mode, case.expected.get(mode), verdicts.get(mode, ABSENT))
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedConditions:
     """The conditions that a case expects, and those of them that the report named."""
 
-    case: Case
+    case: DiagnosisCase
     named: frozenset[str]
 
     @property
@@ -65,7 +65,7 @@ class Named:
         return sorted(set(self.case.conditions) - self.named)
 
 
-def conditions(results: Sequence[Named]) -> list[str]:
+def conditions(results: Sequence[NamedConditions]) -> list[str]:
     """Return how many of the expected conditions were named, and where one was not."""
     expected = sum(len(each.case.conditions) for each in results)
     missing = [each for each in results if each.missing]
@@ -83,7 +83,7 @@ def worst(verdicts: Iterable[str]) -> str:
     return next((each for each in (PRESENT, UNKNOWN, ABSENT) if each in there), ABSENT)
 
 
-def table(results: Sequence[Scored]) -> list[str]:
+def table(results: Sequence[ScoredVerdict]) -> list[str]:
     """Return the counts as a table in Markdown, the worst rows first."""
     groups: dict[tuple[str, str], Counter[str]] = {}
     for each in results:
@@ -96,7 +96,7 @@ def table(results: Sequence[Scored]) -> list[str]:
     return lines
 
 
-def faults(results: Sequence[Scored]) -> list[str]:
+def faults(results: Sequence[ScoredVerdict]) -> list[str]:
     """Return what is not right, case by case, the worst first."""
     wrong = sorted((each for each in results if each.outcome != RIGHT), key=lambda each: OUTCOMES.index(each.outcome))
     return [

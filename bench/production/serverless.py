@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from bench.production import serverless_services, serverless_twins
-from bench.production.case import PRESENT, Case
-from bench.production.serverless_fleet import Capture, Fleet, write_capture
+from bench.production.case import PRESENT, DiagnosisCase
+from bench.production.serverless_fleet import Capture, WorkerFleet, write_capture
 from bench.production.serverless_outcomes import after_gaps
 from bench.production.serverless_wordings import (
     FAILED,
@@ -44,9 +44,9 @@ INCIDENTS = (
 """Name, limit in seconds, client, harm, form, part that is spared, the request's time-out in milliseconds."""
 
 
-def _incident(row: tuple[str, int, str, str, str, float, int]) -> Case:
+def _incident(row: tuple[str, int, str, str, str, float, int]) -> DiagnosisCase:
     name, limit_s, client, harm, form, unaffected, time_out_ms = row
-    fleet = Fleet(
+    fleet = WorkerFleet(
         function="order-intake",
         client=client,
         outcome=after_gaps(limit_s, harm, unaffected=unaffected),
@@ -57,7 +57,7 @@ def _incident(row: tuple[str, int, str, str, str, float, int]) -> Case:
         f"Sends after gaps above {limit_s} s are harmed ({harm}), {unaffected:.0%} of them unaffected; no send after a "
         "shorter gap of the same workers is, on three days and with nothing else wrong."
     )
-    return Case(
+    return DiagnosisCase(
         name=f"serverless/{name}",
         family=FAMILY,
         form=form,
@@ -67,6 +67,6 @@ def _incident(row: tuple[str, int, str, str, str, float, int]) -> Case:
     )
 
 
-def cases() -> tuple[Case, ...]:
+def cases() -> tuple[DiagnosisCase, ...]:
     """Every case of serverless workers: the incident, its twins, and long-running services beside them."""
     return (*map(_incident, INCIDENTS), *serverless_twins.cases(), *serverless_services.cases())

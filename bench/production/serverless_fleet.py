@@ -10,7 +10,7 @@ from uuid import UUID
 
 from bench.production import serverless_platform as platform
 from bench.production.serverless_dependencies import DEPENDENCIES
-from bench.production.serverless_forms import FORMS, WEIGHT, Line, Stream, iso, plain
+from bench.production.serverless_forms import FORMS, WEIGHT, LogEvent, WorkerLog, iso, plain
 from bench.production.serverless_wordings import (
     JAVA_2,
     JAVA_3,
@@ -41,8 +41,8 @@ VERSIONS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Visit:
-    """An invocation that sends a record. `number` counts the worker's visits from 0; the first has no gap."""
+class WorkerInvocation:
+    """An invocation that sends a record. `number` counts the worker's invocations from 0; the first has no gap."""
 
     worker: int
     number: int
@@ -62,7 +62,7 @@ def any_time(random: Random) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fleet:
+class WorkerFleet:
     """Workers of one function, whose logs are text or JSON.
 
     `outcome` says what comes of a send; `moment_ms` is a time when all workers are busy. `zones` are the minutes east
@@ -72,10 +72,10 @@ class Fleet:
 
     function: str
     client: str
-    outcome: Callable[[Visit], str]
+    outcome: Callable[[WorkerInvocation], str]
     gap: Callable[[Random, int, int], float] = long_tailed
     starts: Callable[[Random], int] = any_time
-    visits: int = 26
+    invocations: int = 26
     style: str = LAMBDA
     time_out_ms: int = 30_000
     moment_ms: int | None = None
@@ -89,16 +89,16 @@ class Fleet:
     json_lines: bool = False
 
     @property
-    def visit_bytes(self) -> int:
-        """About what a visit's lines weigh."""
+    def invocation_bytes(self) -> int:
+        """About what an invocation's lines weigh."""
         return 660 if self.style == LAMBDA else 330
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Worker:
+class FleetWorker:
     """One execution environment, or one process of a service."""
 
-    fleet: Fleet
+    fleet: WorkerFleet
     index: int
     random: Random
     name: str
@@ -107,17 +107,17 @@ class Worker:
     zone_minutes: int | None
 
 
-def streams(fleet: Fleet, random: Random, workers: int) -> Iterator[Stream]:
+def streams(fleet: WorkerFleet, random: Random, workers: int) -> Iterator[WorkerLog]:
     """The logs of so many workers, each made when it is read."""
     for index in range(workers):
         worker = _worker(fleet, Random(random.getrandbits(64)), index)
-        yield Stream(worker.name, worker_lines(worker))
+        yield WorkerLog(worker.name, worker_lines(worker))
 
 
-def _worker(fleet: Fleet, random: Random, index: int) -> Worker:
+def _worker(fleet: WorkerFleet, random: Random, index: int) -> FleetWorker:
     zone = fleet.zones[index % len(fleet.zones)] if fleet.zones else None
     start_ms = fleet.starts(random)
-    return Worker(
+    return FleetWorker(
         start_ms=start_ms,
         fleet=fleet,
         index=index,
@@ -128,52 +128,54 @@ def _worker(fleet: Fleet, random: Random, index: int) -> Worker:
     )
 
 
-def _name(fleet: Fleet, random: Random, start_ms: int) -> str:
+def _name(fleet: WorkerFleet, random: Random, start_ms: int) -> str:
     identity = f"{random.getrandbits(128):032x}"
     if fleet.style == LAMBDA:
         return f"{iso(start_ms)[:10].replace('-', '/')}/[$LATEST]{identity}"
     return f"{fleet.function}-{identity[:10]}-{identity[10:15]}"
 
 
-def worker_lines(worker: Worker) -> Iterator[Line]:
+def worker_lines(worker: FleetWorker) -> Iterator[LogEvent]:
     """What a worker logs in its life."""
     fleet, random = worker.fleet, worker.random
     at_ms = worker.start_ms
     yield from _begun(worker, at_ms)
-    for number in range(fleet.visits):
+    for number in range(fleet.invocations):
         gap_s = fleet.gap(random, worker.index, number) if number else 0.0
         began_ms = _busy(fleet, random, (at_ms, at_ms + int(gap_s * 1000)))
         gap_s = (began_ms - at_ms) / 1000
-        visit = Visit(worker=worker.index, number=number, at_ms=began_ms, gap_s=gap_s, random=random)
-        lines = list(_visit_lines(worker, visit))
+        invocation = WorkerInvocation(worker=worker.index, number=number, at_ms=began_ms, gap_s=gap_s, random=random)
+        lines = list(_invocation_lines(worker, invocation))
         yield from lines
         at_ms = max((line.at_ms for line in lines), default=began_ms)
 
 
-def _busy(fleet: Fleet, random: Random, between: tuple[int, int]) -> int:
+def _busy(fleet: WorkerFleet, random: Random, between: tuple[int, int]) -> int:
     moment_ms = fleet.moment_ms
     if moment_ms is not None and between[0] < moment_ms <= between[1]:
         return moment_ms + random.randrange(15_000)
     return between[1]
 
 
-def _visit_lines(worker: Worker, visit: Visit) -> Iterator[Line]:
+def _invocation_lines(worker: FleetWorker, invocation: WorkerInvocation) -> Iterator[LogEvent]:
     request = str(UUID(int=worker.random.getrandbits(128), version=4))
-    outcome = worker.fleet.outcome(visit)
-    calls = [*_received(worker), *_what_came(worker, visit, outcome), *_noise(worker)]
+    outcome = worker.fleet.outcome(invocation)
+    calls = [*_received(worker), *_what_came(worker, invocation, outcome), *_noise(worker)]
     kept = [word for word in sorted(calls, key=_delay) if word.level in worker.fleet.levels]
     if worker.fleet.style == LAMBDA:
-        yield Line(visit.at_ms, _started(worker, visit, request))
+        yield LogEvent(invocation.at_ms, _started(worker, invocation, request))
     for word in kept:
-        yield Line(visit.at_ms + 2 + word.delay_ms, layout(worker, word, visit.at_ms + 2 + word.delay_ms, request))
+        yield LogEvent(
+            invocation.at_ms + 2 + word.delay_ms, layout(worker, word, invocation.at_ms + 2 + word.delay_ms, request)
+        )
     if worker.fleet.style == LAMBDA:
         took_ms = KILLED_AFTER_MS if outcome == KILLED else max(map(_delay, calls)) + 3 + worker.random.random()
-        yield from _reported(worker, visit, request, took_ms)
+        yield from _reported(worker, invocation, request, took_ms)
 
 
-def _started(worker: Worker, visit: Visit, request: str) -> str:
+def _started(worker: FleetWorker, invocation: WorkerInvocation, request: str) -> str:
     if worker.fleet.json_lines:
-        return platform.start(visit.at_ms, request)
+        return platform.start(invocation.at_ms, request)
     return f"START RequestId: {request} Version: $LATEST"
 
 
@@ -181,33 +183,33 @@ def _delay(calls: LogCall) -> int:
     return calls.delay_ms
 
 
-def _what_came(worker: Worker, visit: Visit, outcome: str) -> list[LogCall]:
-    send = _send(worker, visit, outcome)
+def _what_came(worker: FleetWorker, invocation: WorkerInvocation, outcome: str) -> list[LogCall]:
+    send = _send(worker, invocation, outcome)
     if outcome in DEPENDENCIES:
         return [*WORDS[worker.fleet.client][SENT](send), DEPENDENCIES[outcome](send.took_ms + 9)]
     return WORDS[worker.fleet.client][outcome](send)
 
 
-def _send(worker: Worker, visit: Visit, outcome: str) -> Send:
+def _send(worker: FleetWorker, invocation: WorkerInvocation, outcome: str) -> Send:
     random = worker.random
     node = random.randrange(1, 4) if outcome == SENT else worker.fleet.failing_node or random.randrange(1, 4)
     return Send(
-        at_ms=visit.at_ms + 2 + worker.skew_ms,
+        at_ms=invocation.at_ms + 2 + worker.skew_ms,
         record=f"order-{random.randrange(10**7, 10**8)}",
         topic="orders.accepted",
         partition=random.randrange(24),
-        offset=118_000 + visit.number * 40 + random.randrange(40),
+        offset=118_000 + invocation.number * 40 + random.randrange(40),
         node=node,
         host=f"b-{node}.ledger.kafka.internal",
         address=f"10.40.{node}.17",
-        correlation=3 + visit.number * 2,
-        gap_ms=int(visit.gap_s * 1000) + random.randrange(2, 40),
+        correlation=3 + invocation.number * 2,
+        gap_ms=int(invocation.gap_s * 1000) + random.randrange(2, 40),
         took_ms=random.randrange(3, 14),
         time_out_ms=worker.fleet.time_out_ms,
     )
 
 
-def _received(worker: Worker) -> list[LogCall]:
+def _received(worker: FleetWorker) -> list[LogCall]:
     return [LogCall(0, "INFO", "Handler", f"received order of tenant {worker.random.randrange(100, 999)}")]
 
 
@@ -232,14 +234,14 @@ NOISE = (
 )
 
 
-def _noise(worker: Worker) -> list[LogCall]:
+def _noise(worker: FleetWorker) -> list[LogCall]:
     if worker.random.random() > NOISY:
         return []
     level, logger, text = worker.random.choice(NOISE)
     return [LogCall(1, level, logger, text)]
 
 
-def layout(worker: Worker, calls: LogCall, at_ms: int, request: str) -> str:
+def layout(worker: FleetWorker, calls: LogCall, at_ms: int, request: str) -> str:
     """The line as the program's logging set-up prints it."""
     if calls.level == RAW:
         return calls.text
@@ -248,13 +250,13 @@ def layout(worker: Worker, calls: LogCall, at_ms: int, request: str) -> str:
     return make(worker, calls, at_ms + worker.skew_ms, request)
 
 
-def _time(worker: Worker, at_ms: int) -> str:
+def _time(worker: FleetWorker, at_ms: int) -> str:
     if not worker.fleet.timed:
         return ""
     return plain(at_ms) if worker.zone_minutes is None else iso(at_ms, worker.zone_minutes)
 
 
-def _java_line(worker: Worker, calls: LogCall, at_ms: int, request: str) -> str:
+def _java_line(worker: FleetWorker, calls: LogCall, at_ms: int, request: str) -> str:
     level = {"WARNING": "WARN"}.get(calls.level, calls.level)
     if worker.fleet.style == LAMBDA:
         time = plain(at_ms)[:19] + " " if worker.fleet.timed else ""
@@ -272,7 +274,7 @@ def _java_names(calls: LogCall) -> tuple[str, str]:
     return logger, "kafka-producer-network-thread | producer-1" if network else "http-nio-8080-exec-3"
 
 
-def _python_line(worker: Worker, calls: LogCall, at_ms: int, request: str) -> str:
+def _python_line(worker: FleetWorker, calls: LogCall, at_ms: int, request: str) -> str:
     if worker.fleet.json_lines:
         return platform.logged(at_ms, request, calls)
     if worker.fleet.style == LAMBDA:
@@ -281,33 +283,35 @@ def _python_line(worker: Worker, calls: LogCall, at_ms: int, request: str) -> st
     return f"{_time(worker, at_ms)} {calls.level} {calls.logger}: {calls.text}".lstrip()
 
 
-def _reported(worker: Worker, visit: Visit, request: str, took_ms: float) -> Iterator[Line]:
-    end_ms = visit.at_ms + int(took_ms) + 1
+def _reported(worker: FleetWorker, invocation: WorkerInvocation, request: str, took_ms: float) -> Iterator[LogEvent]:
+    end_ms = invocation.at_ms + int(took_ms) + 1
     if worker.fleet.json_lines:
-        yield Line(end_ms, platform.report(end_ms, request, took_ms, killed=took_ms == KILLED_AFTER_MS))
+        yield LogEvent(end_ms, platform.report(end_ms, request, took_ms, killed=took_ms == KILLED_AFTER_MS))
         return
     memory = f"Memory Size: 512 MB\tMax Memory Used: {worker.random.randrange(118, 171)} MB\t"
     cold = f"Init Duration: {worker.random.randrange(380, 1900)}.{worker.random.randrange(10, 99)} ms\t"
     report = f"Duration: {took_ms:.2f} ms\tBilled Duration: {int(took_ms) + 1} ms\t{memory}"
-    yield Line(end_ms, f"END RequestId: {request}")
-    yield Line(end_ms, f"REPORT RequestId: {request}\t{report}{'' if visit.number else cold}")
+    yield LogEvent(end_ms, f"END RequestId: {request}")
+    yield LogEvent(end_ms, f"REPORT RequestId: {request}\t{report}{'' if invocation.number else cold}")
     if took_ms == KILLED_AFTER_MS:
-        yield Line(end_ms, f"{iso(end_ms)} {request} Task timed out after 15.00 seconds")
+        yield LogEvent(end_ms, f"{iso(end_ms)} {request} Task timed out after 15.00 seconds")
 
 
-def _begun(worker: Worker, at_ms: int) -> Iterator[Line]:
+def _begun(worker: FleetWorker, at_ms: int) -> Iterator[LogEvent]:
     fleet = worker.fleet
     if fleet.style == LAMBDA:
         runtime = "java:21.v34" if fleet.client in VERSIONS else "python:3.12.v61"
         arn = f"arn:aws:lambda:eu-west-1::runtime:{worker.random.getrandbits(256):064x}"
         plain_text = f"INIT_START Runtime Version: {runtime}\tRuntime Version ARN: {arn}"
-        yield Line(at_ms - 900, platform.init_start(at_ms - 900, arn) if fleet.json_lines else plain_text)
+        yield LogEvent(at_ms - 900, platform.init_start(at_ms - 900, arn) if fleet.json_lines else plain_text)
     for calls in _client_begun(worker, at_ms - 300):
         if calls.level in fleet.levels:
-            yield Line(at_ms - 300, layout(worker, calls, at_ms - 300, str(UUID(int=worker.random.getrandbits(128)))))
+            yield LogEvent(
+                at_ms - 300, layout(worker, calls, at_ms - 300, str(UUID(int=worker.random.getrandbits(128))))
+            )
 
 
-def _client_begun(worker: Worker, at_ms: int) -> list[LogCall]:
+def _client_begun(worker: FleetWorker, at_ms: int) -> list[LogCall]:
     client = worker.fleet.client
     if client in VERSIONS:
         version, commit = VERSIONS[client]
@@ -332,9 +336,9 @@ def _client_begun(worker: Worker, at_ms: int) -> list[LogCall]:
 class Capture:
     """What a case writes: fleets in one form, changed by `rearrange`, and files beside them."""
 
-    fleets: tuple[Fleet, ...]
+    fleets: tuple[WorkerFleet, ...]
     form: str
-    rearrange: Callable[[Stream, Random], Stream | None] | None = None
+    rearrange: Callable[[WorkerLog, Random], WorkerLog | None] | None = None
     beside: tuple[Callable[[Path, Random], None], ...] = ()
 
 
@@ -349,11 +353,11 @@ def write_capture(folder: Path, random: Random, size: int, *, capture: Capture) 
         write(folder, random)
 
 
-def _workers(fleet: Fleet, size: int, weight: float) -> int:
-    return max(fleet.least_workers, int(size * fleet.share / (fleet.visits * fleet.visit_bytes * weight)))
+def _workers(fleet: WorkerFleet, size: int, weight: float) -> int:
+    return max(fleet.least_workers, int(size * fleet.share / (fleet.invocations * fleet.invocation_bytes * weight)))
 
 
-def _rearranged(made: Iterator[Stream], capture: Capture, random: Random) -> Iterator[Stream]:
+def _rearranged(made: Iterator[WorkerLog], capture: Capture, random: Random) -> Iterator[WorkerLog]:
     if capture.rearrange is None:
         yield from made
         return

@@ -19,7 +19,7 @@ STREAMS_IN_A_FILE = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LogEvent:
     """One event of a log stream: when it was logged, and its text, which may hold several lines."""
 
     at_ms: int
@@ -27,11 +27,11 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class WorkerLog:
     """A worker's log. `name` is CloudWatch's name of it."""
 
     name: str
-    lines: Iterable[Line]
+    lines: Iterable[LogEvent]
 
 
 def iso(at_ms: int, zone_minutes: int = 0, timespec: str = "milliseconds") -> str:
@@ -47,17 +47,17 @@ def plain(at_ms: int, point: str = ",") -> str:
     return f"{whole}{point}{at_ms % 1000:03d}"
 
 
-def _batches(streams: Iterable[Stream]) -> Iterator[list[Stream]]:
+def _batches(streams: Iterable[WorkerLog]) -> Iterator[list[WorkerLog]]:
     every = iter(streams)
     while batch := list(islice(every, STREAMS_IN_A_FILE)):
         yield batch
 
 
-def _file_name(stream: Stream) -> str:
+def _file_name(stream: WorkerLog) -> str:
     return stream.name.replace("/", "-")
 
 
-def filter_log_events(folder: Path, streams: Iterable[Stream]) -> None:
+def filter_log_events(folder: Path, streams: Iterable[WorkerLog]) -> None:
     """`aws logs filter-log-events`: one JSON document with the events of many streams by time."""
     for number, batch in enumerate(_batches(streams), start=1):
         with (folder / f"filter-log-events-{number}.json").open("w", encoding="utf-8") as out:
@@ -65,16 +65,16 @@ def filter_log_events(folder: Path, streams: Iterable[Stream]) -> None:
             out.write('    "searchedLogStreams": []\n}\n')
 
 
-def _merged_of(batch: list[Stream]) -> Iterator[tuple[str, Line]]:
+def _merged_of(batch: list[WorkerLog]) -> Iterator[tuple[str, LogEvent]]:
     return heapq.merge(*map(_named, batch), key=lambda event: event[1].at_ms)
 
 
-def _named(stream: Stream) -> Iterator[tuple[str, Line]]:
+def _named(stream: WorkerLog) -> Iterator[tuple[str, LogEvent]]:
     for line in stream.lines:
         yield stream.name, line
 
 
-def _filtered(name: str, line: Line, index: int) -> dict[str, str | int]:
+def _filtered(name: str, line: LogEvent, index: int) -> dict[str, str | int]:
     identity = f"3{line.at_ms * 10**19 + index:055d}"
     return {
         "logStreamName": name,
@@ -95,7 +95,7 @@ def _write_events(out: TextIO, events: Iterable[dict[str, str | int]]) -> None:
     out.write("\n    ],\n")
 
 
-def get_log_events(folder: Path, streams: Iterable[Stream]) -> None:
+def get_log_events(folder: Path, streams: Iterable[WorkerLog]) -> None:
     """`aws logs get-log-events`: one JSON document a stream."""
     for stream in streams:
         with (folder / f"{_file_name(stream)}.json").open("w", encoding="utf-8") as out:
@@ -104,11 +104,11 @@ def get_log_events(folder: Path, streams: Iterable[Stream]) -> None:
             out.write('    "nextBackwardToken": "b/38309999999999999999999999999999999999999999999999999999/s"\n}\n')
 
 
-def _got(line: Line) -> dict[str, str | int]:
+def _got(line: LogEvent) -> dict[str, str | int]:
     return {"timestamp": line.at_ms, "message": line.text + "\n", "ingestionTime": line.at_ms + 634}
 
 
-def logs_tail(folder: Path, streams: Iterable[Stream]) -> None:
+def logs_tail(folder: Path, streams: Iterable[WorkerLog]) -> None:
     """`aws logs tail`: time, name of the stream, message."""
     for number, batch in enumerate(_batches(streams), start=1):
         with (folder / f"tail-{number}.log").open("w", encoding="utf-8") as out:
@@ -117,7 +117,7 @@ def logs_tail(folder: Path, streams: Iterable[Stream]) -> None:
                 out.write(f"{time} {name} {line.text}\n")
 
 
-def s3_export(folder: Path, streams: Iterable[Stream]) -> None:
+def s3_export(folder: Path, streams: Iterable[WorkerLog]) -> None:
     """An export task's objects: a folder a stream, gzip files, each event beginning with its time."""
     task = folder / "exportedlogs" / "4d9c1f7e-0b5a-4f0e-9f53-2f3f0a6f1a77"
     for stream in streams:
@@ -132,7 +132,7 @@ def _write_gzip(path: Path, texts: Iterable[str]) -> None:
             out.write(text.encode())
 
 
-def query_text(folder: Path, streams: Iterable[Stream]) -> None:
+def query_text(folder: Path, streams: Iterable[WorkerLog]) -> None:
     """`get-log-events --query 'events[].[timestamp,message]' --output text`: milliseconds, tab, message."""
     for stream in streams:
         _write_text(folder / f"{_file_name(stream)}.txt", (f"{line.at_ms}\t{line.text}\n" for line in stream.lines))
@@ -143,26 +143,26 @@ def _write_text(path: Path, texts: Iterable[str]) -> None:
         out.writelines(texts)
 
 
-def timed_text(folder: Path, streams: Iterable[Stream]) -> None:
+def timed_text(folder: Path, streams: Iterable[WorkerLog]) -> None:
     """One text file a stream, named as the console names it, each event with its time."""
     for stream in streams:
         name = stream.name.rsplit("/", 1)[-1]
         _write_text(folder / name, (f"{iso(line.at_ms)} {line.text}\n" for line in stream.lines))
 
 
-def bare_text(folder: Path, streams: Iterable[Stream]) -> None:
+def bare_text(folder: Path, streams: Iterable[WorkerLog]) -> None:
     """One text file a worker with just what the worker printed."""
     for stream in streams:
         _write_text(folder / f"{_file_name(stream)}.log", (f"{line.text}\n" for line in stream.lines))
 
 
-def docker_json(folder: Path, streams: Iterable[Stream]) -> None:
+def docker_json(folder: Path, streams: Iterable[WorkerLog]) -> None:
     """Docker's json-file driver: one JSON object a line of output."""
     for stream in streams:
         _write_text(folder / f"{_file_name(stream)}-json.log", _docker_lines(stream))
 
 
-def _docker_lines(stream: Stream) -> Iterator[str]:
+def _docker_lines(stream: WorkerLog) -> Iterator[str]:
     for line in stream.lines:
         for index, text in enumerate(line.text.split("\n")):
             time = iso(line.at_ms).removesuffix("Z") + f"{(line.at_ms * 7919 + index) % 1_000_000:06d}Z"
@@ -170,7 +170,7 @@ def _docker_lines(stream: Stream) -> Iterator[str]:
             yield json.dumps({"log": text + "\n", "stream": output, "time": time}, separators=(",", ":")) + "\n"
 
 
-FORMS: dict[str, Callable[[Path, Iterable[Stream]], None]] = {
+FORMS: dict[str, Callable[[Path, Iterable[WorkerLog]], None]] = {
     "filter-log-events JSON": filter_log_events,
     "get-log-events JSON": get_log_events,
     "aws logs tail": logs_tail,

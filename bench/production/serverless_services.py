@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bench.production.case import ABSENT, PRESENT, UNKNOWN, Case
-from bench.production.serverless_fleet import SERVICE, Capture, Fleet, write_capture
+from bench.production.case import ABSENT, PRESENT, UNKNOWN, DiagnosisCase
+from bench.production.serverless_fleet import SERVICE, Capture, WorkerFleet, write_capture
 from bench.production.serverless_outcomes import after_gaps, healthy
 from bench.production.serverless_wordings import (
     CONSUMER_REOPENED,
@@ -23,19 +23,26 @@ from bench.production.serverless_wordings import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bench.production.serverless_fleet import Visit
+    from bench.production.serverless_fleet import WorkerInvocation
 
 FAMILY = "serverless workers"
 IDLE = "idle_disconnect"
 KOLKATA, UTC_ZONE, NEW_YORK = 330, 0, -300
 
 
-def _service(client: str, outcome: Callable[[Visit], str], **changed: object) -> Fleet:
-    return Fleet(function="ledger-writer", client=client, outcome=outcome, style=SERVICE, visits=70, **changed)  # type: ignore[arg-type]
+def _service(client: str, outcome: Callable[[WorkerInvocation], str], **changed: object) -> WorkerFleet:
+    return WorkerFleet(
+        function="ledger-writer",
+        client=client,
+        outcome=outcome,
+        style=SERVICE,
+        invocations=70,
+        **changed,  # type: ignore[arg-type]
+    )
 
 
-def _case(name: str, why: str, verdict: str, *, fleet: Fleet, form: str) -> Case:
-    return Case(
+def _case(name: str, why: str, verdict: str, *, fleet: WorkerFleet, form: str) -> DiagnosisCase:
+    return DiagnosisCase(
         name=f"serverless/{name}",
         family=FAMILY,
         form=form,
@@ -45,7 +52,7 @@ def _case(name: str, why: str, verdict: str, *, fleet: Fleet, form: str) -> Case
     )
 
 
-def _half_open() -> tuple[Case, ...]:
+def _half_open() -> tuple[DiagnosisCase, ...]:
     why = (
         "Requests stall for the whole request time-out after gaps above 350 s, and every send after a "
         "shorter gap takes milliseconds."
@@ -63,7 +70,7 @@ def _half_open() -> tuple[Case, ...]:
     )
 
 
-def _healthy() -> tuple[Case, ...]:
+def _healthy() -> tuple[DiagnosisCase, ...]:
     why = (
         "Idle connections close and reopen within milliseconds; every record is published in "
         "milliseconds whatever the gap."
@@ -80,8 +87,8 @@ def _healthy() -> tuple[Case, ...]:
     )
 
 
-def _healthy_lambda() -> Case:
-    fleet = Fleet(function="order-intake", client=JAVA_3, outcome=healthy(350))
+def _healthy_lambda() -> DiagnosisCase:
+    fleet = WorkerFleet(function="order-intake", client=JAVA_3, outcome=healthy(350))
     why = (
         "Cancelled METADATA requests of 3 ms follow idle gaps, and each record of those invocations is "
         "published in milliseconds."
@@ -89,7 +96,7 @@ def _healthy_lambda() -> Case:
     return _case("healthy-lambda", why, ABSENT, fleet=fleet, form="filter-log-events JSON")
 
 
-def _zones() -> tuple[Case, ...]:
+def _zones() -> tuple[DiagnosisCase, ...]:
     why = (
         "Some workers log local time with its offset and some UTC; put on one clock, failures follow "
         "gaps above 350 s only."
@@ -107,7 +114,7 @@ def _zones() -> tuple[Case, ...]:
     )
 
 
-def _warnings_only() -> tuple[Case, ...]:
+def _warnings_only() -> tuple[DiagnosisCase, ...]:
     why = (
         "The logs hold warnings and errors alone: sends that went well left no line, so a silent worker "
         "may have been busy."
@@ -130,6 +137,6 @@ def _warnings_only() -> tuple[Case, ...]:
     )
 
 
-def cases() -> tuple[Case, ...]:
+def cases() -> tuple[DiagnosisCase, ...]:
     """Cases of long-running services, and one healthy serverless fleet."""
     return (*_half_open(), *_healthy(), _healthy_lambda(), *_zones(), *_warnings_only())

@@ -6,17 +6,17 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from bench.production import serverless_brokers as brokers
-from bench.production.case import ABSENT, PRESENT, UNKNOWN, Case
+from bench.production.case import ABSENT, PRESENT, UNKNOWN, DiagnosisCase
 from bench.production.serverless_dependencies import HTTP, JDBC, POSTGRES, REDIS
-from bench.production.serverless_fleet import Capture, Fleet, write_capture
-from bench.production.serverless_forms import Line, Stream
+from bench.production.serverless_fleet import Capture, WorkerFleet, write_capture
+from bench.production.serverless_forms import LogEvent, WorkerLog
 from bench.production.serverless_outcomes import (
     NOON_MS,
     after_gaps,
     at_once,
     at_random,
     before_noon,
-    in_visits,
+    in_invocations,
 )
 from bench.production.serverless_wordings import (
     FAILED,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from random import Random
 
-    from bench.production.serverless_fleet import Visit
+    from bench.production.serverless_fleet import WorkerInvocation
 
 FAMILY = "serverless workers"
 IDLE = "idle_disconnect"
@@ -41,8 +41,8 @@ IDLE = "idle_disconnect"
 
 def _case(
     name: str, why: str, verdicts: Mapping[str, str], *, capture: Capture, conditions: tuple[str, ...] = ()
-) -> Case:
-    return Case(
+) -> DiagnosisCase:
+    return DiagnosisCase(
         name=f"serverless/{name}",
         family=FAMILY,
         form=capture.form,
@@ -53,14 +53,14 @@ def _case(
     )
 
 
-def _fleet(client: str, outcome: Callable[[Visit], str], **changed: object) -> Fleet:
-    return Fleet(function="order-intake", client=client, outcome=outcome, **changed)  # type: ignore[arg-type]
+def _fleet(client: str, outcome: Callable[[WorkerInvocation], str], **changed: object) -> WorkerFleet:
+    return WorkerFleet(function="order-intake", client=client, outcome=outcome, **changed)  # type: ignore[arg-type]
 
 
 # ---- failures that do not follow gaps ----
 
 
-def _random_times() -> tuple[Case, ...]:
+def _random_times() -> tuple[DiagnosisCase, ...]:
     why = "Four of a hundred sends fail after short and long gaps alike; most gaps of every length are unharmed."
     forms = ((JAVA_3, "filter-log-events JSON"), (RDKAFKA, "S3 export"), (KAFKA_PYTHON, "aws logs tail"))
     return tuple(
@@ -74,7 +74,7 @@ def _random_times() -> tuple[Case, ...]:
     )
 
 
-def _restarts() -> tuple[Case, ...]:
+def _restarts() -> tuple[DiagnosisCase, ...]:
     fleet = partial(
         _fleet, outcome=at_once(NOON_MS, 45, REFUSED), moment_ms=NOON_MS, starts=before_noon, failing_node=2
     )
@@ -98,7 +98,7 @@ def _restarts() -> tuple[Case, ...]:
     )
 
 
-def _dependencies() -> tuple[Case, ...]:
+def _dependencies() -> tuple[DiagnosisCase, ...]:
     why = "A connection to {} fails after idle gaps, while the records to Kafka are published after the same gaps."
     rows = (
         (POSTGRES, KAFKA_PYTHON, "filter-log-events JSON"),
@@ -119,7 +119,7 @@ def _dependencies() -> tuple[Case, ...]:
 
 # ---- coincidences ----
 
-LONG_VISIT, LONG_WORKERS = 20, 13
+LONG_INVOCATION, LONG_WORKERS = 20, 13
 """Which gap is long, and in how many workers' lives."""
 
 
@@ -129,7 +129,7 @@ def _short(random: Random) -> float:
 
 def _one_long(random: Random, worker: int, number: int) -> float:
     """Gaps below two minutes, but one of a quarter to half an hour in each of the first workers' lives."""
-    return random.uniform(900, 1800) if number == LONG_VISIT and worker < LONG_WORKERS else _short(random)
+    return random.uniform(900, 1800) if number == LONG_INVOCATION and worker < LONG_WORKERS else _short(random)
 
 
 def _long(random: Random, _worker: int, number: int) -> float:
@@ -137,14 +137,15 @@ def _long(random: Random, _worker: int, number: int) -> float:
     return random.uniform(900, 1800) if number % 5 else _short(random)
 
 
-def _few(failures: int) -> tuple[Case, ...]:
+def _few(failures: int) -> tuple[DiagnosisCase, ...]:
     chosen = {(worker, 20) for worker in (2, 5, 9)[:failures]}
     many = {(worker, 21) for worker in (2, 9, 17)[:failures]}
     among_ten = Capture(
-        fleets=(_fleet(JAVA_3, in_visits(chosen, FAILED), gap=_one_long, least_workers=13),), form="S3 export"
+        fleets=(_fleet(JAVA_3, in_invocations(chosen, FAILED), gap=_one_long, least_workers=13),), form="S3 export"
     )
     among_thousands = Capture(
-        fleets=(_fleet(JAVA_3, in_visits(many, FAILED), gap=_long, visits=60, least_workers=42),), form="S3 export"
+        fleets=(_fleet(JAVA_3, in_invocations(many, FAILED), gap=_long, invocations=60, least_workers=42),),
+        form="S3 export",
     )
     rate = f"{failures} of 13 gaps of that length failed and {13 - failures} did not"
     return (
@@ -166,8 +167,10 @@ def _few(failures: int) -> tuple[Case, ...]:
     )
 
 
-def _one_of_one() -> Case:
-    fleet = _fleet(KAFKA_PYTHON, in_visits({(0, 1)}, FAILED), gap=_twenty_minutes, visits=2, least_workers=1, share=0.0)
+def _one_of_one() -> DiagnosisCase:
+    fleet = _fleet(
+        KAFKA_PYTHON, in_invocations({(0, 1)}, FAILED), gap=_twenty_minutes, invocations=2, least_workers=1, share=0.0
+    )
     return _case(
         "one-of-one",
         "The whole history is two invocations: the second came twenty minutes later and failed. One "
@@ -186,27 +189,29 @@ def _twenty_minutes(random: Random, _worker: int, _number: int) -> float:
 SAMPLED = 0.1
 
 
-def _shuffled(stream: Stream, random: Random) -> Stream:
+def _shuffled(stream: WorkerLog, random: Random) -> WorkerLog:
     lines = list(stream.lines)
     random.shuffle(lines)
-    return Stream(stream.name, lines)
+    return WorkerLog(stream.name, lines)
 
 
-def _sampled(stream: Stream, random: Random) -> Stream:
-    return Stream(stream.name, (line for line in stream.lines if random.random() < SAMPLED))
+def _sampled(stream: WorkerLog, random: Random) -> WorkerLog:
+    return WorkerLog(stream.name, (line for line in stream.lines if random.random() < SAMPLED))
 
 
-def _times_of_no_order(stream: Stream, random: Random) -> Stream:
-    return Stream(stream.name, (Line(NOON_MS + random.randrange(-(10**8), 10**8), line.text) for line in stream.lines))
+def _times_of_no_order(stream: WorkerLog, random: Random) -> WorkerLog:
+    return WorkerLog(
+        stream.name, (LogEvent(NOON_MS + random.randrange(-(10**8), 10**8), line.text) for line in stream.lines)
+    )
 
 
-def _failing_only(stream: Stream, _random: Random) -> Stream | None:
+def _failing_only(stream: WorkerLog, _random: Random) -> WorkerLog | None:
     lines = list(stream.lines)
     failed = any("could not publish" in line.text or "delivery of" in line.text for line in lines)
-    return Stream(stream.name, lines) if failed else None
+    return WorkerLog(stream.name, lines) if failed else None
 
 
-def _taken() -> tuple[Case, ...]:
+def _taken() -> tuple[DiagnosisCase, ...]:
     fleet = _fleet(JAVA_3, after_gaps(350, FAILED))
     python = _fleet(KAFKA_PYTHON, after_gaps(600, FAILED))
     sampled = _fleet(JAVA_3, after_gaps(350, FAILED), share=8.0, least_workers=60)
@@ -257,18 +262,22 @@ def _taken() -> tuple[Case, ...]:
     )
 
 
-def _shuffled_single(stream: Stream, random: Random) -> Stream:
+def _shuffled_single(stream: WorkerLog, random: Random) -> WorkerLog:
     """Shuffles without tracebacks' further lines, which have no time to be put in order by."""
-    lines = [Line(line.at_ms, line.text.split("\n")[0]) for line in stream.lines]
+    lines = [LogEvent(line.at_ms, line.text.split("\n")[0]) for line in stream.lines]
     random.shuffle(lines)
-    return Stream(stream.name, lines)
+    return WorkerLog(stream.name, lines)
 
 
-def _clocks() -> tuple[Case, ...]:
+def _clocks() -> tuple[DiagnosisCase, ...]:
     skewed = _fleet(KAFKA_PYTHON, after_gaps(350, FAILED), skews_ms=(0, 187_000, -94_000, 421_000, -333_000))
     two = (
-        Fleet(function="order-intake", client=JAVA_3, outcome=after_gaps(240, FAILED), share=0.5, least_workers=10),
-        Fleet(function="invoice-mailer", client=RDKAFKA, outcome=after_gaps(600, FAILED), share=0.5, least_workers=10),
+        WorkerFleet(
+            function="order-intake", client=JAVA_3, outcome=after_gaps(240, FAILED), share=0.5, least_workers=10
+        ),
+        WorkerFleet(
+            function="invoice-mailer", client=RDKAFKA, outcome=after_gaps(600, FAILED), share=0.5, least_workers=10
+        ),
     )
     return (
         _case(
@@ -296,8 +305,8 @@ def _clocks() -> tuple[Case, ...]:
     )
 
 
-def _fleet_of(function: str, outcome: Callable[[Visit], str]) -> Fleet:
-    return Fleet(function=function, client=RDKAFKA, outcome=outcome, share=0.5, least_workers=10)
+def _fleet_of(function: str, outcome: Callable[[WorkerInvocation], str]) -> WorkerFleet:
+    return WorkerFleet(function=function, client=RDKAFKA, outcome=outcome, share=0.5, least_workers=10)
 
 
 # ---- one instant, one broker, no hop ----
@@ -305,7 +314,7 @@ def _fleet_of(function: str, outcome: Callable[[Visit], str]) -> Fleet:
 SLOW_PART, BAND_S = 0.06, (21.0, 25.0)
 
 
-def _instants() -> tuple[Case, ...]:
+def _instants() -> tuple[DiagnosisCase, ...]:
     deployed = partial(_fleet, outcome=at_once(NOON_MS, 20, FAILED), moment_ms=NOON_MS, starts=before_noon)
     stalled = partial(
         _fleet, outcome=at_once(NOON_MS - 25_000, 40, STALLED), moment_ms=NOON_MS, starts=before_noon, failing_node=2
@@ -345,15 +354,15 @@ def _instants() -> tuple[Case, ...]:
     )
 
 
-def _slow_calls(visit: Visit) -> str:
-    return SLOW if visit.number and visit.random.random() < SLOW_PART else SENT
+def _slow_calls(invocation: WorkerInvocation) -> str:
+    return SLOW if invocation.number and invocation.random.random() < SLOW_PART else SENT
 
 
-def _gaps_of_21_to_25_seconds(visit: Visit) -> str:
-    return FAILED if BAND_S[0] <= visit.gap_s <= BAND_S[1] else SENT
+def _gaps_of_21_to_25_seconds(invocation: WorkerInvocation) -> str:
+    return FAILED if BAND_S[0] <= invocation.gap_s <= BAND_S[1] else SENT
 
 
-def cases() -> tuple[Case, ...]:
+def cases() -> tuple[DiagnosisCase, ...]:
     """The twins of the serverless incident."""
     few = tuple(case for failures in (1, 2, 3) for case in _few(failures))
     return (

@@ -89,11 +89,11 @@ def read_sections(blocks: Iterable[bytes]) -> Iterator[SectionBody]:
 
     Lines before the first section, or between an exit line and the next section, belong to no section: a prompt.
     """
-    return iter(_Reader(_tokens(blocks)))
+    return iter(_SectionIterator(_tokens(blocks)))
 
 
 @dataclass(slots=True)
-class _Reader:
+class _SectionIterator:
     """The state of reading a file: the next token, and its line."""
 
     tokens: Iterator[_Token]

@@ -10,7 +10,7 @@ import pytest
 
 from leadsman.lab.alerts.measure import measure
 from leadsman.lab.alerts.table import render
-from leadsman.lab.alerts.trials import TRIALS, Trial
+from leadsman.lab.alerts.trials import TRIALS, AlertTrial
 
 DOCS = Path(__file__).parents[2] / "docs"
 MEASURED = json.loads((DOCS / "alerts.json").read_text())
@@ -27,7 +27,7 @@ EXPECTED = {
 }
 
 
-def trial(name: str) -> Trial:
+def trial(name: str) -> AlertTrial:
     """The trial of a mode's variant."""
     return next(each for each in TRIALS if each.name == name)
 

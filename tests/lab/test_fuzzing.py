@@ -10,7 +10,7 @@ import pytest
 from leadsman.catalogue import every_mode
 from leadsman.lab.fuzzing import campaign
 from leadsman.lab.fuzzing.__main__ import corpus
-from leadsman.lab.fuzzing.campaign import Counts, read_one, run
+from leadsman.lab.fuzzing.campaign import FuzzCounts, read_one, run
 from leadsman.lab.fuzzing.mutations import MUTATIONS, mutate
 
 if TYPE_CHECKING:
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 LOG = b"".join(b"2026-02-16 12:00:%02d,123 INFO orders: message %d\n" % (each, each) for each in range(60))
 
 
-def read_file(folder: Path, data: bytes = LOG) -> Counts:
+def read_file(folder: Path, data: bytes = LOG) -> FuzzCounts:
     path = folder / "server.log"
     path.write_bytes(data)
-    counts = Counts()
+    counts = FuzzCounts()
     read_one(path, len(data), counts, example="one")
     return counts
 

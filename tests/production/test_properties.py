@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))  # the proving ground is no part of the installed package
 
-from bench.production.case import PRESENT, Size  # noqa: E402 - on the path only now
+from bench.production.case import PRESENT, CaptureSize  # noqa: E402 - on the path only now
 from bench.production.catalogue import cases  # noqa: E402 - on the path only now
-from bench.production.changes import CHANGES, Change  # noqa: E402 - on the path only now
 from bench.production.score import worst  # noqa: E402 - on the path only now
+from bench.production.transformations import TRANSFORMATIONS, Transformation  # noqa: E402 - on the path only now
 
 pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(7200)]
 
@@ -59,11 +59,11 @@ def written(name: str, place: Path) -> Path:
     if name in RECORDED:
         return Path(shutil.copytree(RECORDED[name], place))
     place.mkdir(parents=True)
-    CASES[name].write(place, Random(name), Size.TEST // 2)
+    CASES[name].write(place, Random(name), CaptureSize.TEST // 2)
     return place
 
 
-def check_changes(drawn: list[tuple[str, Change, int]], diagnosed: Diagnose, folder: Path) -> None:
+def check_transformations(drawn: list[tuple[str, Transformation, int]], diagnosed: Diagnose, folder: Path) -> None:
     pairs = []
     for number, (name, change, seed) in enumerate(drawn):
         before, after = (folder / f"{number}" / which for which in ("before", "after"))
@@ -115,7 +115,7 @@ def some_pairs(drawn: st.SearchStrategy[str]) -> st.SearchStrategy[list[tuple[st
     return st.lists(pairs, min_size=TOGETHER, max_size=TOGETHER)
 
 
-WAYS = st.sampled_from(CHANGES)
+WAYS = st.sampled_from(TRANSFORMATIONS)
 ANY_CASE = st.sampled_from(sorted([*CASES, *RECORDED]))
 A_CAUSE = st.sampled_from(WITH_A_CAUSE)
 SEED = st.integers(0, 99)
@@ -125,7 +125,7 @@ SEED = st.integers(0, 99)
 @given(drawn=some(A_CAUSE, WAYS, SEED))
 def test_the_way_in_which_telemetry_is_handed_over_changes_no_verdict(drawn, diagnosed):
     with tempfile.TemporaryDirectory() as place:
-        check_changes(drawn, diagnosed, Path(place))
+        check_transformations(drawn, diagnosed, Path(place))
 
 
 @QUICK
@@ -139,7 +139,7 @@ def test_two_captures_in_one_folder_give_both_verdicts(drawn, diagnosed):
 @given(drawn=some(ANY_CASE, WAYS, SEED))
 def test_no_way_of_handing_over_any_capture_changes_a_verdict(drawn, diagnosed):
     with tempfile.TemporaryDirectory() as place:
-        check_changes(drawn, diagnosed, Path(place))
+        check_transformations(drawn, diagnosed, Path(place))
 
 
 @LONG

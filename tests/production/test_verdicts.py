@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))  # the proving ground is no part of the installed package
 
-from bench.production.case import SEED, Size  # noqa: E402 - on the path only now
+from bench.production.case import SEED, CaptureSize  # noqa: E402 - on the path only now
 from bench.production.catalogue import cases  # noqa: E402 - on the path only now
-from bench.production.score import FALSE_PRESENT, RIGHT, Scored, scored, worst  # noqa: E402 - on the path only now
+from bench.production.score import FALSE_PRESENT, RIGHT, ScoredVerdict, scored, worst  # noqa: E402 - on the path only now
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
@@ -51,14 +51,14 @@ CASES = {case.name: case for case in cases()}
 
 
 @pytest.fixture(scope="module")
-def results(diagnosed, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[Scored]]:
+def results(diagnosed, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[ScoredVerdict]]:
     """Every tried capture, diagnosed in one Spark job."""
     folder = tmp_path_factory.mktemp("production")
     for name in TRIED:
         (folder / name).mkdir(parents=True)
-        CASES[name].write(folder / name, Random(f"{SEED} {name}"), Size.TEST)
+        CASES[name].write(folder / name, Random(f"{SEED} {name}"), CaptureSize.TEST)
     diagnoses = diagnosed([folder / name for name in TRIED])
-    reported: dict[str, list[Scored]] = {}
+    reported: dict[str, list[ScoredVerdict]] = {}
     for name in TRIED:
         own = [each for each in diagnoses if Path(each.path).is_relative_to(folder / name)]
         modes = {mode for each in own for mode in each.verdicts}

@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 from leadsman.model import Diagnosis, Evidence, Finding, LinkFinding, State, Verdict
 from leadsman.report.message.jira_wiki import jira_text
 from leadsman.report.message.markdown import markdown_text
-from leadsman.report.message.message import Message, message_about
+from leadsman.report.message.message import FindingMessage, message_about
 from leadsman.report.message.plain_text import plain_text
 from leadsman.report.message.slack import slack_text
 
@@ -34,7 +34,7 @@ def link(*lines: Evidence, state: State = State.OBSERVED) -> LinkFinding:
 
 def message(
     title: str = "Idle disconnect", *, chain: tuple[LinkFinding, ...] = (), steps: tuple[str, ...] = ()
-) -> Message:
+) -> FindingMessage:
     finding = Finding(
         mode="idle_disconnect", verdict=Verdict.PRESENT, title=title, summary="", chain=chain, do_now=steps
     )

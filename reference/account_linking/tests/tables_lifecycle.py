@@ -104,7 +104,7 @@ def run(root: str, bootstrap: str, tracer: Tracer) -> None:
         tracer.stage = "batch"
         rules = translate.RULES
         # A rule that is too strict at first, so that `replay` has rows to move.
-        translate.RULES = (*rules, translate.Rule("is_small", "amount", "op = 'DELETE' or abs(amount) < 1000"))
+        translate.RULES = (*rules, translate.RowRule("is_small", "amount", "op = 'DELETE' or abs(amount) < 1000"))
         main(["stream", "--once", *arguments], spark)
         translate.RULES = rules
         tracer.stage = "maintenance"

@@ -16,7 +16,15 @@ from hypothesis import strategies as st
 
 from account_linking.demo.expected_rows import provider_transaction_id
 from account_linking.demo.fetch_harness import FetchHarness, kafka_frame
-from account_linking.demo.ledger import START, Account, Change, Item, Ledger, Movement, posted_movement
+from account_linking.demo.ledger import (
+    START,
+    Account,
+    BankLedger,
+    Movement,
+    MovementChange,
+    SimulatedItem,
+    posted_movement,
+)
 from account_linking.demo.simulator.banks import FaultInjection, SimulatedBanks
 from account_linking.providers.model import LinkedItem
 from account_linking.store import SqliteStore
@@ -63,7 +71,7 @@ STORIES = st.lists(
 )
 
 
-def run_steps(harness: FetchHarness, item: Item, steps: Sequence[Step]) -> None:
+def run_steps(harness: FetchHarness, item: SimulatedItem, steps: Sequence[Step]) -> None:
     """Run one item's steps: changes, fetches, deaths of workers. The last fetch completes."""
     for number, step in enumerate(steps):
         change = change_of(harness.banks, item, step, number)
@@ -74,7 +82,7 @@ def run_steps(harness: FetchHarness, item: Item, steps: Sequence[Step]) -> None:
     harness.fetch(item.id)
 
 
-def change_of(banks: SimulatedBanks, item: Item, step: Step, number: int) -> Change | None:
+def change_of(banks: SimulatedBanks, item: SimulatedItem, step: Step, number: int) -> MovementChange | None:
     live = list(banks.ledger.live(item.id, banks.now).values())
     at = banks.now + 1
     account = item.accounts[step.which % len(item.accounts)]
@@ -82,16 +90,16 @@ def change_of(banks: SimulatedBanks, item: Item, step: Step, number: int) -> Cha
         id=f"{item.id}-{number}", account=account.id, kind="shop", amount=step.amount, day=START.date(), text=step.text
     )
     if step.action in {"new", "pending"}:
-        return Change(at=at, item=item.id, movement=replace(new, pending=step.action == "pending"))
+        return MovementChange(at=at, item=item.id, movement=replace(new, pending=step.action == "pending"))
     if step.action not in {"post", "correct", "remove"} or not live:
         return None
     old = live[step.which % len(live)]
     if step.action == "post" and old.pending:
-        banks.apply_changes([Change(at=at, item=item.id, movement=old, removed=True)])
-        return Change(at=at, item=item.id, movement=posted_movement(old, amount=step.amount))
+        banks.apply_changes([MovementChange(at=at, item=item.id, movement=old, removed=True)])
+        return MovementChange(at=at, item=item.id, movement=posted_movement(old, amount=step.amount))
     if step.action == "remove":
-        return Change(at=at, item=item.id, movement=old, removed=True)
-    return Change(at=at, item=item.id, movement=replace(old, amount=step.amount, text=step.text))
+        return MovementChange(at=at, item=item.id, movement=old, removed=True)
+    return MovementChange(at=at, item=item.id, movement=replace(old, amount=step.amount, text=step.text))
 
 
 def expected_silver(banks: SimulatedBanks) -> dict[tuple[str, str], tuple[Any, ...]]:
@@ -111,7 +119,7 @@ def expected_silver(banks: SimulatedBanks) -> dict[tuple[str, str], tuple[Any, .
 
 def run_stories(stories: Sequence[tuple[str, Sequence[Step]]], *, folder: str, name: str) -> FetchHarness:
     items = [
-        Item(
+        SimulatedItem(
             id=f"{provider}-{name}-{number}",
             provider=provider,
             user=f"user-{name}-{number}",
@@ -119,7 +127,7 @@ def run_stories(stories: Sequence[tuple[str, Sequence[Step]]], *, folder: str, n
         )
         for number, (provider, _) in enumerate(stories)
     ]
-    banks = SimulatedBanks(Ledger({item.id: item for item in items}), FaultInjection(page_rows=2))
+    banks = SimulatedBanks(BankLedger({item.id: item for item in items}), FaultInjection(page_rows=2))
     store = SqliteStore(Path(folder) / "items.sqlite")
     store.add(
         LinkedItem(provider=item.provider, item=item.id, user=item.user, token=f"access-{item.id}") for item in items

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from account_linking.demo.emulator.event_source_mapping import _record
 from account_linking.fanout import split_webhooks
-from account_linking.kafka_event import Record, make_event, parse_records
+from account_linking.kafka_event import KafkaRecord, make_event, parse_records
 from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def test_a_foreign_record_costs_itself_and_not_its_batch() -> None:
 @given(st.dictionaries(st.text(), st.binary()), st.binary())
 def test_no_bytes_of_a_header_are_lost_or_poison(headers: dict[str, bytes], value: bytes) -> None:
     texts = {name: each.decode(errors="surrogateescape") for name, each in headers.items()}
-    record = Record(topic="t", partition=0, offset=0, value=value, headers=texts)
+    record = KafkaRecord(topic="t", partition=0, offset=0, value=value, headers=texts)
 
     event = json.loads(json.dumps(make_event([record])))
 
@@ -85,7 +85,7 @@ def test_the_emulator_passes_foreign_headers_as_aws_does(cluster: Cluster) -> No
     assert producer.flush(30) == 0
     consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "g"})
     consumer.assign([TopicPartition("foreign", 0, 0)])
-    found: list[Record] = []
+    found: list[KafkaRecord] = []
 
     wait_for(partial(poll, consumer, found), timeout=WITHIN, what="the foreign record")
     consumer.close()
@@ -94,7 +94,7 @@ def test_the_emulator_passes_foreign_headers_as_aws_does(cluster: Cluster) -> No
     assert batch[0]["headers"] == [{"trace": [-1, 0]}, {"none": []}]
 
 
-def poll(consumer: Consumer, found: list[Record]) -> bool:
+def poll(consumer: Consumer, found: list[KafkaRecord]) -> bool:
     message = consumer.poll(0.2)
     if message is not None and not message.error():
         found.append(_record(message))

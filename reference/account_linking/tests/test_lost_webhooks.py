@@ -17,7 +17,7 @@ from account_linking import fetch_tasks
 from account_linking.demo.deployment import linked_items
 from account_linking.demo.expected_rows import expected_rows
 from account_linking.demo.fetch_harness import FetchHarness, kafka_frame
-from account_linking.demo.ledger import START, Account, Change, Item, Ledger, Movement, to_datetime
+from account_linking.demo.ledger import START, Account, BankLedger, Movement, MovementChange, SimulatedItem, to_datetime
 from account_linking.demo.simulator import fdx, plaid, yodlee
 from account_linking.demo.simulator.banks import FaultInjection, SimulatedBanks
 from account_linking.providers import every_provider
@@ -65,7 +65,7 @@ STORIES = st.lists(
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
 
-def next_change(banks: SimulatedBanks, item: Item, step: Step, number: int) -> Change:
+def next_change(banks: SimulatedBanks, item: SimulatedItem, step: Step, number: int) -> MovementChange:
     live = list(banks.ledger.live(item.id, banks.now).values())
     at = banks.now + step.hours * HOUR
     new = Movement(
@@ -77,12 +77,14 @@ def next_change(banks: SimulatedBanks, item: Item, step: Step, number: int) -> C
         text="Thing",
     )
     if step.action == "new" or not live:
-        return Change(at=at, item=item.id, movement=new)
+        return MovementChange(at=at, item=item.id, movement=new)
     old = live[number % len(live)]
-    return Change(at=at, item=item.id, movement=replace(old, amount=new.amount), removed=step.action == "remove")
+    return MovementChange(
+        at=at, item=item.id, movement=replace(old, amount=new.amount), removed=step.action == "remove"
+    )
 
 
-def announced(banks: SimulatedBanks, item: Item, since: float) -> tuple[FetchTask, ...]:
+def announced(banks: SimulatedBanks, item: SimulatedItem, since: float) -> tuple[FetchTask, ...]:
     """The fetch tasks of the webhook for the changes since a time, as the fan-out reads them."""
     since = max(since, banks.now - 0.9 * HOUR)
     bodies = {
@@ -93,7 +95,7 @@ def announced(banks: SimulatedBanks, item: Item, since: float) -> tuple[FetchTas
     return every_provider()[item.provider].fetch_tasks(bodies[item.provider]())
 
 
-def run_story(harness: FetchHarness, item: Item, steps: Sequence[Step]) -> None:
+def run_story(harness: FetchHarness, item: SimulatedItem, steps: Sequence[Step]) -> None:
     due: dict[int, list[tuple[FetchTask, bool]]] = {}
     last_webhook = harness.banks.now
     for number, step in enumerate(steps):
@@ -112,7 +114,7 @@ def run_stories(stories: Sequence[tuple[str, Sequence[Step]]], folder: Path) -> 
     """Run the stories one after the other, then the sweeper once."""
     name = uuid.uuid4().hex[:8]
     items = [
-        Item(
+        SimulatedItem(
             id=f"{provider}-{name}-{number}",
             provider=provider,
             user=f"user-{name}-{number}",
@@ -122,7 +124,7 @@ def run_stories(stories: Sequence[tuple[str, Sequence[Step]]], folder: Path) -> 
     ]
     harnesses = []
     for item, (_, steps) in zip(items, stories, strict=True):
-        banks = SimulatedBanks(Ledger({item.id: item}), FaultInjection(page_rows=2))
+        banks = SimulatedBanks(BankLedger({item.id: item}), FaultInjection(page_rows=2))
         store = SqliteStore(folder / f"{item.id}.sqlite")
         store.add(linked_items(banks))
         harness = FetchHarness(banks, store)
@@ -138,7 +140,7 @@ def merged(harnesses: Sequence[FetchHarness]) -> FetchHarness:
     """One harness with the ledger and the records of all."""
     items = {name: item for each in harnesses for name, item in each.banks.ledger.items.items()}
     changes = {name: change for each in harnesses for name, change in each.banks.ledger.changes.items()}
-    banks = SimulatedBanks(Ledger(items, changes), now=max(each.banks.now for each in harnesses))
+    banks = SimulatedBanks(BankLedger(items, changes), now=max(each.banks.now for each in harnesses))
     return FetchHarness(banks, harnesses[0].store, [record for each in harnesses for record in each.records])
 
 
@@ -186,8 +188,8 @@ def test_published_records_end_in_the_ledgers_state_whichever_webhooks_are_lost(
 
 def test_a_lost_window_is_requested_by_the_next_webhook(tmp_path: Path) -> None:
     lost, delivered = Step("new", 1.0, 100, (), False), Step("new", 5.0, 200, (0,), False)
-    item = Item(id="y", provider="yodlee", user="u", accounts=(Account(id="a", kind="checking"),))
-    banks = SimulatedBanks(Ledger({"y": item}))
+    item = SimulatedItem(id="y", provider="yodlee", user="u", accounts=(Account(id="a", kind="checking"),))
+    banks = SimulatedBanks(BankLedger({"y": item}))
     store = SqliteStore(tmp_path / "items.sqlite")
     store.add(linked_items(banks))
     harness = FetchHarness(banks, store)

@@ -14,8 +14,8 @@ from playwright.sync_api import sync_playwright
 from account_linking.demo.balance import Balance
 from account_linking.demo.emulator.environment import Environment, LambdaFunction, PastInvocation
 from account_linking.demo.emulator.event_source_mapping import EventSourceMapping
-from account_linking.demo.page import DayReport, DeadLetter, MoneySection, RateLimit, write_page
-from account_linking.demo.worker_timeline import Worker, worker_group
+from account_linking.demo.page import DayReport, DeadLetterSummary, MoneySection, RateLimit, write_page
+from account_linking.demo.worker_timeline import WorkerHistory, worker_group
 from account_linking.tables.quarantine import Quarantine, RuleCount, Sample
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def report(tmp_path: Path) -> DayReport:
         groups=[worker_group("With", mapping), worker_group("Without", mapping)],
         idle_limit_seconds=4,
         rate_limit=RateLimit(calls=10, limited=2, errors=1, waiting_seconds=2.0),
-        dead_letters=[DeadLetter("webhook.element-1-2", EVIL)],
+        dead_letters=[DeadLetterSummary("webhook.element-1-2", EVIL)],
         quarantine=Quarantine(
             waiting=1,
             replayed=0,
@@ -88,7 +88,7 @@ def page(report: DayReport, tmp_path: Path) -> Iterator[Page]:
 
 def test_a_freeze_lasts_from_an_invocation_to_the_next_and_a_delay_to_the_retry_that_succeeded() -> None:
     past = [PastInvocation(0, 1, ""), PastInvocation(8, 9, "NotStored"), PastInvocation(11, 12, "NotStored")]
-    worker = Worker(1, [*past, PastInvocation(14, 15, ""), PastInvocation(15.5, 16, "")], ())
+    worker = WorkerHistory(1, [*past, PastInvocation(14, 15, ""), PastInvocation(15.5, 16, "")], ())
 
     assert list(worker.freezes) == [(1, 8), (9, 11), (12, 14), (15, 15.5)]
     assert worker.longest_freeze_seconds == 7

@@ -256,7 +256,7 @@ def test_the_quarantine_is_looked_at_and_tried_again_by_commands(
 @pytest.mark.long  # several batches
 def test_a_record_that_still_breaks_a_rule_gets_the_current_reason(spark: SparkSession, layout: Layout) -> None:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(translate, "RULES", (*translate.RULES, translate.Rule("is_cheap", "amount", "false")))
+        patched.setattr(translate, "RULES", (*translate.RULES, translate.RowRule("is_cheap", "amount", "false")))
         ingest_records(spark, layout, [account({**TRANSACTION, "amount": 0.125}, entity="transactions")])
     before = read_quarantine(spark, layout, samples=0).rules
 

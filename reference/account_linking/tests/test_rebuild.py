@@ -204,7 +204,7 @@ def test_a_rebuild_with_other_rules_gives_what_the_history_gives_in_empty_tables
 ) -> None:
     ingest_records(spark, layout, RECORDS)
     before = rows(spark, layout)
-    strict = translate.Rule("is_early", "revision", "revision < 5 and provider_transaction_id <> 'bob-0'")
+    strict = translate.RowRule("is_early", "revision", "revision < 5 and provider_transaction_id <> 'bob-0'")
 
     with patched.context() as stricter:
         stricter.setattr(translate, "RULES", (*translate.RULES, strict))
@@ -280,7 +280,7 @@ def test_sequences_of_tables_that_are_created_anew_are_higher(spark: SparkSessio
 
 def test_replay_marks_rows_that_pass_now(spark: SparkSession, layout: Layout, patched: pytest.MonkeyPatch) -> None:
     with patched.context() as stricter:
-        stricter.setattr(translate, "RULES", (*translate.RULES, translate.Rule("never", "amount", "false")))
+        stricter.setattr(translate, "RULES", (*translate.RULES, translate.RowRule("never", "amount", "false")))
         ingest_records(spark, layout, [bought("anna")])
 
     assert ingest.replay(spark, layout) == 1

@@ -16,7 +16,7 @@ from account_linking import fetch_tasks
 from account_linking.demo.deployment import linked_items
 from account_linking.demo.expected_rows import expected_rows
 from account_linking.demo.fetch_harness import FetchHarness
-from account_linking.demo.ledger import START, Account, Change, Item, Ledger, Movement
+from account_linking.demo.ledger import START, Account, BankLedger, Movement, MovementChange, SimulatedItem
 from account_linking.demo.ledger_generator import generate_households
 from account_linking.demo.simulator import plaid
 from account_linking.demo.simulator.banks import FaultInjection, SimulatedBanks
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 
     from account_linking.requester.worker import Outgoing
 
-ITEM = Item(id="i", provider="plaid", user="anna", accounts=(Account(id="a", kind="checking"),))
+ITEM = SimulatedItem(id="i", provider="plaid", user="anna", accounts=(Account(id="a", kind="checking"),))
 TASK = FetchTask(provider="plaid", item="i")
 
 
-def change(number: int, *, removed: bool = False) -> Change:
+def change(number: int, *, removed: bool = False) -> MovementChange:
     movement = Movement(id=f"m{number}", account="a", kind="shop", amount=Decimal(1), day=START.date(), text="x")
-    return Change(at=float(number), item="i", movement=movement, removed=removed)
+    return MovementChange(at=float(number), item="i", movement=movement, removed=removed)
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def store(tmp_path: Path) -> SqliteStore:
 
 @pytest.fixture
 def banks() -> SimulatedBanks:
-    simulated = SimulatedBanks(Ledger({"i": ITEM}), FaultInjection(page_rows=2))
+    simulated = SimulatedBanks(BankLedger({"i": ITEM}), FaultInjection(page_rows=2))
     simulated.apply_changes([change(number) for number in range(7)])
     return simulated
 

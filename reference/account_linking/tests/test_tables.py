@@ -246,7 +246,7 @@ def test_a_row_leaves_the_quarantine_when_its_rule_is_fixed(
     ingest_records: Callable[..., None], classes: Callable[[], list[str]], spark: SparkSession, layout: Layout
 ) -> None:
     monkeypatch = pytest.MonkeyPatch()
-    too_strict = translate.Rule("is_cheap", "amount", "abs(amount) < 10")
+    too_strict = translate.RowRule("is_cheap", "amount", "abs(amount) < 10")
     with monkeypatch.context() as patched:
         patched.setattr(translate, "RULES", (*translate.RULES, too_strict))
         ingest_records(raw({"transaction_id": "dear"}), raw("{never"))

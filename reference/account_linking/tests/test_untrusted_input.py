@@ -23,14 +23,14 @@ from hypothesis import strategies as st
 
 from account_linking import fetch_tasks, receiver
 from account_linking.demo.deployment import create_topics
-from account_linking.demo.fetch_harness import FetchHarness, _Api
-from account_linking.demo.ledger import START, Account, Change, Item, Ledger, Movement
+from account_linking.demo.fetch_harness import FetchHarness, _HarnessApi
+from account_linking.demo.ledger import START, Account, BankLedger, Movement, MovementChange, SimulatedItem
 from account_linking.demo.simulator import fdx, plaid, yodlee
 from account_linking.demo.simulator.banks import SimulatedBanks
 from account_linking.demo.simulator.server import app, serve
 from account_linking.errors import Poison, WebhookRefused
 from account_linking.fanout import split_webhooks
-from account_linking.kafka_event import Record, make_event
+from account_linking.kafka_event import KafkaRecord, make_event
 from account_linking.providers.model import FetchTask, IncomingWebhook, LinkedItem
 from account_linking.providers.plaid import webhook as plaid_webhook
 from account_linking.providers.plaid.key_cache import NEW_KEYS_AT_ONCE, KeyCache, UnknownKey
@@ -85,8 +85,8 @@ def yodlee_body(href: object, user: object = "anna") -> bytes:
     return json.dumps({"event": {"info": "DATA_UPDATES.USER_DATA", "data": {"userData": [row]}}}).encode()
 
 
-def record(provider: str, value: bytes, offset: int = 0) -> Record:
-    return Record(topic=WEBHOOKS, partition=0, offset=offset, value=value, headers={"provider": provider})
+def record(provider: str, value: bytes, offset: int = 0) -> KafkaRecord:
+    return KafkaRecord(topic=WEBHOOKS, partition=0, offset=offset, value=value, headers={"provider": provider})
 
 
 def is_publishable(outgoing: Outgoing) -> bool:
@@ -198,9 +198,11 @@ def test_a_window_in_another_time_zone_is_written_in_utc() -> None:
 
 def test_a_fetch_task_that_can_never_succeed_is_a_dead_letter_and_the_others_are_fetched(tmp_path: Path) -> None:
     movement = Movement(id="m", account="a", kind="shop", amount=1, day=START.date(), text="x")  # type: ignore[arg-type]
-    ledger = Ledger({"i": Item(id="i", provider="plaid", user="anna", accounts=(Account(id="a", kind="checking"),))})
+    ledger = BankLedger(
+        {"i": SimulatedItem(id="i", provider="plaid", user="anna", accounts=(Account(id="a", kind="checking"),))}
+    )
     banks = SimulatedBanks(ledger)
-    banks.apply_changes([Change(at=1.0, item="i", movement=movement)])
+    banks.apply_changes([MovementChange(at=1.0, item="i", movement=movement)])
     store = SqliteStore(tmp_path / "items.sqlite")
     store.add([LinkedItem(provider="plaid", item="i", user="anna", token="access-i")])
     harness = FetchHarness(banks, store)
@@ -208,7 +210,7 @@ def test_a_fetch_task_that_can_never_succeed_is_a_dead_letter_and_the_others_are
     values = [DEEP, *(fetch_tasks.dump(FetchTask(provider=provider, item=item)) for provider, item in tasks)]
     event = make_event([replace(record("", value, offset), topic=FETCH_TASKS) for offset, value in enumerate(values)])
 
-    worker = Requester(store=store, api=lambda name, _: _Api(harness, name), publish=harness._publish)
+    worker = Requester(store=store, api=lambda name, _: _HarnessApi(harness, name), publish=harness._publish)
     answer = run(event, Context(), worker)
 
     dead = {each.key: dict(each.headers)["reason"].decode() for each in harness.records if each.topic == DEAD_LETTERS}
@@ -235,7 +237,7 @@ def signer() -> plaid.Signer:
 
 @pytest.fixture(scope="module")
 def banks() -> SimulatedBanks:
-    return SimulatedBanks(Ledger({}))
+    return SimulatedBanks(BankLedger({}))
 
 
 @pytest.fixture(scope="module")

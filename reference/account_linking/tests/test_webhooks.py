@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from account_linking import receiver
-from account_linking.demo.ledger import Ledger
+from account_linking.demo.ledger import BankLedger
 from account_linking.demo.simulator import plaid, yodlee
 from account_linking.demo.simulator.banks import SimulatedBanks
 from account_linking.demo.simulator.server import app, serve
@@ -43,7 +43,7 @@ def signer() -> plaid.Signer:
 
 @pytest.fixture(scope="module")
 def banks() -> SimulatedBanks:
-    return SimulatedBanks(Ledger({}))
+    return SimulatedBanks(BankLedger({}))
 
 
 @pytest.fixture(scope="module")

@@ -32,8 +32,8 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Client:
-    """A client, broker, host or other thing with settings.
+class ClientFacts:
+    """What a file says of a client, broker, host or other thing with settings.
 
     `kind`: producer, consumer, admin, streams, connect, broker, topic, kernel, or client where it is one of the first
     three. `defaults`: the program of `kafka_defaults` whose defaults apply, empty where unknown. `is_complete`: no
@@ -104,7 +104,7 @@ class Facts:
     path: str
     language: str
     text: str
-    clients: tuple[Client, ...] = ()
+    clients: tuple[ClientFacts, ...] = ()
     evaluation: Evaluation | None = None
     hops: frozenset[str] = frozenset()
     is_cluster: bool = False
@@ -133,9 +133,9 @@ class RuleFailed(LeadsmanError):
 class FactsBuilder:
     """Collects the clients of a file in the order of their lines."""
 
-    clients: list[Client] = field(default_factory=list)
+    clients: list[ClientFacts] = field(default_factory=list)
 
-    def in_order(self) -> tuple[Client, ...]:
+    def in_order(self) -> tuple[ClientFacts, ...]:
         """Return the clients by place."""
         return tuple(sorted(self.clients, key=lambda each: each.span))
 

@@ -90,7 +90,7 @@ def is_test(name: str) -> bool:
 
 
 @dataclass(slots=True)
-class Listing:
+class SourceFiles:
     """The files below the given paths that a reader knows, and paths that could not be listed."""
 
     files: list[str] = field(default_factory=list)
@@ -98,34 +98,34 @@ class Listing:
     with_tests: bool = False
 
 
-def list_sources(paths: Iterable[str], *, with_tests: bool = False) -> Listing:
+def list_sources(paths: Iterable[str], *, with_tests: bool = False) -> SourceFiles:
     """Return the files to check, in alphabetical order. A file that is named itself is checked, whatever its name.
 
     UsageError for a path that does not exist.
     """
-    listing = Listing(with_tests=with_tests)
+    found = SourceFiles(with_tests=with_tests)
     for path in paths:
         if os.path.isdir(path):  # noqa: PTH112 - ten times as fast for thousands of files
-            _list_folder(path, listing)
+            _list_folder(path, found)
         elif os.path.lexists(path):
-            listing.files.append(path)
+            found.files.append(path)
         else:
             raise UsageError(f"No file or folder at {path}. Give the paths of your sources: leadsman check program src")
-    listing.files = list(dict.fromkeys(listing.files))
-    return listing
+    found.files = list(dict.fromkeys(found.files))
+    return found
 
 
-def _list_folder(path: str, listing: Listing) -> None:
+def _list_folder(path: str, found: SourceFiles) -> None:
     """List a folder. Links to folders are not followed, so that a loop of links has no effect."""
 
     def failed(error: OSError) -> None:
-        listing.unreadable.append(Unreadable(str(error.filename), error.strerror or str(error)))
+        found.unreadable.append(Unreadable(str(error.filename), error.strerror or str(error)))
 
-    skipped = SKIPPED_FOLDERS if listing.with_tests else SKIPPED_FOLDERS | TEST_FOLDERS
+    skipped = SKIPPED_FOLDERS if found.with_tests else SKIPPED_FOLDERS | TEST_FOLDERS
     for folder, folders, names in os.walk(path, onerror=failed):
         folders[:] = sorted(each for each in folders if each not in skipped)
-        names = [each for each in names if listing.with_tests or not is_test(each)]  # noqa: PLW2901 - filtered
-        listing.files += [os.path.join(folder, name) for name in sorted(names) if reader_of(name)]  # noqa: PTH118 - as above
+        names = [each for each in names if found.with_tests or not is_test(each)]  # noqa: PLW2901 - filtered
+        found.files += [os.path.join(folder, name) for name in sorted(names) if reader_of(name)]  # noqa: PTH118 - as above
 
 
 def read_source(path: str) -> tuple[str, Reader] | None:

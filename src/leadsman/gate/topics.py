@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from leadsman.errors import UsageError
 from leadsman.gate.check import Report, check_facts
 from leadsman.gate.code.syntax import Span
-from leadsman.gate.facts import Client, Facts, Setting
+from leadsman.gate.facts import ClientFacts, Facts, Setting
 from leadsman.gate.reader import UnreadableFile, reader_of
 from leadsman.gate.sources import facts_of, text_of
 
@@ -38,7 +38,7 @@ def check_topics(files: Sequence[Path], rules: Sequence[ModeRule], lag_hours: fl
     return report
 
 
-def _min_insync(client: Client) -> float | None:
+def _min_insync(client: ClientFacts) -> float | None:
     return client.number("min.insync.replicas") if client.is_kind("topic", "broker") else None
 
 
@@ -61,7 +61,7 @@ def topic_facts(file: Path) -> Facts:
     return found
 
 
-def _listed(lines: list[str]) -> Iterator[Client]:
+def _listed(lines: list[str]) -> Iterator[ClientFacts]:
     index = 0
     while index < len(lines):
         line = lines[index]
@@ -74,14 +74,14 @@ def _listed(lines: list[str]) -> Iterator[Client]:
         index += 1
 
 
-def _described_topic(line: str, number: int) -> Client:
+def _described_topic(line: str, number: int) -> ClientFacts:
     """Read `Topic: orders<tab>PartitionCount: 3<tab>ReplicationFactor: 1<tab>Configs: a=b,c=d`."""
     fields = {key.strip(): value.strip() for key, _, value in (part.partition(":") for part in line.split("\t"))}
     pairs = [("replication.factor", fields.get("ReplicationFactor", ""))]
     pairs += [(key, value) for key, _, value in (each.partition("=") for each in fields.get("Configs", "").split(","))]
     settings = {name: _setting(name, value, line, number) for name, value in pairs if value}
     span = Span(number, 1, number, len(line) + 1)
-    return Client(kind="topic", span=span, settings=settings, name=fields["Topic"], cluster=fields["Topic"])
+    return ClientFacts(kind="topic", span=span, settings=settings, name=fields["Topic"], cluster=fields["Topic"])
 
 
 def _indented(lines: list[str], start: int) -> list[str]:
@@ -91,7 +91,7 @@ def _indented(lines: list[str], start: int) -> list[str]:
     return lines[start:end]
 
 
-def _configured(line: str, number: int, below: list[str]) -> Client:
+def _configured(line: str, number: int, below: list[str]) -> ClientFacts:
     """Read `Dynamic configs for topic orders are:` and the lines `  name=value sensitive=false synonyms={...}`."""
     words = line.partition(DESCRIBED)[2].split()
     settings = {}
@@ -102,7 +102,7 @@ def _configured(line: str, number: int, below: list[str]) -> Client:
             settings[name] = _setting(name, value, each, number + offset)
     name = words[1] if len(words) > 1 else ""
     span = Span(number, 1, number, len(line) + 1)
-    return Client(kind=KINDS.get(words[0], "topic"), span=span, settings=settings, name=name, cluster=name)
+    return ClientFacts(kind=KINDS.get(words[0], "topic"), span=span, settings=settings, name=name, cluster=name)
 
 
 def _setting(name: str, value: str, line: str, number: int) -> Setting:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from leadsman.notify.http import Exchange
-    from leadsman.report.message.message import Message
+    from leadsman.report.message.message import FindingMessage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class Notification:
     """
 
     id: str
-    message: Message
+    message: FindingMessage
     life: Life | None = None
     key: str = ""
 

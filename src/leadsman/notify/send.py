@@ -31,7 +31,7 @@ TOO_LATE = f"not finished within {ALL_SECONDS:g} s"
 
 
 @dataclass(slots=True)
-class _Delivery:
+class _DestinationDelivery:
     """One destination: what it has accepted so far, and why it did not accept the rest."""
 
     destination: Destination
@@ -77,7 +77,7 @@ def send_notifications(
         for diagnosis, finding in present_findings(diagnoses)
     ]
     deadline = time.monotonic() + seconds
-    deliveries = [_Delivery(each, notifications) for each in destinations]
+    deliveries = [_DestinationDelivery(each, notifications) for each in destinations]
     threads = [threading.Thread(target=each.run, args=(deadline,), daemon=True) for each in deliveries]
     for thread in threads:
         thread.start()

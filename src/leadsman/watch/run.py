@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from leadsman.pipeline.request import DiagnosisRequest
     from leadsman.watch.finding_changes import FindingChange, KnownFinding
     from leadsman.watch.messages import SourceMessages
-    from leadsman.watch.sending.sender import Sender
+    from leadsman.watch.sending.sender import OutboxSender
     from leadsman.watch.state.history_table import HistoryTopic
     from leadsman.watch.watching import Watch
 
@@ -79,7 +79,7 @@ class WatchLoop:
     following: Following
     state: LiveState
     messages: SourceMessages
-    running: Sequence[Sender]
+    running: Sequence[OutboxSender]
     totals: QueryState
     shown: dict[str, tuple[int, ShownFinding]] = field(default_factory=dict)
 
@@ -194,7 +194,7 @@ def change_line(change: FindingChange) -> str:
     return escape_control_characters(text)
 
 
-def _delivery(sender: Sender) -> DestinationState:
+def _delivery(sender: OutboxSender) -> DestinationState:
     return DestinationState(
         destination=sender.destination.name,
         waiting=sender.waiting,

@@ -59,7 +59,7 @@ def _metrics(sources: Sequence[MetricSource]) -> ProbeResponse:
 
 
 def _handler(pages: dict[str, Callable[[], ProbeResponse]]) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+    class ProbeHandler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             page = pages.get(self.path.partition("?")[0])
             is_ok, text, content_type = page() if page else (False, f"There is {', '.join(pages)}.", "text/plain")
@@ -71,4 +71,4 @@ def _handler(pages: dict[str, Callable[[], ProbeResponse]]) -> type[BaseHTTPRequ
         def log_message(self, *_: object) -> None:
             """Log nothing: an orchestrator sends a request every few seconds."""
 
-    return Handler
+    return ProbeHandler

@@ -22,7 +22,7 @@ from account_linking.topics import FETCH_TASKS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from account_linking.kafka_event import Record
+    from account_linking.kafka_event import KafkaRecord
 
 LOG = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ def handler(event: Mapping[str, Any], context: Any) -> dict[str, int]:  # noqa: 
     return {"elements": len(outgoing)}
 
 
-def split_webhooks(webhooks: Iterable[Record]) -> Iterator[Outgoing]:
+def split_webhooks(webhooks: Iterable[KafkaRecord]) -> Iterator[Outgoing]:
     """Yield one record for each distinct fetch task; a record that is no webhook becomes a dead letter with the reason.
 
     No record makes this fail: the batch would be repeated for ever, and every other webhook with it.
@@ -55,7 +55,7 @@ def split_webhooks(webhooks: Iterable[Record]) -> Iterator[Outgoing]:
     yield from distinct.values()
 
 
-def _fetch_tasks(webhook: Record) -> list[Outgoing]:
+def _fetch_tasks(webhook: KafkaRecord) -> list[Outgoing]:
     provider = every_provider().get(webhook.headers.get("provider", ""))
     if provider is None:
         raise Poison("The record's header `provider` is missing, or names no known provider.")

@@ -15,7 +15,7 @@ MAX_JAVA_BYTE = 127
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class KafkaRecord:
     """One Kafka record of an invocation. Of headers with one name the last counts.
 
     A header's value is text: bytes that are not UTF-8 are lone surrogates (`surrogateescape`), so that none is lost.
@@ -28,7 +28,7 @@ class Record:
     headers: Mapping[str, str]
 
 
-def parse_records(event: Mapping[str, Any]) -> list[Record]:
+def parse_records(event: Mapping[str, Any]) -> list[KafkaRecord]:
     """Return the records of an event in order; Poison if the event is no batch of Kafka records."""
     try:
         return [_record(each) for batch in event["records"].values() for each in batch]
@@ -36,9 +36,9 @@ def parse_records(event: Mapping[str, Any]) -> list[Record]:
         raise Poison(f"The event is no batch of Kafka records: {error!r}.") from error
 
 
-def _record(each: Mapping[str, Any]) -> Record:
+def _record(each: Mapping[str, Any]) -> KafkaRecord:
     headers = {name: _text(value) for header in each.get("headers") or () for name, value in header.items()}
-    return Record(
+    return KafkaRecord(
         topic=each["topic"],
         partition=each["partition"],
         offset=each["offset"],
@@ -57,7 +57,7 @@ def _signed(value: str) -> list[int]:
     return [each - 256 if each > MAX_JAVA_BYTE else each for each in value.encode(errors="surrogateescape")]
 
 
-def make_event(records: list[Record]) -> dict[str, Any]:
+def make_event(records: list[KafkaRecord]) -> dict[str, Any]:
     """Return the event that AWS would make of these records; for tests and the emulator."""
     batches: dict[str, list[dict[str, Any]]] = {}
     for each in records:

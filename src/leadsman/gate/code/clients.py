@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from leadsman.gate.code import syntax as s
 from leadsman.gate.code.conversions import UNKNOWN
 from leadsman.gate.code.values import Evaluation, MappingEntry, MappingValue
-from leadsman.gate.facts import Client, FactsBuilder, Setting
+from leadsman.gate.facts import ClientFacts, FactsBuilder, Setting
 from leadsman.gate.library import Library, libraries_of
 from leadsman.kafka_defaults import default_table, has_setting
 
@@ -42,7 +42,7 @@ class ProgramClients:
         """The program."""
         return self.evaluation.code
 
-    def find(self) -> tuple[Client, ...]:
+    def find(self) -> tuple[ClientFacts, ...]:
         """Return all clients of the program, in the order of their places."""
         names = constructors(self.code)
         for site in self.code.sites:
@@ -53,9 +53,9 @@ class ProgramClients:
         self._loose_mappings()
         return self.found.in_order()
 
-    def _created(self, site: Site, library: Library, kind: str) -> Client:
+    def _created(self, site: Site, library: Library, kind: str) -> ClientFacts:
         settings, is_complete = self._settings(site, library)
-        return Client(
+        return ClientFacts(
             kind=kind,
             span=site.call.span,
             settings=settings,
@@ -126,12 +126,12 @@ class ProgramClients:
             if id(node) not in changed and any(_could_be_setting(key) for key, _ in node.pairs):
                 yield node, around, None
 
-    def _loose(self, node: s.Node, value: MappingValue, around: Enclosing) -> Iterator[Client]:
+    def _loose(self, node: s.Node, value: MappingValue, around: Enclosing) -> Iterator[ClientFacts]:
         settings = dict(_named(value, None))
         if any(name.startswith(KERNEL) for name in settings):
-            yield Client(kind="kernel", span=node.span, settings=settings, around=around)
+            yield ClientFacts(kind="kernel", span=node.span, settings=settings, around=around)
         elif kind := _kind_of(settings):
-            yield Client(kind=kind, span=node.span, settings=settings, around=around)
+            yield ClientFacts(kind=kind, span=node.span, settings=settings, around=around)
 
     def _spark(self) -> None:
         """Add the readers and writers of Spark with options of the Kafka client."""
@@ -145,7 +145,7 @@ class ProgramClients:
             if client is not None:
                 self.found.clients.append(client)
 
-    def _spark_client(self, first: Site, options: list[Site]) -> Client | None:
+    def _spark_client(self, first: Site, options: list[Site]) -> ClientFacts | None:
         merged = MappingValue(is_complete=False)
         for site in options:
             for key, value, span, value_span in self._options(site):
@@ -161,7 +161,7 @@ class ProgramClients:
             if words & {"read", "readStream"}
             else "client"
         )
-        return Client(kind=kind, span=first.call.span, settings=dict(_named(merged, None)), around=first.around)
+        return ClientFacts(kind=kind, span=first.call.span, settings=dict(_named(merged, None)), around=first.around)
 
     def _options(self, site: Site) -> Iterator[tuple[Any, Any, s.Span, s.Span]]:
         arguments = site.call.arguments

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from leadsman.gate.documents import tools
-from leadsman.gate.facts import Client, Facts, FactsBuilder, Setting
+from leadsman.gate.facts import ClientFacts, Facts, FactsBuilder, Setting
 from leadsman.gate.hops import hops_of
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Tool:
     """
 
     formats: tuple[str, ...]
-    find: Callable[[Document, str], Iterator[Client]]
+    find: Callable[[Document, str], Iterator[ClientFacts]]
     cluster_sizes: Callable[[list[Document]], Mapping[str, int]] | None = None
 
 
@@ -75,15 +75,15 @@ def literal(text: str) -> str | None:
 
 def client(
     kind: str, settings: dict[str, Setting], span: Span, *, defaults: str = "", name: str = "", cluster: str = ""
-) -> Client:
+) -> ClientFacts:
     """Return a client that a file configures. Other files can configure it, too: it is never complete."""
-    return Client(kind=kind, span=span, settings=settings, defaults=defaults, name=name, cluster=cluster)
+    return ClientFacts(kind=kind, span=span, settings=settings, defaults=defaults, name=name, cluster=cluster)
 
 
 TOPICS_OF_CONNECT = tuple(f"{each}.storage.replication.factor" for each in ("offset", "config", "status"))
 
 
-def connect_worker(settings: dict[str, Setting], servers: str, *, cluster: str = "") -> Iterator[Client]:
+def connect_worker(settings: dict[str, Setting], servers: str, *, cluster: str = "") -> Iterator[ClientFacts]:
     """Yield a worker of Kafka Connect that creates its own topics. `servers` is its list of brokers."""
     own = {name: settings[name] for name in TOPICS_OF_CONNECT if name in settings}
     if own:

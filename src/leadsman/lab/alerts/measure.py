@@ -29,7 +29,7 @@ from leadsman.prevent.alerts.rules import rule_document, scaled
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from leadsman.lab.alerts.trials import Trial
+    from leadsman.lab.alerts.trials import AlertTrial
     from leadsman.lab.run.experiment import Experiment, Workload
     from leadsman.lab.run.run_context import RunContext
 
@@ -57,7 +57,7 @@ class AlertTimes:
     panels: Mapping[str, Mapping[str, bool]] = field(default_factory=dict)
 
 
-def measure(trial: Trial, others: Mapping[str, Any], progress: Callable[[str], None]) -> dict[str, Any]:
+def measure(trial: AlertTrial, others: Mapping[str, Any], progress: Callable[[str], None]) -> dict[str, Any]:
     """Run a trial and return what was seen, in seconds after the variant's fault; `others` are further rule files."""
     (mode,) = modes_named([trial.mode])
     experiment, seen = mode.scenario.EXPERIMENT, AlertTimes()
@@ -75,7 +75,7 @@ def measure(trial: Trial, others: Mapping[str, Any], progress: Callable[[str], N
     return _figures(trial, seen, dict(outcome.harm))
 
 
-def _workload(experiment: Experiment, trial: Trial) -> Workload:
+def _workload(experiment: Experiment, trial: AlertTrial) -> Workload:
     """Return the variant's workers. Those with a provider have the broken settings: the provider alone is the cure."""
     workload = experiment.variant("broken" if trial.has_provider else trial.variant).workload
     return replace(
@@ -89,7 +89,7 @@ def _watch(
     context: RunContext,
     *,
     run_variant: Callable[[RunContext], None],
-    trial: Trial,
+    trial: AlertTrial,
     others: Mapping[str, Any],
     seen: AlertTimes,
 ) -> None:
@@ -164,7 +164,7 @@ def _has_stopped_service(context: RunContext) -> bool:
     return bool(STOPPED_STATES & {str(service.last_report.get("state")) for service in context.services.values()})
 
 
-def _figures(trial: Trial, seen: AlertTimes, harm: Mapping[str, int]) -> dict[str, Any]:
+def _figures(trial: AlertTrial, seen: AlertTimes, harm: Mapping[str, int]) -> dict[str, Any]:
     assert seen.began is not None
     began = seen.began
 

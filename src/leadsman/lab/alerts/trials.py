@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
+class AlertTrial:
     """A variant to run.
 
     `scale`: so many times faster than in production; durations of the mode's rules, and of public rules, are divided by
@@ -44,10 +44,10 @@ class Trial:
         return f"{self.mode}:{self.title.replace(' with ', ':')}"
 
 
-def _idle(variant: str, *, has_provider: bool = False, **settings: str) -> Trial:
+def _idle(variant: str, *, has_provider: bool = False, **settings: str) -> AlertTrial:
     """Return a trial with Java producers, whose metrics the alerts read, or with providers of leadsman_clients."""
     client = "" if has_provider else "java"
-    return Trial(
+    return AlertTrial(
         mode="idle_disconnect",
         variant=variant,
         scale=200,
@@ -57,29 +57,31 @@ def _idle(variant: str, *, has_provider: bool = False, **settings: str) -> Trial
     )
 
 
-def _stale(variant: str, *, scale: float = 10, failure_seconds: float = 30) -> Trial:
+def _stale(variant: str, *, scale: float = 10, failure_seconds: float = 30) -> AlertTrial:
     """Return a trial whose failure lasts longer than the alert on it takes: 126 s and two minutes, at this scale.
 
     With Java clients: those of librdkafka wait up to 10 s between two connections, which no setting here scales.
     """
-    return Trial(mode="stale_neighbour", variant=variant, scale=scale, client="java", failure_seconds=failure_seconds)
+    return AlertTrial(
+        mode="stale_neighbour", variant=variant, scale=scale, client="java", failure_seconds=failure_seconds
+    )
 
 
 TRIALS = (
-    Trial(mode="producer_id_leak", variant="broken", scale=60, cures_by_end=True),
-    Trial(mode="producer_id_leak", variant="broken_out_of_memory", scale=60, cures_by_end=True),
-    Trial(mode="producer_id_leak", variant="cured", scale=60, cures_by_end=True),
-    Trial(mode="producer_id_leak", variant="cured_late", scale=60, cures_by_end=True),
-    Trial(mode="producer_id_leak", variant="fleet", scale=60, cures_by_end=True),
-    Trial(mode="producer_id_leak", variant="big_records", scale=60, cures_by_end=True),
-    Trial(mode="producer_id_leak", variant="transactional", scale=60, cures_by_end=True),
-    Trial(mode="leaderless_partition", variant="broken", scale=12),
-    Trial(mode="leaderless_partition", variant="broken_frozen", scale=12),
-    Trial(mode="leaderless_partition", variant="broken_isr_lost", scale=12),
-    Trial(mode="leaderless_partition", variant="rolling_restart", scale=12),
-    Trial(mode="leaderless_partition", variant="own_exception", scale=12),
-    Trial(mode="leaderless_partition", variant="rebalance_storm", scale=12),
-    Trial(mode="leaderless_partition", variant="not_enough_replicas", scale=12),
+    AlertTrial(mode="producer_id_leak", variant="broken", scale=60, cures_by_end=True),
+    AlertTrial(mode="producer_id_leak", variant="broken_out_of_memory", scale=60, cures_by_end=True),
+    AlertTrial(mode="producer_id_leak", variant="cured", scale=60, cures_by_end=True),
+    AlertTrial(mode="producer_id_leak", variant="cured_late", scale=60, cures_by_end=True),
+    AlertTrial(mode="producer_id_leak", variant="fleet", scale=60, cures_by_end=True),
+    AlertTrial(mode="producer_id_leak", variant="big_records", scale=60, cures_by_end=True),
+    AlertTrial(mode="producer_id_leak", variant="transactional", scale=60, cures_by_end=True),
+    AlertTrial(mode="leaderless_partition", variant="broken", scale=12),
+    AlertTrial(mode="leaderless_partition", variant="broken_frozen", scale=12),
+    AlertTrial(mode="leaderless_partition", variant="broken_isr_lost", scale=12),
+    AlertTrial(mode="leaderless_partition", variant="rolling_restart", scale=12),
+    AlertTrial(mode="leaderless_partition", variant="own_exception", scale=12),
+    AlertTrial(mode="leaderless_partition", variant="rebalance_storm", scale=12),
+    AlertTrial(mode="leaderless_partition", variant="not_enough_replicas", scale=12),
     *(_idle(each) for each in ("broken", "broken_frozen")),
     replace(_idle("broken_silent"), scale=20),
     *(_idle(each) for each in ("broken_stalled", "cured")),

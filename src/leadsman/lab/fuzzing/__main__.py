@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 
 from leadsman.catalogue import every_mode
-from leadsman.lab.fuzzing.campaign import Counts, run
+from leadsman.lab.fuzzing.campaign import FuzzCounts, run
 
 STRETCH_SECONDS = 60.0
 """After so long the counts of a process are printed, and it goes on with another seed."""
@@ -35,7 +35,7 @@ def main(minutes: float, seed: int | None, processes: int) -> None:
     """Run the campaign and print its counts as JSON."""
     files = corpus(Path.cwd())
     first = int(time.time()) if seed is None else seed
-    counts = Counts()
+    counts = FuzzCounts()
     until = time.monotonic() + 60 * minutes
     with (
         tempfile.TemporaryDirectory(prefix="leadsman-fuzz-") as scratch,

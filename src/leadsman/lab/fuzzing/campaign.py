@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from random import Random
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from leadsman.lab.fuzzing.mutations import mutate
@@ -44,7 +45,7 @@ class TooSlow(BaseException):
 
 
 @dataclass(slots=True)
-class Counts:
+class FuzzCounts:
     """What a campaign counted. `faults` are by kind, with the seed that makes the input again."""
 
     inputs: int = 0
@@ -63,7 +64,7 @@ class Counts:
         counter[kind] += 1
         self.examples.setdefault(kind, example)
 
-    def merge(self, other: Counts) -> None:
+    def merge(self, other: FuzzCounts) -> None:
         """Add what another process counted."""
         self.inputs += other.inputs
         self.bytes += other.bytes
@@ -96,9 +97,9 @@ class Counts:
         }
 
 
-def run(corpus: Sequence[Path], folder: Path, *, seed: int, seconds: float) -> Counts:
+def run(corpus: Sequence[Path], folder: Path, *, seed: int, seconds: float) -> FuzzCounts:
     """Read damaged copies of the corpus for so long. The same seed makes the same inputs."""
-    counts = Counts()
+    counts = FuzzCounts()
     contents = [path.read_bytes() for path in corpus]
     until = time.monotonic() + seconds
     number = 0
@@ -115,7 +116,7 @@ def run(corpus: Sequence[Path], folder: Path, *, seed: int, seconds: float) -> C
     return counts
 
 
-def read_one(path: Path, size: int, counts: Counts, example: str) -> None:
+def read_one(path: Path, size: int, counts: FuzzCounts, example: str) -> None:
     """Read one file, and count it."""
     stream = Stream("fuzz", path.name, (File(str(path), path.name, size, CHANGED),))
     counts.inputs += 1
@@ -126,7 +127,7 @@ def read_one(path: Path, size: int, counts: Counts, example: str) -> None:
         with budget(BUDGET_SECONDS):
             for batch in batches(read(stream, UTC)):
                 events += batch.num_rows
-                refused = batch.filter(pc.equal(batch["name"], FILE_NOT_UNDERSTOOD))
+                refused = batch.filter(pc.equal(batch["name"], pa.scalar(FILE_NOT_UNDERSTOOD)))
                 for text in refused["text"].to_pylist():
                     if any(fault in str(text) for fault in PARSER_FAULT):
                         counts.note(counts.isolated, str(text)[:120], example)

@@ -25,7 +25,7 @@ ENDLESS_SECONDS = 25.0
 
 
 @dataclass(slots=True)
-class Counts:
+class InterruptCounts:
     """What was counted of one command; `usual_seconds` is how long it takes uninterrupted."""
 
     usual_seconds: float
@@ -66,10 +66,10 @@ def main(times: int, minutes: float | None, seed: int | None, only: tuple[str, .
     dice = Random(seed)  # noqa: S311 - no secret
     commands = [each for each in every_command() if not only or each.name in only]
     until = time.monotonic() + 60 * minutes if minutes else None
-    counts: dict[str, Counts] = {}
+    counts: dict[str, InterruptCounts] = {}
     with tempfile.TemporaryDirectory(prefix="leadsman-interrupts-") as folder:
         for command in commands:
-            counts[command.name] = Counts(_usual_seconds(command, Path(folder)))
+            counts[command.name] = InterruptCounts(_usual_seconds(command, Path(folder)))
             click.echo(f"{command.name}: {counts[command.name].usual_seconds:.1f} s uninterrupted", err=True)
         while sum(each.interrupts for each in counts.values()) < times and (until is None or time.monotonic() < until):
             (command,) = dice.choices(commands, [each.weight for each in commands])
@@ -89,7 +89,7 @@ def _usual_seconds(command: Command, folder: Path) -> float:
     return time.monotonic() - started
 
 
-def _interrupt_once(command: Command, counts: Counts, dice: Random, folder: Path) -> None:
+def _interrupt_once(command: Command, counts: InterruptCounts, dice: Random, folder: Path) -> None:
     after = dice.uniform(0.0, counts.usual_seconds)
     again_after = dice.uniform(0.05, 1.0) if dice.random() < 1 / 3 else None
     outcome = run(command, folder, after=after, again_after=again_after)

@@ -47,7 +47,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class CommandRun:
     """One run of a command in a folder of its own, by whose `mark` its processes are found."""
 
     command: Command
@@ -76,7 +76,7 @@ def run(command: Command, folder: Path, *, after: float | None, again_after: flo
 
     None: it is not interrupted. `again_after` seconds later it is interrupted once more.
     """
-    this = Run(command, Path(tempfile.mkdtemp(dir=folder)), uuid4().hex)
+    this = CommandRun(command, Path(tempfile.mkdtemp(dir=folder)), uuid4().hex)
     this.scratch.mkdir()
     try:
         process = _start(this)
@@ -99,7 +99,7 @@ def run(command: Command, folder: Path, *, after: float | None, again_after: flo
     return outcome
 
 
-def _start(this: Run) -> subprocess.Popen[bytes]:
+def _start(this: CommandRun) -> subprocess.Popen[bytes]:
     words = [sys.executable, "-m", "leadsman", *(word.replace("{out}", str(this.out)) for word in this.command.words)]
     with (this.folder / "stdout").open("wb") as stdout, (this.folder / "stderr").open("wb") as stderr:
         return subprocess.Popen(
@@ -119,7 +119,9 @@ def _take_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def _interrupt(this: Run, process: subprocess.Popen[bytes], after: float | None, again_after: float | None) -> Outcome:
+def _interrupt(
+    this: CommandRun, process: subprocess.Popen[bytes], after: float | None, again_after: float | None
+) -> Outcome:
     outcome = Outcome()
     try:
         process.wait(USUAL_SECONDS if after is None else after)
@@ -145,7 +147,7 @@ def _interrupt(this: Run, process: subprocess.Popen[bytes], after: float | None,
     return outcome
 
 
-def _look_at_the_end(this: Run, process: subprocess.Popen[bytes], outcome: Outcome) -> None:
+def _look_at_the_end(this: CommandRun, process: subprocess.Popen[bytes], outcome: Outcome) -> None:
     allowed = {*this.command.codes, *(INTERRUPTED if outcome.interrupted else ())}
     if outcome.interrupted and this.text("stderr").endswith("KeyboardInterrupt\n"):
         allowed.add(1)  # of Python itself; whether a module of ours had been imported by then, its traceback says

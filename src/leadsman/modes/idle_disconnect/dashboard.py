@@ -1,18 +1,18 @@
 """The dashboard of this mode: brokers are well while records are lost between clients and brokers."""
 
 from leadsman.prevent.dashboards import panels
-from leadsman.prevent.dashboards.dashboard import SHOWS_IT, STAYED_GREEN, Dashboard, Panel, Row
+from leadsman.prevent.dashboards.dashboard import SHOWS_IT, STAYED_GREEN, Dashboard, DashboardPanel, DashboardRow
 
 DASHBOARD = Dashboard(
     title="Kafka: idle disconnects",
     description="A hop drops idle connections. Brokers see a client that left; the client alone knows of lost records.",
     rows=(
-        Row(title=STAYED_GREEN, panels=(panels.OFFLINE_PARTITIONS, panels.FENCED_BROKERS, panels.LEADERS)),
-        Row(
+        DashboardRow(title=STAYED_GREEN, panels=(panels.OFFLINE_PARTITIONS, panels.FENCED_BROKERS, panels.LEADERS)),
+        DashboardRow(
             title=SHOWS_IT,
             panels=(
                 panels.FAILED_RECORDS,
-                Panel(
+                DashboardPanel(
                     title="Records that failed, by service",
                     expression="sum by (instance) (rate(leadsman:records_failed[5m]))",
                     unit="cps",
@@ -20,7 +20,7 @@ DASHBOARD = Dashboard(
                     legend="{{instance}}",
                     alerts=("KafkaRecordsLost",),
                 ),
-                Panel(
+                DashboardPanel(
                     title="Records given up while a client was closed",
                     expression="sum by (instance, name) (increase(leadsman:records_given_up[1h]))",
                     unit="short",
@@ -29,7 +29,7 @@ DASHBOARD = Dashboard(
                     alerts=("KafkaClientGaveUpRecords",),
                     threshold="min",
                 ),
-                Panel(
+                DashboardPanel(
                     title="Clients replaced because they were idle",
                     expression="sum by (instance, name) (increase(leadsman:idle_replacements[1h]))",
                     unit="short",

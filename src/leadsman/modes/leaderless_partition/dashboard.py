@@ -1,20 +1,20 @@
 """The dashboard of this mode: metadata go on naming a dead broker as leader, so the controller counts nothing."""
 
 from leadsman.prevent.dashboards import panels
-from leadsman.prevent.dashboards.dashboard import SHOWS_IT, STAYED_GREEN, Dashboard, Panel, Row
+from leadsman.prevent.dashboards.dashboard import SHOWS_IT, STAYED_GREEN, Dashboard, DashboardPanel, DashboardRow
 
 DASHBOARD = Dashboard(
     title="Kafka: partitions without a leader",
     description="A broker is gone and its partitions keep it as leader; consumers die of commits that time out.",
     rows=(
-        Row(title=STAYED_GREEN, panels=(panels.OFFLINE_PARTITIONS, panels.FENCED_BROKERS)),
-        Row(
+        DashboardRow(title=STAYED_GREEN, panels=(panels.OFFLINE_PARTITIONS, panels.FENCED_BROKERS)),
+        DashboardRow(
             title=SHOWS_IT,
             panels=(
                 panels.WITHOUT_REACHABLE_LEADER,
                 panels.LEADERS,
                 panels.FAILED_COMMITS,
-                Panel(
+                DashboardPanel(
                     title="Failed offset commits, by consumer",
                     expression="sum by (instance, name) (rate(leadsman:consumer_commit_failures[5m]))",
                     unit="cps",
@@ -23,7 +23,7 @@ DASHBOARD = Dashboard(
                     alerts=("KafkaConsumerCommitsFail",),
                 ),
                 panels.CONSUMERS_ALIVE,
-                Panel(
+                DashboardPanel(
                     title="Members of consumer groups",
                     expression="sum by (cluster, group) (leadsman:group_members)",
                     unit="short",
@@ -31,7 +31,7 @@ DASHBOARD = Dashboard(
                     legend="{{group}}",
                     alerts=("KafkaGroupLostItsMembers",),
                 ),
-                Panel(
+                DashboardPanel(
                     title="Stream threads that are alive",
                     expression="sum by (instance) (leadsman:stream_threads_alive)",
                     unit="short",
@@ -40,7 +40,7 @@ DASHBOARD = Dashboard(
                     alerts=("KafkaStreamsThreadDead",),
                 ),
                 panels.GROUP_LAG,
-                Panel(
+                DashboardPanel(
                     title="Leader elections within ten minutes",
                     expression="sum by (cluster) (increase(leadsman:elections[10m]))",
                     unit="short",
@@ -48,7 +48,7 @@ DASHBOARD = Dashboard(
                     legend="{{cluster}}",
                     alerts=("KafkaLeadersElected",),
                 ),
-                Panel(
+                DashboardPanel(
                     title="Unclean elections within ten minutes",
                     expression="sum by (cluster) (increase(leadsman:unclean_elections[10m]))",
                     unit="short",

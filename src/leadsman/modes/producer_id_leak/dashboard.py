@@ -1,21 +1,21 @@
 """The dashboard of this mode: requests succeed until the day on which the brokers' heap is full."""
 
 from leadsman.prevent.dashboards import panels
-from leadsman.prevent.dashboards.dashboard import SHOWS_IT, STAYED_GREEN, Dashboard, Panel, Row
+from leadsman.prevent.dashboards.dashboard import SHOWS_IT, STAYED_GREEN, Dashboard, DashboardPanel, DashboardRow
 
 DASHBOARD = Dashboard(
     title="Kafka: producer-id leak",
     description="A service creates producers again and again. Each leaves an id in the brokers' heap, for a day.",
     rows=(
-        Row(
+        DashboardRow(
             title=STAYED_GREEN,
             panels=(panels.FAILED_RECORDS, panels.LEADERS, panels.OFFLINE_PARTITIONS),
         ),
-        Row(
+        DashboardRow(
             title=SHOWS_IT,
             panels=(
                 panels.PRODUCER_IDS,
-                Panel(
+                DashboardPanel(
                     title="New producer ids per hour, by broker",
                     expression="leadsman:producer_ids:per_hour",
                     unit="short",
@@ -25,7 +25,7 @@ DASHBOARD = Dashboard(
                     threshold="min_ids_per_hour",
                 ),
                 panels.CLIENTS_CREATED,
-                Panel(
+                DashboardPanel(
                     title="Producer ids in the brokers' heap",
                     expression="leadsman:producer_ids:heap_share",
                     unit="percentunit",
@@ -35,7 +35,7 @@ DASHBOARD = Dashboard(
                     threshold="oom_share",
                 ),
                 panels.HEAP_SHARE,
-                Panel(
+                DashboardPanel(
                     title="Topics",
                     expression="max by (cluster) (leadsman:topics)",
                     unit="short",

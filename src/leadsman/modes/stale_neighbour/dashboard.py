@@ -1,21 +1,21 @@
 """The dashboard of this mode: the broker answers, and its answers go to the MAC of a dead instance."""
 
 from leadsman.prevent.dashboards import panels
-from leadsman.prevent.dashboards.dashboard import SHOWS_IT, STAYED_GREEN, Dashboard, Panel, Row
+from leadsman.prevent.dashboards.dashboard import SHOWS_IT, STAYED_GREEN, Dashboard, DashboardPanel, DashboardRow
 
 DASHBOARD = Dashboard(
     title="Kafka: stale neighbours",
     description="New instances cannot connect to some brokers, whose neighbour tables have the MACs of dead instances.",
     rows=(
-        Row(
+        DashboardRow(
             title=STAYED_GREEN,
             panels=(panels.LEADERS, panels.OFFLINE_PARTITIONS, panels.FENCED_BROKERS, panels.LISTEN_OVERFLOWS),
         ),
-        Row(
+        DashboardRow(
             title=SHOWS_IT,
             panels=(
                 panels.SYN_RECV,
-                Panel(
+                DashboardPanel(
                     title="Entries of the neighbour table",
                     expression="sum by (instance) (leadsman:neighbour_entries)",
                     unit="short",
@@ -23,7 +23,7 @@ DASHBOARD = Dashboard(
                     legend="{{instance}}",
                     alerts=("HostKeepsNeighbourEntriesForEver",),
                 ),
-                Panel(
+                DashboardPanel(
                     title="Room below gc_thresh1",
                     expression="sum by (instance) (leadsman:neighbour_threshold)"
                     " - sum by (instance) (leadsman:neighbour_entries)",

@@ -39,7 +39,7 @@ WHY = "With fewer than gc_thresh1 entries the kernel deletes no neighbour entry,
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class HostEntry:
     """This host's neighbour entry for an address; `mac` is None where the address did not answer."""
 
     address: str
@@ -84,7 +84,7 @@ def _true_mac(text: str, address: Sequence[str]) -> str | None:
     return known
 
 
-def _refuse_right_entries(entries: Sequence[Entry], true_mac: str | None) -> None:
+def _refuse_right_entries(entries: Sequence[HostEntry], true_mac: str | None) -> None:
     for entry in entries:
         if entry.mac is None:
             raise Refused(f"This host has no MAC for {entry.address} ({entry.state}): there is no entry to delete.")
@@ -95,7 +95,7 @@ def _refuse_right_entries(entries: Sequence[Entry], true_mac: str | None) -> Non
             )
 
 
-def _entry(address: str) -> Entry:
+def _entry(address: str) -> HostEntry:
     """Return this host's entry; Refused where there is none, as for an address behind a router."""
     entries = json.loads(_ip("-j", "neigh", "show", address) or "[]")
     if not entries:
@@ -104,7 +104,7 @@ def _entry(address: str) -> Entry:
             "recently. Run this on the host with the wrong entry; the finding names that host."
         )
     known = entries[0]
-    return Entry(address, known["dev"], plain_mac(known.get("lladdr")), " ".join(known.get("state") or ["?"]))
+    return HostEntry(address, known["dev"], plain_mac(known.get("lladdr")), " ".join(known.get("state") or ["?"]))
 
 
 def _ip(*words: str) -> str:
@@ -123,7 +123,7 @@ class KernelRejected(LeadsmanError):
     """The kernel rejected the change; `str()` of it shows the missing permission."""
 
 
-def _delete_step(entry: Entry) -> Step:
+def _delete_step(entry: HostEntry) -> Step:
     """Return the step that repairs. It needs no undo: the kernel resolves the address again with the next packet."""
 
     def do() -> None:
@@ -175,7 +175,7 @@ def _applied(advice: Sequence[Advice], file: Path, kernel: Path) -> None:
         raise KernelRejected(f"The kernel rejected {', '.join(wrong)}.")
 
 
-def _status(wrong: Sequence[Entry], true_mac: str | None) -> RemedyStatus:
+def _status(wrong: Sequence[HostEntry], true_mac: str | None) -> RemedyStatus:
     """Read the entries again. A deleted entry is not yet repaired: only another MAC shows that it was resolved."""
     now = [_now(each) for each in wrong]
     healed = [
@@ -189,7 +189,7 @@ def _status(wrong: Sequence[Entry], true_mac: str | None) -> RemedyStatus:
     return RemedyStatus(is_cured=all(healed), description="; ".join(descriptions))
 
 
-def _now(entry: Entry) -> Entry | None:
+def _now(entry: HostEntry) -> HostEntry | None:
     try:
         return _entry(entry.address)
     except Refused:

@@ -11,7 +11,7 @@ from leadsman.report.message.slack import entities
 if TYPE_CHECKING:
     from leadsman.notify.destination import Destination
     from leadsman.notify.http import Exchange
-    from leadsman.report.message.message import Message
+    from leadsman.report.message.message import FindingMessage
 
 MAX_HEADER, MAX_SECTION = 150, 3000
 """Characters of a header block and of a section (Slack, Block Kit reference)."""
@@ -21,7 +21,7 @@ def _deliver(exchange: Exchange, destination: Destination, notification: Notific
     exchange.post(destination.url, _document(notification.message))
 
 
-def _document(message: Message) -> dict[str, Any]:
+def _document(message: FindingMessage) -> dict[str, Any]:
     """Return the message; `text` is what a telephone shows."""
     steps = "\n".join(f"{number}. {step}" for number, step in enumerate(message.do_now, 1))
     proof = "\n".join(f"{line.where}\n    {line.text}" for line in message.proof)

@@ -13,7 +13,7 @@ from leadsman.notify.kind import Notification, NotificationKind
 if TYPE_CHECKING:
     from leadsman.notify.destination import Destination
     from leadsman.notify.http import Exchange
-    from leadsman.report.message.message import Message
+    from leadsman.report.message.message import FindingMessage
 
 CARD_TYPE = "application/vnd.microsoft.card.adaptive"
 CARD_SCHEMA = "http://adaptivecards.io/schemas/adaptive-card.json"
@@ -26,7 +26,7 @@ def _deliver(exchange: Exchange, destination: Destination, notification: Notific
     exchange.post(destination.url, {"type": "message", "attachments": [attachment]})
 
 
-def _card(message: Message) -> dict[str, Any]:
+def _card(message: FindingMessage) -> dict[str, Any]:
     body = [
         _text(message.title, weight="Bolder", size="Large"),
         _text(message.source, isSubtle=True),

@@ -15,7 +15,7 @@ BUDGET = 0.001
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
+class WindowPair:
     """A pair of windows. At `factor` times the budget's rate, `spent` of 30 days' budget is gone after the long one.
 
     `interval`, `broken_at` and `cured_at` are those of test cases, whose errors end after 60 intervals.
@@ -31,7 +31,7 @@ class Window:
     cured_at: str
 
 
-FAST = Window(
+FAST = WindowPair(
     long="1h",
     short="5m",
     factor=14.4,
@@ -41,7 +41,7 @@ FAST = Window(
     broken_at="70m",
     cured_at="80m",
 )
-SLOW = Window(
+SLOW = WindowPair(
     long="6h",
     short="30m",
     factor=6.0,
@@ -62,7 +62,7 @@ class ErrorRatio:
     total: str
     by: str
 
-    def recordings(self, window: Window) -> dict[str, str]:
+    def recordings(self, window: WindowPair) -> dict[str, str]:
         """Return the recording rules of the ratio over both windows."""
         return {self.name(span): self._ratio(span) for span in (window.short, window.long)}
 
@@ -76,12 +76,12 @@ class ErrorRatio:
         )
         return f"{failed} / ({total} > 0)"
 
-    def expression(self, window: Window) -> str:
+    def expression(self, window: WindowPair) -> str:
         """Return the alert's template: both windows spend the budget faster than the factor."""
         return " and ".join(f"({self.name(span)} > $factor * $budget)" for span in (window.long, window.short))
 
 
-def thresholds(window: Window) -> tuple[Threshold, ...]:
+def thresholds(window: WindowPair) -> tuple[Threshold, ...]:
     """Return the thresholds of a burn-rate alert."""
     return (
         Threshold(

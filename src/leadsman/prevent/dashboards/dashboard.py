@@ -15,7 +15,7 @@ SHOWS_IT = "Shows the failure"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Panel:
+class DashboardPanel:
     """One panel.
 
     `expression` is PromQL over recorded series, without the dashboard's variables: those are added to each series.
@@ -38,11 +38,11 @@ class Panel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class DashboardRow:
     """Panels under one title."""
 
     title: str
-    panels: tuple[Panel, ...]
+    panels: tuple[DashboardPanel, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class Dashboard:
 
     title: str
     description: str
-    rows: tuple[Row, ...]
+    rows: tuple[DashboardRow, ...]
     mode: str = ""
 
     @property
@@ -60,6 +60,6 @@ class Dashboard:
         return f"leadsman-{(self.mode or 'overview').replace('_', '-')}"[:40]
 
     @property
-    def panels(self) -> tuple[Panel, ...]:
+    def panels(self) -> tuple[DashboardPanel, ...]:
         """All panels."""
         return tuple(panel for row in self.rows for panel in row.panels)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from leadsman.prevent.alerts.alert import Alert
     from leadsman.prevent.alerts.coverage import Coverage
-    from leadsman.prevent.dashboards.dashboard import Dashboard, Panel
+    from leadsman.prevent.dashboards.dashboard import Dashboard, DashboardPanel
 
 SPAN, HEIGHT = 8, 8
 """Of a panel: three of them fill Grafana's 24 columns."""
@@ -88,7 +88,7 @@ def _source() -> DataSourceRef:
     return DataSourceRef(type_val="prometheus", uid="${datasource}")
 
 
-def _description(panel: Panel, alerts: dict[str, Alert], found: Coverage) -> str:
+def _description(panel: DashboardPanel, alerts: dict[str, Alert], found: Coverage) -> str:
     """Return the panel's description, its alerts, and what the exporter does not see of its signals."""
     known = recordings(found)
     signals = sorted({signal for series in panel.series for signal in signals_of(series, known)})
@@ -98,7 +98,7 @@ def _description(panel: Panel, alerts: dict[str, Alert], found: Coverage) -> str
     return "\n\n".join(part for part in parts if part)
 
 
-def _panel(panel: Panel, query: str, description: str, alerts: dict[str, Alert]) -> TimeSeries:
+def _panel(panel: DashboardPanel, query: str, description: str, alerts: dict[str, Alert]) -> TimeSeries:
     from grafana_foundation_sdk.builders.prometheus import Dataquery
     from grafana_foundation_sdk.builders.timeseries import Panel as TimeSeries
 
@@ -118,7 +118,7 @@ def _panel(panel: Panel, query: str, description: str, alerts: dict[str, Alert])
     return _with_threshold(builder, panel, alerts)
 
 
-def _with_threshold(builder: TimeSeries, panel: Panel, alerts: dict[str, Alert]) -> TimeSeries:
+def _with_threshold(builder: TimeSeries, panel: DashboardPanel, alerts: dict[str, Alert]) -> TimeSeries:
     """Draw the threshold of the panel's first alert, where that is covered."""
     from grafana_foundation_sdk.builders.common import GraphThresholdsStyleConfig
     from grafana_foundation_sdk.builders.dashboard import ThresholdsConfig

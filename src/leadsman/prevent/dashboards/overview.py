@@ -1,16 +1,16 @@
 """The overview: clients, brokers and hosts beside one another, because each incident showed in one of the three."""
 
 from leadsman.prevent.dashboards import panels
-from leadsman.prevent.dashboards.dashboard import Dashboard, Panel, Row
+from leadsman.prevent.dashboards.dashboard import Dashboard, DashboardPanel, DashboardRow
 
-FIRING = Panel(
+FIRING = DashboardPanel(
     title="Firing alerts",
     expression='sum by (mode, alertname) (ALERTS{rules="leadsman", alertstate="firing"})',
     unit="short",
     description="Alerts of the generated rules that fire, by failure mode. What each means is in the rules' README.",
     legend="{{mode}} {{alertname}}",
 )
-CERTIFICATES = Panel(
+CERTIFICATES = DashboardPanel(
     title="Time until certificates end",
     expression="leadsman:certificate_end - time()",
     unit="s",
@@ -18,7 +18,7 @@ CERTIFICATES = Panel(
     legend="{{instance}}",
     alerts=("KafkaCertificateEndsSoon",),
 )
-CREATIONS_FAILED = Panel(
+CREATIONS_FAILED = DashboardPanel(
     title="Clients that could not be created",
     expression="sum by (instance, name) (increase(leadsman:creations_failed[10m]))",
     unit="short",
@@ -31,8 +31,8 @@ DASHBOARD = Dashboard(
     title="Kafka: clients, brokers, hosts",
     description="What the failure modes of leadsman show, in one place. Each mode has a dashboard of its own.",
     rows=(
-        Row(title="Alerts", panels=(FIRING,)),
-        Row(
+        DashboardRow(title="Alerts", panels=(FIRING,)),
+        DashboardRow(
             title="Clients",
             panels=(
                 panels.FAILED_RECORDS,
@@ -42,7 +42,7 @@ DASHBOARD = Dashboard(
                 CREATIONS_FAILED,
             ),
         ),
-        Row(
+        DashboardRow(
             title="Brokers",
             panels=(
                 panels.WITHOUT_REACHABLE_LEADER,
@@ -53,6 +53,6 @@ DASHBOARD = Dashboard(
                 panels.OFFLINE_PARTITIONS,
             ),
         ),
-        Row(title="Hosts", panels=(panels.CPU_STEAL, panels.SYN_RECV, panels.LISTEN_OVERFLOWS, CERTIFICATES)),
+        DashboardRow(title="Hosts", panels=(panels.CPU_STEAL, panels.SYN_RECV, panels.LISTEN_OVERFLOWS, CERTIFICATES)),
     ),
 )

@@ -1,8 +1,8 @@
 """Panels that several dashboards show: what every broker dashboard has, and what stayed green in several incidents."""
 
-from leadsman.prevent.dashboards.dashboard import Panel
+from leadsman.prevent.dashboards.dashboard import DashboardPanel
 
-OFFLINE_PARTITIONS = Panel(
+OFFLINE_PARTITIONS = DashboardPanel(
     title="Partitions without a leader, by the controller",
     expression="max by (cluster) (leadsman:offline_partitions)",
     unit="short",
@@ -10,7 +10,7 @@ OFFLINE_PARTITIONS = Panel(
     legend="{{cluster}}",
     alerts=("KafkaPartitionsOffline",),
 )
-FENCED_BROKERS = Panel(
+FENCED_BROKERS = DashboardPanel(
     title="Fenced brokers",
     expression="max by (cluster) (leadsman:fenced_brokers)",
     unit="short",
@@ -18,7 +18,7 @@ FENCED_BROKERS = Panel(
     legend="{{cluster}}",
     alerts=("KafkaBrokerFenced",),
 )
-LEADERS = Panel(
+LEADERS = DashboardPanel(
     title="Partitions led, by broker",
     expression="sum by (cluster, instance) (leadsman:leaders)",
     unit="short",
@@ -26,7 +26,7 @@ LEADERS = Panel(
     legend="{{instance}}",
     alerts=("KafkaBrokerLeadsNothing", "KafkaBrokerUnreachable"),
 )
-WITHOUT_REACHABLE_LEADER = Panel(
+WITHOUT_REACHABLE_LEADER = DashboardPanel(
     title="Partitions without a reachable leader",
     expression="leadsman:partitions:leaderless",
     unit="short",
@@ -34,7 +34,7 @@ WITHOUT_REACHABLE_LEADER = Panel(
     legend="{{cluster}}",
     alerts=("KafkaPartitionsWithoutReachableLeader",),
 )
-FAILED_COMMITS = Panel(
+FAILED_COMMITS = DashboardPanel(
     title="Offset commits that brokers could not store",
     expression="leadsman:offset_commits:ratio_rate5m",
     unit="percentunit",
@@ -42,7 +42,7 @@ FAILED_COMMITS = Panel(
     legend="{{cluster}}",
     alerts=("KafkaOffsetCommitsFail",),
 )
-FAILED_RECORDS = Panel(
+FAILED_RECORDS = DashboardPanel(
     title="Records that failed for good",
     expression="leadsman:records:ratio_rate5m",
     unit="percentunit",
@@ -50,7 +50,7 @@ FAILED_RECORDS = Panel(
     legend="{{instance}}",
     alerts=("KafkaRecordsLost",),
 )
-GROUP_LAG = Panel(
+GROUP_LAG = DashboardPanel(
     title="Lag of consumer groups",
     expression="sum by (cluster, group) (leadsman:group_lag)",
     unit="short",
@@ -58,7 +58,7 @@ GROUP_LAG = Panel(
     legend="{{group}}",
     alerts=("KafkaGroupCommitsNothing", "KafkaGroupLostItsMembers"),
 )
-CONSUMERS_ALIVE = Panel(
+CONSUMERS_ALIVE = DashboardPanel(
     title="Consumers that make progress",
     expression="min by (instance, name) (leadsman:consumer_alive)",
     unit="bool",
@@ -66,7 +66,7 @@ CONSUMERS_ALIVE = Panel(
     legend="{{name}} on {{instance}}",
     alerts=("KafkaConsumerStandsStill",),
 )
-HEAP_SHARE = Panel(
+HEAP_SHARE = DashboardPanel(
     title="Live data in the brokers' heap",
     expression="leadsman:heap_after_collection:share",
     unit="percentunit",
@@ -75,7 +75,7 @@ HEAP_SHARE = Panel(
     alerts=("KafkaBrokerHeapNearlyFull",),
     threshold="full_share",
 )
-PRODUCER_IDS = Panel(
+PRODUCER_IDS = DashboardPanel(
     title="Producer ids, by broker",
     expression="sum by (cluster, instance) (leadsman:producer_ids)",
     unit="short",
@@ -83,7 +83,7 @@ PRODUCER_IDS = Panel(
     legend="{{instance}}",
     alerts=("KafkaProducerIdsKeepGrowing",),
 )
-CLIENTS_CREATED = Panel(
+CLIENTS_CREATED = DashboardPanel(
     title="Clients created per hour",
     expression="sum by (instance, name) (rate(leadsman:instances_created[10m])) * 3600",
     unit="short",
@@ -91,7 +91,7 @@ CLIENTS_CREATED = Panel(
     legend="{{name}} on {{instance}}",
     alerts=("KafkaClientCreatedAgainAndAgain",),
 )
-SYN_RECV = Panel(
+SYN_RECV = DashboardPanel(
     title="Connections in SYN_RECV, by host",
     expression="sum by (instance) (leadsman:syn_recv)",
     unit="short",
@@ -99,14 +99,14 @@ SYN_RECV = Panel(
     legend="{{instance}}",
     alerts=("HostConnectionsStuckInSynRecv",),
 )
-LISTEN_OVERFLOWS = Panel(
+LISTEN_OVERFLOWS = DashboardPanel(
     title="Connections dropped by a full accept queue",
     expression="sum by (instance) (rate(leadsman:listen_overflows[5m]))",
     unit="cps",
     description="Above zero the server itself drops connections: then SYN_RECV has another cause.",
     legend="{{instance}}",
 )
-CPU_STEAL = Panel(
+CPU_STEAL = DashboardPanel(
     title="CPU steal",
     expression="leadsman:cpu_steal:share",
     unit="percentunit",

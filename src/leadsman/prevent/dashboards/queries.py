@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from leadsman.prevent.alerts.coverage import Coverage
-    from leadsman.prevent.dashboards.dashboard import Dashboard, Panel
+    from leadsman.prevent.dashboards.dashboard import Dashboard, DashboardPanel
 
 CLUSTER, CLIENT, HOST = "cluster", "client", "host"
 """The variables of every dashboard."""
@@ -63,7 +63,7 @@ def covered_dashboards(dashboards: Iterable[Dashboard], found: Coverage) -> Dash
     return DashboardCoverage(dashboards=useful, not_covered=not_covered, left_out=left_out)
 
 
-def grafana_query(panel: Panel, known: Mapping[str, str]) -> str:
+def grafana_query(panel: DashboardPanel, known: Mapping[str, str]) -> str:
     """Return the panel's expression with the matchers of the dashboard's variables on each series."""
 
     def limited(match: re.Match[str]) -> str:

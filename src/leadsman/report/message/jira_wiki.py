@@ -6,14 +6,14 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from leadsman.report.message.message import Message
+    from leadsman.report.message.message import FindingMessage
 
 SPECIAL = re.compile(r"([\\{}\[\]*_|^~!+?])")
 BLOCK_START = re.compile(r"^(?=[-#])|^(?=h[1-6]\.)|^(?=bq\.)")
 CODE_MACRO = re.compile(r"\{(?=noformat)", re.IGNORECASE)
 
 
-def jira_text(message: Message) -> str:
+def jira_text(message: FindingMessage) -> str:
     """Return the message without its title, which is the issue's summary."""
     parts = [escaped(message.source)]
     if message.do_now:

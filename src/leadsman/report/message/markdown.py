@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from leadsman.report.message.message import Message
+    from leadsman.report.message.message import FindingMessage
 
 SPECIAL = re.compile(r"([\\`*_{}\[\]()~|!])")
 BLOCK_START = re.compile(r"^(\s*(?:\d+(?=[.)])|(?=[-+=>#])))")
@@ -17,7 +17,7 @@ NO_WIDTH = "\u200b"
 MIN_FENCE = 3
 
 
-def markdown_text(message: Message) -> str:
+def markdown_text(message: FindingMessage) -> str:
     """Return the message as Markdown."""
     parts = [f"### {escaped(message.title)}", escaped(message.source)]
     if message.do_now:

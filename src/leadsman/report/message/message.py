@@ -40,7 +40,7 @@ class ProofLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
+class FindingMessage:
     """One finding in short. `cluster` is empty where no cluster is known; `link` is a URL, a path, or empty."""
 
     mode: str
@@ -73,9 +73,9 @@ def present_findings(diagnoses: Sequence[Diagnosis]) -> list[tuple[Diagnosis, Fi
     ]
 
 
-def message_about(diagnosis: Diagnosis, finding: Finding, *, link: str = "") -> Message:
+def message_about(diagnosis: Diagnosis, finding: Finding, *, link: str = "") -> FindingMessage:
     """Return the message about a finding."""
-    return Message(
+    return FindingMessage(
         mode=finding.mode,
         title=plain(finding.title),
         path=plain(diagnosis.path),

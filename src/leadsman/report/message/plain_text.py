@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from leadsman.report.message.message import Message
+    from leadsman.report.message.message import FindingMessage
 
 
-def plain_text(message: Message) -> str:
+def plain_text(message: FindingMessage) -> str:
     """Return the message without its title, which every receiver shows by itself."""
     return "\n".join(_lines(message))
 
 
-def _lines(message: Message) -> Iterator[str]:
+def _lines(message: FindingMessage) -> Iterator[str]:
     yield message.source
     if message.do_now:
         yield "Do now:"

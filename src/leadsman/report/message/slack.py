@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from leadsman.report.message.message import Message
+    from leadsman.report.message.message import FindingMessage
 
 NO_WIDTH = "\u200b"
 """A space without width: mrkdwn has no escape for its own characters but `&`, `<` and `>`."""
@@ -17,7 +17,7 @@ MARKUP = re.compile(r"((?<!\w)[*_~`](?=\S)|(?<!\w)[@#](?=\w))")
 FENCE = re.compile("`(?=`)")
 
 
-def slack_text(message: Message) -> str:
+def slack_text(message: FindingMessage) -> str:
     """Return the message as mrkdwn."""
     parts = [f"*{escaped(message.title)}*\n{escaped(message.source)}"]
     if message.do_now:
@@ -30,7 +30,7 @@ def slack_text(message: Message) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def proof_text(message: Message) -> str:
+def proof_text(message: FindingMessage) -> str:
     """Return the lines of evidence for a code block."""
     lines = "\n".join(f"{line.where}\n    {line.text}" for line in message.proof)
     return FENCE.sub(f"`{NO_WIDTH}", entities(lines))

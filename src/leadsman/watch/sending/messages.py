@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from leadsman.model import Diagnosis, Life
-from leadsman.report.message.message import Message, ProofLine, message_about, plain
+from leadsman.report.message.message import FindingMessage, ProofLine, message_about, plain
 from leadsman.words import count
 
 if TYPE_CHECKING:
@@ -23,11 +23,11 @@ MODES_NAMED = 4
 CAPTURES_NAMED = 3
 
 
-def message_of_change(change: FindingChange, known: KnownFinding, *, link: str = "") -> Message:
+def message_of_change(change: FindingChange, known: KnownFinding, *, link: str = "") -> FindingMessage:
     """Return the message about one change. What to do is left out where it is over."""
     place = Diagnosis(path=change.path, cluster=change.cluster, verdicts={})
     if known.finding is None:
-        message = Message(
+        message = FindingMessage(
             mode=change.mode,
             title=plain(change.title),
             path=plain(change.path),
@@ -43,7 +43,7 @@ def message_of_change(change: FindingChange, known: KnownFinding, *, link: str =
     return replace(changed, do_now=(), proof=()) if change.life is Life.RESOLVED else changed
 
 
-def message_of_many(messages: Sequence[Message], life: Life, *, key: str, ended: int = 0) -> Message:
+def message_of_many(messages: Sequence[FindingMessage], life: Life, *, key: str, ended: int = 0) -> FindingMessage:
     """Return one message about many findings: how many of which mode where, and the steps of the first.
 
     `ended`: how many had been reported at once, where these are the last of them to end.
@@ -71,14 +71,14 @@ def message_of_many(messages: Sequence[Message], life: Life, *, key: str, ended:
     )
 
 
-def message_json(message: Message) -> str:
+def message_json(message: FindingMessage) -> str:
     """Return a message as JSON."""
     return json.dumps(asdict(message), default=datetime.isoformat)
 
 
-def message_from_json(text: str) -> Message:
+def message_from_json(text: str) -> FindingMessage:
     """Return the message that was written as JSON."""
     fields: dict[str, Any] = json.loads(text)
     times = {name: datetime.fromisoformat(fields[name]) if fields[name] else None for name in ("since", "until")}
     proof = tuple(ProofLine(**each) for each in fields["proof"])
-    return Message(**{**fields, **times, "do_now": tuple(fields["do_now"]), "proof": proof})
+    return FindingMessage(**{**fields, **times, "do_now": tuple(fields["do_now"]), "proof": proof})

@@ -47,7 +47,7 @@ def destination_key(destination: Destination) -> str:
 
 
 @dataclass(slots=True)
-class Sender:
+class OutboxSender:
     """Sends to one destination. `log` takes one line for a person."""
 
     path: Path
@@ -143,9 +143,11 @@ class Sender:
 
 
 @contextmanager
-def senders(path: Path, destinations: Sequence[Destination], log: Callable[[str], None]) -> Iterator[list[Sender]]:
+def senders(
+    path: Path, destinations: Sequence[Destination], log: Callable[[str], None]
+) -> Iterator[list[OutboxSender]]:
     """Run a sender for each destination, until the end of the block."""
-    running = [Sender(path, each, log) for each in destinations]
+    running = [OutboxSender(path, each, log) for each in destinations]
     threads = [threading.Thread(target=each.run, daemon=True) for each in running]
     for thread in threads:
         thread.start()

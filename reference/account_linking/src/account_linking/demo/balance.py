@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from account_linking.demo.expected_classes import Row
     from account_linking.demo.independent_reader import TopicRecord
-    from account_linking.demo.ledger import Ledger
+    from account_linking.demo.ledger import BankLedger
 
 WHOLE_ROW: Final = "row"
 """In a difference: the row itself is missing, unexpected or duplicate."""
@@ -90,7 +90,7 @@ class Balance:
         return tuple(each.row for each in self.differences if (each.table, each.column, each.found) == place)
 
 
-def compare_with_ledger(root: str, ledger: Ledger, *, at: float, bootstrap: str) -> Balance:
+def compare_with_ledger(root: str, ledger: BankLedger, *, at: float, bootstrap: str) -> Balance:
     """Compare all tables below a folder and all topics with the ledger at a time."""
     comparison = _Comparison(root, bootstrap, RawTransactions.read(bootstrap))
     expected = comparison.expected_silver(ledger, at)
@@ -154,7 +154,7 @@ class _Comparison:
             if found.get(column) != value:
                 yield Difference(table, name, column, value, found.get(column))
 
-    def expected_silver(self, ledger: Ledger, at: float) -> list[Row]:
+    def expected_silver(self, ledger: BankLedger, at: float) -> list[Row]:
         """Return silver's rows: live ones with the ledger's content, deleted ones without; lineage of their record."""
         quarantined = {_position(row) for row in self.read("quarantine") if row["replayed_at"] is None}
         latest = self.raw.latest(quarantined)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from account_linking.demo.worker_timeline import Worker, WorkerGroup
+    from account_linking.demo.worker_timeline import WorkerGroup, WorkerHistory
 
 CLASS_COLOURS: Final = {
     "spending": "#3b6ea8",
@@ -71,7 +71,7 @@ def timeline_chart(group: WorkerGroup, *, began: float, ended: float) -> str:
     return _svg(figure)
 
 
-def _draw_worker(axes: Axes, worker: Worker, y: float, began: float) -> None:
+def _draw_worker(axes: Axes, worker: WorkerHistory, y: float, began: float) -> None:
     freezes = [(start - began, end - start) for start, end in worker.freezes if end - start >= MIN_FREEZE_SECONDS]
     axes.broken_barh(freezes, (y - 0.06, 0.12), color=FROZEN)
     for is_failed, colour, height in ((False, BUSY, 0.5), (True, FAILED, 0.8)):

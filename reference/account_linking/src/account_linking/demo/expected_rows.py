@@ -13,7 +13,7 @@ from account_linking.demo.kinds import all_kinds
 from account_linking.demo.simulator import plaid, yodlee
 
 if TYPE_CHECKING:
-    from account_linking.demo.ledger import Account, Item, Ledger, Movement
+    from account_linking.demo.ledger import Account, BankLedger, Movement, SimulatedItem
 
 FOUR_PLACES = Decimal("0.0001")
 """The tables store four decimal places; the ledger's two are padded for the comparison."""
@@ -49,7 +49,7 @@ NO_CONTENT: dict[str, Any] = dict.fromkeys(
 """The content of a transaction, each column null: that of a deleted transaction."""
 
 
-def expected_rows(ledger: Ledger, at: float) -> dict[str, tuple[Decimal, str | None]]:
+def expected_rows(ledger: BankLedger, at: float) -> dict[str, tuple[Decimal, str | None]]:
     """Return amount and currency of each transaction that the tables must have at a time, by provider and id."""
     return {
         f"{row['provider']}|{row['provider_transaction_id']}": (row["amount"], row["currency"])
@@ -57,7 +57,7 @@ def expected_rows(ledger: Ledger, at: float) -> dict[str, tuple[Decimal, str | N
     }
 
 
-def expected_transactions(ledger: Ledger, at: float) -> list[dict[str, Any]]:
+def expected_transactions(ledger: BankLedger, at: float) -> list[dict[str, Any]]:
     """Return the live transactions at a time, with keys, user, item and content."""
     return [
         transaction_row(item, movement)
@@ -67,12 +67,12 @@ def expected_transactions(ledger: Ledger, at: float) -> list[dict[str, Any]]:
     ]
 
 
-def expected_accounts(ledger: Ledger) -> list[dict[str, Any]]:
+def expected_accounts(ledger: BankLedger) -> list[dict[str, Any]]:
     """Return the rows of `accounts`."""
     return [_account_row(item, account) for item in ledger.items.values() for account in item.accounts]
 
 
-def provider_transaction_id(item: Item, movement: Movement) -> str:
+def provider_transaction_id(item: SimulatedItem, movement: Movement) -> str:
     """Return the id that the item's provider gives a movement."""
     if item.provider != "yodlee":
         return movement.id
@@ -80,12 +80,12 @@ def provider_transaction_id(item: Item, movement: Movement) -> str:
     return f"{yodlee.CONTAINERS[kind]}:{yodlee.numeric_id(movement.id)}"
 
 
-def provider_account_id(item: Item, account: str) -> str:
+def provider_account_id(item: SimulatedItem, account: str) -> str:
     """Return the id that the item's provider gives an account."""
     return str(yodlee.numeric_id(account)) if item.provider == "yodlee" else account
 
 
-def transaction_row(item: Item, movement: Movement) -> dict[str, Any]:
+def transaction_row(item: SimulatedItem, movement: Movement) -> dict[str, Any]:
     """Return a movement's row: keys, user, item and content."""
     amount = movement.amount.quantize(FOUR_PLACES)
     own_id = provider_transaction_id(item, movement)
@@ -163,7 +163,7 @@ RAW_KINDS = {
 }
 
 
-def _account_row(item: Item, account: Account) -> dict[str, Any]:
+def _account_row(item: SimulatedItem, account: Account) -> dict[str, Any]:
     return {
         "provider": item.provider,
         "provider_account_id": provider_account_id(item, account.id),

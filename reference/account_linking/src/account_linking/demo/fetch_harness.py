@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from account_linking.demo.ledger import Change
+    from account_linking.demo.ledger import MovementChange
     from account_linking.requester.worker import Outgoing
     from account_linking.store import Store
 
@@ -66,7 +66,7 @@ class FetchHarness:
     def __post_init__(self) -> None:
         self._transport = httpx.ASGITransport(app(self.banks, plaid.Signer()))
 
-    def apply_changes(self, change: Change) -> None:
+    def apply_changes(self, change: MovementChange) -> None:
         """Apply a change that no worker has fetched yet."""
         self.banks.apply_changes([change])
 
@@ -89,7 +89,7 @@ class FetchHarness:
         """Run one fetch task."""
         requester = Requester(
             store=self.store,
-            api=lambda name, _: _Api(self, name),
+            api=lambda name, _: _HarnessApi(self, name),
             publish=self._publish,
             now=lambda: to_datetime(self.banks.now).timestamp(),
         )
@@ -114,7 +114,7 @@ class FetchHarness:
 
 
 @dataclass(frozen=True, slots=True)
-class _Api:
+class _HarnessApi:
     harness: FetchHarness
     provider: str
 

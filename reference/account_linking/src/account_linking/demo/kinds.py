@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class MovementKind:
     """One kind. `expected_class` is its class in the tables; amounts are from `low` to `high` units of the currency."""
 
     name: str
@@ -24,14 +24,14 @@ class Kind:
 
 
 @cache
-def all_kinds() -> dict[str, Kind]:
+def all_kinds() -> dict[str, MovementKind]:
     """Return all kinds by name."""
     with (Path(__file__).parent / "kinds.csv").open(encoding="utf-8", newline="") as file:
         return {row["kind"]: _kind(row) for row in csv.DictReader(file)}
 
 
-def _kind(row: dict[str, str]) -> Kind:
-    return Kind(
+def _kind(row: dict[str, str]) -> MovementKind:
+    return MovementKind(
         name=row["kind"],
         expected_class=row["class"],
         sign=-1 if row["sign"] == "-" else 1,

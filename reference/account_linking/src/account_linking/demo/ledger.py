@@ -24,7 +24,7 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class SimulatedItem:
     """One user's login at one bank."""
 
     id: str
@@ -50,7 +50,7 @@ class Movement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class MovementChange:
     """At `at` seconds a movement appeared, changed (same id), or was `removed`."""
 
     at: float
@@ -60,18 +60,18 @@ class Change:
 
 
 @dataclass(slots=True)
-class Ledger:
+class BankLedger:
     """Items and all their changes in order of time. Changes are appended while the simulated day runs."""
 
-    items: Mapping[str, Item]
-    changes: dict[str, list[Change]] = field(default_factory=dict)
+    items: Mapping[str, SimulatedItem]
+    changes: dict[str, list[MovementChange]] = field(default_factory=dict)
 
-    def record(self, changes: Iterable[Change]) -> None:
+    def record(self, changes: Iterable[MovementChange]) -> None:
         """Append changes; none may be earlier than the last change of its item."""
         for change in changes:
             self.changes.setdefault(change.item, []).append(change)
 
-    def until(self, item: str, at: float) -> list[Change]:
+    def until(self, item: str, at: float) -> list[MovementChange]:
         """Return an item's changes up to a time."""
         return [change for change in self.changes.get(item, ()) if change.at <= at]
 
@@ -80,7 +80,7 @@ class Ledger:
         return movements_after(self.until(item, at))
 
 
-def movements_after(changes: Iterable[Change]) -> dict[str, Movement]:
+def movements_after(changes: Iterable[MovementChange]) -> dict[str, Movement]:
     """Return the movements that exist after these changes, by id."""
     live: dict[str, Movement] = {}
     for change in changes:

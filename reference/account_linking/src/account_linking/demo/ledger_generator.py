@@ -9,7 +9,16 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from account_linking.demo.kinds import all_kinds
-from account_linking.demo.ledger import START, Account, Change, Item, Ledger, Movement, movements_after, posted_movement
+from account_linking.demo.ledger import (
+    START,
+    Account,
+    BankLedger,
+    Movement,
+    MovementChange,
+    SimulatedItem,
+    movements_after,
+    posted_movement,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,26 +40,26 @@ PURCHASES_PER_MONTH = 18
 """Purchases of a household in a month: as many as a typical statement has, without the small ones."""
 
 
-def generate_households(seed: int, *, per_provider: int, providers: tuple[str, ...], months: int = 6) -> Ledger:
+def generate_households(seed: int, *, per_provider: int, providers: tuple[str, ...], months: int = 6) -> BankLedger:
     """Return items with their history, linked shortly before the day."""
     random = Random(seed)
     items = [_item(number, name, random) for name in providers for number in range(per_provider)]
-    ledger = Ledger({item.id: item for item in items})
+    ledger = BankLedger({item.id: item for item in items})
     for item in items:
         movements = sorted(_history(item, months, random), key=lambda movement: movement.day)
-        ledger.record(Change(at=LINKED_AT, item=item.id, movement=movement) for movement in movements)
+        ledger.record(MovementChange(at=LINKED_AT, item=item.id, movement=movement) for movement in movements)
     return ledger
 
 
-def _item(number: int, provider: str, random: Random) -> Item:
+def _item(number: int, provider: str, random: Random) -> SimulatedItem:
     name = f"{provider}-{number:03}"
     currency = random.choice(CURRENCIES)
     kinds = ("checking", "savings", "credit")
     accounts = tuple(Account(id=f"{name}-{kind}", kind=kind, currency=currency) for kind in kinds)
-    return Item(id=name, provider=provider, user=f"user-{name}", accounts=accounts)
+    return SimulatedItem(id=name, provider=provider, user=f"user-{name}", accounts=accounts)
 
 
-def _history(item: Item, months: int, random: Random) -> Iterator[Movement]:
+def _history(item: SimulatedItem, months: int, random: Random) -> Iterator[Movement]:
     for month in range(months, 0, -1):
         first = (START - timedelta(days=30 * month)).date()
         for number in range(PURCHASES_PER_MONTH):
@@ -66,7 +75,7 @@ def _history(item: Item, months: int, random: Random) -> Iterator[Movement]:
             )
 
 
-def _movement(item: Item, tail: str, kind: str, *, day: date, random: Random) -> Movement:
+def _movement(item: SimulatedItem, tail: str, kind: str, *, day: date, random: Random) -> Movement:
     spec = all_kinds()[kind]
     by_card = spec.mcc and kind != "cash" and random.random() < CARD_SHARE
     account = item.accounts[2 if by_card else 0]
@@ -87,7 +96,9 @@ def _amount(low: float, high: float, currency: str, random: Random) -> Decimal:
     return Decimal(max(1, scaled)) if is_whole else Decimal(max(1, scaled)) / 100
 
 
-def transfer_legs(item: Item, tail: str, kind: str, *, to: str, day: date, random: Random) -> Iterator[Movement]:
+def transfer_legs(
+    item: SimulatedItem, tail: str, kind: str, *, to: str, day: date, random: Random
+) -> Iterator[Movement]:
     """Yield both legs of a transfer between a household's own accounts, a day or two apart."""
     out = _movement(item, f"{tail}-out", kind, day=day, random=random)
     account = next(account for account in item.accounts if account.kind == to)
@@ -103,7 +114,7 @@ def transfer_legs(item: Item, tail: str, kind: str, *, to: str, day: date, rando
     )
 
 
-def generate_day(ledger: Ledger, seed: int, *, per_item: int, lasts: float = 86_400.0) -> list[Change]:
+def generate_day(ledger: BankLedger, seed: int, *, per_item: int, lasts: float = 86_400.0) -> list[MovementChange]:
     """Return the changes of a day: movements appear pending, post with another id, are corrected or removed."""
     random = Random(seed)
     changes = [
@@ -114,7 +125,9 @@ def generate_day(ledger: Ledger, seed: int, *, per_item: int, lasts: float = 86_
     return sorted(changes, key=lambda change: change.at)
 
 
-def _item_day(item: Item, ledger: Ledger, *, per_item: int, lasts: float, random: Random) -> Iterator[Change]:
+def _item_day(
+    item: SimulatedItem, ledger: BankLedger, *, per_item: int, lasts: float, random: Random
+) -> Iterator[MovementChange]:
     changes = list(ledger.changes.get(item.id, ()))
     for number, at in enumerate(_random_times(per_item, lasts, random)):
         for change in _random_change(item, movements_after(changes), number=number, at=at, random=random):
@@ -128,22 +141,22 @@ def _random_times(count: int, lasts: float, random: Random) -> list[float]:
 
 
 def _random_change(
-    item: Item, live: dict[str, Movement], *, number: int, at: float, random: Random
-) -> Iterator[Change]:
+    item: SimulatedItem, live: dict[str, Movement], *, number: int, at: float, random: Random
+) -> Iterator[MovementChange]:
     pending = [movement for movement in live.values() if movement.pending]
     posted = [movement for movement in live.values() if not movement.pending]
     action = random.choices(("new", "post", "correct", "remove"), (5, 4, 1, 1))[0]
     if action == "post" and pending:
         old = random.choice(pending)
         amount = old.amount * (2 if random.random() < CHANGED_AMOUNT_SHARE else 1)
-        yield Change(at=at, item=item.id, movement=posted_movement(old, amount=amount))
-        yield Change(at=at, item=item.id, movement=old, removed=True)
+        yield MovementChange(at=at, item=item.id, movement=posted_movement(old, amount=amount))
+        yield MovementChange(at=at, item=item.id, movement=old, removed=True)
     elif action == "correct" and posted:
         old = random.choice(posted)
         text = f"{old.text} (corrected {number})"
-        yield Change(at=at, item=item.id, movement=replace(old, text=text))
+        yield MovementChange(at=at, item=item.id, movement=replace(old, text=text))
     elif action == "remove" and posted:
-        yield Change(at=at, item=item.id, movement=random.choice(posted), removed=True)
+        yield MovementChange(at=at, item=item.id, movement=random.choice(posted), removed=True)
     else:
         new = _movement(item, f"day-{number}", random.choice(DAILY), day=START.date(), random=random)
-        yield Change(at=at, item=item.id, movement=replace(new, pending=True))
+        yield MovementChange(at=at, item=item.id, movement=replace(new, pending=True))

@@ -38,7 +38,7 @@ WITHOUT_PROVIDER: Final = "Without it (the incident)"
 
 
 @dataclass(frozen=True, slots=True)
-class DeadLetter:
+class DeadLetterSummary:
     """A dead letter: where it came from, and the reason. Its content is a person's data and is not shown."""
 
     place: str
@@ -73,7 +73,7 @@ class DayReport:
     groups: Sequence[WorkerGroup]
     idle_limit_seconds: float
     rate_limit: RateLimit
-    dead_letters: Sequence[DeadLetter]
+    dead_letters: Sequence[DeadLetterSummary]
     quarantine: Quarantine
     money: Sequence[MoneySection]
 
@@ -91,7 +91,9 @@ def day_report(
         rate_limit=RateLimit(
             counts.get("calls", 0), counts.get("429", 0), counts.get("500", 0), deployment.banks.retry_after_seconds
         ),
-        dead_letters=[DeadLetter(each.headers.get("from", ""), each.headers.get("reason", "")) for each in letters],
+        dead_letters=[
+            DeadLetterSummary(each.headers.get("from", ""), each.headers.get("reason", "")) for each in letters
+        ],
         quarantine=read_quarantine(spark, layout, samples=MAX_SAMPLES),
         money=_money_sections(spark, layout),
     )

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from account_linking.demo.deployment import Deployment
-    from account_linking.demo.ledger import Change
+    from account_linking.demo.ledger import MovementChange
 
 QUARTER_SECONDS = 900.0
 QUARTERS = 96
@@ -41,7 +41,7 @@ def run(
     """Run a day in `lasts_seconds`. Changes of an item whose worker `is_frozen` (item, quarter hour) are postponed."""
     changes = generate_day(deployment.banks.ledger, seed, per_item=per_item, lasts=QUARTERS * QUARTER_SECONDS)
     began = time.monotonic()
-    postponed: list[Change] = []
+    postponed: list[MovementChange] = []
     for quarter in range(QUARTERS):
         deployment.check_components()
         _wait_until(began + quarter * lasts_seconds / QUARTERS)

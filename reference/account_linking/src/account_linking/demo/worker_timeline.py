@@ -32,7 +32,7 @@ class Replacement:
 
 
 @dataclass(frozen=True, slots=True)
-class Worker:
+class WorkerHistory:
     """One worker: its invocations in their order, and the producers that it replaced. Times are Unix seconds."""
 
     number: int
@@ -75,7 +75,7 @@ class WorkerGroup:
     """All workers of one function, and the errors of their failed invocations with their number."""
 
     name: str
-    workers: Sequence[Worker]
+    workers: Sequence[WorkerHistory]
     errors: Mapping[str, int]
 
     @property
@@ -110,8 +110,8 @@ def worker_group(name: str, mapping: EventSourceMapping) -> WorkerGroup:
     return WorkerGroup(name, workers, dict(mapping.failed_invocations))
 
 
-def _worker(number: int, environment: Environment) -> Worker:
-    return Worker(number, tuple(environment.past), tuple(_replacements(environment.log_streams)))
+def _worker(number: int, environment: Environment) -> WorkerHistory:
+    return WorkerHistory(number, tuple(environment.past), tuple(_replacements(environment.log_streams)))
 
 
 def _replacements(logs: Iterable[Path]) -> Iterator[Replacement]:

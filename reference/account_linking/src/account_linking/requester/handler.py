@@ -23,7 +23,7 @@ from account_linking.store import open_store
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from account_linking.kafka_event import Record
+    from account_linking.kafka_event import KafkaRecord
     from account_linking.providers.model import Api
     from account_linking.requester.worker import Publish
 
@@ -58,7 +58,7 @@ def run(event: Mapping[str, Any], context: Any, worker: Requester) -> dict[str, 
     return {"elements": len(records), "records": sum(published)}
 
 
-def _handle(record: Record, *, worker: Requester, timeout: timedelta) -> int:
+def _handle(record: KafkaRecord, *, worker: Requester, timeout: timedelta) -> int:
     deadline = worker.monotonic() + timeout.total_seconds()
     try:
         return worker.handle(parse_fetch_task(record.value), timeout=timeout)

@@ -47,7 +47,7 @@ CLASSES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class RowRule:
     """A rule for every row. `condition` is SQL; null counts as false. `field` is reported with the row.
 
     `shown` is SQL of the reported value, where it is not the field's.
@@ -68,48 +68,48 @@ def _is_id(column: str) -> str:
     return f"length({column}) between 1 and {MAX_ID_CHARACTERS} and not {column} rlike r'{NO_ID}'"
 
 
-WHOLE_JSON = Rule("is_json", "value", "coalesce(_is_json, false)")
-HAS_ACCOUNT = Rule("has_account", "provider_account_id", _is_id("provider_account_id"))
+WHOLE_JSON = RowRule("is_json", "value", "coalesce(_is_json, false)")
+HAS_ACCOUNT = RowRule("has_account", "provider_account_id", _is_id("provider_account_id"))
 RULES_FOR_ENTITIES = (
     WHOLE_JSON,
     HAS_ACCOUNT,
-    Rule("has_user", "user_ref", "length(user_ref) > 0 and is_valid_utf8(user_ref)"),
-    Rule("has_revision", "revision", "revision > 0"),
+    RowRule("has_user", "user_ref", "length(user_ref) > 0 and is_valid_utf8(user_ref)"),
+    RowRule("has_revision", "revision", "revision > 0"),
 )
 RULES_FOR_ALL = (
     *RULES_FOR_ENTITIES,
-    Rule("has_id", "provider_transaction_id", _is_id("provider_transaction_id")),
-    Rule("has_known_op", "op", "op in ('UPSERT', 'DELETE')"),
+    RowRule("has_id", "provider_transaction_id", _is_id("provider_transaction_id")),
+    RowRule("has_known_op", "op", "op in ('UPSERT', 'DELETE')"),
 )
 RULES_FOR_UPSERTS = (
-    Rule("has_amount", "amount", "_amount is not null", "_amount"),
-    Rule("amount_is_number", "amount", f"_amount is null or {amounts.is_number('_amount')}", "_amount"),
-    Rule(
+    RowRule("has_amount", "amount", "_amount is not null", "_amount"),
+    RowRule("amount_is_number", "amount", f"_amount is null or {amounts.is_number('_amount')}", "_amount"),
+    RowRule(
         "amount_fits",
         "amount",
         f"_amount is null or _exact is not null or not {amounts.is_number('_amount')}",
         "_amount",
     ),
-    Rule("amount_has_direction", "amount", "_sign is not null", "_amount"),
-    Rule("amount_in_minor_units", "amount", "_exact is null or _unit is null or _exact % _unit = 0", "_amount"),
-    Rule("has_one_currency", "currency", "(currency is null) <> (unofficial_currency is null)"),
-    Rule("currency_is_iso", "currency", amounts.is_known("currency", official())),
-    Rule("currency_is_known", "unofficial_currency", amounts.is_known("unofficial_currency", unofficial())),
-    Rule("has_date", "transaction_date", "_transaction_date is not null", "_transaction_date"),
+    RowRule("amount_has_direction", "amount", "_sign is not null", "_amount"),
+    RowRule("amount_in_minor_units", "amount", "_exact is null or _unit is null or _exact % _unit = 0", "_amount"),
+    RowRule("has_one_currency", "currency", "(currency is null) <> (unofficial_currency is null)"),
+    RowRule("currency_is_iso", "currency", amounts.is_known("currency", official())),
+    RowRule("currency_is_known", "unofficial_currency", amounts.is_known("unofficial_currency", unofficial())),
+    RowRule("has_date", "transaction_date", "_transaction_date is not null", "_transaction_date"),
     *(
-        Rule(f"is_{SILVER[name].replace('stamp', '')}", name, f"({name} is null) = (_{name} is null)", f"_{name}")
+        RowRule(f"is_{SILVER[name].replace('stamp', '')}", name, f"({name} is null) = (_{name} is null)", f"_{name}")
         for name in DATES
     ),
-    Rule("has_status", "status", "status in ('PENDING', 'POSTED', 'SCHEDULED', 'CANCELLED', 'UNKNOWN')"),
+    RowRule("has_status", "status", "status in ('PENDING', 'POSTED', 'SCHEDULED', 'CANCELLED', 'UNKNOWN')"),
 )
 RULES = (
     *RULES_FOR_ALL,
-    *(Rule(rule.name, rule.field, f"op = 'DELETE' or ({rule.condition})", rule.shown) for rule in RULES_FOR_UPSERTS),
+    *(RowRule(rule.name, rule.field, f"op = 'DELETE' or ({rule.condition})", rule.shown) for rule in RULES_FOR_UPSERTS),
 )
 RULES_FOR_ACCOUNTS = (
     *RULES_FOR_ENTITIES,
-    Rule("has_kind", "raw_kind", "length(raw_kind) > 0"),
-    Rule("has_known_op", "op", "op = 'UPSERT'"),
+    RowRule("has_kind", "raw_kind", "length(raw_kind) > 0"),
+    RowRule("has_known_op", "op", "op = 'UPSERT'"),
 )
 KNOWN_PROVIDER = "has_known_provider"
 RULE_NAMES = tuple(sorted({KNOWN_PROVIDER, *(rule.name for rule in (*RULES, *RULES_FOR_ACCOUNTS))}))
@@ -143,14 +143,14 @@ def rejected(bronze: DataFrame, translated: DataFrame, accounts: DataFrame) -> D
     """
     known = ", ".join(f"'{name}'" for name in every_provider())
     entities = ", ".join(f"'{name}'" for name in ENTITIES)
-    rule = Rule(KNOWN_PROVIDER, "provider", f"provider in ({known}) and entity in ({entities})")
+    rule = RowRule(KNOWN_PROVIDER, "provider", f"provider in ({known}) and entity in ({entities})")
     foreign = bronze.where(f"not coalesce({rule.condition}, false)")
     parts = (translated, accounts, _with_errors(foreign, (rule,)))
     bad = [part.where("size(errors) > 0").select(*BRONZE, "errors") for part in parts]
     return reduce(lambda one, other: one.unionByName(other), bad)
 
 
-def _with_errors(rows: DataFrame, rules: Sequence[Rule]) -> DataFrame:
+def _with_errors(rows: DataFrame, rules: Sequence[RowRule]) -> DataFrame:
     all_rules = " and ".join(f"coalesce({rule.condition}, false)" for rule in rules)
     broken_rules = ", ".join(
         f"if(coalesce({rule.condition}, false), null, named_struct('rule', '{rule.name}', 'field', '{rule.field}',"

@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from leadsman.gate.documents.tree import Leaf
-    from leadsman.gate.facts import Client, Setting
+    from leadsman.gate.facts import ClientFacts, Setting
 
 SERVERS = "bootstrap.servers"
 OVERRIDES = {"producer.override.": "producer", "consumer.override.": "consumer", "admin.override.": "admin"}
 
 
-def _find(document: Document, _path: str) -> Iterator[Client]:
+def _find(document: Document, _path: str) -> Iterator[ClientFacts]:
     for node in document.root.walk():
         names = {key for key, _, _ in node.pairs}
         if "connector.class" in names:
@@ -29,7 +29,7 @@ def _find(document: Document, _path: str) -> Iterator[Client]:
             yield client(_kind(settings), settings, node.span)
 
 
-def _connector(leaves: list[Leaf]) -> Iterator[Client]:
+def _connector(leaves: list[Leaf]) -> Iterator[ClientFacts]:
     for prefix, kind in OVERRIDES.items():
         own: dict[str, Setting] = {}
         for leaf in leaves:

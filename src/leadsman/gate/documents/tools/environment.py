@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from leadsman.gate.documents.tree import Document
-    from leadsman.gate.facts import Client, Setting
+    from leadsman.gate.facts import ClientFacts, Setting
 
 BROKER_PREFIXES = ("KAFKA_CFG_", "KAFKA_")
 """Of the images of Bitnami, and of Confluent and Apache."""
@@ -26,7 +26,7 @@ CLUSTER_KEYS = ("controller.quorum.voters", "controller.quorum.bootstrap.servers
 WORKER_PREFIXES = {"CONNECT_PRODUCER_": "producer", "CONNECT_CONSUMER_": "consumer"}
 
 
-def _find(document: Document, _path: str) -> Iterator[Client]:
+def _find(document: Document, _path: str) -> Iterator[ClientFacts]:
     for pairs in _environments(document.root):
         broker = _broker(pairs)
         if broker:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from leadsman.gate.documents.tree import Tree
-    from leadsman.gate.facts import Client, Setting
+    from leadsman.gate.facts import ClientFacts, Setting
 
 TEXTS = ("extraConfig", "config")
 """Of the brokers, in the form of server.properties."""
@@ -23,7 +23,7 @@ MAPPINGS = ("overrideConfiguration",)
 FACTOR = "replicationFactor"
 
 
-def _find(document: Document, _path: str) -> Iterator[Client]:
+def _find(document: Document, _path: str) -> Iterator[ClientFacts]:
     for node in document.root.walk():
         count = _brokers(node)
         if count is None:
@@ -58,7 +58,7 @@ def _settings(node: Tree) -> Iterator[tuple[str, Setting]]:
                 yield ".".join(leaf.path), setting(".".join(leaf.path), leaf)
 
 
-def _topic(topic: Tree, count: int) -> Iterator[Client]:
+def _topic(topic: Tree, count: int) -> Iterator[ClientFacts]:
     for key, span, below in topic.pairs:
         if key == FACTOR and below.kind == "value":
             factor = setting("replication.factor", Leaf((key,), below, span))

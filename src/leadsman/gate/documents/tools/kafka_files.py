@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from leadsman.gate.documents.tree import Document
-    from leadsman.gate.facts import Client, Setting
+    from leadsman.gate.facts import ClientFacts, Setting
 
 BROKER_SIGNS = frozenset(
     {"broker.id", "node.id", "log.dirs", "zookeeper.connect", "process.roles", "controller.quorum.voters"}
@@ -25,7 +25,7 @@ KERNEL = ("net.ipv4.", "net.core.", "net.ipv6.")
 APPLICATION = ("spring.", "mp.messaging.", "quarkus.", "kafka-streams.")
 
 
-def _find(document: Document, path: str) -> Iterator[Client]:
+def _find(document: Document, path: str) -> Iterator[ClientFacts]:
     settings = {".".join(leaf.path): setting(".".join(leaf.path), leaf) for leaf in document.leaves()}
     if not settings or any(name.startswith(APPLICATION) for name in settings):
         return
@@ -40,7 +40,7 @@ def _find(document: Document, path: str) -> Iterator[Client]:
         yield client(_kind(settings), settings, first)
 
 
-def _worker(settings: dict[str, Setting]) -> Iterator[Client]:
+def _worker(settings: dict[str, Setting]) -> Iterator[ClientFacts]:
     servers = settings.get("bootstrap.servers")
     yield from connect_worker(settings, (servers.value or "") if servers else "")
     for prefix, kind in PREFIXES.items():

@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from leadsman.gate.documents.tree import Document, Tree
-    from leadsman.gate.facts import Client
+    from leadsman.gate.facts import ClientFacts
 
 PREFIXES = ("net.ipv4.", "net.core.", "net.ipv6.")
 
 
-def _find(document: Document, _path: str) -> Iterator[Client]:
+def _find(document: Document, _path: str) -> Iterator[ClientFacts]:
     for node in document.root.walk():
         settings = {leaf.path[0]: setting(leaf.path[0], leaf) for leaf in _named(node)}
         if settings:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from leadsman.gate.documents.tree import Document, Leaf
-    from leadsman.gate.facts import Client, Setting
+    from leadsman.gate.facts import ClientFacts, Setting
 
 CONNECTOR = "smallrye-kafka"
 DIRECTIONS = {"outgoing": "producer", "incoming": "consumer"}
@@ -21,11 +21,11 @@ CHANNEL = 3
 """`mp.messaging.outgoing.CHANNEL`: the settings are below the channel's name."""
 
 
-def _find(document: Document, _path: str) -> Iterator[Client]:
+def _find(document: Document, _path: str) -> Iterator[ClientFacts]:
     yield from channels(document.leaves())
 
 
-def channels(leaves: list[Leaf]) -> Iterator[Client]:
+def channels(leaves: list[Leaf]) -> Iterator[ClientFacts]:
     """Yield the clients of channels; settings of a profile, `%prod.`, count as set."""
     found: dict[tuple[str, str], dict[str, Setting]] = {}
     common: dict[str, Setting] = {}

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from leadsman.gate.documents.tree import Document, Leaf
-    from leadsman.gate.facts import Client, Setting
+    from leadsman.gate.facts import ClientFacts, Setting
 
 KINDS = {"producer": "producer", "consumer": "consumer", "admin": "admin", "streams": "streams"}
 OWN_NAMES = {
@@ -22,11 +22,11 @@ OWN_NAMES = {
 CLOUD_STREAM = ("spring", "cloud", "stream", "kafka", "binder")
 
 
-def _find(document: Document, _path: str) -> Iterator[Client]:
+def _find(document: Document, _path: str) -> Iterator[ClientFacts]:
     yield from spring_clients(document.leaves())
 
 
-def spring_clients(leaves: list[Leaf]) -> Iterator[Client]:
+def spring_clients(leaves: list[Leaf]) -> Iterator[ClientFacts]:
     """Yield the clients that properties of Spring configure."""
     by_kind: dict[str, dict[str, Setting]] = {}
     for leaf in leaves:

@@ -10,7 +10,7 @@ from leadsman.gate.documents.tree import Document, Leaf, Tree
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from leadsman.gate.facts import Client, Setting
+    from leadsman.gate.facts import ClientFacts, Setting
 
 GROUP = "kafka.strimzi.io/"
 LABEL = "strimzi.io/cluster"
@@ -18,7 +18,7 @@ BOOTSTRAP = "-kafka-bootstrap"
 """What follows the name of a cluster in the name of its service."""
 
 
-def _find(document: Document, _path: str) -> Iterator[Client]:
+def _find(document: Document, _path: str) -> Iterator[ClientFacts]:
     root = document.root
     if not root.text("apiVersion").startswith(GROUP):
         return
@@ -52,7 +52,7 @@ def _replicas(root: Tree) -> dict[str, Setting]:
     return {}
 
 
-def _worker(root: Tree, name: str) -> Iterator[Client]:
+def _worker(root: Tree, name: str) -> Iterator[ClientFacts]:
     settings = _settings(root.get("spec", "config"))
     servers = root.text("spec", "bootstrapServers")
     yield from connect_worker(settings, servers, cluster=servers.partition(BOOTSTRAP)[0])

@@ -11,7 +11,7 @@ from leadsman.gate.readers.properties import parse_properties
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from leadsman.gate.facts import Client, Setting
+    from leadsman.gate.facts import ClientFacts, Setting
 
 TOPICS = frozenset({"kafka_topic", "confluent_kafka_topic", "aiven_kafka_topic"})
 FACTORS = ("replication_factor", "replication")
@@ -22,7 +22,7 @@ RESOURCE = 3
 """A block `resource TYPE NAME`."""
 
 
-def _find(document: Document, _path: str) -> Iterator[Client]:
+def _find(document: Document, _path: str) -> Iterator[ClientFacts]:
     for key, _, block in document.root.pairs:
         words = key.split()
         if len(words) != RESOURCE or words[0] != "resource":
@@ -47,7 +47,7 @@ def _topic(block: Tree) -> dict[str, Setting]:
     return found
 
 
-def _msk(block: Tree, name: str) -> Iterator[Client]:
+def _msk(block: Tree, name: str) -> Iterator[ClientFacts]:
     text = block.get(PROPERTIES)
     if text is None or text.value is None:
         return

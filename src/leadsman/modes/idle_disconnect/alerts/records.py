@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from leadsman.modes.idle_disconnect.thresholds import MIN_FAILURES
 from leadsman.prevent.alerts.alert import Alert, Case, Owner, Severity, Threshold
-from leadsman.prevent.alerts.burn_rate import AT_ONCE, FAST, SLOW, WHY_AT_ONCE, ErrorRatio, Window, thresholds
+from leadsman.prevent.alerts.burn_rate import AT_ONCE, FAST, SLOW, WHY_AT_ONCE, ErrorRatio, WindowPair, thresholds
 
 RATIO = ErrorRatio(record="records", failed="records_failed", total="records_sent", by="cluster, job, instance")
 LABELS = 'instance="orders-1:9404",job="orders",client_id="producer-1"'
@@ -15,7 +15,7 @@ def _records(failed: str) -> dict[str, str]:
     return {f"records_failed{{{LABELS}}}": failed, f"records_sent{{{LABELS}}}": "0+60x600"}
 
 
-def _alert(window: Window, name: str) -> Alert:
+def _alert(window: WindowPair, name: str) -> Alert:
     return Alert(
         name=name,
         summary="{{ $value | humanizePercentage }} of the records of {{ $labels.instance }} are lost",

@@ -1,7 +1,7 @@
 """Alerts on offset commits that fail, as burn rates: by what brokers answer, and by leadsman_clients' own counts."""
 
 from leadsman.prevent.alerts.alert import Alert, Case, Owner
-from leadsman.prevent.alerts.burn_rate import AT_ONCE, FAST, SLOW, WHY_AT_ONCE, ErrorRatio, Window, thresholds
+from leadsman.prevent.alerts.burn_rate import AT_ONCE, FAST, SLOW, WHY_AT_ONCE, ErrorRatio, WindowPair, thresholds
 
 BY_BROKERS = ErrorRatio(record="offset_commits", failed="offset_commits_failed", total="offset_commits", by="cluster")
 BY_CONSUMERS = ErrorRatio(
@@ -15,7 +15,7 @@ def _answers(failed: str) -> dict[str, str]:
     return {FAILED: failed, ANSWERED: "0+60x600"}
 
 
-def _broker_alert(window: Window, name: str) -> Alert:
+def _broker_alert(window: WindowPair, name: str) -> Alert:
     return Alert(
         name=name,
         summary="{{ $value | humanizePercentage }} of the offset commits fail",
@@ -62,7 +62,7 @@ def _broker_alert(window: Window, name: str) -> Alert:
     )
 
 
-def _consumer_alert(window: Window, name: str) -> Alert:
+def _consumer_alert(window: WindowPair, name: str) -> Alert:
     attempts = "leadsman:consumer_commits + leadsman:consumer_commit_failures"
     return Alert(
         name=name,

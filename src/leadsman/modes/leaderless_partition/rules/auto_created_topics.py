@@ -11,7 +11,7 @@ from leadsman.gate.rule import Rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from leadsman.gate.facts import Client
+    from leadsman.gate.facts import ClientFacts
 
 AUTO = "auto.create.topics.enable"
 FACTOR = "default.replication.factor"
@@ -31,7 +31,7 @@ def _find(facts: Facts) -> Iterator[Match]:
         yield Match(span=setting.span, message=message, replacement="false", replacement_span=setting.value_span)
 
 
-def _gets_one_replica(facts: Facts, client: Client) -> bool:
+def _gets_one_replica(facts: Facts, client: ClientFacts) -> bool:
     """Whether Kafka's default of one replica applies on several brokers. MSK has another default."""
     several = facts.is_cluster or (client.brokers or 1) > 1
     return several and FACTOR not in client.settings and client.cluster != MSK

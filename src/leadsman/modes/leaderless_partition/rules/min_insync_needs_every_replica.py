@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leadsman.gate.facts import Client, Facts, Match
+from leadsman.gate.facts import ClientFacts, Facts, Match
 from leadsman.gate.rule import Rule
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def _find(facts: Facts) -> Iterator[Match]:
             yield _match(client, factor)
 
 
-def _match(client: Client, factor: float) -> Match:
+def _match(client: ClientFacts, factor: float) -> Match:
     setting = client.settings[MIN_INSYNC]
     return Match(
         span=setting.span,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from leadsman.gate.code.idempotence import takes_producer_id
 from leadsman.gate.code.repetition import repeated
-from leadsman.gate.facts import Client, Facts, Match
+from leadsman.gate.facts import ClientFacts, Facts, Match
 from leadsman.gate.rule import Rule
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def _find(facts: Facts) -> Iterator[Match]:
                 yield Match(span=client.span, message=f"a producer is created {where}: {_harm(client)}")
 
 
-def _harm(client: Client) -> str:
+def _harm(client: ClientFacts) -> str:
     takes = takes_producer_id(client)
     if takes is None:
         return "each opens connections of its own, and takes a producer id if it is idempotent"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leadsman.gate.code import syntax as s
-from leadsman.gate.facts import Client, Facts, Match
+from leadsman.gate.facts import ClientFacts, Facts, Match
 from leadsman.gate.rule import Rule
 from leadsman.kafka_defaults import number
 
@@ -31,7 +31,7 @@ def _find(facts: Facts) -> Iterator[Match]:
             yield Match(span=setting.span, message=message)
 
 
-def _is_random(evaluation: Evaluation, client: Client) -> bool:
+def _is_random(evaluation: Evaluation, client: ClientFacts) -> bool:
     """Whether the value's own expression calls a generator of random ids."""
     setting = client.settings[ID]
     for node in s.walk_all(evaluation.code.body):

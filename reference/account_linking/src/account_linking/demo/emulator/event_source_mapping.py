@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from account_linking.demo.emulator.environment import Environment
-from account_linking.kafka_event import Record, make_event
+from account_linking.kafka_event import KafkaRecord, make_event
 from account_linking.topics import DEAD_LETTERS
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class EventSourceMapping:
                 _retry_kafka(partial(consumer.commit, offsets=[done], asynchronous=False))
         consumer.close()
 
-    def _handle(self, environment: Environment, records: list[Record]) -> bool:
+    def _handle(self, environment: Environment, records: list[KafkaRecord]) -> bool:
         """Invoke until success or `max_attempts`; return whether the batch is handled, as opposed to stopped."""
         pause = FIRST_PAUSE_SECONDS
         for attempt in range(1, self.max_attempts + 1):
@@ -127,7 +127,7 @@ class EventSourceMapping:
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
         return False
 
-    def _store_dead_letters(self, records: list[Record], result: LambdaResult) -> None:
+    def _store_dead_letters(self, records: list[KafkaRecord], result: LambdaResult) -> None:
         """Store the batch in the dead-letter topic, before the partition continues."""
         producer = Producer({"bootstrap.servers": self.bootstrap, "log_level": 0})
         for record in records:
@@ -154,8 +154,8 @@ def _retry_kafka(request: Callable[[], T]) -> T:
             time.sleep(POLL_SECONDS)
 
 
-def _record(message: Any) -> Record:  # noqa: ANN401 - confluent-kafka publishes no types
-    return Record(
+def _record(message: Any) -> KafkaRecord:  # noqa: ANN401 - confluent-kafka publishes no types
+    return KafkaRecord(
         topic=message.topic(),
         partition=message.partition(),
         offset=message.offset(),

@@ -8,7 +8,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from account_linking.demo.ledger import Change, Ledger
+    from account_linking.demo.ledger import BankLedger, MovementChange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class FaultInjection:
 class SimulatedBanks:
     """The ledger up to `now`, in seconds of the ledger, and counters of calls."""
 
-    ledger: Ledger
+    ledger: BankLedger
     faults: FaultInjection = field(default_factory=FaultInjection)
     now: float = 0.0
     call_counts: dict[str, int] = field(default_factory=dict)
@@ -39,12 +39,12 @@ class SimulatedBanks:
     def __post_init__(self) -> None:
         self._random = Random(self.faults.seed)
 
-    def changes_until_now(self, item: str) -> list[Change]:
+    def changes_until_now(self, item: str) -> list[MovementChange]:
         """Return an item's changes until now."""
         with self._lock:
             return self.ledger.until(item, self.now)
 
-    def apply_changes(self, changes: list[Change]) -> None:
+    def apply_changes(self, changes: list[MovementChange]) -> None:
         """Append changes to the ledger, and move the clock to the last of them."""
         with self._lock:
             self.ledger.record(changes)

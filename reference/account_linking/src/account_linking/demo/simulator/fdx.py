@@ -12,7 +12,7 @@ from account_linking.demo.ledger import START, movements_after, to_datetime
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from account_linking.demo.ledger import Item, Movement
+    from account_linking.demo.ledger import Movement, SimulatedItem
     from account_linking.demo.simulator.banks import SimulatedBanks
 
 KINDS = {
@@ -64,7 +64,7 @@ def transactions(banks: SimulatedBanks, account: str, query: Mapping[str, str]) 
     return {"page": {"nextOffset": next_offset if next_offset < len(rows) else None}, "transactions": page}
 
 
-def _item_of(banks: SimulatedBanks, account: str) -> Item:
+def _item_of(banks: SimulatedBanks, account: str) -> SimulatedItem:
     for item in banks.ledger.items.values():
         if any(each.id == account for each in item.accounts):
             return item

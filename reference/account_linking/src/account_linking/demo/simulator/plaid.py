@@ -17,7 +17,7 @@ from account_linking.demo.kinds import all_kinds
 from account_linking.demo.ledger import movements_after
 
 if TYPE_CHECKING:
-    from account_linking.demo.ledger import Account, Change, Movement
+    from account_linking.demo.ledger import Account, Movement, MovementChange
     from account_linking.demo.simulator.banks import SimulatedBanks
 
 SUBTYPES = {
@@ -121,7 +121,7 @@ def _cursor(cursor: str, newest: int) -> tuple[int, int, int]:
     return known, end, offset
 
 
-def _difference(before: list[Change], after: list[Change]) -> list[tuple[str, dict[str, Any]]]:
+def _difference(before: list[MovementChange], after: list[MovementChange]) -> list[tuple[str, dict[str, Any]]]:
     old, new = movements_after(before), movements_after(after)
     rows = []
     for key, movement in new.items():

@@ -14,7 +14,7 @@ from account_linking.demo.ledger import START, movements_after, to_datetime
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from account_linking.demo.ledger import Account, Item, Movement
+    from account_linking.demo.ledger import Account, Movement, SimulatedItem
     from account_linking.demo.simulator.banks import SimulatedBanks
 
 LONGEST_WINDOW = timedelta(minutes=60)
@@ -88,7 +88,7 @@ def events(banks: SimulatedBanks, query: Mapping[str, str]) -> dict[str, Any]:
     return document
 
 
-def _item(banks: SimulatedBanks, user: str, token: str) -> Item:
+def _item(banks: SimulatedBanks, user: str, token: str) -> SimulatedItem:
     item = banks.ledger.items.get(user)
     if item is None or token != f"Bearer access-{user}" or user in banks.login_required:
         raise YodleeError("Invalid token", 401)
@@ -114,7 +114,7 @@ def _format_time(at: float) -> str:
     return to_datetime(at).isoformat().replace("+00:00", "Z")
 
 
-def transaction(movement: Movement, item: Item, *, removed: bool = False) -> dict[str, Any] | None:
+def transaction(movement: Movement, item: SimulatedItem, *, removed: bool = False) -> dict[str, Any] | None:
     """Return a movement in Yodlee's schema; None for a pending movement, which most banks do not report."""
     if movement.pending:
         return None

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 from account_linking.errors import LoginRequired, Poison, TryLater
 from account_linking.json_slices import arrays
 from account_linking.providers.model import FetchResult, FetchTask, RawRecord
-from account_linking.providers.yodlee.fetched_range import FetchedRange, Window, missing_windows
+from account_linking.providers.yodlee.fetched_range import FetchedRange, FetchWindow, missing_windows
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -88,14 +88,14 @@ def missed_fetch_tasks(link: LinkedItem, cursor: str, now: datetime) -> tuple[Fe
     )
 
 
-def _parse_window(task: FetchTask) -> Window:
+def _parse_window(task: FetchTask) -> FetchWindow:
     try:
-        return Window.parse(dict(parse_qsl(task.link)))
+        return FetchWindow.parse(dict(parse_qsl(task.link)))
     except (KeyError, ValueError) as error:
         raise Poison(f"The fetch task of item {task.item} has no window.") from error
 
 
-def _fetch_window(window: Window, link: LinkedItem, api: Api, fetched: _Fetched) -> None:
+def _fetch_window(window: FetchWindow, link: LinkedItem, api: Api, fetched: _Fetched) -> None:
     page: dict[str, str] | None = {**window.query(), "loginName": link.item}
     for _ in range(MAX_PAGES):
         response = api.call(
@@ -111,7 +111,7 @@ def _fetch_window(window: Window, link: LinkedItem, api: Api, fetched: _Fetched)
     raise Poison(f"Yodlee returned more than {MAX_PAGES} pages for a window of item {link.item}.")
 
 
-def _check(response: ApiResponse, link: LinkedItem, window: Window) -> None:
+def _check(response: ApiResponse, link: LinkedItem, window: FetchWindow) -> None:
     if response.status == UNAUTHORIZED:
         raise LoginRequired(f"Yodlee no longer accepts the token of item {link.item}.")
     if response.status == BAD_REQUEST:

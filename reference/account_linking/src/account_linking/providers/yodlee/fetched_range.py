@@ -15,14 +15,14 @@ OLDEST_WINDOW = timedelta(days=7) - timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class FetchWindow:
     """A window of time, without its end."""
 
     since: datetime
     until: datetime
 
     @classmethod
-    def parse(cls, query: Mapping[str, str]) -> Window:
+    def parse(cls, query: Mapping[str, str]) -> FetchWindow:
         """Return the window of a query; KeyError or ValueError if it has none."""
         return cls(_parse_time(query["fromDate"]), _parse_time(query["toDate"]))
 
@@ -58,14 +58,14 @@ class FetchedRange:
         oldest = now - OLDEST_WINDOW
         return FetchedRange(oldest, oldest) if self.end < oldest else self
 
-    def extend(self, window: Window) -> FetchedRange:
+    def extend(self, window: FetchWindow) -> FetchedRange:
         """Return the range with a window that touches it; the range itself if a gap lies between."""
         if window.since > self.end or window.until < self.begin:
             return self
         return FetchedRange(min(self.begin, window.since), max(self.end, window.until))
 
 
-def missing_windows(fetched: FetchedRange, *, until: datetime, now: datetime) -> list[Window]:
+def missing_windows(fetched: FetchedRange, *, until: datetime, now: datetime) -> list[FetchWindow]:
     """Return the windows between the range and `until`, oldest first; then those before the range, newest first.
 
     Each window touches the range that the windows before it make, and none is older than Yodlee's 7 days.
@@ -75,10 +75,10 @@ def missing_windows(fetched: FetchedRange, *, until: datetime, now: datetime) ->
     return [*after, *reversed(list(before))]
 
 
-def _hours(since: datetime, until: datetime) -> Iterator[Window]:
+def _hours(since: datetime, until: datetime) -> Iterator[FetchWindow]:
     while since < until:
         end = min(since + LONGEST_WINDOW, until)
-        yield Window(since, end)
+        yield FetchWindow(since, end)
         since = end
 
 

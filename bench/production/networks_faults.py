@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from random import Random
 
-    from bench.production.networks_fleet import Fleet
+    from bench.production.networks_fleet import HostFleet
 
 ALWAYS = timedelta(days=400)
 
@@ -30,7 +30,7 @@ class Failure(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class NeighbourRow:
     """A row of a neighbour table; ages are seconds since used, confirmed and updated."""
 
     address: str
@@ -42,15 +42,15 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Story:
-    """`held` is the MAC that a broker holds for an address instead of its owner's, by (broker, address).
+class NetworkFaults:
+    """`mac_entries` is the MAC that a broker has for an address instead of its owner's, by (broker, address).
 
     `states` overrides the entry's state likewise. `failing` is by (host, broker). Both hold from `since` to `until`.
     """
 
     mac_entries: Mapping[tuple[str, str], str] = field(default_factory=dict)
     states: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    entries: Mapping[str, tuple[Entry, ...]] = field(default_factory=dict)
+    entries: Mapping[str, tuple[NeighbourRow, ...]] = field(default_factory=dict)
     failing: Mapping[tuple[str, str], Failure] = field(default_factory=dict)
     since: datetime | None = None
     until: datetime | None = None
@@ -86,9 +86,9 @@ PARTS = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Which telemetry is handed over, in which form, and the story that it shows."""
+    """Which telemetry is handed over, in which form, and the faults that it shows."""
 
-    story: Callable[[Fleet, Random], Story]
+    faults: Callable[[HostFleet, Random], NetworkFaults]
     parts: frozenset[str] = PARTS
     table: str = "ip_neigh"
     addresses: str = "ip_addr"
@@ -98,12 +98,12 @@ class Plan:
     reuse: timedelta = timedelta(hours=-3)
     logs: str = "around"
     """Whether logs are of the time "around" the looks, "before" or "after" them."""
-    extra: Callable[[Path, Fleet, Story, Random], None] | None = None
+    extra: Callable[[Path, HostFleet, NetworkFaults, Random], None] | None = None
     more_looks: int = 1
     """How many times as many looks as usual: for captures that have little else."""
     bare: frozenset[str] = frozenset()
     """Kinds of node ("hosts", "brokers") that nobody looked at."""
 
 
-def nothing(fleet: Fleet, random: Random) -> Story:  # noqa: ARG001 - a healthy fleet has no story
-    return Story()
+def nothing(fleet: HostFleet, random: Random) -> NetworkFaults:  # noqa: ARG001 - a healthy fleet has no faults
+    return NetworkFaults()

@@ -21,8 +21,8 @@ PARTS = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """One way: it changes a copy of a capture in place. `keeps`: the verdicts stay as they are."""
+class Transformation:
+    """One way to hand over: it changes a copy of a capture in place. `keeps`: the verdicts stay as they are."""
 
     name: str
     make: Callable[[Path, Random], None]
@@ -96,13 +96,13 @@ def without_a_file(folder: Path, random: Random) -> None:
         random.choice(files).unlink()
 
 
-CHANGES = (
-    Change("a file twice", twice),
-    Change("rotated", rotated),
-    Change("wrapped by Docker", wrapped),
-    Change("other names", renamed),
-    Change("beside another service", beside_another_service),
-    Change("without a file", without_a_file, keeps=False),
+TRANSFORMATIONS = (
+    Transformation("a file twice", twice),
+    Transformation("rotated", rotated),
+    Transformation("wrapped by Docker", wrapped),
+    Transformation("other names", renamed),
+    Transformation("beside another service", beside_another_service),
+    Transformation("without a file", without_a_file, keeps=False),
 )
 
 

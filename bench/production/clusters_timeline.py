@@ -28,7 +28,7 @@ class Event:
 
 
 @dataclass(slots=True)
-class Journal:
+class LogTimeline:
     """Events by file, and the times at which a file has no ordinary lines (`quiet`) or none of its work (`idle`)."""
 
     events: dict[str, list[Event]] = field(default_factory=dict)
@@ -142,8 +142,8 @@ class LogFile:
     hourly: bool = False
 
 
-def write_log(folder: Path, file: LogFile, *, journal: Journal, end: float) -> None:
-    events = sorted(journal.events.get(file.path, ()), key=lambda event: event.at)
+def write_log(folder: Path, file: LogFile, *, timeline: LogTimeline, end: float) -> None:
+    events = sorted(timeline.events.get(file.path, ()), key=lambda event: event.at)
     rows = heapq.merge((e for e in events if e.at < end), file.ordinary, key=lambda event: event.at)
     if file.hourly:
         _write_hours(folder / file.path, _texts(file, rows), last_hour=_hour(end - 1, file.zone_hours))
