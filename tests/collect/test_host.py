@@ -26,7 +26,7 @@ def steal_now() -> float:
 def test_what_was_stolen_is_written_at_each_look_and_read_back(
     rows: Callable[[Path], list[EventRow]], tmp_path: Path
 ) -> None:
-    words = ["host", "--out", str(tmp_path / "c"), "--as", "kafka-3", "--repeat", "100ms", "--for", "500ms"]
+    words = ["host", "--out", str(tmp_path / "c"), "--as", "kafka-3", "--repeat", "100ms", "--for", "2s"]
     before = steal_now()
     CliRunner().invoke(command, words, standalone_mode=False)
     after = steal_now()
