@@ -11,17 +11,24 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
+from typing import TYPE_CHECKING
 
 import click
 
 from leadsman.lab.interrupting.commands import Command, every_command
 from leadsman.lab.interrupting.one_run import Outcome, run
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 ENDLESS_SECONDS = 25.0
 """A command that never ends is interrupted within so long: it starts, reads everything, and waits."""
+
+INTERRUPTS_BETWEEN_REPORTS = 20
 
 
 @dataclass(slots=True)
@@ -71,12 +78,19 @@ def main(times: int, minutes: float | None, seed: int | None, only: tuple[str, .
         for command in commands:
             counts[command.name] = InterruptCounts(_usual_seconds(command, Path(folder)))
             click.echo(f"{command.name}: {counts[command.name].usual_seconds:.1f} s uninterrupted", err=True)
-        while sum(each.interrupts for each in counts.values()) < times and (until is None or time.monotonic() < until):
-            (command,) = dice.choices(commands, [each.weight for each in commands])
-            _interrupt_once(command, counts[command.name], dice, Path(folder))
+        with suppress(KeyboardInterrupt):  # what was counted until then is printed
+            while (done := _interrupts(counts)) < times and (until is None or time.monotonic() < until):
+                (command,) = dice.choices(commands, [each.weight for each in commands])
+                _interrupt_once(command, counts[command.name], dice, Path(folder))
+                if _interrupts(counts) > done and not (done + 1) % INTERRUPTS_BETWEEN_REPORTS:
+                    click.echo(f"{done + 1} of {times} interrupts", err=True)
     document = {name: each.document() for name, each in counts.items()}
     click.echo(json.dumps({"seed": seed, "commands": document}, indent=2))
     sys.exit(any(each.faults for each in counts.values()))
+
+
+def _interrupts(counts: Mapping[str, InterruptCounts]) -> int:
+    return sum(each.interrupts for each in counts.values())
 
 
 def _usual_seconds(command: Command, folder: Path) -> float:
