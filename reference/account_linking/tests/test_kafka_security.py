@@ -254,11 +254,8 @@ def test_the_token_for_msk_is_a_signed_request_to_connect_in_the_region(monkeypa
     assert "planted" not in url.query
 
 
-def test_credentials_come_from_a_secret_as_msk_uses_it(aws: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "none")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
-    monkeypatch.setenv("AWS_ENDPOINT_URL", aws)
+@pytest.mark.usefixtures("aws_variables")
+def test_credentials_come_from_a_secret_as_msk_uses_it() -> None:
     client = boto3.client("secretsmanager")
     text = json.dumps({"username": USER, "password": PASSWORD})
     good = client.create_secret(Name="AmazonMSK_worker", SecretString=text)["ARN"]
