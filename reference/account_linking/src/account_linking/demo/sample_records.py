@@ -1,31 +1,58 @@
-"""Single raw records of Plaid, for tests of the tables."""
+"""Single raw records, for tests of the tables."""
 
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING, Any
 
 from account_linking.requester.worker import Outgoing
 from account_linking.topics import raw_topic
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+HEADERS = {"item": "i", "user": "anna", "op": "UPSERT", "revision": "1"}
+
+PURCHASE: Mapping[str, Any] = {
+    "transaction_id": "t",
+    "account_id": "a",
+    "amount": 12.5,
+    "iso_currency_code": "USD",
+    "date": "2026-06-01",
+    "name": "Thing",
+    "pending": False,
+}
+"""A transaction of Plaid."""
+
+
+def raw_record(
+    value: Mapping[str, Any] | str | bytes,
+    *,
+    provider: str = "plaid",
+    entity: str = "transactions",
+    key: str = "k",
+    **headers: str,
+) -> Outgoing:
+    """Return a raw record with this value, or its JSON; `headers` replace those of HEADERS."""
+    text = value if isinstance(value, str | bytes) else json.dumps(value)
+    return Outgoing(
+        topic=raw_topic(provider, entity),
+        key=key,
+        value=text.encode() if isinstance(text, str) else text,
+        headers=tuple((name, header.encode()) for name, header in {**HEADERS, **headers}.items()),
+    )
+
 
 def bought(user: str, number: int = 0, *, revision: int = 1, account: str = "") -> Outgoing:
     """Return a purchase of a user."""
+    account = account or f"account-of-{user}"
     value = {
+        **PURCHASE,
         "transaction_id": f"{user}-{number}",
-        "account_id": account or f"account-of-{user}",
+        "account_id": account,
         "amount": 12.5 + revision,
-        "iso_currency_code": "USD",
-        "date": "2026-06-01",
-        "name": "Thing",
-        "pending": False,
     }
-    headers = {"item": "i", "user": user, "op": "UPSERT", "revision": str(revision)}
-    return Outgoing(
-        topic=raw_topic("plaid", "transactions"),
-        key=f"plaid|{value['account_id']}",
-        value=json.dumps(value).encode(),
-        headers=tuple((name, text.encode()) for name, text in headers.items()),
-    )
+    return raw_record(value, key=f"plaid|{account}", user=user, revision=str(revision))
 
 
 def with_user(user: str, record: Outgoing) -> Outgoing:
