@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from account_linking.demo.deployment import linked_items
-from account_linking.demo.fetch_harness import FetchHarness, kafka_frame
+from account_linking.demo.fetch_harness import FetchHarness
 from account_linking.demo.ledger_generator import generate_day, generate_households
-from account_linking.demo.sample_records import PURCHASE, raw_record
+from account_linking.demo.sample_records import PURCHASE, ingest_records, raw_record
 from account_linking.demo.simulator.banks import FaultInjection, SimulatedBanks
 from account_linking.store import SqliteStore
 from account_linking.tables import translate
 from account_linking.tables.__main__ import main
-from account_linking.tables.ingest import Ingestion, replay
+from account_linking.tables.ingest import replay
 from account_linking.tables.quarantine import read_quarantine
 from account_linking.topics import raw_topic
 
@@ -122,10 +122,6 @@ def damaged(records: Sequence[Outgoing], random: Random) -> list[Outgoing]:
     found += random.choices(found, k=len(found) // 10)
     random.shuffle(found)
     return found
-
-
-def ingest_records(spark: SparkSession, layout: Layout, records: Sequence[Outgoing], *, offset: int = 0) -> None:
-    Ingestion(layout).ingest(kafka_frame(spark, list(enumerate(records, offset))))
 
 
 def table(spark: SparkSession, layout: Layout, name: str) -> list[Row]:

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from account_linking.demo.fetch_harness import kafka_frame
-from account_linking.demo.sample_records import bought, raw_record, with_user
+from account_linking.demo.sample_records import bought, ingest_records, raw_record, with_user
 from account_linking.providers import every_provider
 from account_linking.tables import classify, ingest, rebuild, streams, translate
-from account_linking.tables.ingest import Ingestion
 from account_linking.tables.layout import Layout
 from account_linking.tables.merge import latest_version
 
@@ -43,10 +41,6 @@ RECORDS = [
     BROKEN,
     bought("anna", 1, revision=3),
 ]
-
-
-def ingest_records(spark: SparkSession, layout: Layout, records: Sequence[Outgoing], *, offset: int = 0) -> None:
-    Ingestion(layout).ingest(kafka_frame(spark, list(enumerate(records, offset))))
 
 
 def rows(spark: SparkSession, layout: Layout, *tables: str) -> dict[str, list[str]]:

@@ -1,15 +1,21 @@
-"""Single raw records, for tests of the tables."""
+"""Single raw records, and their ingestion, for tests of the tables."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
 
+from account_linking.demo.fetch_harness import kafka_frame
 from account_linking.requester.worker import Outgoing
+from account_linking.tables.ingest import Ingestion
 from account_linking.topics import raw_topic
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from account_linking.tables.layout import Layout
 
 HEADERS = {"item": "i", "user": "anna", "op": "UPSERT", "revision": "1"}
 
@@ -59,3 +65,8 @@ def with_user(user: str, record: Outgoing) -> Outgoing:
     """Return the record with another user."""
     headers = tuple((name, user.encode() if name == "user" else value) for name, value in record.headers)
     return Outgoing(topic=record.topic, key=record.key, value=record.value, headers=headers)
+
+
+def ingest_records(spark: SparkSession, layout: Layout, records: Sequence[Outgoing], *, offset: int = 0) -> None:
+    """Ingest raw records as one batch. The first has this offset in its topic."""
+    Ingestion(layout).ingest(kafka_frame(spark, list(enumerate(records, offset))))
