@@ -12,6 +12,7 @@ import pytest
 
 from leadsman.errors import MissingExtra, UsageError
 from leadsman.java import jars, runtime
+from leadsman.java.recipes import RECIPES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +37,7 @@ def offline(coordinate: str, _: Path) -> Path:
 def test_every_recipe_is_in_the_lock_and_every_jar_has_a_hash() -> None:
     locked = jars.jar_sets()
 
-    assert set(locked) == set(jars.RECIPES)
+    assert set(locked) == set(RECIPES)
     assert all(len(jar.sha256) == 64 for jars_ in locked.values() for jar in jars_)
 
 

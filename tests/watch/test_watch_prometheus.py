@@ -79,7 +79,7 @@ class ServerWatch:
         self.files.write(self.number, after)
         (position,) = self.files.read(self.number).values()
         assert isinstance(position, SeriesPosition)
-        batches = list(read_series_change(SeriesChange(self.request, position), UTC))
+        batches = list(read_series_change(SeriesChange(position, self.request), UTC))
         rows = [row for batch in batches for row in batch.to_pylist()]
         self.events.apply(changes_of(cast("Iterable[Row]", rows)))
 

@@ -293,11 +293,8 @@ def test_the_example_of_a_job_is_a_request_that_emr_serverless_takes() -> None:
     assert job["jobDriver"]["sparkSubmit"]["entryPoint"].endswith("/spark_job.py")
 
 
-def test_secrets_come_from_one_secret(aws: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "none")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
-    monkeypatch.setenv("AWS_ENDPOINT_URL", aws)
+@pytest.mark.usefixtures("aws_variables")
+def test_secrets_come_from_one_secret() -> None:
     client = boto3.client("secretsmanager")
     good = client.create_secret(Name="settings", SecretString='{"PLAID_SECRET": "s", "PLAID_URL": "secret"}')["ARN"]
     bad = client.create_secret(Name="no settings", SecretString="planted")["ARN"]

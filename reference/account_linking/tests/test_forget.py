@@ -14,10 +14,10 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import ConfigResource
 
 from account_linking.demo.deployment import create_topics
+from account_linking.demo.sample_records import PURCHASE, raw_record
 from account_linking.errors import InvalidSettings
 from account_linking.providers.model import LinkedItem
 from account_linking.requester.publishing import InvocationPublisher, lambda_producers
-from account_linking.requester.worker import Outgoing
 from account_linking.store import SqliteStore
 from account_linking.store.__main__ import main as store_main
 from account_linking.tables import ingest
@@ -25,7 +25,7 @@ from account_linking.tables.__main__ import main
 from account_linking.tables.layout import TABLES, Layout
 from account_linking.tables.upkeep import LISTING_TASKS
 from account_linking.topic_setup import main as topic_setup
-from account_linking.topics import TRANSACTIONS, raw_topic
+from account_linking.topics import TRANSACTIONS
 from leadsman.lab.brokers.cluster import Cluster, ClusterPlan
 from leadsman.waiting import wait_for
 
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pyspark.sql import SparkSession
+
+    from account_linking.requester.worker import Outgoing
 
 pytestmark = [pytest.mark.lab, pytest.mark.spark]
 VACUUM_SETTINGS = {
@@ -54,16 +56,8 @@ def folder(tmp_path: Path) -> str:
 
 
 def bought(user: str, number: int, *, revision: int = 1) -> Outgoing:
-    value = {
-        "transaction_id": f"{user}-{number}",
-        "account_id": f"account-of-{user}",
-        "amount": 12.5 + revision,
-        "iso_currency_code": "USD",
-        "date": "2026-06-01",
-        "name": f"{user} buys a planted thing",
-        "pending": False,
-    }
-    return raw("transactions", user, value, revision)
+    changes = {"transaction_id": f"{user}-{number}", "account_id": f"account-of-{user}", "amount": 12.5 + revision}
+    return raw("transactions", user, {**PURCHASE, **changes, "name": f"{user} buys a planted thing"}, revision)
 
 
 def account(user: str) -> Outgoing:
@@ -71,13 +65,8 @@ def account(user: str) -> Outgoing:
 
 
 def raw(entity: str, user: str, value: dict[str, Any], revision: int) -> Outgoing:
-    headers = {"item": f"item-of-{user}", "user": user, "op": "UPSERT", "revision": str(revision)}
-    return Outgoing(
-        topic=raw_topic("plaid", entity),
-        key=f"plaid|account-of-{user}",
-        value=json.dumps(value).encode(),
-        headers=tuple((name, text.encode()) for name, text in headers.items()),
-    )
+    key, item = f"plaid|account-of-{user}", f"item-of-{user}"
+    return raw_record(value, entity=entity, key=key, item=item, user=user, revision=str(revision))
 
 
 def publish(cluster: Cluster, records: Sequence[Outgoing]) -> None:

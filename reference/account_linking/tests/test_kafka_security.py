@@ -25,13 +25,14 @@ from hypothesis import strategies as st
 
 from account_linking import receiver
 from account_linking.demo.deployment import create_topics
+from account_linking.demo.sample_records import PURCHASE, raw_record
 from account_linking.demo.simulator.server import serve
 from account_linking.errors import InvalidSettings
 from account_linking.kafka_security import _quoted, client_settings, iam_token, read_credentials, spark_options
 from account_linking.requester.publishing import InvocationPublisher, lambda_producers
 from account_linking.requester.worker import Outgoing
 from account_linking.tables.__main__ import main
-from account_linking.topics import TRANSACTIONS, WEBHOOKS, raw_topic
+from account_linking.topics import TRANSACTIONS, WEBHOOKS
 from leadsman.lab.brokers.cluster import ADDRESS, Cluster, ClusterPlan
 from leadsman.lab.network.forwarder import Forwarder
 from leadsman.lab.processes.ports import free_ports
@@ -132,25 +133,6 @@ def publish(settings: Mapping[str, str], records: list[Outgoing], *, timeout: ti
         producers.close()
 
 
-def bought(number: int) -> Outgoing:
-    value = {
-        "transaction_id": f"t{number}",
-        "account_id": "a",
-        "amount": 12.5,
-        "iso_currency_code": "USD",
-        "date": "2026-06-01",
-        "name": "Thing",
-        "pending": False,
-    }
-    headers = {"item": "i", "user": "anna", "op": "UPSERT", "revision": str(number)}
-    return Outgoing(
-        topic=raw_topic("plaid", "transactions"),
-        key="plaid|a",
-        value=json.dumps(value).encode(),
-        headers=tuple((name, text.encode()) for name, text in headers.items()),
-    )
-
-
 @pytest.mark.lab
 def test_the_worker_publishes_by_scram_over_tls(broker: SecureBroker) -> None:
     publish(broker.settings, [Outgoing(topic="item.state", key="k", value=b"by scram")])
@@ -207,7 +189,7 @@ def variables(broker: SecureBroker, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_spark_reads_and_writes_by_scram_over_tls_and_shows_no_password(
     broker: SecureBroker, spark: SparkSession, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    publish(broker.settings, [bought(1), bought(2)])
+    publish(broker.settings, [raw_record({**PURCHASE, "transaction_id": name}) for name in ("t1", "t2")])
 
     main(["stream", "--once", "--tables", str(tmp_path / "tables"), "--bootstrap", broker.address], spark)
 
@@ -254,11 +236,8 @@ def test_the_token_for_msk_is_a_signed_request_to_connect_in_the_region(monkeypa
     assert "planted" not in url.query
 
 
-def test_credentials_come_from_a_secret_as_msk_uses_it(aws: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "none")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
-    monkeypatch.setenv("AWS_ENDPOINT_URL", aws)
+@pytest.mark.usefixtures("aws_variables")
+def test_credentials_come_from_a_secret_as_msk_uses_it() -> None:
     client = boto3.client("secretsmanager")
     text = json.dumps({"username": USER, "password": PASSWORD})
     good = client.create_secret(Name="AmazonMSK_worker", SecretString=text)["ARN"]

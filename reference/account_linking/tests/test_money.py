@@ -16,17 +16,18 @@ from hypothesis import strategies as st
 from account_linking.currencies import official, unofficial
 from account_linking.demo.fetch_harness import kafka_frame
 from account_linking.demo.ledger import START
-from account_linking.requester.worker import Outgoing
+from account_linking.demo.sample_records import PURCHASE, raw_record
 from account_linking.tables import dates
 from account_linking.tables.amounts import exact, quote_numbers
 from account_linking.tables.bronze import to_bronze
 from account_linking.tables.translate import translate
-from account_linking.topics import raw_topic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import Row, SparkSession
+
+    from account_linking.requester.worker import Outgoing
 
 EXACT = Context(prec=400, Emin=-9999, Emax=9999, traps=[Inexact])
 JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]{1,2})?", re.ASCII)
@@ -148,11 +149,6 @@ ALL_NASTY = [
 ]
 
 
-def record(provider: str, value: str) -> Outgoing:
-    headers = (("item", b"i"), ("user", b"anna"), ("op", b"UPSERT"), ("revision", b"1"))
-    return Outgoing(topic=raw_topic(provider, "transactions"), key="k", value=value.encode(), headers=headers)
-
-
 def translated(spark: SparkSession, records: Sequence[Outgoing]) -> list[Row]:
     """The translated rows, in the order of the records."""
     frame = kafka_frame(spark, list(enumerate(records)))
@@ -164,7 +160,7 @@ DATES = ("posted_date", "transaction_date", "posted_at", "authorized_at")
 
 
 def check(spark: SparkSession, cases: Sequence[Case]) -> None:
-    rows = translated(spark, [record(case.provider, value_of(case)) for case in cases])
+    rows = translated(spark, [raw_record(value_of(case), provider=case.provider) for case in cases])
 
     assert [row.source_offset for row in rows] == list(range(len(cases)))
     for case, row in zip(cases, rows, strict=True):
@@ -205,7 +201,7 @@ def test_every_reason_names_the_text_that_the_provider_wrote(spark: SparkSession
         Case("plaid", "5", "", ""): ("currency_is_iso", ""),
     }
 
-    rows = translated(spark, [record(case.provider, value_of(case)) for case in cases])
+    rows = translated(spark, [raw_record(value_of(case), provider=case.provider) for case in cases])
 
     assert [[(error.rule, error.value) for error in row.errors] for row in rows] == [[each] for each in cases.values()]
 
@@ -319,7 +315,7 @@ def test_a_date_is_complete_and_plausible_or_the_row_is_quarantined(spark: Spark
         for number, text in enumerate(texts)
     ]
 
-    rows = translated(spark, [record("plaid", value) for value in values])
+    rows = translated(spark, [raw_record(value) for value in values])
 
     for number, (text, row) in enumerate(zip(texts, rows, strict=True)):
         found = None if row.errors else row.posted_date
@@ -327,15 +323,7 @@ def test_a_date_is_complete_and_plausible_or_the_row_is_quarantined(spark: Spark
         assert row.errors or row.transaction_date == (found if number % 2 else date(2026, 5, 30))
 
 
-PLAID = {
-    "transaction_id": "t",
-    "account_id": "a",
-    "amount": 1,
-    "iso_currency_code": "USD",
-    "date": "2026-06-01",
-    "name": "x",
-    "pending": False,
-}
+PLAID = {**PURCHASE, "amount": 1}
 
 
 def test_a_time_is_complete_or_the_row_is_quarantined(spark: SparkSession) -> None:
@@ -351,7 +339,7 @@ def test_a_time_is_complete_or_the_row_is_quarantined(spark: SparkSession) -> No
         "2026-06-01T24:00:00Z": False,
         "2026-06-01T12:00:00+99:00": False,
     }
-    records = [record("plaid", json.dumps({**PLAID, "datetime": text})) for text in texts]
+    records = [raw_record(json.dumps({**PLAID, "datetime": text})) for text in texts]
 
     rows = translated(spark, records)
 
@@ -368,6 +356,6 @@ def test_the_latest_date_depends_on_when_the_record_came() -> None:
     "tail", [" ", "\n", "x", "{}", ",", "]", "}", "],[{", ',{"a":1}', "\x00", "// comment", '"', "null"], ids=range(13)
 )
 def test_nothing_may_stand_after_the_json_but_space(spark: SparkSession, tail: str) -> None:
-    (row,) = translated(spark, [record("plaid", json.dumps(PLAID) + tail)])
+    (row,) = translated(spark, [raw_record(json.dumps(PLAID) + tail)])
 
     assert [error.rule for error in row.errors] == ([] if tail.isspace() else ["is_json"])

@@ -5,20 +5,21 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from account_linking.demo.deployment import linked_items
-from account_linking.demo.fetch_harness import FetchHarness, kafka_frame
+from account_linking.demo.fetch_harness import FetchHarness
 from account_linking.demo.ledger_generator import generate_day, generate_households
+from account_linking.demo.sample_records import PURCHASE, ingest_records, raw_record
 from account_linking.demo.simulator.banks import FaultInjection, SimulatedBanks
-from account_linking.requester.worker import Outgoing
 from account_linking.store import SqliteStore
 from account_linking.tables import translate
 from account_linking.tables.__main__ import main
-from account_linking.tables.ingest import Ingestion, replay
+from account_linking.tables.ingest import replay
 from account_linking.tables.quarantine import read_quarantine
 from account_linking.topics import raw_topic
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Row, SparkSession
 
+    from account_linking.requester.worker import Outgoing
     from account_linking.tables.layout import Layout
 
 PROVIDERS = ("plaid", "yodlee", "fdx")
@@ -122,10 +124,6 @@ def damaged(records: Sequence[Outgoing], random: Random) -> list[Outgoing]:
     return found
 
 
-def ingest_records(spark: SparkSession, layout: Layout, records: Sequence[Outgoing], *, offset: int = 0) -> None:
-    Ingestion(layout).ingest(kafka_frame(spark, list(enumerate(records, offset))))
-
-
 def table(spark: SparkSession, layout: Layout, name: str) -> list[Row]:
     return spark.read.format("delta").load(layout.path(name)).collect()
 
@@ -179,12 +177,7 @@ def test_records_in_are_rows_and_quarantined_and_superseded(
     assert all(row.errors and all(error.rule and error.field for error in row.errors) for row in quarantine)
 
 
-def account(value: object, *, provider: str = "plaid", entity: str = "accounts", **headers: str) -> Outgoing:
-    all_headers = {"item": "i", "user": "anna", "op": "UPSERT", "revision": "1", **headers}
-    body = value if isinstance(value, bytes) else json.dumps(value).encode()
-    encoded = tuple((name, text.encode()) for name, text in all_headers.items())
-    return Outgoing(topic=raw_topic(provider, entity), key="k", value=body, headers=encoded)
-
+account = partial(raw_record, entity="accounts")
 
 GOOD = {"account_id": "a", "type": "depository", "subtype": "checking", "name": "Checking"}
 
@@ -207,15 +200,7 @@ def test_malformed_accounts_are_quarantined_and_good_ones_are_rows(spark: SparkS
     assert [(row.provider_account_id, row.revision) for row in table(spark, layout, "accounts")] == [("a", 7)]
 
 
-TRANSACTION = {
-    "transaction_id": "t",
-    "account_id": "a",
-    "amount": 12.5,
-    "iso_currency_code": "USD",
-    "date": "2026-06-01",
-    "name": "SECRET",
-    "pending": False,
-}
+TRANSACTION = {**PURCHASE, "name": "SECRET"}
 
 
 def test_the_quarantine_is_looked_at_and_tried_again_by_commands(
@@ -223,8 +208,8 @@ def test_the_quarantine_is_looked_at_and_tried_again_by_commands(
 ) -> None:
     points = {"transaction_id": "p", "iso_currency_code": None, "unofficial_currency_code": "POINTS"}
     values = [{**TRANSACTION, "amount": 0.125}, {**TRANSACTION, **points}, {**TRANSACTION, "date": "2026\x1b[2J"}]
-    records = [account(value, entity="transactions") for value in values]
-    records += [account(b'{"name": "SECRET', entity="transactions"), account(b"\xff", provider="mystery")]
+    records = [raw_record(value) for value in values]
+    records += [raw_record(b'{"name": "SECRET'), account(b"\xff", provider="mystery")]
     ingest_records(spark, layout, records)
 
     main(["quarantine", "--tables", layout.root], spark)
@@ -257,7 +242,7 @@ def test_the_quarantine_is_looked_at_and_tried_again_by_commands(
 def test_a_record_that_still_breaks_a_rule_gets_the_current_reason(spark: SparkSession, layout: Layout) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(translate, "RULES", (*translate.RULES, translate.RowRule("is_cheap", "amount", "false")))
-        ingest_records(spark, layout, [account({**TRANSACTION, "amount": 0.125}, entity="transactions")])
+        ingest_records(spark, layout, [raw_record({**TRANSACTION, "amount": 0.125})])
     before = read_quarantine(spark, layout, samples=0).rules
 
     moved = replay(spark, layout)

@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from account_linking.demo.fetch_harness import kafka_frame
-from account_linking.demo.sample_records import bought, with_user
+from account_linking.demo.sample_records import bought, ingest_records, raw_record, with_user
 from account_linking.providers import every_provider
 from account_linking.tables import classify, ingest, rebuild, streams, translate
-from account_linking.tables.ingest import Ingestion
 from account_linking.tables.layout import Layout
 from account_linking.tables.merge import latest_version
-from account_linking.topics import raw_topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,14 +28,8 @@ COMPARED = ("bronze", "silver", "accounts", "quarantine", "classified", "monthly
 
 
 def account(name: str, *, subtype: str = "checking", revision: int = 1) -> Outgoing:
-    value = f'{{"account_id": "{name}", "type": "depository", "subtype": "{subtype}", "name": "A"}}'
-    headers = {"item": "i", "user": "anna", "op": "UPSERT", "revision": str(revision)}
-    return replace(
-        bought("anna", account=name),
-        topic=raw_topic("plaid", "accounts"),
-        value=value.encode(),
-        headers=tuple((key, text.encode()) for key, text in headers.items()),
-    )
+    value = {"account_id": name, "type": "depository", "subtype": subtype, "name": "A"}
+    return raw_record(value, entity="accounts", key=f"plaid|{name}", revision=str(revision))
 
 
 BROKEN = replace(bought("anna", 9), value=b"{no json")
@@ -50,10 +41,6 @@ RECORDS = [
     BROKEN,
     bought("anna", 1, revision=3),
 ]
-
-
-def ingest_records(spark: SparkSession, layout: Layout, records: Sequence[Outgoing], *, offset: int = 0) -> None:
-    Ingestion(layout).ingest(kafka_frame(spark, list(enumerate(records, offset))))
 
 
 def rows(spark: SparkSession, layout: Layout, *tables: str) -> dict[str, list[str]]:

@@ -88,7 +88,7 @@ def stored_bytes(store: Store, request: pytest.FixtureRequest) -> bytes:
     else:
         server = request.getfixturevalue("postgres")
         server.run("checkpoint")
-        folder = server.data
+        folder = server.folder
     return b"".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file() and path.name != "keys")
 
 
@@ -451,15 +451,6 @@ def open_or_none(sealer: Sealer, value: bytes) -> bytes | None:
         return sealer.unseal(value, "here")
     except CannotUnseal:
         return None
-
-
-@pytest.fixture
-def aws_variables(aws: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "none")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
-    monkeypatch.setenv("AWS_ENDPOINT_URL", aws)
-    return aws
 
 
 def test_the_settings_name_the_store_and_its_key(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from account_linking.demo.fetch_harness import kafka_frame
-from account_linking.requester.worker import Outgoing
+from account_linking.demo.sample_records import PURCHASE, raw_record
 from account_linking.tables import batch_size, ingest, maps, translate
 from account_linking.tables import layout as layout_module
 from account_linking.tables.classify import NAMESPACE, uuid5
@@ -18,7 +18,6 @@ from account_linking.tables.first_commit import delta_log, write_first_commit
 from account_linking.tables.ingest import Ingestion
 from account_linking.tables.layout import TABLES, Layout
 from account_linking.tables.versions import Versions
-from account_linking.topics import raw_topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,15 +25,12 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Row, SparkSession
 
+    from account_linking.requester.worker import Outgoing
+
 GOOD = {
-    "transaction_id": "t",
+    **PURCHASE,
     "account_id": "checking",
-    "amount": 12.5,
-    "iso_currency_code": "USD",
     "unofficial_currency_code": None,
-    "date": "2026-06-01",
-    "name": "Thing",
-    "pending": False,
     "personal_finance_category": {
         "primary": "GENERAL_MERCHANDISE",
         "detailed": "GENERAL_MERCHANDISE_OTHER",
@@ -46,18 +42,8 @@ GOOD = {
 def raw(
     changes: dict[str, Any] | str, *, revision: object = 1, op: str = "UPSERT", entity: str = "transactions"
 ) -> Outgoing:
-    value = (
-        changes
-        if isinstance(changes, str)
-        else json.dumps({**GOOD, **changes} if entity == "transactions" else changes)
-    )
-    headers = {"item": "i", "user": "anna", "op": op, "revision": str(revision)}
-    return Outgoing(
-        topic=raw_topic("plaid", entity),
-        key="plaid|checking",
-        value=value.encode(),
-        headers=tuple((name, text.encode()) for name, text in headers.items()),
-    )
+    value = changes if isinstance(changes, str) or entity == "accounts" else {**GOOD, **changes}
+    return raw_record(value, entity=entity, key="plaid|checking", op=op, revision=str(revision))
 
 
 def account(name: str, kind: str, subtype: str) -> Outgoing:

@@ -27,7 +27,7 @@ from account_linking.demo.fetch_harness import FetchHarness, _HarnessApi
 from account_linking.demo.ledger import START, Account, BankLedger, Movement, MovementChange, SimulatedItem
 from account_linking.demo.simulator import fdx, plaid, yodlee
 from account_linking.demo.simulator.banks import SimulatedBanks
-from account_linking.demo.simulator.server import app, serve
+from account_linking.demo.simulator.server import serve
 from account_linking.errors import Poison, WebhookRefused
 from account_linking.fanout import split_webhooks
 from account_linking.kafka_event import KafkaRecord, make_event
@@ -228,22 +228,6 @@ class Context:
 
 
 # Plaid's signature
-
-
-@pytest.fixture(scope="module")
-def signer() -> plaid.Signer:
-    return plaid.Signer()
-
-
-@pytest.fixture(scope="module")
-def banks() -> SimulatedBanks:
-    return SimulatedBanks(BankLedger({}))
-
-
-@pytest.fixture(scope="module")
-def plaid_settings(signer: plaid.Signer, banks: SimulatedBanks) -> Iterator[dict[str, str]]:
-    with serve(app(banks, signer), free_ports(1)[0]) as url:
-        yield {"PLAID_URL": f"{url}/plaid", "PLAID_CLIENT_ID": "x", "PLAID_SECRET": "y"}
 
 
 def incoming(token: str) -> IncomingWebhook:

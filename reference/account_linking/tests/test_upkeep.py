@@ -7,20 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from account_linking.demo.fetch_harness import kafka_frame
-from account_linking.demo.sample_records import bought, with_user
+from account_linking.demo.sample_records import bought, ingest_records, with_user
 from account_linking.tables.batch_users import MAX_RANGES, find_batch_users, read_contents, users_and_accounts
-from account_linking.tables.ingest import Ingestion
 from account_linking.tables.layout import CLUSTERED, KEY
 from account_linking.tables.merge import merge
 from account_linking.tables.upkeep import run_upkeep
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pyspark.sql import DataFrame, SparkSession
 
-    from account_linking.requester.worker import Outgoing
     from account_linking.tables.batch_users import BatchUsers
     from account_linking.tables.layout import Layout
 
@@ -36,10 +31,6 @@ def grow(spark: SparkSession, layout: Layout, *, people: range, files: int) -> N
     )
     clustered = rows.repartitionByRange(files, "provider_account_id")
     clustered.write.format("delta").mode("append").save(layout.path("silver"))
-
-
-def ingest_records(spark: SparkSession, layout: Layout, records: Sequence[Outgoing], *, offset: int) -> None:
-    Ingestion(layout).ingest(kafka_frame(spark, list(enumerate(records, offset))))
 
 
 def users_in(rows: DataFrame, layout: Layout) -> BatchUsers:

@@ -16,10 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from account_linking import receiver
-from account_linking.demo.ledger import BankLedger
 from account_linking.demo.simulator import plaid, yodlee
-from account_linking.demo.simulator.banks import SimulatedBanks
-from account_linking.demo.simulator.server import app, serve
+from account_linking.demo.simulator.server import serve
 from account_linking.errors import Poison, WebhookRefused
 from account_linking.providers.model import FetchTask, IncomingWebhook
 from account_linking.providers.plaid import webhook as plaid_webhook
@@ -28,33 +26,17 @@ from account_linking.providers.yodlee import webhook as yodlee_webhook
 from leadsman.lab.processes.ports import free_ports
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
+    from account_linking.demo.simulator.banks import SimulatedBanks
     from account_linking.providers.model import Verify
 
 BODY = plaid.webhook("item-1")
 
 
-@pytest.fixture(scope="module")
-def signer() -> plaid.Signer:
-    return plaid.Signer()
-
-
-@pytest.fixture(scope="module")
-def banks() -> SimulatedBanks:
-    return SimulatedBanks(BankLedger({}))
-
-
-@pytest.fixture(scope="module")
-def bank(signer: plaid.Signer, banks: SimulatedBanks) -> Iterator[str]:
-    with serve(app(banks, signer), free_ports(1)[0]) as url:
-        yield url
-
-
 @pytest.fixture
-def verify(bank: str) -> Verify:
-    return plaid_webhook.verifier({"PLAID_URL": f"{bank}/plaid", "PLAID_CLIENT_ID": "x", "PLAID_SECRET": "y"})
+def verify(plaid_settings: dict[str, str]) -> Verify:
+    return plaid_webhook.verifier(plaid_settings)
 
 
 def incoming(token: str, body: bytes = BODY) -> IncomingWebhook:

@@ -1,4 +1,4 @@
-"""Options of the commands that read captures: times, time zones, KEY=VALUE pairs, Spark, and pipes as input."""
+"""Options of the commands that read captures: modes, thresholds, times, time zones, Spark, and pipes as input."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import click
 
+from leadsman.cli.completion import mode_names
 from leadsman.cli.progress import progress
 from leadsman.errors import UsageError
 
@@ -31,6 +32,17 @@ class TimeParam(click.ParamType):  # type: ignore[type-arg]  # generic from clic
             self.fail(f"{value!r} is no ISO 8601 time such as 2020-12-20T08:14:03Z.", param, ctx)
         return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
+
+mode_option = click.option(
+    "--mode", multiple=True, metavar="NAME", shell_complete=mode_names, help="Only this failure mode; may be repeated."
+)
+
+threshold_option = click.option(
+    "--set",
+    multiple=True,
+    metavar="MODE.PARAMETER=VALUE",
+    help="Change a detector's threshold; may be repeated. `leadsman config` lists them.",
+)
 
 SPARK_OPTIONS = (
     click.option(

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from leadsman import kafka_defaults
 from leadsman.errors import LabError
-from leadsman.java import jars, runtime
+from leadsman.java import jars, maven, runtime
 from leadsman.lab.processes.program import PROGRAMS
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def _modules(version: str, repository: Path) -> Iterator[Path]:
 
 
 def _resolve(module: str, version: str, repository: Path) -> Path:
-    return jars.resolve(f"org.apache.kafka:{module}:{version}", repository)
+    return maven.resolve(f"org.apache.kafka:{module}:{version}", repository)
 
 
 def _read_librdkafka() -> Iterator[VersionDefaults]:

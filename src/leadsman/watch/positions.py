@@ -10,7 +10,7 @@ import json
 import os
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from leadsman.errors import StateError
 from leadsman.pipeline.read.growing import FileRange
@@ -53,18 +53,29 @@ class FilePosition:
 
 
 @dataclass(frozen=True, slots=True)
-class StreamPosition:
-    """The files of one stream. `changed_in` is the number of the offset in which something was appended last."""
+class SourcePosition:
+    """How far one source of a capture is read. `name` is that of a stream of files, a topic or a server of metrics."""
 
     capture: str
     name: str
-    files: tuple[FilePosition, ...]
-    changed_in: int
 
     @property
     def key(self) -> tuple[str, str]:
-        """What identifies the stream."""
+        """What identifies the source among all that is watched."""
         return self.capture, self.name
+
+    @property
+    def stream(self) -> Stream:
+        """The source as a stream, without files where it has none."""
+        return Stream(self.capture, self.name, ())
+
+
+@dataclass(frozen=True, slots=True)
+class StreamPosition(SourcePosition):
+    """The files of one stream. `changed_in` is the number of the offset in which something was appended last."""
+
+    files: tuple[FilePosition, ...]
+    changed_in: int
 
     @property
     def stream(self) -> Stream:
@@ -98,52 +109,48 @@ class PartitionPosition:
 
 
 @dataclass(frozen=True, slots=True)
-class TopicPosition:
+class TopicPosition(SourcePosition):
     """A Kafka topic: how far each of its partitions is read. `id` changes where the topic is deleted and made again.
 
     `partitions` are all that were ever seen, those that changed in the offset `changed_in` and the others.
     """
 
-    capture: str
-    name: str
     id: str
     partitions: tuple[PartitionPosition, ...]
     changed_in: int
 
-    @property
-    def key(self) -> tuple[str, str]:
-        """What identifies the topic among all that is watched."""
-        return self.capture, self.name
-
-    @property
-    def stream(self) -> Stream:
-        """The topic as a stream without files."""
-        return Stream(self.capture, self.name, ())
-
 
 @dataclass(frozen=True, slots=True)
-class SeriesPosition:
+class SeriesPosition(SourcePosition):
     """A server of metrics: in the offset `changed_in` its samples are read from `since` to `until` (s since 1970)."""
 
-    capture: str
-    name: str
     since: int
     until: int
     changed_in: int
 
-    @property
-    def key(self) -> tuple[str, str]:
-        """What identifies the server among all that is watched."""
-        return self.capture, self.name
-
-    @property
-    def stream(self) -> Stream:
-        """The server as a stream without files."""
-        return Stream(self.capture, self.name, ())
-
 
 Position = StreamPosition | TopicPosition | SeriesPosition
 Positions = dict[tuple[str, str], Position]
+
+
+AnyPosition = TypeVar("AnyPosition", bound=SourcePosition)
+
+
+@dataclass(frozen=True, slots=True)
+class PositionChange(Generic[AnyPosition]):
+    """A source in which something was appended: its position after that."""
+
+    position: AnyPosition
+
+    @property
+    def capture(self) -> str:
+        """The capture that it is of."""
+        return self.position.capture
+
+    @property
+    def name(self) -> str:
+        """The name of the stream, the topic or the server."""
+        return self.position.name
 
 
 class PositionFiles:

@@ -14,7 +14,7 @@ from leadsman.collect.collectors.prometheus import QUERIES, read_range
 from leadsman.waiting import wait_for_ever
 from leadsman.watch.messages import SourceMessages
 from leadsman.watch.outputs import OutputEntry, packed_outputs
-from leadsman.watch.positions import SeriesPosition
+from leadsman.watch.positions import PositionChange, SeriesPosition
 from leadsman.watch.stream_changes import ChangedEvents
 
 if TYPE_CHECKING:
@@ -107,21 +107,10 @@ class PrometheusListing:
 
 
 @dataclass(frozen=True, slots=True)
-class SeriesChange:
+class SeriesChange(PositionChange[SeriesPosition]):
     """The samples of a span of time, from `since` to `until` of the position, both included."""
 
     request: PrometheusRequest
-    position: SeriesPosition
-
-    @property
-    def capture(self) -> str:
-        """The capture that it is of."""
-        return self.position.capture
-
-    @property
-    def name(self) -> str:
-        """The server's name."""
-        return self.position.name
 
     @property
     def bytes(self) -> int:

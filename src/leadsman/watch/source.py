@@ -157,12 +157,12 @@ class WatchReader(DataSourceStreamReader):
         """Return the shares of the streams that changed between two offsets."""
         before, now = self._positions(start["number"]), self._positions(end["number"])
         changes = [
-            Changed(self._change(each, end["number"], before[key].changed_in if key in before else 0))
+            self._change(each, end["number"], before[key].changed_in if key in before else 0)
             for key, each in now.items()
             if each.changed_in > start["number"]
         ]
         shares = balance_streams(changes, self._request.tasks)
-        return [WatchPartition(number, [each.change for each in share]) for number, share in enumerate(shares)]
+        return [WatchPartition(number, share) for number, share in enumerate(shares)]
 
     def read(self, partition: WatchPartition) -> Iterator[pa.RecordBatch]:  # type: ignore[override]  # its own kind
         """Yield the packed events of a share."""
@@ -184,33 +184,11 @@ class WatchReader(DataSourceStreamReader):
             return StreamChange(position, number, before)
         if isinstance(position, SeriesPosition):
             assert self._request.sources.prometheus is not None
-            return SeriesChange(self._request.sources.prometheus, position)
+            return SeriesChange(position, self._request.sources.prometheus)
         assert self._request.sources.topics is not None
-        return TopicChange(self._request.sources.topics, position, before)
+        return TopicChange(position, self._request.sources.topics, before)
 
     def _positions(self, number: int) -> Positions:
         if self._latest is None or self._latest[0] != number:
             self._latest = number, self._request.positions.read(number)
         return self._latest[1]
-
-
-@dataclass(frozen=True, slots=True)
-class Changed:
-    """A stream, a topic or a server that changed, to be shared out among tasks by its bytes."""
-
-    change: SourceChange
-
-    @property
-    def capture(self) -> str:
-        """The capture that it is of."""
-        return self.change.capture
-
-    @property
-    def name(self) -> str:
-        """The name of the stream, the topic or the server."""
-        return self.change.name
-
-    @property
-    def bytes(self) -> int:
-        """Bytes to read, about."""
-        return self.change.bytes

@@ -11,15 +11,13 @@ from leadsman.pipeline.events import batches
 from leadsman.pipeline.read.growing import FileRange, GrowingStream, NotGrowing
 from leadsman.pipeline.read.stream import in_order, read
 from leadsman.pipeline.spark.packed_events import pack
-from leadsman.watch.positions import OBJECT_KEY
+from leadsman.watch.positions import OBJECT_KEY, PositionChange, StreamPosition
 from leadsman.watch.stream_states import StreamStates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import tzinfo
     from pathlib import Path
-
-    from leadsman.watch.positions import StreamPosition
 
 FACTS, SUMMARY = "facts", "summary"
 """Events that no further line changes; and those that the summary of a later offset replaces."""
@@ -39,22 +37,11 @@ CHANGES_DDL = "stream string, version long, number long, kind string, capture st
 
 
 @dataclass(frozen=True, slots=True)
-class StreamChange:
+class StreamChange(PositionChange[StreamPosition]):
     """A stream that has changed: its position in the offset `number`, and the offset in which it had changed before."""
 
-    position: StreamPosition
     number: int
     before: int
-
-    @property
-    def capture(self) -> str:
-        """The capture that it is of."""
-        return self.position.capture
-
-    @property
-    def name(self) -> str:
-        """The stream's name."""
-        return self.position.name
 
     @property
     def bytes(self) -> int:

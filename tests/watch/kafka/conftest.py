@@ -58,7 +58,7 @@ class TopicWatch:
         now = self.listing.positions(before, self.number + 1)
         self.files.write(self.number + 1, now)
         return [
-            TopicChange(self.request, each, before[key].changed_in if key in before else 0)
+            TopicChange(each, self.request, before[key].changed_in if key in before else 0)
             for key, each in now.items()
             if isinstance(each, TopicPosition) and before.get(key) is not each and before.get(key) != each
         ]

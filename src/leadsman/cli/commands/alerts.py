@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from leadsman.prevent.alerts.exporter import CHOICES, Exporter
+from leadsman.cli.monitoring_options import exporter_option, out_option
+from leadsman.prevent.alerts.exporter import Exporter
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 EPILOG = """\b
 Examples:
@@ -27,21 +31,8 @@ Exit codes: 0 written; 2 could not run.
 
 
 @click.command("alerts", epilog=EPILOG)
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    required=True,
-    help="Folder to write: a new one, or one that this command wrote before.",
-)
-@click.option(
-    "--exporter",
-    "exporters",
-    type=click.Choice([str(each) for each in CHOICES]),
-    multiple=True,
-    default=("jmx",),
-    show_default=True,
-    help="Where metrics come from. Repeat it for several exporters: the first that measures a signal is read.",
-)
+@out_option
+@exporter_option("Where metrics come from. Repeat it for several exporters: the first that measures a signal is read.")
 def command(out: Path, exporters: tuple[str, ...]) -> None:
     """Write Prometheus alert rules, generated from what each failure mode declares, with their tests.
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from leadsman.cli.extras import require_extra
-from leadsman.prevent.alerts.exporter import CHOICES, Exporter
+from leadsman.cli.monitoring_options import exporter_option, out_option
+from leadsman.prevent.alerts.exporter import Exporter
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 EPILOG = """\b
 Examples:
@@ -28,21 +32,8 @@ Exit codes: 0 written; 2 could not run.
 
 
 @click.command("dashboards", epilog=EPILOG)
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    required=True,
-    help="Folder to write: a new one, or one that this command wrote before.",
-)
-@click.option(
-    "--exporter",
-    "exporters",
-    type=click.Choice([str(each) for each in CHOICES]),
-    multiple=True,
-    default=("jmx",),
-    show_default=True,
-    help="Where metrics come from, as for `leadsman alerts`; may be repeated.",
-)
+@out_option
+@exporter_option("Where metrics come from, as for `leadsman alerts`; may be repeated.")
 def command(out: Path, exporters: tuple[str, ...]) -> None:
     """Write Grafana dashboards: what stayed green in each incident, beside what shows the failure.
 

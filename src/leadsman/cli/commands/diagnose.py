@@ -11,10 +11,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from leadsman.catalogue import modes_named, threshold_overrides
-from leadsman.cli.completion import mode_names
 from leadsman.cli.extras import require_extra
 from leadsman.cli.notifications import notification_destinations, notify, page_path
-from leadsman.cli.options import TimeParam, parse_pair, spark_options, spool_pipes, time_zone
+from leadsman.cli.options import (
+    TimeParam,
+    mode_option,
+    parse_pair,
+    spark_options,
+    spool_pipes,
+    threshold_option,
+    time_zone,
+)
 from leadsman.cli.progress import progress
 from leadsman.errors import LeadsmanError
 from leadsman.model import DETECTOR_ERRORS, Verdict
@@ -76,19 +83,12 @@ EXIT = {Verdict.PRESENT: 1, Verdict.UNKNOWN: 3, Verdict.ABSENT: 0}
     show_default=True,
     help="Format of standard output.",
 )
-@click.option(
-    "--mode", multiple=True, metavar="NAME", shell_complete=mode_names, help="Only this failure mode; may be repeated."
-)
+@mode_option
 @click.option(
     "--since", type=TimeParam(), help="Ignore events before this time; ISO 8601, UTC unless the time names a zone."
 )
 @click.option("--until", type=TimeParam(), help="Ignore events after this time.")
-@click.option(
-    "--set",
-    multiple=True,
-    metavar="MODE.PARAMETER=VALUE",
-    help="Change a detector's threshold; may be repeated. `leadsman config` lists them.",
-)
+@threshold_option
 @click.option(
     "--notify",
     multiple=True,

@@ -44,10 +44,10 @@ def command(*, fast_start: bool, again: bool, executors: Path | None) -> None:
     if executors is not None:
         _write_archive(executors)
         return
-    from leadsman.java import jars, runtime  # only this command needs them
+    from leadsman.java import jars, recipes, runtime  # only this command needs them
 
     _show_step(f"Java: {runtime.find_java()}")
-    for name in (each for each in jars.jar_sets() if each not in jars.TEST_SETS):
+    for name in (each for each in jars.jar_sets() if each not in recipes.TEST_SETS):
         started = time.monotonic()
         count = len(jars.fetch_jars(name))
         _show_step(f"{name}: {count} jars ({time.monotonic() - started:.1f} s)")

@@ -12,10 +12,9 @@ import click
 
 from leadsman.catalogue import modes_named, threshold_overrides
 from leadsman.cli.commands.diagnose import exit_code
-from leadsman.cli.completion import mode_names
 from leadsman.cli.extras import require_extra
 from leadsman.cli.notifications import notification_destinations
-from leadsman.cli.options import parse_pair, spark_options, time_zone
+from leadsman.cli.options import mode_option, parse_pair, spark_options, threshold_option, time_zone
 from leadsman.cli.progress import progress
 from leadsman.collect.durations import DurationParam
 from leadsman.errors import UsageError
@@ -126,15 +125,8 @@ class StartParam(DurationParam):
     show_default=True,
     help="With --until-end: format of standard output.",
 )
-@click.option(
-    "--mode", multiple=True, metavar="NAME", shell_complete=mode_names, help="Only this failure mode; may be repeated."
-)
-@click.option(
-    "--set",
-    multiple=True,
-    metavar="MODE.PARAMETER=VALUE",
-    help="Change a detector's threshold; may be repeated. `leadsman config` lists them.",
-)
+@mode_option
+@threshold_option
 @click.option(
     "--retention",
     type=DurationParam(),

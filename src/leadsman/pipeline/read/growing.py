@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leadsman.pipeline.idle_gaps.bisection import next_timed_line
+from leadsman.pipeline.idle_gaps.block_spans import one_way
 from leadsman.pipeline.idle_gaps.event_rows import activity_of
 from leadsman.pipeline.read.blocks import BLOCK_BYTES, is_plain
-from leadsman.pipeline.read.log_lines import FileReading, one_way
+from leadsman.pipeline.read.log_lines import FileReading
 from leadsman.pipeline.read.records import EventExtractor
 from leadsman.pipeline.read.splits import is_plain_lines
 from leadsman.pipeline.read.stream import file_read, not_understood

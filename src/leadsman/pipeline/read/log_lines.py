@@ -1,4 +1,4 @@
-"""Reads one file of log lines from its bytes to its events: the only place where raw lines are touched.
+"""Reads one file of log lines from its bytes to its events: whole blocks, from hit to hit and from gap to gap.
 
 The scanner finds signatures in whole blocks; times, fields and line numbers are worked out only around what it found
 and at the edges of quiet gaps. Formats that cannot be read so (several writers in one file, records cut into pieces,
@@ -7,61 +7,34 @@ one large document) hand out their records one by one instead, and the rest is t
 
 from __future__ import annotations
 
-from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from leadsman.pipeline.idle_gaps.bisection import (
-    OutOfOrder,
-    TimedLine,
-    gaps_between,
-    next_timed_line,
-    previous_timed_line,
-    run_one_way,
-)
+from leadsman.pipeline.idle_gaps.bisection import OutOfOrder, TimedLine, next_timed_line, previous_timed_line
+from leadsman.pipeline.idle_gaps.block_spans import LINES_LOOKED_AT, one_way, sample_lines, spans_of
 from leadsman.pipeline.idle_gaps.writers import SpanEnd, SubjectActivity, TimeRange
 from leadsman.pipeline.read.batched_matches import BatchedMatches, is_self_contained
 from leadsman.pipeline.read.error_runs import ErrorRun, is_unknown_error
+from leadsman.pipeline.read.hit_lines import NO_HIT_LINE, HitLine, hit_lines_of, hit_of, lines_before, timed_hit_lines
 from leadsman.pipeline.read.record_batches import RecordBatchReading
 from leadsman.pipeline.read.records import QUOTE_LENGTH, EventExtractor, Hit, RecordStart, without_secrets
 from leadsman.pipeline.read.scanner import scanner
 from leadsman.telemetry.format import RecognisedFormat, no_time
 from leadsman.telemetry.log_line import MAX_MESSAGE
 from leadsman.telemetry.record_batch import NO_TIME
-from leadsman.telemetry.source import MAX_MATCH, once_signatures
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import pyarrow as pa
     from numpy.typing import NDArray
 
     from leadsman.pipeline.events import EventRow
     from leadsman.pipeline.read.blocks import Block
-    from leadsman.telemetry.format import TimeAt
 
 LINES_LOOKED_BACK = 400
 """How far above a hit its record's first line is looked for: deeper than stack traces are."""
-
-NEARBY = 4096
-"""Bytes in which a line with a time is looked for: a dump or a trace may stand there."""
-
-LINES_LOOKED_AT = 4
-"""Lines of a block by whose times it is seen whether they run one way, besides those of lines with hits."""
-
-MIN_REVERSED_STEPS = 3
-"""Two logs behind one another in one file step back once."""
-
-MAX_REVERSED_SHARE = 0.05
-"""Of the steps over an idle gap, the share that may lead the other way: two processes that share a file, a clock put
-right. Of lines in no order every second one does."""
-
-LONG_LINE = 16_384
-"""Characters. On a longer line a signature is tried only around the first thing that was found."""
-
-MANY_HITS = 40
-"""Lines with hits in one block, above which listing all newlines (50 microseconds) costs less than counting on."""
 
 HITS_A_RECORD = 1000
 """Lines with hits that are held until their record ends: more than any stack trace or dump has."""
@@ -142,7 +115,7 @@ class FileReading:
         """Yield the events of further lines of a plain log. The record that the last of them belongs to stays open."""
         subject = self._subject(self._name)
         newlines = np.frombuffer(data, np.uint8) == NEWLINE
-        hit_lines = list(_hit_lines(data, scanner()[1](data), self._extractor.reported_once, self._form.time_at))
+        hit_lines = list(hit_lines_of(data, scanner()[1](data), self._extractor.reported_once, self._form.time_at))
         yield from self._group_hits(data, hit_lines, newlines)
         self._note_idle_gaps(data, newlines, subject, hit_lines)
         count = int(np.count_nonzero(newlines))
@@ -221,7 +194,7 @@ class FileReading:
         self, data: bytes, hit_lines: Sequence[HitLine], newlines: NDArray[np.bool_]
     ) -> Iterator[EventRow | pa.RecordBatch]:
         """Group the lines with hits by record, and turn each record into events."""
-        lines = _lines_before([hit_line.start for hit_line in hit_lines], newlines)
+        lines = lines_before([hit_line.start for hit_line in hit_lines], newlines)
         goes_on = bool(self._open) and self._open_start == self._head and self._head.at is not None
         begun, last = -1 if goes_on else -2, -1
         for hit_line, before, after in zip(hit_lines, lines, [*hit_lines, NO_HIT_LINE][1:], strict=True):
@@ -233,7 +206,7 @@ class FileReading:
                     self._keep(hit_line.signatures, hit_line.at, self.line + 1 + before, text)
                     begun, last = -2, hit_line.start
                     continue
-            hit = _hit(data, hit_line, self.line + 1 + before)
+            hit = hit_of(data, hit_line, self.line + 1 + before)
             now, head = self._record_start_of(data, hit_line, hit, last=last, known=(begun, self._open_start))
             if now != begun:
                 yield from self._close_record()
@@ -296,10 +269,10 @@ class FileReading:
         if first is None or last is None:
             return
         self.timed = True
-        known = _timed_hit_lines(hit_lines)
-        known = [*_samples(data, time_at), *known] if len(known) < LINES_LOOKED_AT else known
+        known = timed_hit_lines(hit_lines)
+        known = [*sample_lines(data, time_at), *known] if len(known) < LINES_LOOKED_AT else known
         try:
-            spans = list(_spans(data, [first, *sorted(known), last], time_at, floor_ms=subject.floor_ms))
+            spans = list(spans_of(data, [first, *sorted(known), last], time_at, floor_ms=subject.floor_ms))
         except OutOfOrder:
             self._note_every_line(data, newlines, subject)
         else:
@@ -325,111 +298,6 @@ class FileReading:
         return SpanEnd(mark.at, line, data[mark.start : mark.end].decode("utf-8", "replace").rstrip("\r"), self._file)
 
 
-def one_way(forwards: int, backwards: int) -> bool:
-    """Whether so many steps lead one way, but for the few that clocks and threads explain."""
-    reversed_steps = min(forwards, backwards)
-    return reversed_steps < MIN_REVERSED_STEPS or reversed_steps <= MAX_REVERSED_SHARE * (forwards + backwards)
-
-
-class HitLine(NamedTuple):
-    """A line on which signatures were found: from `start` to `end` of its block, the first match ending at `near`.
-
-    `at` is the line's own time (ms since 1970), if it has one.
-    """
-
-    start: int
-    end: int
-    near: int
-    signatures: tuple[int, ...]
-    at: int | None
-
-
-NO_HIT_LINE = HitLine(0, 0, 0, (), None)
-
-
-def _hit_lines(
-    data: bytes, found: list[tuple[int, int]], reported_once: Container[int], time_at: TimeAt
-) -> Iterator[HitLine]:
-    """Group by line what was found, which comes in the order in which the matches end."""
-    start, end, near = 0, -1, 0
-    there: tuple[int, ...] = ()
-    for place, index in found:
-        if index in reported_once:
-            continue
-        if place <= end:
-            if index not in there:
-                there = tuple(sorted((*there, index)))
-            continue
-        if there:
-            yield HitLine(start, end, near, there, time_at(data, start, end))
-        start, end = data.rfind(b"\n", 0, place - 1) + 1, data.find(b"\n", place - 1)
-        end = len(data) if end < 0 else end
-        near, there = place, (index,)
-    if there:
-        yield HitLine(start, end, near, there, time_at(data, start, end))
-
-
 def _longest(signatures: tuple[int, ...]) -> int:
     """Return how many characters a line with these matches can have that is read together with others; 0: none."""
     return MAX_MESSAGE if is_unknown_error(signatures) else QUOTE_LENGTH if is_self_contained(signatures) else 0
-
-
-def _timed_hit_lines(hit_lines: Iterable[HitLine]) -> list[TimedLine]:
-    """Return the lines with hits whose times are known, but for those that are no hits later in the stream."""
-    once = once_signatures()
-    return [
-        TimedLine(hit_line.start, hit_line.end, hit_line.at)
-        for hit_line in hit_lines
-        if hit_line.at is not None and not once.issuperset(hit_line.signatures)
-    ]
-
-
-def _samples(data: bytes, time_at: TimeAt) -> Iterator[TimedLine]:
-    """Yield a few lines from all over a block."""
-    for part in range(1, LINES_LOOKED_AT + 1):
-        start = data.find(b"\n", len(data) * part // (LINES_LOOKED_AT + 1)) + 1
-        limit = data.find(b"\n", start + NEARBY)
-        mark = next_timed_line(data, start, limit if limit >= 0 else len(data), time_at) if start else None
-        if mark is not None:
-            yield mark
-
-
-def _spans(
-    data: bytes, known: Sequence[TimedLine], time_at: TimeAt, *, floor_ms: int
-) -> Iterator[tuple[TimedLine, TimedLine]]:
-    """Yield the parts of a block in which there is no idle gap, given lines in its order. Raises OutOfOrder."""
-    if not run_one_way([mark.at for mark in known]):
-        raise OutOfOrder
-    begun = known[0]
-    for left, right in gaps_between(data, pairwise(known), time_at, floor_ms=floor_ms):
-        yield begun, left
-        begun = right
-    yield begun, known[-1]
-
-
-def _hit(data: bytes, hit_line: HitLine, line: int) -> Hit:
-    """Return what was found on a line, which is the file's `line`-th."""
-    text = data[hit_line.start : hit_line.end].decode("utf-8", "replace").rstrip("\r")
-    near = hit_line.near - hit_line.start
-    window = text if len(text) <= LONG_LINE else text[max(0, near - MAX_MATCH) : near + MAX_MATCH]
-    return Hit(line, window, text, near, hit_line.signatures)
-
-
-def without_known_signatures(hit: Hit, known: Container[int]) -> Hit | None:
-    """Return what is left of a hit without signatures that are events already; None where nothing is."""
-    left = tuple(index for index in hit.signatures if index not in known)
-    if not left:
-        return None
-    if len(hit.raw) > QUOTE_LENGTH and left != hit.signatures:
-        data = hit.raw.encode()
-        hit_line = next(_hit_lines(data, scanner()[1](data), known, no_time), None)
-        hit = hit if hit_line is None else _hit(data, hit_line, hit.line)
-    return hit._replace(signatures=left)
-
-
-def _lines_before(starts: list[int], newlines: NDArray[np.bool_]) -> list[int]:
-    """Return how many lines end before each of these places. Few are counted one by one, many looked up at once."""
-    if len(starts) > MANY_HITS:
-        return [int(count) for count in np.searchsorted(np.flatnonzero(newlines), starts)]
-    counts = [np.count_nonzero(newlines[since:start]) for since, start in pairwise([0, *starts])]
-    return list(accumulate(map(int, counts)))

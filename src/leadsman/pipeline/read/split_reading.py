@@ -9,10 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from leadsman.pipeline.idle_gaps.block_spans import one_way
 from leadsman.pipeline.idle_gaps.event_rows import activity_of
 from leadsman.pipeline.idle_gaps.writers import SubjectActivity, TimeRange
 from leadsman.pipeline.read.blocks import blocks
-from leadsman.pipeline.read.log_lines import FileReading, one_way, without_known_signatures
+from leadsman.pipeline.read.hit_lines import without_known_signatures
+from leadsman.pipeline.read.log_lines import FileReading
 from leadsman.pipeline.read.records import EventExtractor
 from leadsman.pipeline.read.splits import head_above, is_plain_lines
 from leadsman.pipeline.read.stream import file_read, not_understood, read_to_end, sample

@@ -18,6 +18,7 @@ from leadsman.watch.kafka.topic_totals import TopicTotals
 from leadsman.watch.kafka.writer_lines import HEAD_BYTES, WriterLines
 from leadsman.watch.messages import SourceMessages
 from leadsman.watch.outputs import moment, packed_outputs
+from leadsman.watch.positions import PositionChange, TopicPosition
 from leadsman.watch.stream_changes import FACTS, SUMMARY, ChangedEvents
 from leadsman.watch.stream_states import StreamStates
 from leadsman.words import count
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
     from leadsman.watch.kafka.listing import TopicsRequest
     from leadsman.watch.outputs import OutputEntry
-    from leadsman.watch.positions import TopicPosition
 
 STEP_BYTES = 32 << 20
 """Bytes of records that are in memory at once, by the size of the records before."""
@@ -71,22 +71,11 @@ class TopicIndex:
 
 
 @dataclass(frozen=True, slots=True)
-class TopicChange:
+class TopicChange(PositionChange[TopicPosition]):
     """A topic in which records were appended: what to read in the offset `number`. `before` is when it had changed."""
 
     request: TopicsRequest
-    position: TopicPosition
     before: int
-
-    @property
-    def capture(self) -> str:
-        """The capture that it is of."""
-        return self.position.capture
-
-    @property
-    def name(self) -> str:
-        """The topic's name."""
-        return self.position.name
 
     @property
     def number(self) -> int:
