@@ -1,4 +1,4 @@
-"""Defers a Ctrl-C."""
+"""Defers a Ctrl-C, and finds one behind another error."""
 
 from __future__ import annotations
 
@@ -29,3 +29,19 @@ def defer_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
         if deferred:
             signal.raise_signal(signal.SIGINT)  # to whoever handles it now: perhaps a block around this one
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Whether an error was raised while a Ctrl-C was handled: py4j then closes connections, and can fail at that."""
+    at: BaseException | None = error
+    while at is not None:
+        if isinstance(at, KeyboardInterrupt):
+            return True
+        at = at.__cause__ or at.__context__
+    return False
+
+
+def raise_if_interrupted(error: BaseException) -> None:
+    """Raise KeyboardInterrupt where an error comes of a Ctrl-C, so that nobody goes on after it in another way."""
+    if is_interrupt(error):
+        raise KeyboardInterrupt from error

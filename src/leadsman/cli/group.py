@@ -20,6 +20,7 @@ from leadsman import __version__
 from leadsman.cli.settings import FILE, Settings, read_settings, user_file
 from leadsman.daemon.client import run_in_daemon
 from leadsman.errors import LeadsmanError, UsageError
+from leadsman.interrupt import is_interrupt
 from leadsman.redaction import mask
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as error:  # click's answer to a closed pipe is 1, which means PRESENT here
         return COULD_NOT_RUN if error.code else 0
     except Exception as error:  # noqa: BLE001 - the process's edge: a bug must not look like exit code 1, "PRESENT"
-        if interrupts or isinstance(error, click.exceptions.Abort):
+        if interrupts or is_interrupt(error) or isinstance(error, click.exceptions.Abort):
             click.echo("leadsman: interrupted; all started programs have been stopped.", err=True)
             return INTERRUPTED
         if isinstance(error, click.ClickException):

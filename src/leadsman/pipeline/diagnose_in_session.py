@@ -10,6 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from leadsman import vocabulary as names
 from leadsman.errors import ISSUES
+from leadsman.interrupt import raise_if_interrupted
 from leadsman.model import Verdict
 from leadsman.pipeline.changes.around import changes_around, onset_time
 from leadsman.pipeline.conditions.find import find_conditions
@@ -127,7 +128,8 @@ def _list_facts(scoped: ScopedEvents, present: set[str], results: DetectorResult
     with timed("conditions"):
         try:
             return ListedFacts(rows, find_conditions(scoped.events, present, ends=ends, many=many), {})
-        except Exception:  # a fault on one capture must not cost the verdicts, nor the conditions of the others
+        except Exception as error:  # a fault on one capture must not cost the verdicts, nor the conditions of others
+            raise_if_interrupted(error)
             if is_embedded(scoped.events.sparkSession):
                 raise  # Spark SQL diagnoses this capture instead
         return ListedFacts(rows, *_conditions_one_by_one(scoped, present, ends, many=many))
@@ -144,6 +146,7 @@ def _conditions_one_by_one(
         try:
             conditions |= find_conditions(events, present, ends={capture: ends[capture]}, many=many)
         except Exception as error:  # noqa: BLE001 - whatever fails here is of this capture alone
+            raise_if_interrupted(error)
             conditions[capture], failed[capture] = (), failed_output(error).failed
     return conditions, failed
 

@@ -18,6 +18,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from leadsman.catalogue import Mode
+from leadsman.interrupt import raise_if_interrupted
 from leadsman.pipeline.request import DiagnosisRequest, Input
 from leadsman.pipeline.spark.memory import available_bytes
 from leadsman.pipeline.spark.packed_events import unpack
@@ -134,6 +135,7 @@ def _collect(results: DataFrame) -> dict[str, list[Diagnosis]]:
     try:
         rows = results.collect()
     except (PySparkException, Py4JError) as error:
+        raise_if_interrupted(error)
         LOG.info("left to Spark SQL: a task failed: %s", error)
         return {}
     for row in rows:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
+from leadsman.interrupt import raise_if_interrupted
 from leadsman.model import Matrix, Point
 from leadsman.pipeline.detector_sql import POINT
 from leadsman.pipeline.spark.embedded import is_embedded
@@ -73,6 +74,7 @@ def run_detectors(events: DataFrame, request: DiagnosisRequest) -> DetectorOutpu
     try:
         return _run(events, request)
     except Exception as error:  # a detector's fault on one capture must not cost the other verdicts
+        raise_if_interrupted(error)
         if is_embedded(events.sparkSession):
             raise  # Spark SQL diagnoses this capture instead
         return _run_one_by_one(events, request, error)
