@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leadsman.interrupt import defer_interrupts, raise_if_interrupted
 from leadsman.pipeline.spark.embedded import embedded_session
 from leadsman.pipeline.spark.environment import TABLE_FOLDER
 from leadsman.run_folder import run_folder
@@ -46,34 +45,9 @@ def test_ctrl_c_while_a_folder_is_made_leaves_nothing(tmp_path: Path, monkeypatc
     assert not list(tmp_path.iterdir())
 
 
-def test_a_deferred_interrupt_reaches_the_block_around_it_at_its_end() -> None:
-    ends: list[str] = []
-
-    def interrupted() -> None:
-        with defer_interrupts():
-            with defer_interrupts():
-                signal.raise_signal(signal.SIGINT)
-                ends.append("inner")
-            ends.append("outer")
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-
-    assert ends == ["inner", "outer"]
-
-
 def test_a_worker_whose_driver_has_ended_makes_no_folder_elsewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(TABLE_FOLDER, str(tmp_path / "gone"))
     with pytest.raises(FileNotFoundError), embedded_session():
         pytest.fail("there is no folder")
-
-
-def test_an_error_that_comes_of_an_interrupt_is_one() -> None:
-    failed = ValueError("the connection is closed")
-    failed.__context__ = KeyboardInterrupt()  # as py4j's error has that closes a connection after one
-
-    with pytest.raises(KeyboardInterrupt):
-        raise_if_interrupted(failed)
-    raise_if_interrupted(ValueError("of its own"))

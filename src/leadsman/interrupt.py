@@ -1,14 +1,19 @@
-"""Defers a Ctrl-C, and finds one behind another error."""
+"""Defers a Ctrl-C, finds one behind another error, and repeats one that was lost."""
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+REPEATED_AFTER_SECONDS = 0.05
+"""A Ctrl-C that was lost in a callback comes again so much later: the callback has ended then."""
 
 
 @contextmanager
@@ -45,3 +50,17 @@ def raise_if_interrupted(error: BaseException) -> None:
     """Raise KeyboardInterrupt where an error comes of a Ctrl-C, so that nobody goes on after it in another way."""
     if is_interrupt(error):
         raise KeyboardInterrupt from error
+
+
+def repeat_lost_interrupts() -> None:
+    """Repeat a Ctrl-C that Python loses: an error in a callback of its own, as while modules are imported."""
+
+    def report(lost: sys.UnraisableHookArgs) -> None:
+        if not issubclass(lost.exc_type, KeyboardInterrupt):
+            sys.__unraisablehook__(lost)
+            return
+        again = threading.Timer(REPEATED_AFTER_SECONDS, os.kill, (os.getpid(), signal.SIGINT))
+        again.daemon = True
+        again.start()
+
+    sys.unraisablehook = report

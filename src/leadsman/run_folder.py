@@ -48,15 +48,15 @@ def _prefix() -> str:
 def stale_folders(parent: Path) -> Iterator[Path]:
     """Yield the folders of our processes that were killed."""
     for folder in parent.glob(f"{_prefix()}*-*"):
-        process = owner(folder)
-        if process is not None and not Path("/proc", str(process)).exists():
+        pid = owner_pid(folder)
+        if pid is not None and not Path("/proc", str(pid)).exists():
             yield folder
 
 
-def owner(folder: Path) -> int | None:
+def owner_pid(folder: Path) -> int | None:
     """Return the process id that made such a folder; None where its name is another one."""
-    process = folder.name.removeprefix(_prefix()).partition("-")[0]
-    return int(process) if process.isdecimal() and process.isascii() else None
+    pid = folder.name.removeprefix(_prefix()).partition("-")[0]
+    return int(pid) if pid.isdecimal() and pid.isascii() else None
 
 
 def _remove_stale_folders(parent: Path) -> None:

@@ -20,7 +20,7 @@ from leadsman import __version__
 from leadsman.cli.settings import FILE, Settings, read_settings, user_file
 from leadsman.daemon.client import run_in_daemon
 from leadsman.errors import LeadsmanError, UsageError
-from leadsman.interrupt import is_interrupt
+from leadsman.interrupt import is_interrupt, repeat_lost_interrupts
 from leadsman.redaction import mask
 
 if TYPE_CHECKING:
@@ -49,9 +49,6 @@ COMMANDS = {
 
 COULD_NOT_RUN = 2
 INTERRUPTED = 130
-
-REPEATED_AFTER_SECONDS = 0.05
-"""A Ctrl-C that was lost in a callback comes again so much later: the callback has ended then."""
 
 EPILOG = """\b
 Examples:
@@ -146,8 +143,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = run_in_daemon(given)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
-    _repeat_lost_interrupts()
-    sys.exit(run(given) if code is None else code)
+    if code is None:
+        repeat_lost_interrupts()
+        code = run(given)
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -186,20 +185,6 @@ def _masked_log() -> logging.Handler:
     handler = logging.StreamHandler()
     handler.setFormatter(Formatter("%(asctime)s %(name)s: %(message)s"))
     return handler
-
-
-def _repeat_lost_interrupts() -> None:
-    """Repeat a Ctrl-C that Python lost: an exception in a callback of its own, as while modules are imported."""
-
-    def report(lost: sys.UnraisableHookArgs) -> None:
-        if not issubclass(lost.exc_type, KeyboardInterrupt):
-            sys.__unraisablehook__(lost)
-            return
-        again = threading.Timer(REPEATED_AFTER_SECONDS, os.kill, (os.getpid(), signal.SIGINT))
-        again.daemon = True
-        again.start()
-
-    sys.unraisablehook = report
 
 
 def _record_interrupts() -> list[int]:

@@ -80,10 +80,10 @@ def main(times: int, minutes: float | None, seed: int | None, only: tuple[str, .
             click.echo(f"{command.name}: {counts[command.name].usual_seconds:.1f} s uninterrupted", err=True)
         with suppress(KeyboardInterrupt):  # what was counted until then is printed
             while (done := _interrupts(counts)) < times and (until is None or time.monotonic() < until):
+                if not done % INTERRUPTS_BETWEEN_REPORTS:
+                    click.echo(f"{done} of {times} interrupts", err=True)
                 (command,) = dice.choices(commands, [each.weight for each in commands])
                 _interrupt_once(command, counts[command.name], dice, Path(folder))
-                if _interrupts(counts) > done and not (done + 1) % INTERRUPTS_BETWEEN_REPORTS:
-                    click.echo(f"{done + 1} of {times} interrupts", err=True)
     document = {name: each.document() for name, each in counts.items()}
     click.echo(json.dumps({"seed": seed, "commands": document}, indent=2))
     sys.exit(any(each.faults for each in counts.values()))

@@ -19,7 +19,7 @@ from uuid import uuid4
 import psutil
 
 from leadsman.lab.interrupting.commands import incomplete_files
-from leadsman.run_folder import SHARED_MEMORY, owner, stale_folders
+from leadsman.run_folder import SHARED_MEMORY, owner_pid, stale_folders
 
 if TYPE_CHECKING:
     from leadsman.lab.interrupting.commands import Command
@@ -54,7 +54,7 @@ class CommandRun:
     folder: Path
     mark: str
     pids: set[int] = field(default_factory=set)
-    """Its processes at the moment of the interrupt. Other programs may leave folders of their own meanwhile."""
+    """The command and what it had started by the interrupt. Other programs may leave folders of their own, too."""
 
     @property
     def scratch(self) -> Path:
@@ -80,6 +80,7 @@ def run(command: Command, folder: Path, *, after: float | None, again_after: flo
     this.scratch.mkdir()
     try:
         process = _start(this)
+        this.pids.add(process.pid)
         outcome = _interrupt(this, process, after, again_after)
         _look_at_the_end(this, process, outcome)
         psutil.wait_procs(_marked_processes(this.mark), timeout=END_SECONDS)
@@ -87,7 +88,7 @@ def run(command: Command, folder: Path, *, after: float | None, again_after: flo
             outcome.faults["processes"] = ", ".join(sorted(map(_name, left))[:5])
         if files := [path.name for path in this.scratch.iterdir() if not path.name.startswith("hsperfdata_")]:
             outcome.faults["temporary files"] = ", ".join(files[:5])
-        if folders := sorted(each for each in stale_folders(SHARED_MEMORY) if owner(each) in this.pids):
+        if folders := sorted(each for each in stale_folders(SHARED_MEMORY) if owner_pid(each) in this.pids):
             outcome.faults["shared memory"] = ", ".join(map(str, folders[:5]))
         if files := incomplete_files(this.out):
             outcome.faults["half a file"] = ", ".join(files[:5])

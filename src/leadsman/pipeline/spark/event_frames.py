@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from leadsman.interrupt import raise_if_interrupted
 from leadsman.pipeline import events as table
 from leadsman.pipeline.read.splits import SPLIT_FROM_BYTES, split_streams
 from leadsman.pipeline.scope.remote_files import remote_event_frame
@@ -101,5 +102,6 @@ def cores(spark: SparkSession) -> int:
     """Return how many cores there are for tasks, as far as the session says."""
     try:
         return int(spark.sparkContext.defaultParallelism)
-    except Exception:  # noqa: BLE001 - Spark Connect has no context to ask; any error means that
+    except Exception as error:  # noqa: BLE001 - Spark Connect has no context to ask; any error means that
+        raise_if_interrupted(error)
         return int(spark.conf.get("spark.sql.leafNodeDefaultParallelism", "8") or 8)
