@@ -30,7 +30,7 @@ from account_linking.topics import raw_topic
 from leadsman.lab.brokers.cluster import Cluster, ClusterPlan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -180,10 +180,17 @@ def test_tables_equal_the_ledger_after_kills_at_steps_of_start_batch_and_mainten
 
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("seed", range(40))
-def test_tables_equal_the_ledger_after_200_kills_at_steps(
-    spark: SparkSession, world: World, tmp_path: Path, seed: int
+def test_tables_equal_the_ledger_after_200_kills_at_steps(  # noqa: PLR0917 - pytest passes fixtures by name
+    spark: SparkSession,
+    world: World,
+    tmp_path: Path,
+    seed: int,
+    record_testsuite_property: Callable[[str, object], None],
 ) -> None:
     random = Random(seed)
     kills = [world.choose(random, stage) for stage in ("start", "batch", "batch", "maintenance", "maintenance")]
 
-    assert kill_and_recover(spark, world, tmp_path / "tables", kills) >= 3
+    died = kill_and_recover(spark, world, tmp_path / "tables", kills)
+
+    record_testsuite_property(f"kills of seed {seed}", died)  # the figure of the campaign
+    assert died >= 3
