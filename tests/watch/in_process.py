@@ -11,9 +11,10 @@ import pyarrow as pa
 from leadsman.pipeline.diagnose_in_session import diagnose_in_session
 from leadsman.pipeline.events import ARROW_SCHEMA
 from leadsman.pipeline.request import Input
+from leadsman.pipeline.scope.cluster_files import scopes_of_captures
 from leadsman.pipeline.scope.streams import CaptureFiles
 from leadsman.pipeline.spark.packed_events import decompress
-from leadsman.watch.event_store import CurrentEvents, EventBatch
+from leadsman.watch.event_store import CurrentEvents, EventBatch, ScopedCaptures
 from leadsman.watch.positions import StreamPosition
 from leadsman.watch.stream_changes import StreamChange, read_change
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from leadsman.model import Diagnosis
     from leadsman.pipeline.request import DiagnosisRequest
+    from leadsman.watch.event_store import NamesByFile
     from leadsman.watch.file_listing import FolderListing
     from leadsman.watch.objects.listing import ObjectListing
     from leadsman.watch.positions import Positions
@@ -80,17 +82,21 @@ class InProcessWatch:
         )
         self.last_number = number
 
-    def diagnose(self, request: DiagnosisRequest, captures: Collection[str] | None = None) -> list[Diagnosis]:
-        self.modes.append([mode.name for mode in request.modes])
+    def current(self, captures: Collection[str]) -> ScopedCaptures:
         known: dict[str, CaptureFiles] = dict(self.captures)
         for each in self._positions.values() if not known else ():
             files = known.get(each.capture, CaptureFiles((), ()))
             known[each.capture] = replace(files, streams=(*files.streams, each.stream))
-        selected = {path: each for path, each in known.items() if captures is None or path in captures}
-        source = Input(selected, UTC, events=self.events.table(captures))
+        selected = {path: each for path, each in known.items() if path in captures}
+        scopes = scopes_of_captures(selected, self.events.hints(captures))
+        return ScopedCaptures(selected, scopes, self.events.table(captures))
+
+    def diagnose(self, request: DiagnosisRequest, scoped: ScopedCaptures) -> list[Diagnosis]:
+        self.modes.append([mode.name for mode in request.modes])
+        source = Input(scoped.captures, UTC, events=scoped.events, scopes=scoped.scopes)
         return diagnose_in_session(self.spark, source, request)
 
-    def take_new_names(self) -> dict[str, set[str]]:
+    def take_new_names(self) -> dict[str, NamesByFile]:
         return self.events.take_new_names()
 
     def expire(self, horizons: Mapping[str, datetime], *, is_table_due: bool) -> None:

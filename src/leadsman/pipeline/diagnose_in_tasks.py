@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from leadsman.model import Diagnosis
+    from leadsman.pipeline.scope.clusters import ClusterScope
     from leadsman.pipeline.scope.streams import CaptureFiles
 
 LOG = logging.getLogger(__name__)
@@ -71,6 +72,7 @@ class TaskRequest:
     since: datetime | None
     until: datetime | None
     points: bool
+    scopes: Sequence[ClusterScope] | None
 
     @property
     def request(self) -> DiagnosisRequest:
@@ -89,6 +91,7 @@ def task_request(source: Input, request: DiagnosisRequest) -> TaskRequest:
         since=request.since,
         until=request.until,
         points=request.points,
+        scopes=source.scopes,
     )
 
 
@@ -170,7 +173,7 @@ def _diagnose(paths: Sequence[str], events: pa.Table, task: TaskRequest) -> dict
     free, needed = available_bytes(), events.num_rows * EVENT_BYTES
     if free is not None and needed > free:
         raise MemoryError(f"{events.num_rows} events take up to {needed >> 20} MB, {free >> 20} MB are available")
-    source = Input({path: task.captures[path] for path in paths}, task.zone, events=events)
+    source = Input({path: task.captures[path] for path in paths}, task.zone, events=events, scopes=task.scopes)
     with embedded_session() as spark:
         by_path: dict[str, list[Diagnosis]] = {path: [] for path in paths}
         for each in diagnose_in_session(spark, source, task.request):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from leadsman.catalogue import Mode
+    from leadsman.pipeline.scope.clusters import ClusterScope
 
 DRIVER_READ_BYTES = 16 << 20
 """Input up to this size is read in the driver, in 0.1 s, while a Python worker would take 1 s to start. Its events are
@@ -40,13 +41,15 @@ class DiagnosisRequest:
 class Input:
     """The input of a diagnosis: the streams of each capture, and their events where the driver has read them.
 
-    `pipes` are the paths that can be read only once, each with the file that holds its content.
+    `pipes` are the paths that can be read only once, each with the file that holds its content. `scopes` are the only
+    ones to diagnose, where the driver has found them; `events` are then those of their files alone.
     """
 
     captures: Mapping[str, CaptureFiles]
     zone: tzinfo
     events: pa.Table | None = None
     pipes: Mapping[str, File] = field(default_factory=dict)
+    scopes: Sequence[ClusterScope] | None = None
 
     @property
     def streams(self) -> list[Stream]:

@@ -10,16 +10,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from leadsman.pipeline.events import ARROW_SCHEMA
+from leadsman.pipeline.scope.cluster_files import cluster_hints
 from leadsman.pipeline.spark.packed_events import decompress
 from leadsman.pipeline.spark.pyspark_startup import create_frame
 from leadsman.watch.retention import has_recent_times, kept_events, kept_rows
 from leadsman.watch.stream_changes import FACTS, SUMMARY
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from pyspark.sql import DataFrame, Row, SparkSession
+
+    from leadsman.pipeline.scope.clusters import ClusterHint, ClusterScope
+    from leadsman.pipeline.scope.streams import CaptureFiles
 
 TABLE_SCHEMA = pa.schema(
     [
@@ -31,6 +35,9 @@ TABLE_SCHEMA = pa.schema(
     ]
 )
 """The event table with what decides whether an event is current: see `current_events`."""
+
+NamesByFile = dict[str, set[str]]
+"""The names of events that came or went, by file."""
 
 VACUUM_HOURS = 1.0
 """Files that a transaction replaced are kept so long: a reader that began before it still finds them."""
@@ -55,20 +62,37 @@ class StreamEvents:
     version: int = 0
     facts: dict[int, pa.Table] = field(default_factory=dict)
     summary: tuple[int, pa.Table] = (0, ARROW_SCHEMA.empty_table())
+    _fact_hints: set[ClusterHint] = field(default_factory=set)
+    _summary_hints: set[ClusterHint] = field(default_factory=set)
 
-    def apply(self, number: int, changes: Iterable[EventBatch]) -> None:
-        """Take in all changes of an offset."""
+    @property
+    def hints(self) -> set[ClusterHint]:
+        """The files of the current events, and the clusters that they name."""
+        return self._fact_hints | self._summary_hints
+
+    def apply(self, number: int, changes: Iterable[EventBatch]) -> NamesByFile:
+        """Take in all changes of an offset. Returns the names of events that came or went, by file."""
         of_kind: dict[str, list[pa.Table]] = {FACTS: [], SUMMARY: []}
+        new: NamesByFile = {}
         for each in changes:
             if each.version > self.version:
                 self.version = each.version
+                for dropped in self.facts.values():
+                    _add_names(new, dropped)
                 self.facts.clear()
+                self._fact_hints.clear()
             if each.version == self.version:
                 of_kind[each.kind].append(each.events)
         if of_kind[FACTS]:
             self.facts[number] = pa.concat_tables(of_kind[FACTS])
+            self._fact_hints |= cluster_hints(self.facts[number])
+            _add_names(new, self.facts[number])
         if of_kind[SUMMARY] and number >= self.summary[0]:
-            self.summary = number, pa.concat_tables(of_kind[SUMMARY])
+            before, self.summary = self.summary[1], (number, pa.concat_tables(of_kind[SUMMARY]))
+            self._summary_hints = cluster_hints(self.summary[1])
+            for table in _changed_tables(before, self.summary[1]):
+                _add_names(new, table)
+        return new
 
     def expire(self, horizon: datetime) -> None:
         """Drop the events that ended before the horizon; keep the older facts in one table.
@@ -89,12 +113,29 @@ class StreamEvents:
         return [*self.facts.values(), self.summary[1]]
 
 
+@dataclass(frozen=True, slots=True)
+class ScopedCaptures:
+    """Captures at one moment: scopes of theirs, and the events of these."""
+
+    captures: Mapping[str, CaptureFiles]
+    scopes: Sequence[ClusterScope]
+    events: pa.Table
+
+    def only(self, scopes: Sequence[ClusterScope]) -> ScopedCaptures:
+        """Return some of the scopes, with their events."""
+        if len(scopes) == len(self.scopes):
+            return self
+        paths = {scope.path for scope in scopes}
+        captures = {path: each for path, each in self.captures.items() if path in paths}
+        return ScopedCaptures(captures, scopes, _events_of(self.events, scopes))
+
+
 class CurrentEvents:
     """The current events of all streams, in memory."""
 
     def __init__(self) -> None:
         self._streams: dict[tuple[str, str], StreamEvents] = {}
-        self._new: dict[str, set[str]] = {}
+        self._new: dict[str, NamesByFile] = {}
 
     def apply(self, changes: Iterable[EventBatch]) -> None:
         """Take in the changes of one offset or more."""
@@ -102,19 +143,28 @@ class CurrentEvents:
         for each in changes:
             grouped.setdefault((each.number, each.capture, each.stream), []).append(each)
         for (number, capture, stream), members in sorted(grouped.items(), key=lambda item: item[0]):
-            self._streams.setdefault((capture, stream), StreamEvents()).apply(number, members)
-            found = self._new.setdefault(capture, set())
-            for each in members:
-                found.update(map(str, each.events.column("name").unique().to_pylist()))
+            found = self._new.setdefault(capture, {})
+            for file, names in (
+                self._streams.setdefault((capture, stream), StreamEvents()).apply(number, members).items()
+            ):
+                found.setdefault(file, set()).update(names)
 
     def count(self) -> int:
         """Return how many current events there are."""
         return sum(table.num_rows for each in self._streams.values() for table in each.tables)
 
-    def take_new_names(self) -> dict[str, set[str]]:
-        """Return the captures that changed since this was called last, each with the names of the events it got."""
+    def take_new_names(self) -> dict[str, NamesByFile]:
+        """Return the captures that changed since this was called last, with the names of events that came or went."""
         new, self._new = self._new, {}
         return new
+
+    def hints(self, captures: Collection[str] | None = None) -> dict[str, set[ClusterHint]]:
+        """Return the files of all captures, or of some, and the clusters that these name."""
+        found: dict[str, set[ClusterHint]] = {}
+        for (capture, _), each in self._streams.items():
+            if captures is None or capture in captures:
+                found.setdefault(capture, set()).update(each.hints)
+        return found
 
     def table(self, captures: Collection[str] | None = None) -> pa.Table:
         """Return all current events, or those of some captures."""
@@ -237,6 +287,32 @@ def current_rows(table: DataFrame) -> DataFrame:
         (F.col("kind") == FACTS) | (F.col("number") == F.col("last_number"))
     )
     return table.join(latest, ["capture", "stream"]).where(is_current)
+
+
+def _changed_tables(before: pa.Table, after: pa.Table) -> Iterator[pa.Table]:
+    """Yield the events of the names whose events differ, before where none is left."""
+    names = {*before.column("name").unique().to_pylist(), *after.column("name").unique().to_pylist()}
+    for name in map(str, names):
+        earlier, later = (table.filter(pc.equal(table.column("name"), pa.scalar(name))) for table in (before, after))
+        if not later.equals(earlier):
+            yield later if later.num_rows else earlier
+
+
+def _events_of(events: pa.Table, scopes: Iterable[ClusterScope]) -> pa.Table:
+    """Return the events of some scopes: all of a capture that is one scope, or those of a scope's files."""
+    kept: list[pa.Table] = [events.slice(0, 0)]
+    for scope in scopes:
+        of_capture = events.filter(pc.equal(events.column("capture"), pa.scalar(scope.path)))
+        if scope.name != scope.path:
+            files = pa.array(list(scope.files), pa.string())
+            of_capture = of_capture.filter(pc.is_in(of_capture.column("file"), value_set=files))
+        kept.append(of_capture)
+    return pa.concat_tables(kept)
+
+
+def _add_names(found: NamesByFile, events: pa.Table) -> None:
+    for each in events.select(["file", "name"]).group_by(["file", "name"]).aggregate([]).to_pylist():
+        found.setdefault(each["file"], set()).add(each["name"])
 
 
 def _with_columns(change: EventBatch) -> pa.Table:

@@ -1,7 +1,7 @@
-"""Rounds of the detectors: over the captures that changed, for the modes whose trigger events appeared.
+"""Rounds of the detectors: over the captures and clusters that changed, for the modes whose trigger events appeared.
 
 A round that leaves modes out keeps their last findings. A mode that is left out can wait for the event that would
-complete its chain, so a round with all modes follows within a minute. Captures that got no event but of the reading
+complete its chain, so a round with all modes follows within a minute. Files that got no event but of the reading
 itself, which every line of a log brings, wait for it, too.
 """
 
@@ -17,12 +17,14 @@ from leadsman.watch.retention import horizons
 from leadsman.words import in_utc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from datetime import datetime, timedelta
 
     from leadsman.catalogue import Mode
     from leadsman.model import Diagnosis, Finding
     from leadsman.pipeline.request import DiagnosisRequest
+    from leadsman.pipeline.scope.clusters import ClusterScope
+    from leadsman.watch.event_store import NamesByFile, ScopedCaptures
 
 ALL_MODES_EVERY_SECONDS = 60.0
 """Of the clock. An event that completes a chain and is no trigger event opens its finding so much later at most."""
@@ -39,7 +41,8 @@ TABLE_EXPIRIES_PER_RETENTION = 12
 OFFSETS_BETWEEN_COMPACTIONS = 500
 """Or after so many offsets, each of which left a file."""
 
-DiagnosesByScope = dict[tuple[str, str | None], "Diagnosis"]
+ScopeKey = tuple[str, str | None]
+"""A capture, and a cluster of it. `None`: what belongs to no single cluster, or a capture that names none."""
 
 
 class WatchedEvents(Protocol):
@@ -47,12 +50,16 @@ class WatchedEvents(Protocol):
 
     last_number: int
 
-    def take_new_names(self) -> dict[str, set[str]]:
-        """Return the captures that changed since the last call, with the names of their new events."""
+    def take_new_names(self) -> dict[str, NamesByFile]:
+        """Return the captures that changed since the last call, with the names of events that came or went."""
         ...
 
-    def diagnose(self, request: DiagnosisRequest, captures: Collection[str] | None = None) -> list[Diagnosis]:
-        """Diagnose the current events of captures."""
+    def current(self, captures: Collection[str]) -> ScopedCaptures:
+        """Return the current scopes and events of captures."""
+        ...
+
+    def diagnose(self, request: DiagnosisRequest, scoped: ScopedCaptures) -> list[Diagnosis]:
+        """Diagnose some scopes."""
         ...
 
     def expire(self, horizons: Mapping[str, datetime], *, is_table_due: bool) -> None:
@@ -71,9 +78,10 @@ class Rounds:
     horizons: Mapping[str, datetime] = field(default_factory=dict)
     seconds: float = 0.0
     count: int = 0
-    _last: DiagnosesByScope = field(default_factory=dict)
+    _last: dict[ScopeKey, Diagnosis] = field(default_factory=dict)
+    _scopes: dict[ScopeKey, ClusterScope] = field(default_factory=dict)
     _all_modes_at: float | None = None
-    _pending: set[str] = field(default_factory=set)
+    _pending: dict[str, NamesByFile] = field(default_factory=dict)
     _expired: Mapping[str, datetime] = field(default_factory=dict)
     _table_expired: dict[str, datetime] = field(default_factory=dict)
     _compacted_offset: int | None = None
@@ -84,44 +92,49 @@ class Rounds:
         return list(self._last.values())
 
     def run(self, now: datetime) -> list[Diagnosis]:
-        """Diagnose what has changed; return the diagnoses of the captures that were looked at."""
+        """Diagnose what has changed; return the diagnoses of the scopes that were looked at."""
         new = self.watch.take_new_names()
         is_full = self._all_modes_at is None or self.clock() - self._all_modes_at >= ALL_MODES_EVERY_SECONDS
-        changed = {capture for capture, names in new.items() if is_full or not names <= OF_READING}
-        self._pending |= set(new) - changed
-        captures = changed | (self._pending if is_full else set())
-        if not captures:
+        _add_names(self._pending, new)
+        changed = self._pending if is_full else _with_symptoms(new)
+        if not changed:
             return []
         began = self.clock()
-        found = self._diagnose(captures, new, is_full=is_full)
+        found = self._diagnose(changed, is_full=is_full)
         self.seconds = self.clock() - began
         self.count += 1
-        self._pending = set() if is_full else self._pending | captures
         self.horizons = horizons(found, self.retention, self.horizons, now=now)
         self._expire()
         return found
 
-    def _diagnose(self, captures: set[str], new: Mapping[str, set[str]], *, is_full: bool) -> list[Diagnosis]:
-        request = self.request if is_full else replace(self.request, modes=self._due_modes(captures, new))
-        found = self.watch.diagnose(request, captures)
-        if not is_full and self._has_other_scopes(captures, found):
-            found = self.watch.diagnose(self.request, captures)
+    def _diagnose(self, changed: Mapping[str, NamesByFile], *, is_full: bool) -> list[Diagnosis]:
+        current = self.watch.current(changed)
+        scopes = [each for each in current.scopes if self._is_changed(each, changed[each.path])]
+        is_new = any(self._is_reshaped(each, changed[each.path]) for each in scopes)
+        request = self.request if is_full or is_new else replace(self.request, modes=self._due_modes(scopes, changed))
+        found = list(map(_with_zone, self.watch.diagnose(request, current.only(scopes))))
         if is_full:
             self._all_modes_at = self.clock()
-        found = list(map(_with_zone, found))
+            self._pending = {}
         merged = [_merged(self._last.get((each.path, each.cluster)), each, self.request) for each in found]
-        self._last = {key: each for key, each in self._last.items() if key[0] not in captures}
+        self._scopes = {key: each for key, each in self._scopes.items() if key[0] not in current.captures}
+        self._scopes |= {_key(each): each for each in current.scopes}
+        self._last = {key: each for key, each in self._last.items() if key in self._scopes}
         self._last |= {(each.path, each.cluster): each for each in merged}
         return merged
 
-    def _due_modes(self, captures: set[str], new: Mapping[str, set[str]]) -> list[Mode]:
-        names = set().union(*new.values()) if new else set()
-        last = [each for key, each in self._last.items() if key[0] in captures]
-        return [mode for mode in self.request.modes if _is_due(mode, names, last)]
+    def _is_changed(self, scope: ClusterScope, changed: NamesByFile) -> bool:
+        return self._scopes.get(_key(scope)) != scope or not scope.files.isdisjoint(changed)
 
-    def _has_other_scopes(self, captures: Collection[str], found: Iterable[Diagnosis]) -> bool:
-        """Whether a capture turned out to be of other clusters than before: then no earlier finding can be kept."""
-        return {key for key in self._last if key[0] in captures} != {(each.path, each.cluster) for each in found}
+    def _is_reshaped(self, scope: ClusterScope, changed: NamesByFile) -> bool:
+        """Whether files came from another scope, or went to one: then no earlier finding can be kept."""
+        before = self._scopes.get(_key(scope))
+        return before is None or not before.files <= scope.files or not scope.files <= before.files | changed.keys()
+
+    def _due_modes(self, scopes: Sequence[ClusterScope], changed: Mapping[str, NamesByFile]) -> list[Mode]:
+        names = {name for each in scopes for file in each.files for name in changed[each.path].get(file, ())}
+        last = [self._last[key] for each in scopes if (key := _key(each)) in self._last]
+        return [mode for mode in self.request.modes if _is_due(mode, names, last)]
 
     def _expire(self) -> None:
         if not _is_step_done(self._expired, self.horizons, self.retention / EXPIRIES_PER_RETENTION):
@@ -139,6 +152,26 @@ class Rounds:
         step = self.retention / TABLE_EXPIRIES_PER_RETENTION
         is_many = self.watch.last_number - self._compacted_offset >= OFFSETS_BETWEEN_COMPACTIONS
         return is_many or _is_step_done(self._table_expired, self.horizons, step)
+
+
+def _key(scope: ClusterScope) -> ScopeKey:
+    return scope.path, scope.cluster
+
+
+def _with_symptoms(new: Mapping[str, NamesByFile]) -> dict[str, NamesByFile]:
+    """Return the files that got other events than those of the reading itself, by capture."""
+    found = {
+        capture: {file: names for file, names in files.items() if not names <= OF_READING}
+        for capture, files in new.items()
+    }
+    return {capture: files for capture, files in found.items() if files}
+
+
+def _add_names(pending: dict[str, NamesByFile], new: Mapping[str, NamesByFile]) -> None:
+    for capture, files in new.items():
+        of_capture = pending.setdefault(capture, {})
+        for file, names in files.items():
+            of_capture.setdefault(file, set()).update(names)
 
 
 def _is_step_done(done: Mapping[str, datetime], horizons: Mapping[str, datetime], step: timedelta) -> bool:

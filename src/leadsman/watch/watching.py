@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 from leadsman.errors import SparkError, StateError
 from leadsman.pipeline.diagnose import diagnose
 from leadsman.pipeline.request import Input, find_input
+from leadsman.pipeline.scope.cluster_files import scopes_of_captures
 from leadsman.pipeline.scope.copies import LocalFileMeasures, drop_duplicate_files
 from leadsman.pipeline.scope.streams import CaptureFiles
 from leadsman.pipeline.spark.executors import summarize_error
-from leadsman.watch.event_store import CurrentEvents, EventTable, changes_of
+from leadsman.watch.event_store import CurrentEvents, EventTable, ScopedCaptures, changes_of
 from leadsman.watch.live.notices import SHOWN, notices_of
 from leadsman.watch.positions import StreamPosition
 from leadsman.watch.replay import ReplayListing
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from leadsman.model import Diagnosis
     from leadsman.pipeline.request import DiagnosisRequest
-    from leadsman.watch.event_store import EventBatch
+    from leadsman.watch.event_store import EventBatch, NamesByFile
     from leadsman.watch.live.notices import Notice
     from leadsman.watch.positions import Position, Positions
     from leadsman.watch.source import Listing
@@ -157,17 +158,22 @@ class Watch:
             return False
         return self._listing.is_at_end(self.positions())
 
-    def diagnose(self, request: DiagnosisRequest, captures: Collection[str] | None = None) -> list[Diagnosis]:
-        """Diagnose the current events, of all captures or of some."""
+    def diagnose(self, request: DiagnosisRequest, scoped: ScopedCaptures | None = None) -> list[Diagnosis]:
+        """Diagnose the current events, of all captures or of some scopes."""
+        scoped = scoped or self.current()
+        source = Input(scoped.captures, self._options.zone, events=scoped.events, scopes=scoped.scopes)
+        return diagnose(self.spark, source, request) if scoped.captures else []
+
+    def current(self, captures: Collection[str] | None = None) -> ScopedCaptures:
+        """Return the current scopes and events of all captures, or of some."""
         with self._lock:
             events = self._events.table(captures)
+            hints = self._events.hints(captures)
         known = self.captures or self._captures_now()
         selected = {path: each for path, each in known.items() if captures is None or path in captures}
-        if captures is not None and not selected:
-            return []
-        return diagnose(self.spark, Input(selected, self._options.zone, events=events), request)
+        return ScopedCaptures(selected, scopes_of_captures(selected, hints), events)
 
-    def take_new_names(self) -> dict[str, set[str]]:
+    def take_new_names(self) -> dict[str, NamesByFile]:
         """Return the captures that changed since the last call, with the names of their new events."""
         with self._lock:
             return self._events.take_new_names()

@@ -18,13 +18,14 @@ from leadsman.pipeline.spark.pyspark_startup import create_frame
 from leadsman.telemetry.source import CLUSTER_ID
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
     from leadsman.pipeline.request import DiagnosisRequest, Input
     from leadsman.pipeline.scope.clusters import ClusterScope
+    from leadsman.pipeline.scope.streams import CaptureFiles
 
 FILE_EVENTS = (names.FILE_READ, names.FILE_NOT_UNDERSTOOD)
 
@@ -64,6 +65,11 @@ def _facts_in_process(events: pa.Table) -> list[FileFact]:
     ]
 
 
+def cluster_hints(events: pa.Table) -> set[ClusterHint]:
+    """Return the files that events of one capture are of, and the clusters that these files name."""
+    return {(each.file, each.cluster) for each in _facts_in_process(events)}
+
+
 def _cluster_id_rows(labels: pa.ChunkedArray[Any]) -> Iterator[int]:
     """Yield the rows whose labels hold the key of a cluster's id. Decoding all settings would take longer."""
     rows_before = 0
@@ -77,13 +83,24 @@ def _cluster_id_rows(labels: pa.ChunkedArray[Any]) -> Iterator[int]:
 
 
 def cluster_scopes_of_input(source: Input, files: Sequence[FileFact]) -> list[ClusterScope]:
-    """Return the scopes to diagnose, capture by capture."""
+    """Return the scopes to diagnose, capture by capture: those that the input names, or else those of its files."""
+    if source.scopes is not None:
+        return [scope for scope in source.scopes if scope.path in source.captures]
     hints: dict[str, list[ClusterHint]] = {path: [] for path in source.captures}
     for each in files:
         hints[each.capture].append((each.file, each.cluster))
-    for path, found in source.captures.items():
-        hints[path] += [(each.file, None) for each in found.skipped]
-    return [scope for path, pairs in hints.items() for scope in cluster_scopes(path, pairs)]
+    return scopes_of_captures(source.captures, hints)
+
+
+def scopes_of_captures(
+    captures: Mapping[str, CaptureFiles], hints: Mapping[str, Collection[ClusterHint]]
+) -> list[ClusterScope]:
+    """Return the scopes of captures, by the hints of the files that were read."""
+    return [
+        scope
+        for path, found in captures.items()
+        for scope in cluster_scopes(path, [*hints.get(path, ()), *((each.file, None) for each in found.skipped)])
+    ]
 
 
 def has_several_clusters(scopes: Sequence[ClusterScope]) -> bool:

@@ -42,9 +42,9 @@ def cluster_scopes(path: str, hints: Iterable[ClusterHint]) -> list[ClusterScope
     """
     pairs = list(hints)
     clusters = sorted({cluster for _, cluster in pairs if cluster})
-    files = dict.fromkeys(file for file, _ in pairs)
+    files = frozenset(file for file, _ in pairs)
     if len(clusters) <= 1:
-        return [ClusterScope(path=path, name=path, cluster=next(iter(clusters), None), files=files.keys())]
+        return [ClusterScope(path=path, name=path, cluster=next(iter(clusters), None), files=files)]
     clusters_of_stream = _clusters_by_stream(pairs)
     by_cluster: dict[str | None, set[str]] = {}
     for file, cluster in _cluster_of_each(files, clusters_of_stream).items():
