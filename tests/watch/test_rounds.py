@@ -159,3 +159,109 @@ def test_rounds_over_a_log_that_grows_end_in_the_findings_of_diagnose(
     assert [each.title for one in rounds.diagnoses for each in one.findings if each.verdict is Verdict.PRESENT] == [
         each.title for one in expected for each in one.findings if each.verdict is Verdict.PRESENT
     ]
+
+
+EAST, WEST = "E" * 22, "W" * 22
+SYMPTOM = "ERROR no stock left"
+
+
+@pytest.fixture
+def clusters(tmp_path: Path, embedded: SparkSession) -> InProcessWatch:
+    """One capture of two clusters, and of a file that is of neither."""
+    for name, line in (("east", f"Cluster ID: {EAST}"), ("west", f"Cluster ID: {WEST}"), ("other", "started")):
+        (tmp_path / "capture" / name).mkdir(parents=True)
+        (tmp_path / "capture" / name / "app.log").write_text(
+            f"2026-02-16 12:00:00.000 INFO [Producer clientId=p] {line} (org.apache.kafka.clients.Metadata)\n"
+        )
+    watch = InProcessWatch(embedded, FolderListing([str(tmp_path / "capture")]), tmp_path / "s")
+    watch.read()
+    return watch
+
+
+def test_only_the_cluster_that_changed_is_diagnosed(clusters: InProcessWatch, tmp_path: Path, clock: Clock):
+    rounds = Rounds(clusters, DiagnosisRequest(every_mode()), RETENTION, clock)
+    assert {each.cluster for each in rounds.run(NOW)} == {EAST, WEST, None}
+    append(tmp_path / "capture" / "west", SYMPTOM)
+    append(tmp_path / "capture" / "west", "INFO still here")
+    append(tmp_path / "capture" / "east", "INFO still here")
+    clusters.read()
+
+    assert [each.cluster for each in rounds.run(NOW)] == [WEST]
+    assert {each.cluster for each in rounds.diagnoses} == {EAST, WEST, None}
+
+
+def test_the_round_of_all_modes_looks_at_the_clusters_whose_lines_brought_no_event(
+    clusters: InProcessWatch, tmp_path: Path, clock: Clock
+):
+    rounds = Rounds(clusters, DiagnosisRequest(every_mode()), RETENTION, clock)
+    rounds.run(NOW)
+    append(tmp_path / "capture" / "east", "INFO still here")
+    clusters.read()
+    assert rounds.run(NOW) == []
+    clock.seconds = ALL_MODES_EVERY_SECONDS
+
+    assert [each.cluster for each in rounds.run(NOW)] == [EAST]
+
+
+def test_a_file_that_turns_out_to_be_of_a_cluster_moves_there_and_all_modes_run(
+    clusters: InProcessWatch, tmp_path: Path, clock: Clock
+):
+    rounds = Rounds(clusters, DiagnosisRequest(every_mode()), RETENTION, clock)
+    append(tmp_path / "capture" / "other", SYMPTOM)
+    clusters.read()
+    rounds.run(NOW)
+    append(tmp_path / "capture" / "other", f"INFO [Producer clientId=p] Cluster ID: {WEST}")
+    append(tmp_path / "capture" / "other", "INFO still here")
+    clusters.read()
+
+    assert [each.cluster for each in rounds.run(NOW)] == [WEST]
+    assert len(clusters.modes[-1]) == len(every_mode())
+    assert {each.cluster for each in rounds.diagnoses} == {EAST, WEST}
+
+
+def test_errors_of_a_summary_that_did_not_change_start_no_round(watched: InProcessWatch, tmp_path: Path, clock: Clock):
+    append(tmp_path / "busy", "ERROR no stock left")
+    append(tmp_path / "busy", "INFO still here")
+    watched.read()
+    rounds = Rounds(watched, DiagnosisRequest(every_mode()), RETENTION, clock)
+    rounds.run(NOW)
+    append(tmp_path / "busy", "INFO still here")
+    watched.read()
+
+    assert rounds.run(NOW) == []
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rounds_over_clusters_that_grow_end_in_the_findings_of_diagnose(
+    seed: int, tmp_path: Path, embedded: SparkSession, clock: Clock
+):
+    chance = random.Random(seed)
+    capture = tmp_path / "capture"
+    names = chance.sample(sorted(each.name for each in BROKEN.parent.glob("*") if each.is_dir()), 3)
+    for name in (*names, BROKEN.name):
+        shutil.copytree(BROKEN.parent / name, capture / name, dirs_exist_ok=True)
+    (capture / "app.log").write_text("2026-02-16 12:00:00.000 ERROR no stock left\n")
+    source = replayed_input([str(capture)], UTC)
+    watch = InProcessWatch(embedded, ReplayListing(source.streams, UTC, None, 60_000), tmp_path / "s")
+    watch.captures = source.captures
+    rounds = Rounds(watch, DiagnosisRequest(every_mode()), timedelta(days=3650), clock)
+    before = -1
+    while watch.last_number > before:
+        before = watch.last_number
+        watch.read()
+        clock.seconds += chance.choice((1, 1, 1, 100))
+        rounds.run(NOW)
+    clock.seconds += ALL_MODES_EVERY_SECONDS
+    rounds.run(NOW)
+
+    expected = diagnose_in_session(embedded, read_small_input(source), DiagnosisRequest(every_mode()))
+
+    assert len(expected) > 2
+    assert {(each.path, each.cluster): verdicts_and_notes(each) for each in rounds.diagnoses} == {
+        (each.path, each.cluster): verdicts_and_notes(each) for each in expected
+    }
+
+
+def verdicts_and_notes(diagnosis):
+    present = [each.title for each in diagnosis.findings if each.verdict is Verdict.PRESENT]
+    return diagnosis.verdicts, sorted(present), diagnosis.notes

@@ -110,7 +110,7 @@ class Rounds:
     def _diagnose(self, changed: Mapping[str, NamesByFile], *, is_full: bool) -> list[Diagnosis]:
         current = self.watch.current(changed)
         scopes = [each for each in current.scopes if self._is_changed(each, changed[each.path])]
-        is_new = any(self._is_reshaped(each, changed[each.path]) for each in scopes)
+        is_new = any(map(self._is_reshaped, scopes))
         request = self.request if is_full or is_new else replace(self.request, modes=self._due_modes(scopes, changed))
         found = list(map(_with_zone, self.watch.diagnose(request, current.only(scopes))))
         if is_full:
@@ -126,10 +126,13 @@ class Rounds:
     def _is_changed(self, scope: ClusterScope, changed: NamesByFile) -> bool:
         return self._scopes.get(_key(scope)) != scope or not scope.files.isdisjoint(changed)
 
-    def _is_reshaped(self, scope: ClusterScope, changed: NamesByFile) -> bool:
+    def _is_reshaped(self, scope: ClusterScope) -> bool:
         """Whether files came from another scope, or went to one: then no earlier finding can be kept."""
         before = self._scopes.get(_key(scope))
-        return before is None or not before.files <= scope.files or not scope.files <= before.files | changed.keys()
+        if before is None or not before.files <= scope.files:
+            return True
+        others = (each for each in self._scopes.values() if each.path == scope.path and each is not before)
+        return any(not scope.files.isdisjoint(each.files) for each in others)
 
     def _due_modes(self, scopes: Sequence[ClusterScope], changed: Mapping[str, NamesByFile]) -> list[Mode]:
         names = {name for each in scopes for file in each.files for name in changed[each.path].get(file, ())}
