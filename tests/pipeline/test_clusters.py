@@ -1,6 +1,12 @@
 """Which files of a capture belong to which cluster."""
 
+import pyarrow as pa
+
+from leadsman import vocabulary as names
+from leadsman.pipeline.events import ARROW_SCHEMA
+from leadsman.pipeline.scope.cluster_files import cluster_hints
 from leadsman.pipeline.scope.clusters import cluster_scopes
+from leadsman.telemetry.source import CLUSTER_ID
 
 EAST, WEST = "E" * 22, "W" * 22
 
@@ -113,3 +119,20 @@ def test_the_note_names_a_few_of_many_clusters():
     *_, others = cluster_scopes("logs", [*hints, ("app.log", None)])
 
     assert "300 clusters: cluster-000, cluster-001, cluster-002, cluster-003, cluster-004 and 295 more." in others.note
+
+
+def test_the_hints_of_a_slice_of_events_are_those_of_its_rows():
+    row = dict.fromkeys(ARROW_SCHEMA.names)
+    read = [{**row, "capture": "logs", "file": file, "name": names.FILE_READ, "labels": []} for file in ("a", "b", "c")]
+    named = [
+        {**each, "name": names.SETTING, "labels": [("of", "broker"), ("key", CLUSTER_ID["key"]), ("value", cluster)]}
+        for each, cluster in zip(read, (EAST, WEST, EAST), strict=True)
+    ]
+    rows = [read[0], named[0], read[1], named[1], named[2], read[2]]
+    events = pa.Table.from_pylist(rows, ARROW_SCHEMA)
+    clusters = {1: EAST, 3: WEST, 4: EAST}
+
+    for first in range(len(rows)):
+        for end in range(first, len(rows) + 1):
+            expected = {(rows[each]["file"], clusters.get(each)) for each in range(first, end)}
+            assert cluster_hints(events.slice(first, end - first)) == expected

@@ -76,7 +76,9 @@ def _cluster_id_rows(labels: pa.ChunkedArray[Any]) -> Iterator[int]:
     chunk: Any  # Arrow's type stubs lack map arrays
     for chunk in labels.chunks:
         starts = chunk.offsets.to_pylist()
-        for position, text in enumerate(chunk.items.to_pylist()):
+        first = starts[0]  # a slice has the items of its whole array
+        texts = chunk.items.slice(first, starts[-1] - first).to_pylist()
+        for position, text in enumerate(texts, start=first):
             if text == CLUSTER_ID["key"]:
                 yield rows_before + bisect_right(starts, position) - 1
         rows_before += len(chunk)
