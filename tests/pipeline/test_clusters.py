@@ -1,5 +1,7 @@
 """Which files of a capture belong to which cluster."""
 
+from typing import Any
+
 import pyarrow as pa
 
 from leadsman import vocabulary as names
@@ -122,7 +124,7 @@ def test_the_note_names_a_few_of_many_clusters():
 
 
 def test_the_hints_of_a_slice_of_events_are_those_of_its_rows():
-    row = dict.fromkeys(ARROW_SCHEMA.names)
+    row: dict[str, Any] = dict.fromkeys(ARROW_SCHEMA.names)
     read = [{**row, "capture": "logs", "file": file, "name": names.FILE_READ, "labels": []} for file in ("a", "b", "c")]
     named = [
         {**each, "name": names.SETTING, "labels": [("of", "broker"), ("key", CLUSTER_ID["key"]), ("value", cluster)]}

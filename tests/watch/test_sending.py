@@ -8,13 +8,9 @@ import random
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
@@ -24,6 +20,7 @@ import pytest
 from leadsman.catalogue import every_alert
 from leadsman.errors import LabError
 from leadsman.lab.alerts.prometheus import monitoring
+from leadsman.lab.processes.webhook_receiver import receiving
 from leadsman.notify.kind import destination_of
 from leadsman.prevent.alerts.alertmanager import alertmanager_document
 from leadsman.prevent.alerts.coverage import coverage
@@ -40,54 +37,6 @@ PROCESS = Path(__file__).parent / "sending_process.py"
 FINDINGS = 40
 KILLS = 20
 WAIT = timedelta(seconds=60)
-
-Answer = Callable[[int], int]
-"""From the number of a request to the status of its answer."""
-
-
-class Receiver:
-    """A webhook on this machine: the documents that it accepted, in their order."""
-
-    def __init__(self) -> None:
-        self.port = 0
-        self.accepted: list[dict[str, Any]] = []
-        self.requests = 0
-        self.answer: Answer = lambda _number: 204
-
-    @property
-    def url(self) -> str:
-        return f"webhook=http://127.0.0.1:{self.port}/hook"
-
-
-@contextmanager
-def receiving() -> Iterator[Receiver]:
-    receiver = Receiver()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            document = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            receiver.requests += 1
-            status = receiver.answer(receiver.requests)
-            if status < 300:
-                receiver.accepted.append(document)
-            self.send_response(status)
-            self.end_headers()
-
-        def log_message(self, *_arguments: object) -> None:
-            """Print nothing."""
-
-    class Server(ThreadingHTTPServer):
-        def handle_error(self, *_arguments: object) -> None:
-            """A client that was killed is what a test is about."""
-
-    server = Server(("127.0.0.1", 0), Handler)
-    receiver.port = server.server_port
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    try:
-        yield receiver
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 class Sending:

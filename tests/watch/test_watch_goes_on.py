@@ -18,9 +18,8 @@ import pytest
 
 from leadsman import modes
 from leadsman.errors import LeadsmanError
+from leadsman.lab.processes.webhook_receiver import WebhookReceiver, receiving
 from leadsman.waiting import wait_for
-
-from .test_sending import Receiver, receiving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,7 +87,7 @@ def append(folder: Path, time: datetime) -> None:
         file.write(f"{time:%Y-%m-%d %H:%M:%S},000 INFO still here\n")
 
 
-def lives(receiver: Receiver) -> list[str]:
+def lives(receiver: WebhookReceiver) -> list[str]:
     return [each["life"] for each in {each["key"]: each for each in receiver.accepted}.values()]
 
 

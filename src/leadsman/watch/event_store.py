@@ -242,7 +242,7 @@ class EventTable:
         if not self._exists():
             return []
         frame = current_rows(self._spark.read.format("delta").load(self.path))
-        return _changes_in(frame.select(*TABLE_SCHEMA.names).toArrow().cast(TABLE_SCHEMA))
+        return changes_in(frame.select(*TABLE_SCHEMA.names).toArrow().cast(TABLE_SCHEMA))
 
     def expire(self, horizons: Mapping[str, datetime], dropped: Iterable[tuple[str, str]] = ()) -> None:
         """Write what is current and not expired into few files, in one transaction; remove the files it replaces.
@@ -329,7 +329,8 @@ def _with_columns(change: EventBatch) -> pa.Table:
     return table
 
 
-def _changes_in(table: pa.Table) -> list[EventBatch]:
+def changes_in(table: pa.Table) -> list[EventBatch]:
+    """Return the changes in the rows of an event table."""
     columns = ["capture", "stream", "version", "number", "kind"]
     ordered = table.sort_by([(name, "ascending") for name in columns])
     keys = list(zip(*(ordered.column(name).to_pylist() for name in columns), strict=True))

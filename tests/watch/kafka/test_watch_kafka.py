@@ -22,7 +22,7 @@ from leadsman.pipeline.events import ARROW_SCHEMA, batches
 from leadsman.pipeline.read.stream import read
 from leadsman.pipeline.scope.streams import list_files
 from leadsman.waiting import wait_for
-from leadsman.watch.event_store import TABLE_SCHEMA, CurrentEvents, _changes_in
+from leadsman.watch.event_store import TABLE_SCHEMA, CurrentEvents, changes_in
 from leadsman.watch.state.findings_file import FindingsFile, change_document
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def table_events(state: Path) -> list[dict[str, Any]]:
     files = [state / "events" / each["add"]["path"] for each in log if "add" in each]
     table = pa.concat_tables([pq.read_table(path).cast(TABLE_SCHEMA) for path in files])
     events = CurrentEvents()
-    events.apply(_changes_in(table))
+    events.apply(changes_in(table))
     return events.table().to_pylist()
 
 

@@ -19,13 +19,11 @@ from uuid import uuid4
 import psutil
 
 from leadsman.lab.interrupting.commands import incomplete_files
+from leadsman.lab.processes.marked import MARK, marked_processes
 from leadsman.run_folder import SHARED_MEMORY, owner_pid, stale_folders
 
 if TYPE_CHECKING:
     from leadsman.lab.interrupting.commands import Command
-
-MARK = "LEADSMAN_INTERRUPT_RUN"
-"""The variable by which every process of a run is found, also one that left its process group."""
 
 EXIT_SECONDS = 60.0
 """So long after Ctrl-C a command still runs: brokers are being stopped, on a busy machine. More is a fault."""
@@ -83,8 +81,8 @@ def run(command: Command, folder: Path, *, after: float | None, again_after: flo
         this.pids.add(process.pid)
         outcome = _interrupt(this, process, after, again_after)
         _look_at_the_end(this, process, outcome)
-        psutil.wait_procs(_marked_processes(this.mark), timeout=END_SECONDS)
-        if left := _marked_processes(this.mark):
+        psutil.wait_procs(marked_processes(this.mark), timeout=END_SECONDS)
+        if left := marked_processes(this.mark):
             outcome.faults["processes"] = ", ".join(sorted(map(_name, left))[:5])
         if files := [path.name for path in this.scratch.iterdir() if not path.name.startswith("hsperfdata_")]:
             outcome.faults["temporary files"] = ", ".join(files[:5])
@@ -93,7 +91,7 @@ def run(command: Command, folder: Path, *, after: float | None, again_after: flo
         if files := incomplete_files(this.out):
             outcome.faults["half a file"] = ", ".join(files[:5])
     finally:
-        for each in _marked_processes(this.mark):
+        for each in marked_processes(this.mark):
             with suppress(psutil.Error):
                 each.kill()
         shutil.rmtree(this.folder, ignore_errors=True)
@@ -132,7 +130,7 @@ def _interrupt(
             return outcome
     else:
         return outcome
-    this.pids.update(each.pid for each in _marked_processes(this.mark))
+    this.pids.update(each.pid for each in marked_processes(this.mark))
     outcome.interrupted, started = True, time.monotonic()
     os.killpg(process.pid, signal.SIGINT)
     if again_after is not None:
@@ -171,14 +169,3 @@ def _name(process: psutil.Process) -> str:
         return f"{process.name()} ({process.pid})"
     except psutil.Error:
         return "ended"
-
-
-def _marked_processes(mark: str) -> list[psutil.Process]:
-    return [process for process in psutil.process_iter() if _has_mark(process, mark)]
-
-
-def _has_mark(process: psutil.Process, mark: str) -> bool:
-    try:
-        return process.environ().get(MARK) == mark and bool(process.status() != psutil.STATUS_ZOMBIE)
-    except (psutil.Error, OSError):
-        return False

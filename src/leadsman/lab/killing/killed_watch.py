@@ -1,0 +1,229 @@
+"""A `leadsman watch` whose processes are killed, and what can be killed of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Self
+from uuid import uuid4
+
+import psutil
+
+from leadsman.errors import LabError
+from leadsman.lab.processes.marked import MARK, marked_processes
+from leadsman.waiting import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from leadsman.lab.brokers.node import Broker
+
+END_TIMEOUT = timedelta(seconds=60)
+"""So long after the kill of one process the others may still run. More is a fault."""
+
+QUOTED = 600
+
+
+@dataclass(slots=True)
+class KilledWatch:
+    """A watch that is started again whenever it has ended. `faults`: what went wrong, each with an example."""
+
+    arguments: Sequence[str]
+    folder: Path
+    mark: str = field(default_factory=lambda: uuid4().hex)
+    starts: int = 0
+    faults: dict[str, str] = field(default_factory=dict)
+    _process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether its main process runs."""
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> None:
+        """Start it, unless it runs."""
+        if self.is_running:
+            return
+        self.starts += 1
+        with self._output.open("wb") as output:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "leadsman", "watch", *self.arguments],
+                env={**os.environ, MARK: self.mark, "LEADSMAN_DAEMON": "off"},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+
+    def kill_driver(self) -> None:
+        """Kill its main process; the JVM and the workers are to end by themselves."""
+        self._main.kill()
+        self._require_end("after the kill of the driver")
+
+    def kill_jvm(self) -> None:
+        """Kill the JVM; the main process is to say so and to end."""
+        java = self._named("java")
+        if not java:
+            return self.kill_driver()
+        _kill(java[0])
+        self._require_end("after the kill of the JVM")
+        self._look_for_traceback()
+        return None
+
+    def kill_worker(self) -> None:
+        """Kill a Python worker; Spark starts another one, and the watch goes on."""
+        main = self._main.pid
+        workers = [each for each in self._named("python") if each.pid != main and _parent(each) != main]
+        if not workers:
+            return self.kill_driver()
+        _kill(workers[-1])
+        return None
+
+    def kill_all(self) -> None:
+        """Kill all processes at once, as the end of a machine does."""
+        for each in self._processes():
+            _kill(each)
+        self._require_end("after the kill of all")
+
+    def stop(self) -> None:
+        """End it by Ctrl-C."""
+        if not self.is_running:
+            return
+        os.killpg(self._main.pid, signal.SIGINT)
+        self._require_end("after Ctrl-C")
+        self._look_for_traceback()
+
+    def require_running(self, what: str) -> None:
+        """Note it as a fault where the watch has ended of something that it should survive."""
+        if not self.is_running:
+            self.faults[f"ended {what}"] = self._end_of_output()
+
+    @property
+    def _main(self) -> subprocess.Popen[bytes]:
+        assert self._process is not None
+        return self._process
+
+    @property
+    def _output(self) -> Path:
+        return self.folder / f"watch-{self.starts}.log"
+
+    def _end_of_output(self) -> str:
+        return self._output.read_text(errors="replace")[-QUOTED:]
+
+    def _processes(self) -> list[psutil.Process]:
+        return marked_processes(self.mark)
+
+    def _named(self, name: str) -> list[psutil.Process]:
+        return [each for each in self._processes() if _name(each).startswith(name)]
+
+    def _require_end(self, when: str) -> None:
+        try:
+            wait_for(lambda: not self._processes(), timeout=END_TIMEOUT, what="the end", error=LabError)
+        except LabError:
+            left = self._processes()
+            self.faults[f"left {when}"] = ", ".join(f"{_name(each)} ({each.pid})" for each in left)
+            for each in left:
+                _kill(each)
+        self._main.wait()
+
+    def _look_for_traceback(self) -> None:
+        if "Traceback (most recent call last)" in (text := self._output.read_text(errors="replace")):
+            self.faults["traceback"] = text[-QUOTED:]
+
+
+@dataclass(frozen=True, slots=True)
+class LimitedDisk:
+    """A file system of its own for the state, which can be filled. Only root can make it."""
+
+    folder: Path
+    megabytes: int = 400
+
+    def __enter__(self) -> Self:
+        self.folder.mkdir()
+        command = ["mount", "-t", "tmpfs", "-o", f"size={self.megabytes}m", "leadsman-lab", str(self.folder)]
+        made = subprocess.run(command, check=False, capture_output=True, text=True)
+        if made.returncode:
+            raise LabError(f"No file system of its own for the state: {made.stderr.strip()}. Run it as root.")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        subprocess.run(["umount", "--lazy", str(self.folder)], check=False, capture_output=True)
+
+    def fill(self) -> None:
+        """Write until nothing is left."""
+        with suppress(OSError), self._filler.open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(1 << 16))
+
+    def free(self) -> None:
+        """Remove what filled it."""
+        self._filler.unlink(missing_ok=True)
+
+    @property
+    def _filler(self) -> Path:
+        return self.folder / "filler"
+
+
+@dataclass(frozen=True, slots=True)
+class Killers:
+    """What is killed, by name. `pause` waits for a random time of up to so many seconds."""
+
+    watch: KilledWatch
+    broker: Broker
+    disk: LimitedDisk
+    pause: Callable[[float], None]
+
+    def by_name(self) -> dict[str, Callable[[], None]]:
+        """Return what kills each of them once."""
+        return {
+            "driver": self.watch.kill_driver,
+            "JVM": self.watch.kill_jvm,
+            "worker": self._worker,
+            "all": self.watch.kill_all,
+            "broker": self._broker,
+            "disk": self._disk,
+        }
+
+    def _worker(self) -> None:
+        self.watch.kill_worker()
+        self.pause(5.0)
+
+    def _broker(self) -> None:
+        self.broker.kill()
+        self.pause(10.0)
+        self.broker.start()
+        self.watch.require_running("while the broker was away")
+
+    def _disk(self) -> None:
+        self.disk.fill()
+        self.pause(10.0)
+        self.disk.free()
+
+
+def _kill(process: psutil.Process) -> None:
+    with suppress(psutil.Error):
+        process.kill()
+
+
+def _name(process: psutil.Process) -> str:
+    with suppress(psutil.Error):
+        return str(process.name())
+    return "ended"
+
+
+def _parent(process: psutil.Process) -> int:
+    with suppress(psutil.Error):
+        return process.ppid()
+    return 0
+
+
+def pause_in(seconds: float) -> None:
+    """Wait: the moment of a kill is what is random."""
+    threading.Event().wait(seconds)
