@@ -126,6 +126,18 @@ def test_a_daemon_that_was_killed_is_in_nobodys_way(tmp_path: Path):
     assert run(["daemon", "status"], tmp_path).returncode == 1
 
 
+def test_a_command_after_the_kill_of_its_jvm_runs_by_itself_and_the_daemon_begins_anew(runtime: Path):
+    before = pid_of(runtime)
+    (jvm,) = (each for each in psutil.Process(before).children(recursive=True) if each.name() == "java")
+    jvm.kill()
+
+    found = run(["diagnose", BROKEN], runtime)
+
+    assert (found.returncode, found.stderr) == (1, run(["diagnose", BROKEN], runtime, LEADSMAN_DAEMON="off").stderr)
+    wait_for(lambda: run(["daemon", "status"], runtime).returncode == 0, timeout=SOON, what="the daemon, anew")
+    assert run(["diagnose", BROKEN], runtime).returncode == 1
+
+
 @pytest.mark.long
 def test_it_ends_itself_when_it_has_nothing_to_do(tmp_path: Path):
     assert run(["daemon", "start", "--idle-minutes", "0.02"], tmp_path).returncode == 0

@@ -170,3 +170,28 @@ def test_tables_of_workers_lie_in_a_folder_that_the_driver_removes():
     done = subprocess.run([sys.executable, "-c", TABLES], check=True, capture_output=True, text=True, env=outside)
 
     assert done.stdout.splitlines() == ["True True", "False False"]
+
+
+JVM_KILLED = """
+import logging
+import psutil
+from leadsman.errors import SparkError
+from leadsman.pipeline.spark.session import session
+logging.getLogger().addHandler(logging.NullHandler())  # as the command does: py4j complains there
+try:
+    with session() as spark:
+        (jvm,) = (each for each in psutil.Process().children(recursive=True) if each.name() == "java")
+        jvm.kill()
+        spark.range(3).count()
+except SparkError as error:
+    print(error)
+"""
+
+
+@pytest.mark.spark
+def test_a_killed_jvm_is_an_error_that_says_so():
+    done = subprocess.run([sys.executable, "-c", JVM_KILLED], capture_output=True, text=True, timeout=280, check=False)
+
+    assert "was killed by SIGKILL" in done.stdout
+    assert "dmesg" in done.stdout
+    assert done.stderr == ""

@@ -40,10 +40,11 @@ class NeedsOwnProcess(BaseException):
 IS_DAEMON = False
 
 
-def serve(run: Callable[[Sequence[str]], int], *, idle_seconds: float) -> bool:
+def serve(run: Callable[[Sequence[str]], int], is_usable: Callable[[], bool], *, idle_seconds: float) -> bool:
     """Run commands until a stop request, or until `idle_seconds` pass without a request. Return whether to restart.
 
-    `run` runs a command line and returns its exit code.
+    `run` runs a command line and returns its exit code. Where the session is no longer usable, as after the kill of its
+    JVM, the client runs its command itself, and the daemon restarts.
     """
     global IS_DAEMON  # noqa: PLW0603 - `session` reads it; a process is one daemon at most
     IS_DAEMON = True
@@ -55,17 +56,37 @@ def serve(run: Callable[[Sequence[str]], int], *, idle_seconds: float) -> bool:
                 connection, _ = listener.accept()
             except TimeoutError:
                 return False
+            restart: bool | None = None
             with connection, suppress(OSError, ValueError):
-                if peer_uid(connection) != os.getuid():
-                    continue
-                request, files = _read_request(connection)
-                if request.get("do") == STATUS:
-                    _respond(connection, {"pid": os.getpid(), "idle_seconds": idle_seconds})
-                elif request.get("do") == STOP:
-                    _respond(connection, {"pid": os.getpid()})
-                    return False
-                elif len(files) == STANDARD_STREAMS and _run_for_client(run, connection, request, files):
-                    return True
+                restart = _answer(connection, run, is_usable, idle_seconds)
+            if restart is not None:
+                return restart
+
+
+def _answer(
+    connection: socket.socket,
+    run: Callable[[Sequence[str]], int],
+    is_usable: Callable[[], bool],
+    idle_seconds: float,
+) -> bool | None:
+    """Answer a request. Return whether to restart the daemon where it is to end, None where it goes on."""
+    if peer_uid(connection) != os.getuid():
+        return None
+    request, files = _read_request(connection)
+    if request.get("do") == STATUS:
+        _respond(connection, {"pid": os.getpid(), "idle_seconds": idle_seconds})
+    elif request.get("do") == STOP:
+        _respond(connection, {"pid": os.getpid()})
+        return False
+    elif len(files) == STANDARD_STREAMS:
+        if not is_usable():
+            for file in files:
+                os.close(file)
+            _respond(connection, {"code": None})
+            return True
+        if _run_for_client(run, connection, request, files):
+            return True
+    return None
 
 
 @contextmanager

@@ -121,11 +121,11 @@ def run(idle_minutes: float) -> int:
     """Run as the daemon, in this process."""
     from leadsman.cli.group import run as run_command  # it imports this module's name only
     from leadsman.daemon.server import serve
-    from leadsman.pipeline.spark.session import session  # Spark is loaded only now
+    from leadsman.pipeline.spark.session import is_usable, session  # Spark is loaded only now
 
     with session() as spark:
         _warm(spark)
-        restart = serve(run_command, idle_seconds=idle_minutes * 60)
+        restart = serve(run_command, lambda: is_usable(spark), idle_seconds=idle_minutes * 60)
     if restart:
         words = [sys.executable, "-m", "leadsman", "daemon", "run", "--idle-minutes", str(idle_minutes)]
         os.execv(sys.executable, words)  # noqa: S606 - ourselves

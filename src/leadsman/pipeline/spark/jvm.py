@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -70,6 +71,9 @@ third batch on: a batch of the account-linking tables took 18 s with this flag, 
 
 START_TIMEOUT = timedelta(seconds=60)
 STOP_TIMEOUT = timedelta(seconds=10)
+END_TIMEOUT = timedelta(seconds=1)
+"""So long after a connection to the JVM broke it may still be ending."""
+
 DUMP_TIMEOUT = timedelta(minutes=5)
 """Writing the archive took 6 s on two idle cores and 70 s on two busy ones."""
 
@@ -84,6 +88,14 @@ class Gateway:
     port: int
     secret: str
     archive: Path | None = None
+
+    def end(self) -> str:
+        """Say how the JVM ended, such as "was killed by SIGKILL"."""
+        try:
+            code = self.process.wait(END_TIMEOUT.total_seconds())  # its connections end before it does
+        except subprocess.TimeoutExpired:
+            return "closed its connections"
+        return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
 
     def stop(self) -> None:
         """Stop the JVM by closing its standard input; kill it where it does not exit in time."""

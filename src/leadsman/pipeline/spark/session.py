@@ -21,10 +21,12 @@ from leadsman.pipeline.spark.pyspark_startup import postponed_pandas
 from leadsman.run_folder import memory_folder, run_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from pyspark.sql import SparkSession
+
+    from leadsman.pipeline.spark.jvm import Gateway
 
 SETTINGS = {
     "spark.ui.enabled": "false",  # 0.7 s of start-up
@@ -61,6 +63,11 @@ TASK_TRIES = 4
 """A task of a session that stays is tried so often, as on a cluster (`spark.task.maxFailures`), where a local Spark
 gives up after one failure: in an hour of small batches a task was once seen to fail while it was deserialized."""
 
+JVM_ENDED_HINT = (
+    "Where nobody ended it: `dmesg` says whether the kernel did, for want of memory. Start leadsman again; "
+    "a watch goes on where it was."
+)
+
 CONNECT_PORT = 15002
 """Spark Connect's default port."""
 
@@ -94,7 +101,8 @@ def session(options: SessionOptions = SessionOptions()) -> Iterator[SparkSession
     if options.remote:
         yield from _remote(options)
     elif active := _active():
-        yield active
+        with _end_of_jvm_reported(active):
+            yield active
     else:
         with environment(NO_CONNECT):
             yield from _own(options)
@@ -166,13 +174,42 @@ def _local(options: SessionOptions) -> Iterator[SparkSession]:
     master = options.master or _local_master(options)
     with run_folder() as scratch, run_folder(memory_folder()) as tables, environment({TABLE_FOLDER: str(tables)}):
         settings.setdefault("spark.local.dir", str(scratch))
-        spark, stop = _own_jvm(master, settings, options, scratch)
+        spark, gateway = _own_jvm(master, settings, options, scratch)
         try:
-            yield spark
+            with _end_of_jvm_reported(spark, gateway):
+                yield spark
         finally:
-            _stop(spark)
+            if is_usable(spark):
+                _stop(spark)
             _disconnect(spark)
-            stop()
+            if gateway:
+                gateway.stop()
+
+
+def is_usable(spark: SparkSession) -> bool:
+    """Whether a session's JVM runs, and its context was not stopped."""
+    from py4j.protocol import Py4JError
+
+    try:
+        context: Any = spark.sparkContext
+        return not context._jsc.sc().isStopped()  # noqa: SLF001 - PySpark's own state does not know that the JVM ended
+    except (OSError, Py4JError):
+        return False
+    except (AttributeError, NotImplementedError):  # a session of Spark Connect, which has no context
+        return True
+
+
+@contextmanager
+def _end_of_jvm_reported(spark: SparkSession, gateway: Gateway | None = None) -> Iterator[None]:
+    """Raise SparkError where a call fails because the JVM has ended."""
+    from py4j.protocol import Py4JError
+
+    try:
+        yield
+    except (OSError, Py4JError) as error:
+        if is_usable(spark):
+            raise
+        raise SparkError(f"Spark's JVM {gateway.end() if gateway else 'ended'}. {JVM_ENDED_HINT}") from error
 
 
 def _local_master(options: SessionOptions) -> str:
@@ -184,7 +221,6 @@ def _stop(spark: SparkSession) -> None:
     """Stop the session without waiting for PySpark's accumulator server, which checks once a second whether to stop."""
     context: Any = spark.sparkContext
     server, context._accumulatorServer = context._accumulatorServer, None  # noqa: SLF001 - PySpark has no other way
-    server.handle_error = lambda *_: None  # the JVM that it listens to may end before its next check
     threading.Thread(target=server.shutdown, daemon=True).start()
     spark.stop()
 
@@ -197,8 +233,8 @@ def _disconnect(spark: SparkSession) -> None:
 
 def _own_jvm(
     master: str, settings: Mapping[str, str], options: SessionOptions, scratch: Path
-) -> tuple[SparkSession, Callable[[], object]]:
-    """Start our own JVM, or by Spark's own launcher where that fails for any reason."""
+) -> tuple[SparkSession, Gateway | None]:
+    """Start our own JVM; where that fails for any reason Spark's own launcher starts one, which has no gateway here."""
     from leadsman.java import runtime  # only where a JVM is started
     from leadsman.pipeline.spark import jvm
 
@@ -224,11 +260,11 @@ def _own_jvm(
             continue
         with environment({"PYSPARK_GATEWAY_PORT": str(gateway.port), "PYSPARK_GATEWAY_SECRET": gateway.secret}):
             try:
-                return _build(master, settings), gateway.stop
+                return _build(master, settings), gateway
             except BaseException:
                 gateway.stop()
                 raise
-    return _build(master, {**settings, "spark.driver.memory": f"{heap_mb}m"}), lambda: None
+    return _build(master, {**settings, "spark.driver.memory": f"{heap_mb}m"}), None
 
 
 def _delta_jars() -> tuple[Path, ...]:
@@ -255,7 +291,9 @@ def _build(master: str, settings: Mapping[str, str]) -> SparkSession:
         builder = builder.config(key, value)
     with _keep_interrupt_handler(), postponed_pandas():
         spark: SparkSession = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("OFF")
+    context: Any = spark.sparkContext
+    context.setLogLevel("OFF")
+    context._accumulatorServer.handle_error = lambda *_: None  # noqa: SLF001 - a JVM that ends is no news of this server
     return spark
 
 
