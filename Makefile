@@ -43,8 +43,10 @@ check: $(READY) ## Lint, types, import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Three of four parts at a time on two cores, the longest first: tests wait for brokers and disks a fifth of their time.
-test: setup check ## Every check, and every test but the long ones
+# The checks use a processor while Java, jars and programs are fetched. Then three of four parts at a time on two cores,
+# the longest first: tests wait for brokers and disks a fifth of their time.
+test: ## Every check, and every test but the long ones
+	$(MAKE) --no-print-directory --jobs 3 setup check
 	$(MAKE) --no-print-directory --jobs 3 --keep-going test-leadsman test-reading test-accounts test-watch
 
 READING := tests/pipeline
