@@ -93,7 +93,8 @@ def main(times: int, minutes: float | None, seed: int | None, only: tuple[str, .
                 for _ in range(min(KILLS_PER_STATE, times - counts.kills.total())):
                     counts.add_kill(state, only or tuple(WEIGHTS))
                 counts.add_state(state)
-            click.echo(f"{counts.kills.total()} of {times} kills, {len(counts.faults)} faults", err=True)
+            so_far = f"{counts.kills.total()} of {times} kills, {len(counts.faults)} faults"
+            click.echo("\n  ".join([so_far, *(f"{what}: {text}" for what, text in counts.faults.items())]), err=True)
     document = {"seed": seed, "kills": dict(counts.kills), "starts": counts.starts, "states": counts.states}
     document |= {"failures": counts.failures, "events": counts.events, "faults": counts.faults}
     click.echo(json.dumps(document, indent=2))
@@ -111,6 +112,7 @@ class KilledState:
     dice: Random
     folder: Path
     clusters: list[str] = field(default_factory=list)
+    last: str = ""
 
     def kill_once(self, cluster: str, names: Sequence[str]) -> str:
         """Let the clients of one more cluster fail, and kill something within the next seconds. Return what."""
@@ -118,10 +120,14 @@ class KilledState:
         self.clients.begin(cluster, in_topic=bool(len(self.clusters) % 2))
         self.watch.start()
         pause_in(self.dice.uniform(0.0, MAX_PAUSE_SECONDS))
-        self.watch.require_running("without a kill")
+        if self.last == "disk":
+            self.watch.require_running_or_disk_error()
+        else:
+            self.watch.require_running("without a kill")
         self.watch.start()
         (name,) = self.dice.choices(names, [WEIGHTS[each] for each in names])
         self.killers.by_name()[name]()
+        self.last = name
         return name
 
     def compare(self) -> tuple[int, dict[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -29,6 +30,7 @@ END_TIMEOUT = timedelta(seconds=60)
 """So long after the kill of one process the others may still run. More is a fault."""
 
 QUOTED = 600
+DISK_ERROR = re.compile("Is the disk full|No space left")
 
 
 @dataclass(slots=True)
@@ -104,6 +106,11 @@ class KilledWatch:
         """Note it as a fault where the watch has ended of something that it should survive."""
         if not self.is_running:
             self.faults[f"ended {what}"] = self._end_of_output()
+
+    def require_running_or_disk_error(self) -> None:
+        """Note it as a fault where the watch has ended, and not because the disk was full a moment ago."""
+        if not self.is_running and not DISK_ERROR.search(self._end_of_output()):
+            self.faults["ended after the disk was full"] = self._end_of_output()
 
     @property
     def _main(self) -> subprocess.Popen[bytes]:

@@ -170,7 +170,8 @@ def _open(path: Path) -> sqlite3.Connection:
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         connection.execute("COMMIT")
     except sqlite3.Error as error:
-        raise StateError(f"The findings in {path} cannot be read: {error}. Start with another --to folder.") from error
+        hint = "Start with another --to folder." if _is_unreadable(error) else "Is the disk full?"
+        raise StateError(f"The findings in {path} cannot be read: {error}. {hint}") from error
     if version not in {0, SCHEMA_VERSION}:
         raise StateError(
             f"The findings in {path} have version {version}; this release reads {SCHEMA_VERSION}. "
@@ -229,3 +230,8 @@ def _finding(body: bytes | None) -> Finding | None:
 
 def _time(text: str | None) -> datetime | None:
     return datetime.fromisoformat(text) if text else None
+
+
+def _is_unreadable(error: sqlite3.Error) -> bool:
+    """Whether the file's content is wrong, so that it will never be read."""
+    return getattr(error, "sqlite_errorcode", None) in {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT}
