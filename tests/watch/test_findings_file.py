@@ -39,8 +39,8 @@ def test_a_file_that_finds_no_space_asks_for_the_disk_and_opens_when_there_is_so
     path = tmp_path / "findings.sqlite"
 
     command = [sys.executable, "-c", OPENED_WITHOUT_SPACE, str(path)]
-    said = subprocess.run(command, check=True, capture_output=True, text=True)
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
 
-    assert said.stdout.strip().endswith("Is the disk full?")
-    assert "another" not in said.stdout
+    assert done.stdout.strip().endswith("Is the disk full?")
+    assert "another" not in done.stdout
     FindingsFile(path).close()

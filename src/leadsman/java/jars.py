@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 from leadsman.errors import LeadsmanError, UsageError
 from leadsman.java.maven import local_repository, resolve, resolve_dependencies
 from leadsman.java.recipes import RECIPES
+from leadsman.run_folder import run_folder
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -137,11 +138,11 @@ def make_lock(names: Collection[str] = ()) -> str:
     With `names`, only those sets are resolved again; all others are copied from the lock that ships with the package.
     """
     existing = jar_sets() if names else {}
-    with tempfile.TemporaryDirectory() as scratch:
+    with run_folder() as scratch:
         sections = [
             _section(
                 name,
-                existing[name] if name in existing and name not in names else _resolve_set(name, recipe, Path(scratch)),
+                existing[name] if name in existing and name not in names else _resolve_set(name, recipe, scratch),
             )
             for name, recipe in RECIPES.items()
         ]

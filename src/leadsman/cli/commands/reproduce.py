@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from leadsman.cli.completion import mode_names
 from leadsman.cli.extras import require_extra
 from leadsman.cli.progress import steps
 from leadsman.errors import UsageError
+from leadsman.run_folder import run_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -137,5 +137,5 @@ def _capture_folder(out: Path | None) -> Iterator[Path]:
     if out is not None:
         yield out
         return
-    with tempfile.TemporaryDirectory(prefix="leadsman-") as scratch:
-        yield Path(scratch) / "capture"
+    with run_folder() as scratch:
+        yield scratch / "capture"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from leadsman.errors import UsageError
 from leadsman.notify.kind import kind_names
 from leadsman.pipeline.scope.streams import is_url
 from leadsman.report.output_format import find_format, format_names
+from leadsman.run_folder import memory_folder, run_folder
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -190,7 +190,7 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it h
         overrides=threshold_overrides(dict(parse_pair(each, "--set") for each in options["set"])),
     )
     with ExitStack() as stack:
-        folder = options["to"] or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="leadsman-watch-")))
+        folder = options["to"] or stack.enter_context(run_folder())
         messages = SourceMessages(folder / "sources")
         messages.skip()
         with progress("Starting Spark") as show_step:
@@ -240,7 +240,7 @@ def _sources(options: dict[str, Any], folder: Path, max_bytes: int, stack: ExitS
     from leadsman.watch.prometheus import prometheus_request
     from leadsman.watch.source import SourceRequests
 
-    private = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="leadsman-watch-")))
+    private = stack.enter_context(run_folder(memory_folder()))
     topics = prometheus = None
     if options["kafka"]:
         names = tuple(dict.fromkeys(options["topic"]))

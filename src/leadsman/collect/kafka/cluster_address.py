@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ import click
 from leadsman.collect.kafka import client_properties
 from leadsman.collect.kafka.connection import ClusterAdmin
 from leadsman.errors import UsageError
+from leadsman.run_folder import memory_folder, run_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,10 +56,10 @@ def cluster_address(bootstrap: str, command_config: Path | None, suffix: str = "
 @contextmanager
 def open_cluster(address: ClusterAddress) -> Iterator[ClusterAdmin]:
     """Yield the cluster. The first request opens the connection; it is closed here."""
-    with tempfile.TemporaryDirectory(prefix="leadsman-") as scratch:
+    with run_folder(memory_folder()) as scratch:  # it can hold a password
         cluster = ClusterAdmin(
             lambda: {
-                **client_properties.python_client_settings(read_properties(address.command_config), Path(scratch)),
+                **client_properties.python_client_settings(read_properties(address.command_config), scratch),
                 "bootstrap_servers": address.servers.split(","),
             }
         )

@@ -54,10 +54,11 @@ class KilledWatch:
         if self.is_running:
             return
         self.starts += 1
+        self._scratch.mkdir(exist_ok=True)
         with self._output.open("wb") as output:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "leadsman", "watch", *self.arguments],
-                env={**os.environ, MARK: self.mark, "LEADSMAN_DAEMON": "off"},
+                env={**os.environ, MARK: self.mark, "LEADSMAN_DAEMON": "off", "TMPDIR": str(self._scratch)},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
@@ -95,12 +96,14 @@ class KilledWatch:
         self._require_end("after the kill of all")
 
     def stop(self) -> None:
-        """End it by Ctrl-C."""
+        """End it by Ctrl-C. What earlier ones left when they were killed is to be removed by then."""
         if not self.is_running:
             return
         os.killpg(self._main.pid, signal.SIGINT)
         self._require_end("after Ctrl-C")
         self._look_for_traceback()
+        if files := [each.name for each in self._scratch.iterdir() if not each.name.startswith("hsperfdata_")]:
+            self.faults["temporary files"] = ", ".join(files[:5])
 
     def require_running(self, what: str) -> None:
         """Note it as a fault where the watch has ended of something that it should survive."""
@@ -120,6 +123,10 @@ class KilledWatch:
     @property
     def _output(self) -> Path:
         return self.folder / f"watch-{self.starts}.log"
+
+    @property
+    def _scratch(self) -> Path:
+        return self.folder / "scratch"
 
     def _end_of_output(self) -> str:
         return self._output.read_text(errors="replace")[-QUOTED:]

@@ -8,11 +8,11 @@ import stat
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from leadsman.errors import CaptureError, LeadsmanError, UsageError
 from leadsman.pipeline.scope.streams import File
+from leadsman.run_folder import run_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -32,8 +32,8 @@ def spool_pipes(paths: Sequence[str]) -> Iterator[Mapping[str, File]]:
     if not pipes:
         yield {}
         return
-    with TemporaryDirectory(prefix="leadsman-") as folder:  # no other user may open it
-        yield {path: _file(path, Path(folder, str(number))) for number, path in enumerate(pipes)}
+    with run_folder() as folder:
+        yield {path: _file(path, folder / str(number)) for number, path in enumerate(pipes)}
 
 
 def is_pipe(path: str) -> bool:

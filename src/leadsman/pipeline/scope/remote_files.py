@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -36,6 +35,7 @@ from leadsman.pipeline.scope.streams import (
 from leadsman.pipeline.spark.executors import is_connect
 from leadsman.pipeline.spark.packed_events import PACKED_EVENTS_DDL
 from leadsman.pipeline.spark.pyspark_startup import map_in_arrow
+from leadsman.run_folder import run_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -277,8 +277,8 @@ def _events(each: SpooledStream, zone: tzinfo) -> Iterator[EventRow | pa.RecordB
 def spool_streams(pieces: Iterable[pa.RecordBatch], by_task: StreamsByTask) -> Iterator[SpooledStream]:
     """Yield each stream once it is complete on this machine's disk. Its files are deleted before the next stream."""
     for (task, stream), of_stream in groupby(_in_order(pieces), key=lambda piece: piece[:2]):
-        with TemporaryDirectory(prefix="leadsman-") as folder:
-            yield _spool(by_task[task][stream], of_stream, Path(folder))
+        with run_folder() as folder:
+            yield _spool(by_task[task][stream], of_stream, folder)
 
 
 def _in_order(pieces: Iterable[pa.RecordBatch]) -> Iterator[Piece]:

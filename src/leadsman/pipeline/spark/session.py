@@ -64,8 +64,8 @@ TASK_TRIES = 4
 gives up after one failure: in an hour of small batches a task was once seen to fail while it was deserialized."""
 
 JVM_ENDED_HINT = (
-    "Where nobody ended it: `dmesg` says whether the kernel did, for want of memory. Start leadsman again; "
-    "a watch goes on where it was."
+    "Where nobody ended it: `dmesg` says whether the kernel killed it because there was no memory. Start leadsman "
+    "again; a watch goes on where it was."
 )
 
 CONNECT_PORT = 15002
