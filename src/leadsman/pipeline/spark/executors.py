@@ -195,5 +195,6 @@ def check_executors(spark: SparkSession) -> None:
 def summarize_error(error: Exception) -> str:
     """Return the most useful line of a long Spark error: the Python error in it, else its first line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    python_errors = [line for line in lines if re.match(r"(?:\w+\.)*\w*(?:Error|Exception): ", line)]
+    errors = [line for line in lines if re.match(r"(?:\w+\.)*\w*(?:Error|Exception): ", line)]
+    python_errors = [line for line in errors if "PythonException: An exception was thrown" not in line]  # it follows
     return (python_errors or lines or [type(error).__name__])[0][:300]
