@@ -195,3 +195,19 @@ def test_a_killed_jvm_is_an_error_that_says_so():
     assert "was killed by SIGKILL" in done.stdout
     assert "dmesg" in done.stdout
     assert done.stderr == ""
+
+
+JAVA_OPTION = """
+from leadsman.pipeline.spark.session import SessionOptions, session
+options = {"spark.driver.extraJavaOptions": "-Dleadsman.a='two words' -Dleadsman.b=1"}
+with session(SessionOptions(conf=options)) as spark:
+    properties = spark.sparkContext._jvm.System
+    print(properties.getProperty("leadsman.a"), properties.getProperty("leadsman.b"))
+"""
+
+
+@pytest.mark.spark
+def test_java_options_of_the_driver_reach_its_jvm():
+    done = subprocess.run([sys.executable, "-c", JAVA_OPTION], capture_output=True, text=True, timeout=280, check=True)
+
+    assert done.stdout == "two words 1\n"

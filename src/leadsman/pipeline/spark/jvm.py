@@ -178,11 +178,12 @@ def launch(
     dump: Path | None = None,
     scratch: Path | None = None,
     stays: bool = False,
+    java_options: Sequence[str] = (),
 ) -> Gateway:
     """Start a JVM with Spark's gateway, with the class `archive`, or to write one to `dump` when the JVM exits.
 
     `scratch` is the folder for temporary files of the JVM, and of the Python workers that it starts. One that `stays`
-    compiles to faster code, at the cost of a slower start.
+    compiles to faster code, at the cost of a slower start. `java_options` override ours.
     """
     sharing = [f"-XX:SharedArchiveFile={archive}"] if archive else []
     if dump:
@@ -190,7 +191,7 @@ def launch(
         sharing = [f"-XX:ArchiveClassesAtExit={_temporary_path(dump)}"]
     scratch_option = [f"-Djava.io.tmpdir={scratch}"] if scratch else []
     settings = [word for key, value in (conf or {}).items() for word in ("--conf", f"{key}={value}")]
-    options = [*FLAGS, *([] if stays else [FAST_START]), *scratch_option, *sharing]
+    options = [*FLAGS, *([] if stays else [FAST_START]), *scratch_option, *sharing, *java_options]
     command = [str(java), "-cp", class_path(jars), f"-Xmx{heap_mb}m", *options]
     process, port, secret = _start(
         [*command, "org.apache.spark.deploy.SparkSubmit", *settings, "pyspark-shell"], scratch

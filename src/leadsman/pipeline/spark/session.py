@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shlex
 import signal
 import socket
 import sys
@@ -242,6 +243,7 @@ def _own_jvm(
     jars = _delta_jars() if options.delta else ()
     archive = jvm.archive_path(executable, jvm.class_path(jars))
     heap_mb = _heap_mb(settings)
+    java_options = shlex.split(settings.get("spark.driver.extraJavaOptions", ""))  # SparkSubmit comes too late for them
     attempts = (
         [{"dump": archive}]
         if options.dump_archive
@@ -252,10 +254,17 @@ def _own_jvm(
     for attempt in [*attempts, {}]:
         try:
             gateway = jvm.launch(
-                executable, jars, heap_mb=heap_mb, conf=settings, scratch=scratch, stays=options.stays, **attempt
+                executable,
+                jars,
+                heap_mb=heap_mb,
+                conf=settings,
+                scratch=scratch,
+                stays=options.stays,
+                java_options=java_options,
+                **attempt,
             )
         except (SparkError, OSError):
-            if "archive" in attempt:
+            if "archive" in attempt and not java_options:
                 archive.unlink(missing_ok=True)
             continue
         with environment({"PYSPARK_GATEWAY_PORT": str(gateway.port), "PYSPARK_GATEWAY_SECRET": gateway.secret}):
