@@ -197,6 +197,36 @@ def test_a_killed_jvm_is_an_error_that_says_so():
     assert done.stderr == ""
 
 
+JVM_KILLED_AT_ITS_START = """
+import sys, threading, time
+import psutil
+from leadsman.errors import SparkError
+from leadsman.pipeline.spark.session import session
+def kill():
+    while not (java := [each for each in psutil.Process().children(recursive=True) if each.name() == "java"]):
+        time.sleep(0.01)
+    time.sleep(float(sys.argv[1]))
+    java[0].kill()
+threading.Thread(target=kill, daemon=True).start()
+try:
+    with session():
+        time.sleep(60)
+except SparkError as error:
+    print(error)
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("seconds", [0.0, pytest.param(1.0, marks=pytest.mark.long)])
+def test_a_jvm_that_is_killed_at_its_start_is_not_started_again(seconds: float):
+    command = [sys.executable, "-c", JVM_KILLED_AT_ITS_START, str(seconds)]
+
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=True)
+
+    assert "was killed by SIGKILL before it was ready" in done.stdout
+    assert done.stderr == ""
+
+
 JAVA_OPTION = """
 from leadsman.pipeline.spark.session import SessionOptions, session
 options = {"spark.driver.extraJavaOptions": "-Dleadsman.a='two words' -Dleadsman.b=1"}

@@ -37,3 +37,13 @@ def test_a_streaming_query_that_fails_in_a_worker_is_summarized_by_the_error_of_
 
     assert error is not None
     assert summarize_error(error) == "OSError: [Errno 28] No space left on device: 'state'"
+
+
+@pytest.mark.spark
+def test_an_error_of_the_jvm_is_summarized_by_its_first_cause(spark: SparkSession) -> None:
+    with pytest.raises(Exception, match="Mkdirs") as failed:
+        spark.range(1).write.parquet("/proc/leadsman/no-folder-can-be-here")
+
+    summary = summarize_error(failed.value)
+
+    assert summary.startswith("java.io.IOException: Mkdirs failed to create file:/proc/leadsman/no-folder")

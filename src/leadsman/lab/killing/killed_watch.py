@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 END_TIMEOUT = timedelta(seconds=60)
 """So long after the kill of one process the others may still run. More is a fault."""
 
-QUOTED = 600
+QUOTED = 3000
 DISK_ERROR = re.compile("Is the disk full|No space left")
 
 

@@ -55,6 +55,11 @@ PACKAGES = (
 """The packages in an archive, besides their dependencies, in the versions of this installation."""
 
 FOLDER = "leadsman-python"
+
+WRAPPER = re.compile("PythonException: An exception was thrown|Py4JJavaError: An error occurred while calling")
+"""What PySpark says of any error of a worker or of the JVM; the error follows."""
+
+CAUSED_BY = "Caused by: "
 """The folder below an executor's working folder with the archive's content."""
 
 LAUNCHER = """#!/bin/sh
@@ -193,8 +198,9 @@ def check_executors(spark: SparkSession) -> None:
 
 
 def summarize_error(error: Exception) -> str:
-    """Return the most useful line of a long Spark error: the Python error in it, else its first line."""
+    """Return the most useful line of a long Spark error: the Python error in it, or Java's first cause, or a line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    errors = [line for line in lines if re.match(r"(?:\w+\.)*\w*(?:Error|Exception): ", line)]
-    python_errors = [line for line in errors if "PythonException: An exception was thrown" not in line]  # it follows
-    return (python_errors or lines or [type(error).__name__])[0][:300]
+    lines = [line for line in lines if not WRAPPER.search(line)] or lines
+    python_errors = [line for line in lines if re.match(r"(?:\w+\.)*\w*(?:Error|Exception): ", line)]
+    causes = [line.removeprefix(CAUSED_BY) for line in reversed(lines) if line.startswith(CAUSED_BY)]
+    return (python_errors or causes or lines or [type(error).__name__])[0][:300]

@@ -70,6 +70,14 @@ FAST_START = "-XX:TieredStopAtLevel=1"
 third batch on: a batch of the account-linking tables took 18 s with this flag, 12 s without."""
 
 START_TIMEOUT = timedelta(seconds=60)
+KILLS = (signal.SIGKILL, signal.SIGTERM)
+"""By other signals a JVM ends itself when it crashes, as of a broken archive."""
+
+ENDED_HINT = (
+    "Where nobody ended it: `dmesg` says whether the kernel killed it because there was no memory. Start leadsman "
+    "again; a watch goes on where it was."
+)
+
 STOP_TIMEOUT = timedelta(seconds=10)
 END_TIMEOUT = timedelta(seconds=1)
 """So long after a connection to the JVM broke it may still be ending."""
@@ -89,13 +97,12 @@ class Gateway:
     secret: str
     archive: Path | None = None
 
-    def end(self) -> str:
-        """Say how the JVM ended, such as "was killed by SIGKILL"."""
+    def end(self) -> str | None:
+        """Say how the JVM ended, such as "was killed by SIGKILL"; None: it runs."""
         try:
-            code = self.process.wait(END_TIMEOUT.total_seconds())  # its connections end before it does
+            return _end(self.process.wait(END_TIMEOUT.total_seconds()))  # its connections end before it does
         except subprocess.TimeoutExpired:
-            return "closed its connections"
-        return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+            return None
 
     def stop(self) -> None:
         """Stop the JVM by closing its standard input; kill it where it does not exit in time."""
@@ -108,6 +115,14 @@ class Gateway:
             self.process.wait()
         if self.archive:
             _publish(_temporary_path(self.archive), self.archive, self.process.returncode)
+
+
+class JvmKilled(SparkError):
+    """Somebody, or the kernel, ended the JVM: to start another one is up to the user."""
+
+
+def _end(code: int) -> str:
+    return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
 
 
 def _temporary_path(archive: Path) -> Path:
@@ -240,7 +255,9 @@ def _wait_for_gateway(process: subprocess.Popen[bytes], connection_file: Path) -
         every=timedelta(milliseconds=10),
     )
     if not connection_file.exists():
-        raise SparkError(f"The JVM that Spark runs in ended with code {process.returncode} before it was ready.")
+        if -process.returncode in KILLS:
+            raise JvmKilled(f"Spark's JVM {_end(process.returncode)} before it was ready. {ENDED_HINT}")
+        raise SparkError(f"Spark's JVM {_end(process.returncode)} before it was ready.")
     return connection_file.read_bytes()
 
 

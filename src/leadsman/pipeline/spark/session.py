@@ -64,11 +64,6 @@ TASK_TRIES = 4
 """A task of a session that stays is tried so often, as on a cluster (`spark.task.maxFailures`), where a local Spark
 gives up after one failure: in an hour of small batches a task was once seen to fail while it was deserialized."""
 
-JVM_ENDED_HINT = (
-    "Where nobody ended it: `dmesg` says whether the kernel killed it because there was no memory. Start leadsman "
-    "again; a watch goes on where it was."
-)
-
 CONNECT_PORT = 15002
 """Spark Connect's default port."""
 
@@ -205,12 +200,15 @@ def _end_of_jvm_reported(spark: SparkSession, gateway: Gateway | None = None) ->
     """Raise SparkError where a call fails because the JVM has ended."""
     from py4j.protocol import Py4JError
 
+    from leadsman.pipeline.spark.jvm import ENDED_HINT
+
     try:
         yield
     except (OSError, Py4JError) as error:
         if is_usable(spark):
             raise
-        raise SparkError(f"Spark's JVM {gateway.end() if gateway else 'ended'}. {JVM_ENDED_HINT}") from error
+        end = (gateway and gateway.end()) or "closed its connections"
+        raise SparkError(f"Spark's JVM {end}. {ENDED_HINT}") from error
 
 
 def _local_master(options: SessionOptions) -> str:
@@ -263,6 +261,8 @@ def _own_jvm(
                 java_options=java_options,
                 **attempt,
             )
+        except jvm.JvmKilled:
+            raise
         except (SparkError, OSError):
             if "archive" in attempt and not java_options:
                 archive.unlink(missing_ok=True)
@@ -270,10 +270,16 @@ def _own_jvm(
         with environment({"PYSPARK_GATEWAY_PORT": str(gateway.port), "PYSPARK_GATEWAY_SECRET": gateway.secret}):
             try:
                 return _build(master, settings), gateway
+            except Exception as error:
+                if end := gateway.end():
+                    raise SparkError(f"Spark's JVM {end} before it was ready. {jvm.ENDED_HINT}") from error
+                gateway.stop()
+                raise
             except BaseException:
                 gateway.stop()
                 raise
-    return _build(master, {**settings, "spark.driver.memory": f"{heap_mb}m"}), None
+    loaded = {"spark.jars": ",".join(map(str, jars))} if jars else {}
+    return _build(master, {**settings, **loaded, "spark.driver.memory": f"{heap_mb}m"}), None
 
 
 def _delta_jars() -> tuple[Path, ...]:
