@@ -118,7 +118,7 @@ class Gateway:
 
 
 class JvmKilled(SparkError):
-    """Somebody, or the kernel, ended the JVM: to start another one is up to the user."""
+    """A user or the kernel ended the JVM: whether another one is started is up to the user."""
 
 
 def _end(code: int) -> str:
