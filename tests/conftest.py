@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
 from leadsman.catalogue import every_mode, modes_named
@@ -17,6 +18,9 @@ from leadsman.pipeline.read.stream import read
 from leadsman.pipeline.request import DiagnosisRequest, find_input, read_small_input
 from leadsman.pipeline.scope.streams import list_files
 from leadsman.pipeline.spark.session import SessionOptions, session
+
+settings.register_profile("busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy machine")
 
 Diagnose = Callable[..., list[Diagnosis]]
 
