@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -18,6 +17,7 @@ import pytest
 
 from leadsman import modes
 from leadsman.errors import LeadsmanError
+from leadsman.lab.killing.kept_state import delta_rows, live_files
 from leadsman.lab.processes.webhook_receiver import WebhookReceiver, receiving
 from leadsman.waiting import wait_for
 
@@ -44,25 +44,11 @@ def watching(*arguments: str, end: signal.Signals = signal.SIGINT) -> Iterator[s
         process.communicate(timeout=120)
 
 
-def live_files(table: Path) -> list[Path]:
-    """The files of a Delta table's newest version, from its log; a checkpoint is not needed for so few commits."""
-    added: dict[str, bool] = {}
-    for commit in sorted((table / "_delta_log").glob("*.json")):
-        for line in commit.read_text().splitlines():
-            action = json.loads(line)
-            if "add" in action:
-                added[action["add"]["path"]] = True
-            if "remove" in action:
-                added.pop(action["remove"]["path"], None)
-    return [table / each for each in added]
-
-
 def history(state: Path) -> list[dict[str, Any]]:
     """The rows of the history, by the number of the change."""
     if not (state / "history" / "_delta_log").exists():
         return []
-    rows = [row for file in live_files(state / "history") for row in pq.ParquetFile(file).read().to_pylist()]
-    return sorted(rows, key=lambda row: row["seq"])
+    return sorted(delta_rows(state / "history"), key=lambda row: row["seq"])
 
 
 def copy_log(folder: Path, *, ago: timedelta = timedelta()) -> datetime:
