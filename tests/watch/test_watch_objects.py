@@ -14,18 +14,18 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import pyarrow.parquet as pq
 import pytest
 
 from leadsman.catalogue import Mode
 from leadsman.errors import LeadsmanError
 from leadsman.java import jars
+from leadsman.lab.killing.kept_state import delta_rows
 from leadsman.lab.spark.storage import BUCKET, S3, hdfs, put_into_hdfs, put_into_s3, s3
 from leadsman.pipeline.request import find_input, read_small_input
 from leadsman.waiting import wait_for
 from leadsman.watch.objects.stored_objects import CATALOG
 
-from .test_watch_goes_on import live_files, watching
+from .test_watch_goes_on import watching
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -66,7 +66,7 @@ def current(state: Path) -> Counter[tuple[Any, ...]]:
     """The current events in the table of a watch."""
     if not (state / "events" / "_delta_log").exists():
         return Counter()
-    rows = [row for file in live_files(state / "events") for row in pq.ParquetFile(file).read().to_pylist()]
+    rows = delta_rows(state / "events")
     last: dict[tuple[str, str], tuple[int, int]] = {}
     for row in rows:
         version, number = last.get((row["capture"], row["stream"]), (0, 0))

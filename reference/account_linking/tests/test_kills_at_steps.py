@@ -179,7 +179,7 @@ def test_tables_equal_the_ledger_after_kills_at_steps_of_start_batch_and_mainten
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(48))
 def test_tables_equal_the_ledger_after_200_kills_at_steps(  # noqa: PLR0917 - pytest passes fixtures by name
     spark: SparkSession,
     world: World,
