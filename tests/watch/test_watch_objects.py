@@ -19,7 +19,7 @@ import pytest
 from leadsman.catalogue import Mode
 from leadsman.errors import LeadsmanError
 from leadsman.java import jars
-from leadsman.lab.killing.kept_state import delta_rows
+from leadsman.lab.killing.kept_state import table_rows
 from leadsman.lab.spark.storage import BUCKET, S3, hdfs, put_into_hdfs, put_into_s3, s3
 from leadsman.pipeline.request import find_input, read_small_input
 from leadsman.waiting import wait_for
@@ -66,19 +66,7 @@ def current(state: Path) -> Counter[tuple[Any, ...]]:
     """The current events in the table of a watch."""
     if not (state / "events" / "_delta_log").exists():
         return Counter()
-    rows = delta_rows(state / "events")
-    last: dict[tuple[str, str], tuple[int, int]] = {}
-    for row in rows:
-        version, number = last.get((row["capture"], row["stream"]), (0, 0))
-        last[row["capture"], row["stream"]] = max(version, row["version"]), max(number, row["number"])
-    newest = [(row, *last[row["capture"], row["stream"]]) for row in rows]
-    return facts(
-        [
-            row
-            for row, version, number in newest
-            if row["version"] == version and (row["kind"] == "facts" or row["number"] == number)
-        ]
-    )
+    return facts(table_rows(state / "events"))
 
 
 def has_events(state: Path, expected: Counter[tuple[Any, ...]]) -> bool:
