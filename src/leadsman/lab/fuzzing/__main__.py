@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import click
 
 from leadsman.catalogue import every_mode
 from leadsman.lab.fuzzing.campaign import FuzzCounts, run
+from leadsman.run_folder import memory_folder
 
 STRETCH_SECONDS = 60.0
 """After so long the counts of a process are printed, and it goes on with another seed."""
@@ -37,11 +39,19 @@ def main(minutes: float, seed: int | None, processes: int) -> None:
     first = int(time.time()) if seed is None else seed
     counts = FuzzCounts()
     until = time.monotonic() + 60 * minutes
+    with suppress(KeyboardInterrupt):  # the counts so far are worth keeping
+        _run_until(until, files, counts, processes=processes, first=first)
+    click.echo(json.dumps({"files": len(files), "seed": first, **counts.document()}, indent=2))
+    sys.exit(bool(counts.escaped or counts.over_budget))
+
+
+def _run_until(until: float, files: list[Path], counts: FuzzCounts, *, processes: int, first: int) -> None:
+    """Run stretch after stretch; print the counts after each, and each kind of fault when it is first seen."""
+    number = 0
     with (
-        tempfile.TemporaryDirectory(prefix="leadsman-fuzz-") as scratch,
+        tempfile.TemporaryDirectory(prefix="leadsman-fuzz-", dir=memory_folder()) as scratch,
         ProcessPoolExecutor(processes, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool,
     ):
-        number = 0
         while time.monotonic() < until:
             seconds = min(STRETCH_SECONDS, until - time.monotonic())
             futures = []
@@ -51,11 +61,11 @@ def main(minutes: float, seed: int | None, processes: int) -> None:
                 folder.mkdir()
                 futures.append(pool.submit(run, files, folder, seed=first + number, seconds=seconds))
             for future in futures:
+                seen = set(counts.examples)
                 counts.merge(future.result())
-            faults = sum(map(len, (counts.escaped, counts.over_budget, counts.isolated)))
-            click.echo(f"{counts.inputs:,} inputs, {counts.bytes >> 20:,} MB, {faults} kinds of faults", err=True)
-    click.echo(json.dumps({"files": len(files), "seed": first, **counts.document()}, indent=2))
-    sys.exit(bool(counts.escaped or counts.over_budget))
+                for kind in set(counts.examples) - seen:
+                    click.echo(f"fault: {kind}: {counts.examples[kind]}", err=True)
+            click.echo(f"{counts.inputs:,} inputs, {counts.bytes >> 20:,} MB", err=True)
 
 
 if __name__ == "__main__":
