@@ -110,7 +110,7 @@ def _fast_start() -> MachineCheck:
     from leadsman.pipeline.spark import jvm
 
     try:
-        ready = jvm.is_archive_complete(jvm.archive_path(runtime.find_java(), jvm.class_path(())))
+        ready = jvm.is_archive_complete(jvm.archive_path(runtime.find_java()))
     except (LeadsmanError, OSError):
         ready = False
     return (

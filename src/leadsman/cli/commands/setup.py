@@ -81,7 +81,7 @@ def _archive(*, again: bool) -> None:
     from leadsman.java import runtime
     from leadsman.pipeline.spark import jvm
 
-    archive = jvm.archive_path(runtime.find_java(), jvm.class_path(()))
+    archive = jvm.archive_path(runtime.find_java())
     if jvm.is_archive_complete(archive) and not again:
         _show_step("fast start: ready")
         return

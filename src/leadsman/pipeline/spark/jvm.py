@@ -161,16 +161,16 @@ EXCLUDED_JARS = ("spark-mllib_",)
 reflection, which takes a second of each start."""
 
 
-def class_path(jars: Sequence[Path]) -> str:
-    """Return Spark's class path: each jar by name and sorted, as a class archive is valid for one class path only."""
+def class_path(jars: Sequence[Path] = ()) -> str:
+    """Return Spark's class path and the `jars` after it; each by name and sorted, so that a class archive fits."""
     home = spark_home()
     own = sorted(jar for jar in (home / "jars").glob("*.jar") if not jar.name.startswith(EXCLUDED_JARS))
     return os.pathsep.join([f"{home}/conf/", *map(str, own), *map(str, sorted(jars))])
 
 
-def archive_path(java: Path, classes: str) -> Path:
-    """Return the path of the class archive for this Java and class path."""
-    name = hashlib.sha256((java_build(java) + classes).encode()).hexdigest()[:24]
+def archive_path(java: Path) -> Path:
+    """Return the path of this Java's class archive of Spark. It serves every class path that begins with Spark's."""
+    name = hashlib.sha256((java_build(java) + class_path()).encode()).hexdigest()[:24]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return cache / "leadsman" / "cds" / f"{name}.jsa"
 

@@ -239,7 +239,7 @@ def _own_jvm(
 
     executable = runtime.find_java()
     jars = _delta_jars() if options.delta else ()
-    archive = jvm.archive_path(executable, jvm.class_path(jars))
+    archive = jvm.archive_path(executable)
     heap_mb = _heap_mb(settings)
     java_options = shlex.split(settings.get("spark.driver.extraJavaOptions", ""))  # SparkSubmit comes too late for them
     attempts = (
