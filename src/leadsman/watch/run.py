@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -31,6 +30,7 @@ from leadsman.watch.rounds import Rounds
 from leadsman.watch.sending.sender import senders
 from leadsman.watch.state.findings_file import FindingsFile
 from leadsman.watch.state.history_table import delta_table
+from leadsman.watch.state.history_writer import history_writer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,12 +43,13 @@ if TYPE_CHECKING:
     from leadsman.watch.messages import SourceMessages
     from leadsman.watch.sending.sender import OutboxSender
     from leadsman.watch.state.history_table import HistoryTopic
+    from leadsman.watch.state.history_writer import HistoryWriter
     from leadsman.watch.watching import Watch
 
 __all__ = ["FollowOptions", "parse_address", "run_watch"]
 
 ROUND_SECONDS = 1.0
-"""Seconds between two looks for new events. A round of the detectors takes two seconds and more."""
+"""Seconds between two looks at what sources report, where no batch comes before. A batch starts a round at once."""
 
 FINDINGS_FILE = "findings.sqlite"
 HISTORY_TABLE = "history"
@@ -80,6 +81,7 @@ class WatchLoop:
     state: LiveState
     messages: SourceMessages
     running: Sequence[OutboxSender]
+    writer: HistoryWriter
     totals: QueryState
     shown: dict[str, tuple[int, ShownFinding]] = field(default_factory=dict)
 
@@ -87,7 +89,7 @@ class WatchLoop:
         """Go on until the query ends or Ctrl-C."""
         while self.watch.is_running(self.query):
             self.step()
-            time.sleep(ROUND_SECONDS)  # reason: the pause between two looks for new events
+            self.watch.wait_for_changes(ROUND_SECONDS)
 
     def step(self) -> None:
         """Run one round, print what sources report and what has changed, and show it."""
@@ -95,8 +97,11 @@ class WatchLoop:
             text = escape_control_characters(message.text)
             print(f"{message.at:%H:%M:%S} {text}", file=sys.stderr, flush=True)  # noqa: T201 - the command's own messages
         before = self.following.rounds.count
-        for change in self.following.step(datetime.now(UTC)):
+        changes = self.following.step(datetime.now(UTC))
+        for change in changes:
             print(change_line(change), flush=True)  # noqa: T201 - the output of the command
+        if changes:
+            self.writer.notify()
         seconds = self.following.rounds.seconds if self.following.rounds.count > before else 0.0
         self.totals = self._query_state(seconds)
         self.state.publish(self._snapshot())
@@ -177,12 +182,10 @@ def run_watch(
                 file, request.modes, retention=options.retention, now=now, resolved_after=options.resolved_after
             ),
             destinations=options.destinations,
-            targets=targets,
             link=options.link,
-            log=_log,
         )
-        following.publish()
-        WatchLoop(watch, query, following, state, messages, running, QueryState(started=started)).run()
+        writer = stack.enter_context(history_writer(folder / FINDINGS_FILE, targets, _log))
+        WatchLoop(watch, query, following, state, messages, running, writer, QueryState(started=started)).run()
     return 0
 
 

@@ -77,6 +77,8 @@ class Watch:
         self._table = EventTable(spark, str(options.folder.resolve() / "events"))
         self._events = CurrentEvents()
         self._lock = threading.Lock()
+        self._table_lock = threading.Lock()  # taken before the other one; a round of the detectors never waits for it
+        self._changed = threading.Event()
         self._dropped: set[tuple[str, str]] = set()
         self._request = WatchRequest(
             listing, str(options.folder.resolve()), options.zone, options.tasks, sources or SourceRequests()
@@ -122,14 +124,21 @@ class Watch:
     def _append(self, batch: DataFrame, number: int) -> None:
         began = time.monotonic()
         changes = changes_of(batch.collect())
-        with self._lock:
+        with self._table_lock:
             self._table.append(changes, query=self._query_id(batch), batch=number)
-            self._events.apply(changes)
-            self._update_notices(changes)
             self._dropped.difference_update((each.capture, each.stream) for each in changes)  # a name can come back
-            self.last_number = max([self.last_number, *(each.number for each in changes)])
-            self.batches += 1
-            self.batch_seconds_total += time.monotonic() - began
+            with self._lock:
+                self._events.apply(changes)
+                self._update_notices(changes)
+                self.last_number = max([self.last_number, *(each.number for each in changes)])
+        self.batches += 1
+        self.batch_seconds_total += time.monotonic() - began
+        self._changed.set()
+
+    def wait_for_changes(self, seconds: float) -> None:
+        """Wait until a batch is written, so long at most."""
+        self._changed.wait(seconds)
+        self._changed.clear()
 
     def _update_notices(self, changes: Iterable[EventBatch]) -> None:
         """Take in alerts and maintenance, where these changes have any: all events are looked through then."""
@@ -182,8 +191,9 @@ class Watch:
         """Drop expired events from memory, and where it is due from the table."""
         self.horizons = horizons
         deleted = [key for key, each in self.positions().items() if _is_deleted(each)]
-        with self._lock:
-            self._dropped.update(self._events.expire(horizons, deleted))
+        with self._table_lock:  # as long as this lasts, no stream that is dropped gets new events
+            with self._lock:
+                self._dropped.update(self._events.expire(horizons, deleted))
             if is_table_due:
                 self._table.expire(horizons, self._dropped)
                 self._dropped.clear()
