@@ -77,7 +77,7 @@ def main() -> None:
         cluster.create_topic(TOPIC, partitions=PARTITIONS, config={"retention.ms": "-1"})
         lines = _produce(cluster.bootstrap, logs)
         conf = {**STREAMING_CONF, "spark.sql.shuffle.partitions": "2"}
-        spark = stack.enter_context(session(SessionOptions(conf=conf, delta=True, stays=True)))
+        spark = stack.enter_context(session(SessionOptions(conf=conf, stays=True)))
         brokers = [psutil.Process(each) for each in _broker_processes(cluster)]
         sources = [SourceTimings("Kafka", cluster.bootstrap), SourceTimings("files", logs)]
         for number in range(2 if smoke else ROUNDS + 1):

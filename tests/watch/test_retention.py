@@ -14,10 +14,11 @@ from leadsman.catalogue import every_mode
 from leadsman.pipeline.diagnose_in_session import diagnose_in_session
 from leadsman.pipeline.events import ARROW_SCHEMA, EventRow, batches
 from leadsman.pipeline.request import DiagnosisRequest, Input, find_input, read_small_input
-from leadsman.pipeline.spark.pyspark_startup import create_frame
+from leadsman.watch.event_store import EventBatch, EventTable
 from leadsman.watch.file_listing import FolderListing
-from leadsman.watch.retention import horizons, kept_events, kept_rows
+from leadsman.watch.retention import horizons, kept_rows
 from leadsman.watch.rounds import Rounds
+from leadsman.watch.stream_changes import FACTS
 
 from .findings import at, diagnosed
 from .in_process import InProcessWatch
@@ -131,30 +132,35 @@ def test_a_horizon_never_moves_back():
 
 
 @pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.parent.parent.name)
-def test_the_table_keeps_the_events_that_memory_keeps(capture: Path, embedded: SparkSession):
+def test_the_table_keeps_the_events_that_memory_keeps(capture: Path, tmp_path: Path):
     events = read_small_input(find_input([str(capture)])).events
     assert events is not None
     times = [each for each in events.column("at").to_pylist() if each is not None]
     horizon = min(times) + (max(times) - min(times)) / 2
+    table = table_with(events, tmp_path)
 
-    in_table = kept_events(create_frame(embedded, events), {str(capture): horizon}).toArrow()
+    table.expire({str(capture): horizon})
 
-    assert in_table.num_rows < events.num_rows
-    assert sorted(map(row_key, in_table.to_pylist())) == sorted(map(row_key, kept_rows(events, horizon).to_pylist()))
-
-
-def row_key(row: dict[str, object]) -> str:
-    """What tells events apart, but for the line of equal settings: of those at one time, any is the newest."""
-    line = None if row["name"] == vocabulary.SETTING else row["line"]
-    return repr((row["name"], row["subject"], row["file"], line, row["labels"]))
+    (kept,) = table.read()
+    assert kept.events.num_rows < events.num_rows
+    assert kept.events.to_pylist() == kept_rows(events, horizon).to_pylist()
 
 
-def test_a_capture_without_a_horizon_keeps_everything(embedded: SparkSession):
-    table = pa.Table.from_batches(list(batches([event(vocabulary.ERROR, 0)])), schema=ARROW_SCHEMA)
+def table_with(events: pa.Table, folder: Path) -> EventTable:
+    table = EventTable(folder / "events")
+    capture = events.column("capture")[0].as_py()
+    table.append([EventBatch(capture, "app.log", 1, 1, FACTS, events)], query="watch", batch=1)
+    return table
 
-    assert kept_events(create_frame(embedded, table), {}).count() == 1
-    assert kept_events(create_frame(embedded, table), {"other": at(9)}).count() == 1
-    assert kept_events(create_frame(embedded, table), {"logs": at(9)}).count() == 0
+
+@pytest.mark.parametrize(("horizons_by_capture", "kept"), [({}, 1), ({"other": 9}, 1), ({"logs": 9}, 0)])
+def test_a_capture_without_a_horizon_keeps_everything(tmp_path: Path, horizons_by_capture: dict[str, int], kept: int):
+    events = pa.Table.from_batches(list(batches([event(vocabulary.ERROR, 0)])), schema=ARROW_SCHEMA)
+    table = table_with(events, tmp_path)
+
+    table.expire({path: at(minutes) for path, minutes in horizons_by_capture.items()})
+
+    assert sum(each.events.num_rows for each in table.read()) == kept
 
 
 def test_of_a_deleted_file_nothing_is_kept_when_its_last_line_has_expired(tmp_path: Path, embedded: SparkSession):

@@ -9,7 +9,7 @@ from leadsman.installation import install_command
 
 EXTRA_MODULES = {
     "spark": ("pyspark", "pyarrow", "numpy"),
-    "watch": ("confluent_kafka", "opentelemetry.proto"),
+    "watch": ("deltalake", "confluent_kafka", "opentelemetry.proto"),
     "collect": ("kafka",),
     "dashboards": ("grafana_foundation_sdk",),
     "serve": ("prometheus_client", "starlette", "uvicorn"),

@@ -12,15 +12,16 @@ import pyarrow.compute as pc
 from leadsman.pipeline.events import ARROW_SCHEMA
 from leadsman.pipeline.scope.cluster_files import cluster_hints
 from leadsman.pipeline.spark.packed_events import decompress
-from leadsman.pipeline.spark.pyspark_startup import create_frame
-from leadsman.watch.retention import has_recent_times, kept_events, kept_rows
+from leadsman.watch.retention import has_recent_times, kept_rows
+from leadsman.watch.state import delta_tables
 from leadsman.watch.stream_changes import FACTS, SUMMARY
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
+    from pathlib import Path
 
-    from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql import Row
 
     from leadsman.pipeline.scope.clusters import ClusterHint, ClusterScope
     from leadsman.pipeline.scope.streams import CaptureFiles
@@ -34,13 +35,10 @@ TABLE_SCHEMA = pa.schema(
         ("kind", pa.string()),
     ]
 )
-"""The event table with what decides whether an event is current: see `current_events`."""
+"""The event table with what decides whether an event is current: see `current_rows`."""
 
 NamesByFile = dict[str, set[str]]
 """The names of events that came or went, by file."""
-
-VACUUM_HOURS = 1.0
-"""Files that a transaction replaced are kept so long: a reader that began before it still finds them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,24 +223,18 @@ def changes_of(rows: Iterable[Row]) -> list[EventBatch]:
 class EventTable:
     """The Delta table of events."""
 
-    def __init__(self, spark: SparkSession, path: str) -> None:
-        self._spark = spark
+    def __init__(self, path: Path) -> None:
         self.path = path
 
     def append(self, changes: Iterable[EventBatch], *, query: str, batch: int) -> None:
         """Append the changes of one batch. A batch that was appended before is not appended again."""
         tables = [_with_columns(each) for each in changes if each.events.num_rows]
-        if not tables:
-            return
-        writer = create_frame(self._spark, pa.concat_tables(tables)).write.format("delta").mode("append")
-        writer.option("txnAppId", query).option("txnVersion", batch).save(self.path)
+        if tables:
+            delta_tables.append(self.path, pa.concat_tables(tables).cast(TABLE_SCHEMA), writer=query, number=batch)
 
     def read(self) -> list[EventBatch]:
         """Return the current changes in the table; none where there is no table yet."""
-        if not self._exists():
-            return []
-        frame = current_rows(self._spark.read.format("delta").load(self.path))
-        return changes_in(frame.select(*TABLE_SCHEMA.names).toArrow().cast(TABLE_SCHEMA))
+        return changes_in(current_rows(delta_tables.read(self.path, TABLE_SCHEMA)))
 
     def expire(self, horizons: Mapping[str, datetime], dropped: Iterable[tuple[str, str]] = ()) -> None:
         """Write what is current and not expired into few files, in one transaction; remove the files it replaces.
@@ -250,43 +242,38 @@ class EventTable:
         Nothing of `dropped` streams is left. No batch may be appended meanwhile: an overwrite replaces what was
         appended after it began to read.
         """
-        from delta import DeltaTable
-        from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
-
-        if not self._exists():
+        if not delta_tables.exists(self.path):
             return
-        frame = self._spark.read.format("delta").load(self.path)
-        is_dropped = F.concat_ws("\0", "capture", "stream").isin(*map("\0".join, dropped))
-        kept = kept_events(current_rows(frame).where(~is_dropped), horizons).select(*TABLE_SCHEMA.names)
-        kept.coalesce(1).write.format("delta").mode("overwrite").save(self.path)
-        DeltaTable.forPath(self._spark, self.path).vacuum(VACUUM_HOURS)
-
-    def _exists(self) -> bool:
-        from delta import DeltaTable
-
-        return bool(DeltaTable.isDeltaTable(self._spark, self.path))
+        rows = current_rows(delta_tables.read(self.path, TABLE_SCHEMA))
+        is_dropped = pc.is_in(_stream_names(rows), value_set=pa.array(list(map("\0".join, dropped)), pa.string()))
+        kept = rows.filter(pc.invert(is_dropped))
+        parts = [TABLE_SCHEMA.empty_table()]
+        for capture in map(str, kept.column("capture").unique().to_pylist()):
+            of_capture = kept.filter(pc.equal(kept.column("capture"), pa.scalar(capture)))
+            parts.append(kept_rows(of_capture, horizons[capture]) if capture in horizons else of_capture)
+        delta_tables.replace(self.path, pa.concat_tables(parts))
 
 
-def current_events(table: DataFrame) -> DataFrame:
-    """Return the current events of an event table: of each stream, those of its last version and its last summary.
+def current_rows(rows: pa.Table) -> pa.Table:
+    """Return the current rows of an event table: of each stream, those of its last version and its last summary.
 
     A table keeps what was current at any time. `version` is the offset in which the reading of a stream began, or
     began again; `number` the offset in which an event was found.
     """
-    return current_rows(table).select(*ARROW_SCHEMA.names)
+    keys = rows.select(["version", "number"]).append_column("stream", _stream_names(rows))
+    last = keys.group_by("stream").aggregate([("version", "max"), ("number", "max")])
+    place = pc.index_in(keys.column("stream"), value_set=last.column("stream"))
+    is_last_version = pc.equal(keys.column("version"), last.column("version_max").take(place))
+    is_last_number = pc.equal(keys.column("number"), last.column("number_max").take(place))
+    is_fact = pc.equal(rows.column("kind"), pa.scalar(FACTS))
+    return rows.filter(pc.and_(is_last_version, pc.or_(is_fact, is_last_number)))
 
 
-def current_rows(table: DataFrame) -> DataFrame:
-    """Return the rows of the current events, with all columns of the table."""
-    from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
-
-    latest = table.groupBy("capture", "stream").agg(
-        F.max("version").alias("last_version"), F.max("number").alias("last_number")
-    )
-    is_current = (F.col("version") == F.col("last_version")) & (
-        (F.col("kind") == FACTS) | (F.col("number") == F.col("last_number"))
-    )
-    return table.join(latest, ["capture", "stream"]).where(is_current)
+def _stream_names(rows: pa.Table) -> pa.ChunkedArray[Any]:
+    """Return the capture and the stream of each row as one text."""
+    join: Any = pc.binary_join_element_wise  # its stubs do not know that the separator can be a text
+    names: pa.ChunkedArray[Any] = join(rows.column("capture"), rows.column("stream"), "\0")
+    return names
 
 
 def _changed_tables(before: pa.Table, after: pa.Table) -> Iterator[pa.Table]:

@@ -6,7 +6,7 @@ files and of writers, hold at any time. Of equal settings above the horizon, the
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -18,8 +18,6 @@ from leadsman.words import in_utc
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pyspark.sql import Column, DataFrame
-
     from leadsman.model import Diagnosis
 
 RETENTION = timedelta(days=3)
@@ -29,9 +27,6 @@ MIN_RETENTION = timedelta(minutes=1)
 """Less would expire events before the detectors looked at them."""
 
 HOLD_AT_ANY_TIME = (names.FILE_READ, names.FILE_NOT_UNDERSTOOD, names.SUBJECT_ACTIVE, names.SETTING)
-
-ENDS = "coalesce(try_to_timestamp(labels['until']), at)"
-"""SQL: when an event ended. Groups of errors, and silences, have an end."""
 
 
 def horizons(
@@ -95,29 +90,3 @@ def _end(row: Mapping[str, Any]) -> datetime | None:
     except ValueError:
         at: datetime | None = row["at"]
         return at
-
-
-def kept_events(events: DataFrame, horizons: Mapping[str, datetime]) -> DataFrame:
-    """Return the rows of an event table that are kept, as `kept_rows` does."""
-    from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
-
-    horizon = _horizon_of_capture(horizons)
-    equal = "PARTITION BY capture, subject, file, array_sort(map_entries(labels)), is_old ORDER BY at DESC, line DESC"
-    marked = events.where(F.col("name") == names.SETTING).withColumn("is_old", F.col("at") < horizon)
-    numbered = marked.withColumn("newer", F.expr(f"row_number() OVER ({equal})") - 1)
-    is_left = (F.col("newer") == 0) | ~F.coalesce(F.col("is_old"), F.lit(False))
-    settings = numbered.where(is_left).drop("is_old", "newer")
-    is_kept = F.col("name").isin(*HOLD_AT_ANY_TIME) | F.col("at").isNull() | ~(F.expr(ENDS) < horizon)
-    others = events.where((F.col("name") != names.SETTING) & is_kept)
-    return others.unionByName(settings)
-
-
-def _horizon_of_capture(horizons: Mapping[str, datetime]) -> Column:
-    """Return the horizon as a column; before every time for a capture without one."""
-    from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
-
-    never = F.lit(datetime(1970, 1, 1, tzinfo=UTC))  # no event has an earlier time
-    if not horizons:
-        return never
-    by_capture = F.create_map(*(F.lit(each) for pair in horizons.items() for each in pair))
-    return F.coalesce(by_capture[F.col("capture")], never)

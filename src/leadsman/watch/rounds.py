@@ -101,6 +101,8 @@ class Rounds:
             return []
         began = self.clock()
         found = self._diagnose(changed, is_full=is_full)
+        if not found and not is_full:
+            return []
         self.seconds = self.clock() - began
         self.count += 1
         self.horizons = horizons(found, self.retention, self.horizons, now=now)
@@ -110,6 +112,10 @@ class Rounds:
     def _diagnose(self, changed: Mapping[str, NamesByFile], *, is_full: bool) -> list[Diagnosis]:
         current = self.watch.current(changed)
         scopes = [each for each in current.scopes if self._is_changed(each, changed[each.path])]
+        if not is_full:  # what has no mode that is due waits for the next round with all modes
+            scopes = [each for each in scopes if self._is_reshaped(each) or self._due_modes([each], changed)]
+            if not scopes:
+                return []
         is_new = any(map(self._is_reshaped, scopes))
         request = self.request if is_full or is_new else replace(self.request, modes=self._due_modes(scopes, changed))
         found = list(map(_with_zone, self.watch.diagnose(request, current.only(scopes))))

@@ -170,7 +170,7 @@ def run_watch(
             from leadsman.watch.live.server import serving  # the extra `serve`
 
             _log(f"Page: {stack.enter_context(serving(state, options.address))}")
-        targets = [delta_table(watch.spark, str(folder.resolve() / HISTORY_TABLE))]
+        targets = [delta_table(folder.resolve() / HISTORY_TABLE)]
         if options.topic:
             targets.append(stack.enter_context(options.topic.target()))
         running = stack.enter_context(senders(folder / FINDINGS_FILE, options.destinations, _log))

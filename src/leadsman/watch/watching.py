@@ -48,10 +48,6 @@ STREAMING_CONF = {
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
     "spark.sql.streaming.metricsEnabled": "false",
-    "spark.databricks.delta.stats.collect": "false",  # an append of some events costs half as much
-    # An append a second would leave 86,400 files of the log a day; a reader needs those since the last checkpoint.
-    "spark.databricks.delta.properties.defaults.logRetentionDuration": "interval 1 day",
-    "spark.databricks.delta.retentionDurationCheck.enabled": "false",  # replaced files are removed after an hour
 }
 
 
@@ -74,7 +70,7 @@ class Watch:
         self.spark = spark
         self._listing = listing
         self._options = options
-        self._table = EventTable(spark, str(options.folder.resolve() / "events"))
+        self._table = EventTable(options.folder.resolve() / "events")
         self._events = CurrentEvents()
         self._lock = threading.Lock()
         self._table_lock = threading.Lock()  # taken before the other one; a round of the detectors never waits for it

@@ -177,8 +177,7 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it h
     are those of `leadsman diagnose`.
     """
     require_extra("spark", "watch")
-    if options["kafka"]:
-        require_extra("watch", "watch --kafka")
+    require_extra("watch", "watch")
     from leadsman.pipeline.request import DiagnosisRequest
     from leadsman.watch.messages import SourceMessages
     from leadsman.watch.run import run_watch
@@ -297,7 +296,6 @@ def _session_options(options: dict[str, Any]) -> SessionOptions:
         remote=options["remote"],
         conf=conf,
         executors=options["executors"],
-        delta=True,
         stays=True,
     )
 

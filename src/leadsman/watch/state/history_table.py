@@ -11,13 +11,12 @@ import pyarrow as pa
 
 from leadsman.errors import MissingExtra, UsageError
 from leadsman.installation import install_command
-from leadsman.pipeline.spark.pyspark_startup import create_frame
+from leadsman.watch.state import delta_tables
 from leadsman.watch.state.findings_file import change_document
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    from pyspark.sql import SparkSession
+    from pathlib import Path
 
     from leadsman.watch.finding_changes import FindingChange
     from leadsman.watch.state.findings_file import FindingsFile
@@ -65,16 +64,15 @@ def publish(file: FindingsFile, target: Target) -> int:
     return written
 
 
-def delta_table(spark: SparkSession, path: str) -> Target:
-    """Return the Delta table at a path: a row for each change."""
+def delta_table(folder: Path) -> Target:
+    """Return the Delta table in a folder: a row for each change."""
 
     def write(rows: list[tuple[int, FindingChange]]) -> None:
         documents = [
             {"seq": seq, **{name: getattr(each, name) for name in HISTORY_SCHEMA.names[1:]}} for seq, each in rows
         ]
-        frame = create_frame(spark, pa.Table.from_pylist(documents, schema=HISTORY_SCHEMA))
-        writer = frame.coalesce(1).write.format("delta").mode("append")
-        writer.option("txnAppId", APP_ID).option("txnVersion", rows[-1][0]).save(path)
+        table = pa.Table.from_pylist(documents, schema=HISTORY_SCHEMA)
+        delta_tables.append(folder, table, writer=APP_ID, number=rows[-1][0])
 
     return "delta", write
 
