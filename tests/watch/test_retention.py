@@ -77,7 +77,8 @@ def hourly_failures(folder: Path, day: int) -> None:
 
 def test_a_month_of_failures_takes_no_more_memory_than_the_retention(tmp_path: Path, embedded: SparkSession):
     watch = InProcessWatch(embedded, FolderListing([str(tmp_path / "logs")]), tmp_path / "streams")
-    rounds = Rounds(watch, DiagnosisRequest(()), 3 * DAY)
+    day = 0
+    rounds = Rounds(watch, DiagnosisRequest(()), 3 * DAY, clock=lambda: day * DAY.total_seconds())
     counts = []
     for day in range(30):
         hourly_failures(tmp_path, day)
@@ -143,7 +144,7 @@ def test_the_table_keeps_the_events_that_memory_keeps(capture: Path, tmp_path: P
 
     (kept,) = table.read()
     assert kept.events.num_rows < events.num_rows
-    assert kept.events.to_pylist() == kept_rows(events, horizon).to_pylist()
+    assert sorted(map(repr, kept.events.to_pylist())) == sorted(map(repr, kept_rows(events, horizon).to_pylist()))
 
 
 def table_with(events: pa.Table, folder: Path) -> EventTable:

@@ -164,6 +164,7 @@ def test_rounds_over_a_log_that_grows_end_in_the_findings_of_diagnose(
 
 EAST, WEST = "E" * 22, "W" * 22
 
+
 @pytest.fixture
 def clusters(tmp_path: Path, embedded: SparkSession) -> InProcessWatch:
     """One capture of two clusters, and of a file that is of neither."""
