@@ -270,12 +270,9 @@ def _own_jvm(
         with environment({"PYSPARK_GATEWAY_PORT": str(gateway.port), "PYSPARK_GATEWAY_SECRET": gateway.secret}):
             try:
                 return _build(master, settings), gateway
-            except Exception as error:
-                if end := gateway.end():
+            except BaseException as error:
+                if isinstance(error, Exception) and (end := gateway.end()):
                     raise SparkError(f"Spark's JVM {end} before it was ready. {jvm.ENDED_HINT}") from error
-                gateway.stop()
-                raise
-            except BaseException:
                 gateway.stop()
                 raise
     loaded = {"spark.jars": ",".join(map(str, jars))} if jars else {}
