@@ -9,15 +9,19 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
+from pyspark.sql import SparkSession
 
 from leadsman.catalogue import Mode
+from leadsman.errors import SparkError
 from leadsman.lab.spark.cluster import connect_server
 from leadsman.pipeline.spark.embedded import embedded_session
 from leadsman.pipeline.spark.environment import CONNECT_MODE, TABLE_FOLDER
 from leadsman.pipeline.spark.jvm import remove_unused_archives
+from leadsman.pipeline.spark.session import session
 from leadsman.waiting import wait_for
 
 MINUTES_2 = timedelta(minutes=2)
@@ -195,6 +199,14 @@ def test_a_killed_jvm_is_an_error_that_says_so():
     assert "was killed by SIGKILL" in done.stdout
     assert "dmesg" in done.stdout
     assert done.stderr == ""
+
+
+@pytest.mark.spark
+def test_an_error_of_the_jvm_is_read_while_the_jvm_runs(spark: SparkSession):
+    jvm: Any = spark.sparkContext._jvm
+
+    with pytest.raises(SparkError, match=r"Spark failed: java.io.FileNotFoundException: /nowhere"), session():
+        jvm.java.io.FileInputStream("/nowhere")
 
 
 JVM_KILLED_AT_ITS_START = """

@@ -213,7 +213,11 @@ def _error_message(error: Exception) -> str:
 
 def _first_line(error: Exception) -> str:
     """Return the first line of an error; an error of Spark contains the whole stack trace of the JVM."""
-    return (str(error).strip().splitlines() or [""])[0][:500]
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - py4j asks the JVM for the text of its errors, and the JVM may have ended
+        text = "its text was in a process that has ended"
+    return (text.strip().splitlines() or [""])[0][:500]
 
 
 def _traceback_or_hint(error: Exception) -> str:

@@ -123,7 +123,7 @@ class KilledState:
         if self.last == "disk":
             self.watch.require_running_or_disk_error()
         else:
-            self.watch.require_running("without a kill")
+            self.watch.require_running(f"by itself, some time after {self.last or 'the start'}")
         self.watch.start()
         (name,) = self.dice.choices(names, [WEIGHTS[each] for each in names])
         self.killers.by_name()[name]()

@@ -56,7 +56,7 @@ PACKAGES = (
 
 FOLDER = "leadsman-python"
 
-WRAPPER = re.compile("PythonException: An exception was thrown|Py4JJavaError: An error occurred while calling")
+WRAPPER = re.compile("PythonException: An exception was thrown|An error occurred while calling")
 """What PySpark says of any error of a worker or of the JVM; the error follows."""
 
 CAUSED_BY = "Caused by: "
@@ -203,4 +203,4 @@ def summarize_error(error: Exception) -> str:
     lines = [line for line in lines if not WRAPPER.search(line)] or lines
     python_errors = [line for line in lines if re.match(r"(?:\w+\.)*\w*(?:Error|Exception): ", line)]
     causes = [line.removeprefix(CAUSED_BY) for line in reversed(lines) if line.startswith(CAUSED_BY)]
-    return (python_errors or causes or lines or [type(error).__name__])[0][:300]
+    return (python_errors or causes or lines or [type(error).__name__])[0].removeprefix(": ")[:300]

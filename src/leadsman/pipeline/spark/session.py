@@ -97,7 +97,7 @@ def session(options: SessionOptions = SessionOptions()) -> Iterator[SparkSession
     if options.remote:
         yield from _remote(options)
     elif active := _active():
-        with _end_of_jvm_reported(active):
+        with _errors_of_jvm_reported(active):
             yield active
     else:
         with environment(NO_CONNECT):
@@ -172,7 +172,7 @@ def _local(options: SessionOptions) -> Iterator[SparkSession]:
         settings.setdefault("spark.local.dir", str(scratch))
         spark, gateway = _own_jvm(master, settings, options, scratch)
         try:
-            with _end_of_jvm_reported(spark, gateway):
+            with _errors_of_jvm_reported(spark, gateway):
                 yield spark
         finally:
             if is_usable(spark):
@@ -196,9 +196,12 @@ def is_usable(spark: SparkSession) -> bool:
 
 
 @contextmanager
-def _end_of_jvm_reported(spark: SparkSession, gateway: Gateway | None = None) -> Iterator[None]:
-    """Raise SparkError where a call fails because the JVM has ended."""
-    from py4j.protocol import Py4JError
+def _errors_of_jvm_reported(spark: SparkSession, gateway: Gateway | None = None) -> Iterator[None]:
+    """Raise SparkError where a call fails because the JVM has ended, and where an error is the JVM's own.
+
+    py4j asks the JVM for the text of such an error, and the JVM runs as long as the block alone.
+    """
+    from py4j.protocol import Py4JError, Py4JJavaError
 
     from leadsman.pipeline.spark.jvm import ENDED_HINT
 
@@ -206,6 +209,8 @@ def _end_of_jvm_reported(spark: SparkSession, gateway: Gateway | None = None) ->
         yield
     except (OSError, Py4JError) as error:
         if is_usable(spark):
+            if isinstance(error, Py4JJavaError):
+                raise SparkError(f"Spark failed: {summarize_error(error)}") from error
             raise
         end = (gateway and gateway.end()) or "closed its connections"
         raise SparkError(f"Spark's JVM {end}. {ENDED_HINT}") from error
