@@ -1,6 +1,6 @@
 """Measures what a watch costs while nothing is written, and how soon a line opens a finding; writes docs/watch.md.
 
-python -m bench.watch_delay             a minute of nothing, then twenty failures among 1,000 lines/s of Kafka
+python -m bench.watch_delay             a minute of nothing, then twenty failures among 5,000 lines/s of Kafka
 python -m bench.watch_delay --smoke     some seconds and three failures, the table on the screen only
 
 `leadsman watch` runs as users start it. Each failure is the recorded log of three clients of a cluster of its own, with
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 PAGE = Path(__file__).parent.parent / "docs" / "watch.md"
 MARKS = ("<!-- written by python -m bench.watch_delay; do not edit -->", "<!-- until here, of delays -->")
 TOPIC, PARTITIONS, WRITERS, MEGABYTES = "logs", 4, 20, 20
-FAILURES, SECONDS_BETWEEN, LINES_PER_SECOND, IDLE_SECONDS = 20, 5.0, 1000, 60.0
+FAILURES, SECONDS_BETWEEN, LINES_PER_SECOND, IDLE_SECONDS = 20, 5.0, 5000, 60.0
 CAPTURE = Mode("idle_disconnect").folder / "recorded" / "broken-java" / "clients"
 CLUSTER_ID = re.compile(r"Cluster ID: (\S+)")
 TIME = re.compile(r"^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d", re.MULTILINE)
