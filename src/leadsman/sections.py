@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MARK = b"### leadsman "
 HEAD = re.compile(MARK + rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z) (\S+) (\S+) \$ ([^\r\n]*)")
-EXIT = re.compile(MARK + rb"exit (-?\d+)")
+EXIT = re.compile(MARK + rb"exit (-?\d{1,9})(?!\d)")
 MARK_SEARCH_BYTES = 4096
 """The first section line must begin within these bytes: a pasted file begins with it, at most after a prompt."""
 

@@ -56,6 +56,13 @@ def test_a_mark_within_a_line_is_none() -> None:
     assert taken_apart([text]) == [(FIRST, 2, b"grep found: ### leadsman exit 3\n", 0)]
 
 
+def test_a_mark_with_a_number_that_is_no_exit_code_is_none() -> None:
+    line = exit_line(0).replace("0", "8" * 8000)
+    text = (head_line(FIRST) + line + exit_line(0)).encode()
+
+    assert taken_apart([text]) == [(FIRST, 2, line.encode(), 0)]
+
+
 @pytest.mark.parametrize(
     ("head", "answer"),
     [(TEXT, True), (b"2026-11-21 12:00:00 INFO ### leadsman exit 0\n", False), (b"", False), (b"### leadsman", False)],

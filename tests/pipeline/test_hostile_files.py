@@ -167,6 +167,15 @@ def test_the_file_is_listed_and_the_log_beside_it_is_read(name: str, tmp_path: P
     assert {names.FILE_READ, names.FILE_NOT_UNDERSTOOD} & {each["name"] for each in events if each["file"] == "hostile"}
 
 
+def test_an_inventory_that_is_nested_too_deeply_is_told_so(tmp_path: Path):
+    text = '{\n    "NetworkInterfaces": [\n        {\n            "Attachment": ' + "[" * 50_000
+    (tmp_path / "interfaces.json").write_text(text)
+
+    (event,) = (each for each in events_of(tmp_path) if each["name"] == names.FILE_NOT_UNDERSTOOD)
+
+    assert event["text"] == "is nested too deeply"
+
+
 def test_a_time_that_is_out_of_range_is_no_time():
     rows = [
         EventRow("c", at, "s", None, names.ERROR, "f", 1, "text", 1.0, {})

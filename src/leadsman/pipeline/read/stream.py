@@ -124,6 +124,8 @@ def read_to_end(
             yield from reading.all(opened)
         except (DecompressionError, OSError) as error:
             return str(error)
+        except RecursionError:
+            return "is nested too deeply"
         except Exception as error:  # noqa: BLE001 - whatever a corrupt file raises ends the reading of this file only
             return f"is not what its beginning says ({type(error).__name__}: {error})"
     return None
