@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -207,6 +208,24 @@ def test_an_error_of_the_jvm_is_read_while_the_jvm_runs(spark: SparkSession):
 
     with pytest.raises(SparkError, match=r"Spark failed: java.io.FileNotFoundException: /nowhere"), session():
         jvm.java.io.FileInputStream("/nowhere")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("setting", "why"),
+    [
+        ("spark.driver.port=abc", r"Spark did not start: .*INVALID_CONF_VALUE.*spark\.driver\.port"),
+        ("spark.executor.memory=nonsense", r"Spark did not start: .*JAVA_GATEWAY_EXITED"),
+    ],
+)
+def test_a_setting_with_which_spark_does_not_start_is_named(setting: str, why: str):
+    command = [sys.executable, "-m", "leadsman", "diagnose", str(BROKEN), "--spark-conf", setting]
+
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
+
+    assert done.returncode == 2
+    assert re.search(why, done.stderr)
+    assert "internal error" not in done.stderr
 
 
 JVM_KILLED_AT_ITS_START = """

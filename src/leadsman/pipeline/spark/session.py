@@ -275,13 +275,26 @@ def _own_jvm(
         with environment({"PYSPARK_GATEWAY_PORT": str(gateway.port), "PYSPARK_GATEWAY_SECRET": gateway.secret}):
             try:
                 return _build(master, settings), gateway
-            except BaseException as error:
-                if isinstance(error, Exception) and (end := gateway.end()):
-                    raise SparkError(f"Spark's JVM {end} before it was ready. {jvm.ENDED_HINT}") from error
+            except Exception as error:
+                failure = _start_failure(error, gateway)
+                gateway.stop()  # from here on, an error of the JVM has no text
+                raise failure from error
+            except BaseException:
                 gateway.stop()
                 raise
     loaded = {"spark.jars": ",".join(map(str, jars))} if jars else {}
-    return _build(master, {**settings, **loaded, "spark.driver.memory": f"{heap_mb}m"}), None
+    try:
+        return _build(master, {**settings, **loaded, "spark.driver.memory": f"{heap_mb}m"}), None
+    except Exception as error:
+        raise SparkError(f"Spark did not start: {summarize_error(error)}") from error
+
+
+def _start_failure(error: Exception, gateway: Gateway) -> SparkError:
+    from leadsman.pipeline.spark.jvm import ENDED_HINT
+
+    if end := gateway.end():
+        return SparkError(f"Spark's JVM {end} before it was ready. {ENDED_HINT}")
+    return SparkError(f"Spark did not start: {summarize_error(error)}")
 
 
 def _delta_jars() -> tuple[Path, ...]:
