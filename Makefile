@@ -11,7 +11,7 @@ READY := .venv/.ready
 JAVA_READY := .venv/.java-ready
 PROGRAMS_READY := .venv/.programs-ready
 
-.PHONY: help setup demo demo-accounts test quick test-leadsman test-reading test-accounts test-watch check lab bench bench-compare lock lambda-package spark-archive docs clean
+.PHONY: help setup demo demo-accounts test quick test-leadsman test-lab test-reading test-accounts test-watch check lab bench bench-compare lock lambda-package spark-archive docs clean
 
 help: ## Show what there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,12 +43,13 @@ check: $(READY) ## Lint, types, import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# The checks use a processor while Java, jars and programs are fetched. Then three of four parts at a time on two cores,
-# the longest first: tests wait for brokers and disks a fifth of their time.
+# The checks use a processor while Java, jars and programs are fetched. Then three of five parts at a time on two cores,
+# the longest first: tests wait for brokers and disks a third of their time.
 test: ## Every check, and every test but the long ones
 	$(MAKE) --no-print-directory --jobs 3 setup check
-	$(MAKE) --no-print-directory --jobs 3 --keep-going test-leadsman test-reading test-accounts test-watch
+	$(MAKE) --no-print-directory --jobs 3 --keep-going test-leadsman test-reading test-accounts test-lab test-watch
 
+LAB := tests/clients tests/collect tests/lab tests/modes tests/remedies
 READING := tests/pipeline
 WATCH := tests/watch
 
@@ -62,14 +63,15 @@ quick: $(READY) ## The tests that need neither Java nor a broker and take second
 	$(BIN)/pytest -q -m "not spark and not lab and not browser and not long" $(addprefix --ignore=,$(SLOW))
 
 test-leadsman: setup
-	$(BIN)/pytest -m "not long" $(addprefix --ignore=,$(READING) $(WATCH))
+	$(BIN)/pytest -m "not long" $(addprefix --ignore=,$(LAB) $(READING) $(WATCH))
 
-test-reading test-accounts test-watch: test-%: setup
+test-lab test-reading test-accounts test-watch: test-%: setup
 	$(BIN)/pytest -m "not long" --timeout $(TIMEOUT) $($*_TESTS) > .venv/test-$*.log 2>&1 || { cat .venv/test-$*.log; exit 1; }
 	@echo "$*: $$(tail -n 1 .venv/test-$*.log)"
 
 # Seconds for a test. Spark and brokers share two cores with the other part: what takes one minute alone took five beside it.
 TIMEOUT := 900
+lab_TESTS := $(LAB)
 reading_TESTS := $(READING)
 watch_TESTS := $(WATCH)
 accounts_TESTS := reference/account_linking/tests

@@ -228,6 +228,24 @@ def test_a_setting_with_which_spark_does_not_start_is_named(setting: str, why: s
     assert "internal error" not in done.stderr
 
 
+TWO_SESSIONS = """
+from leadsman.pipeline.spark.session import SessionOptions, session
+for delta in (True, False):
+    with session(SessionOptions(delta=delta)) as spark:
+        print(spark.range(5).count())
+"""
+
+
+@pytest.mark.spark
+def test_one_process_can_open_a_session_after_another():
+    done = subprocess.run(
+        [sys.executable, "-c", TWO_SESSIONS], capture_output=True, text=True, timeout=280, check=False
+    )
+
+    assert done.stdout.split() == ["5", "5"]
+    assert done.stderr == ""
+
+
 JVM_KILLED_AT_ITS_START = """
 import sys, threading, time
 import psutil

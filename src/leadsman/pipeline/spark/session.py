@@ -274,6 +274,7 @@ def _own_jvm(
             continue
         with environment({"PYSPARK_GATEWAY_PORT": str(gateway.port), "PYSPARK_GATEWAY_SECRET": gateway.secret}):
             try:
+                _forget_gateway()
                 return _build(master, settings), gateway
             except Exception as error:
                 failure = _start_failure(error, gateway)
@@ -287,6 +288,15 @@ def _own_jvm(
         return _build(master, {**settings, **loaded, "spark.driver.memory": f"{heap_mb}m"}), None
     except Exception as error:
         raise SparkError(f"Spark did not start: {summarize_error(error)}") from error
+
+
+def _forget_gateway() -> None:
+    """Let PySpark connect to our JVM. It keeps the gateway of an earlier session, whose JVM has ended."""
+    from pyspark import SparkContext
+
+    context: Any = SparkContext
+    if context._active_spark_context is None:  # noqa: SLF001 - PySpark has no other way
+        context._gateway = context._jvm = None  # noqa: SLF001 - nor here
 
 
 def _start_failure(error: Exception, gateway: Gateway) -> SparkError:
