@@ -67,7 +67,7 @@ test-leadsman: setup
 
 test-lab test-reading test-accounts test-watch: test-%: setup
 	$(BIN)/pytest -m "not long" --timeout $(TIMEOUT) $($*_TESTS) > .venv/test-$*.log 2>&1 || { cat .venv/test-$*.log; exit 1; }
-	@echo "$*: $$(tail -n 1 .venv/test-$*.log)"
+	@echo "$*: $$(grep -E '^=+ .* in [0-9.]+s' .venv/test-$*.log | tail -n 1)"  # libraries may write after pytest
 
 # Seconds for a test. Spark and brokers share two cores with the other part: what takes one minute alone took five beside it.
 TIMEOUT := 900
