@@ -73,7 +73,7 @@ class Watch:
         self._table = EventTable(options.folder.resolve() / "events")
         self._events = CurrentEvents()
         self._lock = threading.Lock()
-        self._table_lock = threading.Lock()  # taken before the other one; a round of the detectors never waits for it
+        self._table_lock = threading.Lock()  # taken before the other one; a diagnosis never waits for it
         self._changed = threading.Event()
         self._dropped: set[tuple[str, str]] = set()
         self._request = WatchRequest(

@@ -287,7 +287,7 @@ def _own_jvm(
     try:
         return _build(master, {**settings, **loaded, "spark.driver.memory": f"{heap_mb}m"}), None
     except Exception as error:
-        raise SparkError(f"Spark did not start: {summarize_error(error)}") from error
+        raise _start_failure(error) from error
 
 
 def _forget_gateway() -> None:
@@ -299,10 +299,10 @@ def _forget_gateway() -> None:
         context._gateway = context._jvm = None  # noqa: SLF001 - nor here
 
 
-def _start_failure(error: Exception, gateway: Gateway) -> SparkError:
+def _start_failure(error: Exception, gateway: Gateway | None = None) -> SparkError:
     from leadsman.pipeline.spark.jvm import ENDED_HINT
 
-    if end := gateway.end():
+    if gateway and (end := gateway.end()):
         return SparkError(f"Spark's JVM {end} before it was ready. {ENDED_HINT}")
     return SparkError(f"Spark did not start: {summarize_error(error)}")
 

@@ -19,17 +19,15 @@ VACUUM_HOURS = 1
 """Files that a transaction replaced are kept so long: a reader that began before it still finds them."""
 
 
-def append(folder: Path, rows: pa.Table, *, writer: str, number: int) -> bool:
-    """Append rows, and make the table where there is none; False: this `number` of the writer was appended before."""
+def append(folder: Path, rows: pa.Table, *, writer: str, number: int) -> None:
+    """Append rows, and make the table where there is none. A `number` that the writer appended before is left out."""
     from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
-    if exists(folder):
-        last = DeltaTable(folder).transaction_version(writer)
-        if last is not None and last >= number:
-            return False
-    commit = CommitProperties(app_transactions=[Transaction(writer, number)])
-    write_deltalake(folder, rows, mode="append", configuration=PROPERTIES, commit_properties=commit)
-    return True
+    table = DeltaTable(folder) if exists(folder) else None
+    last = table.transaction_version(writer) if table else None
+    if last is None or last < number:
+        commit = CommitProperties(app_transactions=[Transaction(writer, number)])
+        write_deltalake(table or folder, rows, mode="append", configuration=PROPERTIES, commit_properties=commit)
 
 
 def read(folder: Path, schema: pa.Schema) -> pa.Table:
