@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,10 +19,11 @@ from pyspark.sql import SparkSession
 
 from leadsman.catalogue import Mode
 from leadsman.errors import SparkError
+from leadsman.java.runtime import find_java
 from leadsman.lab.spark.cluster import connect_server
 from leadsman.pipeline.spark.embedded import embedded_session
 from leadsman.pipeline.spark.environment import CONNECT_MODE, TABLE_FOLDER
-from leadsman.pipeline.spark.jvm import remove_unused_archives
+from leadsman.pipeline.spark.jvm import archive_path, is_archive_complete, remove_unused_archives
 from leadsman.pipeline.spark.session import session
 from leadsman.waiting import wait_for
 
@@ -226,6 +228,30 @@ def test_a_setting_with_which_spark_does_not_start_is_named(setting: str, why: s
     assert done.returncode == 2
     assert re.search(why, done.stderr)
     assert "internal error" not in done.stderr
+    assert is_archive_complete(archive_path(find_java()))  # the setting is wrong, not the archive
+
+
+@pytest.mark.spark
+def test_a_broken_archive_is_removed_and_spark_starts_without_it(tmp_path: Path):
+    archive = archive_path(find_java())
+    broken = tmp_path / "leadsman" / "cds" / archive.name
+    broken.parent.mkdir(parents=True)
+    shutil.copyfile(archive, broken)
+    os.truncate(broken, half := broken.stat().st_size // 2)
+    broken.with_suffix(".json").write_text(json.dumps({"bytes": half}))
+    program = "from leadsman.pipeline.spark.session import session\nwith session() as s: print(s.range(5).count())"
+
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=True,
+    )
+
+    assert (done.stdout, done.stderr) == ("5\n", "")
+    assert not broken.exists()
 
 
 TWO_SESSIONS = """

@@ -254,6 +254,7 @@ def _own_jvm(
         if jvm.is_archive_complete(archive)
         else []
     )
+    suspect: Path | None = None
     for attempt in [*attempts, {}]:
         try:
             gateway = jvm.launch(
@@ -269,9 +270,10 @@ def _own_jvm(
         except jvm.JvmKilled:
             raise
         except (SparkError, OSError):
-            if "archive" in attempt and not java_options:
-                archive.unlink(missing_ok=True)
+            suspect = attempt.get("archive")
             continue
+        if suspect and not java_options:  # without the archive it starts, so the archive is what is wrong
+            suspect.unlink(missing_ok=True)
         with environment({"PYSPARK_GATEWAY_PORT": str(gateway.port), "PYSPARK_GATEWAY_SECRET": gateway.secret}):
             try:
                 _forget_gateway()
