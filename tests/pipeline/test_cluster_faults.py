@@ -16,7 +16,7 @@ import pytest
 
 from leadsman.catalogue import Mode
 from leadsman.lab.processes.program import SOURCES
-from leadsman.lab.spark.cluster import SparkCluster, spark_cluster
+from leadsman.lab.spark.cluster import SHORT_LIVED, SMALL_EXECUTORS, SparkCluster, spark_cluster
 from leadsman.waiting import wait_for
 
 BROKEN = Mode("idle_disconnect").folder / "recorded" / "broken-confluent-kafka"
@@ -60,7 +60,7 @@ def cluster(tmp_path: Path) -> Iterator[SparkCluster]:
 @contextmanager
 def started(capture: Path, *options: str, program: str = MAIN, where: str = "") -> Iterator[subprocess.Popen[str]]:
     words = [sys.executable, "-c", program, "diagnose", where or capture.as_uri(), "--format", "json", *options]
-    around = {**os.environ, "PYTHONPATH": str(SOURCES)}
+    around = {**os.environ, "PYTHONPATH": str(SOURCES), "SPARK_SUBMIT_OPTS": SHORT_LIVED}
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=around) as process:
         try:
             yield process
@@ -76,8 +76,8 @@ def answer(process: subprocess.Popen[str]) -> dict[str, object]:
 
 
 def on(cluster: SparkCluster) -> list[str]:
-    memory = ["--spark-conf", "spark.executor.memory=500m", "--spark-conf", "spark.driver.memory=500m"]
-    return ["--master", cluster.url, *memory]
+    small = [word for key, value in SMALL_EXECUTORS.items() for word in ("--spark-conf", f"{key}={value}")]
+    return ["--master", cluster.url, *small]
 
 
 def reader_below(worker: int) -> list[psutil.Process]:

@@ -13,13 +13,11 @@ import pytest
 
 from leadsman.catalogue import Mode
 from leadsman.lab.processes.program import SOURCES
-from leadsman.lab.spark.cluster import connect_server
+from leadsman.lab.spark.cluster import SHORT_LIVED, SMALL_EXECUTORS, connect_server
 from leadsman.pipeline.spark.executors import make_archive
 
 BROKEN = Mode("producer_id_leak").folder / "recorded" / "broken-java"
 """Its detector reads the table of defaults, a file that is no Python."""
-
-SMALL = {"spark.executor.memory": "500m", "spark.driver.memory": "500m"}
 
 PROGRAM = """
 import json, logging, sys
@@ -110,13 +108,13 @@ def answer_of(requested: dict[str, object], python: Path | None = None) -> dict[
 
 
 def environment(python: Path | None) -> dict[str, str]:
-    own = {"PYTHONPATH": str(SOURCES), "NO_COLOR": "1"}
+    own = {"PYTHONPATH": str(SOURCES), "NO_COLOR": "1", "SPARK_SUBMIT_OPTS": SHORT_LIVED}
     return {**os.environ, **own, **({"PYSPARK_PYTHON": str(python)} if python else {})}
 
 
 @pytest.mark.spark
 def test_a_cluster_with_packages_runs_the_zip_without_a_fallback(standalone: str, plain: Path, alone: object):
-    answer = answer_of({"master": standalone, "conf": SMALL}, plain)
+    answer = answer_of({"master": standalone, "conf": SMALL_EXECUTORS}, plain)
 
     assert (answer["captures"], answer["failed"]) == (alone, [])
     assert ".zip/leadsman" in answer["leadsman"]
@@ -134,7 +132,7 @@ def test_a_connect_server_with_packages_runs_the_zip_without_a_fallback(connect:
 @pytest.mark.long
 @pytest.mark.spark
 def test_a_cluster_without_packages_is_sent_the_archive(standalone: str, bare: Path, archive: str, alone: object):
-    answer = answer_of({"master": standalone, "conf": SMALL, "executors": archive}, bare)
+    answer = answer_of({"master": standalone, "conf": SMALL_EXECUTORS, "executors": archive}, bare)
 
     assert (answer["captures"], answer["failed"]) == (alone, [])
     assert "leadsman-python/lib/pyarrow" in answer["pyarrow"]

@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from leadsman.catalogue import Mode
 from leadsman.errors import SparkError
 from leadsman.java.runtime import find_java
-from leadsman.lab.spark.cluster import connect_server
+from leadsman.lab.spark.cluster import SMALL_EXECUTORS, connect_server
 from leadsman.pipeline.spark.embedded import embedded_session
 from leadsman.pipeline.spark.environment import CONNECT_MODE, TABLE_FOLDER
 from leadsman.pipeline.spark.jvm import archive_path, is_archive_complete, remove_unused_archives
@@ -70,9 +70,9 @@ def alone(large: Path) -> dict[str, object]:
 @pytest.mark.long
 @pytest.mark.spark
 def test_a_standalone_cluster_finds_what_one_machine_finds(standalone: str, large: Path, alone: dict[str, object]):
-    memory = ["--spark-conf", "spark.executor.memory=500m", "--spark-conf", "spark.driver.memory=500m"]
+    small = [word for key, value in SMALL_EXECUTORS.items() for word in ("--spark-conf", f"{key}={value}")]
 
-    assert diagnosed(large, "--master", standalone, *memory) == alone
+    assert diagnosed(large, "--master", standalone, *small) == alone
 
 
 @pytest.mark.long
@@ -243,6 +243,7 @@ def test_a_broken_archive_is_removed_and_spark_starts_without_it(tmp_path: Path)
 
     done = subprocess.run(
         [sys.executable, "-c", program],
+        cwd=tmp_path,  # for the report of the JVM that crashes
         env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)},
         capture_output=True,
         text=True,

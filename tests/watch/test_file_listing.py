@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import os
+import shutil
 import time
 from pathlib import Path
 
@@ -23,11 +25,11 @@ class Folder:
 
     def look(self) -> dict[str, bytes]:
         """Return by file what is new, and remember that it was read."""
-        before = {each.key: each.end for stream in self._streams() for each in stream.files}
+        before = {each.key: each.end for stream in self.streams() for each in stream.files}
         self.number += 1
         self.positions = self.listing.positions(self.positions, self.number)
         found = {}
-        for stream in self._streams():
+        for stream in self.streams():
             for each in stream.files:
                 if not Path(each.path).exists():
                     continue
@@ -36,7 +38,7 @@ class Folder:
                     found[each.name] = data
         return found
 
-    def _streams(self) -> list[StreamPosition]:
+    def streams(self) -> list[StreamPosition]:
         return [each for each in self.positions.values() if isinstance(each, StreamPosition)]
 
     def append(self, text: str, name: str = "app.log") -> None:
@@ -90,6 +92,88 @@ def test_a_file_that_is_truncated_in_place_begins_again(folder: Folder):
     folder.append("four\n")
 
     assert folder.look() == {"app.log": b"four\n"}
+
+
+def line(number: int) -> str:
+    return f"2026-02-16 12:00:{number:02} line {number}\n"
+
+
+def read_lines(found: dict[str, bytes]) -> list[str]:
+    return b"".join(found.values()).decode().splitlines(keepends=True)
+
+
+@pytest.mark.parametrize("looks_while_copied", [False, True])
+def test_each_line_of_a_log_that_is_copied_and_truncated_is_found_once(folder: Folder, looks_while_copied: bool):  # noqa: FBT001 - a parameter
+    log, found = folder.path / "app.log", []
+    for number in range(40):
+        folder.append(line(number))
+        if number % 3 == 0:
+            found += read_lines(folder.look())
+        if number % 10 == 9:
+            shutil.copyfile(log, folder.path / f"app.log.{number}")
+            if looks_while_copied:
+                found += read_lines(folder.look())
+            os.truncate(log, 0)
+    found += read_lines(folder.look())
+
+    assert sorted(found) == sorted(map(line, range(40)))
+
+
+def test_a_file_that_was_rewritten_in_place_begins_again_however_long_it_is(folder: Folder):
+    for text in ("one\ntwo\n", "six\ntwo\n", "ten\ntwo\nthree\n"):
+        (folder.path / "app.log").write_text(text)
+
+        assert folder.look() == {"app.log": text.encode()}
+
+
+def test_a_new_file_that_gets_the_inode_of_a_deleted_one_is_another_file(folder: Folder):
+    keys = set()
+    for number in range(5):
+        folder.append(line(0))
+        folder.append(line(number), name="app.log.1")
+        folder.look()
+        (stream,) = folder.streams()
+        keys |= {each.key for each in stream.files if each.name == "app.log.1"}
+        (folder.path / "app.log.1").unlink()
+        folder.look()
+
+    assert len(keys) == 5
+
+
+def test_a_log_stays_the_same_file_when_it_is_compressed_or_moved_to_another_file_system(folder: Folder):
+    folder.append(line(1))
+    folder.look()
+    (before,) = folder.streams()
+    text = (folder.path / "app.log").read_bytes()
+    (folder.path / "app.log").unlink()
+    (folder.path / "app.log.1.gz").write_bytes(gzip.compress(text + line(2).encode()))
+    folder.append(line(3))
+
+    folder.look()
+
+    (now,) = folder.streams()
+    assert [each.key for each in before.files] == [each.key for each in now.files if each.name == "app.log.1.gz"]
+    assert len({each.key for each in now.files}) == 2
+
+
+def test_an_archive_is_left_out_while_its_log_is_there(folder: Folder):
+    text = "".join(map(line, range(20_000)))
+    folder.append(text)
+    folder.look()
+    archive = gzip.compress(text.encode())
+    for end in (len(archive) // 2, len(archive)):
+        (folder.path / "app.log.gz").write_bytes(archive[:end])
+
+        assert folder.look() == {}
+
+
+def test_a_log_that_begins_with_the_banner_of_another_one_is_read(folder: Folder):
+    folder.append("=== service ===\n")
+    folder.look()
+    (folder.path / "app.log").rename(folder.path / "app.log.1")
+    folder.append("=== service ===\n" + line(1))
+
+    assert line(1) in read_lines(folder.look())
 
 
 def test_one_look_takes_no_more_bytes_than_it_may(tmp_path: Path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import pickle
 import random
 from dataclasses import replace
@@ -122,6 +123,40 @@ def test_a_renamed_file_is_read_on_and_its_successor_follows(tmp_path: Path):
 
     in_pieces = [row.replace("app.log.1", "app.log") for row in read_to_end(state.summary())]
     assert sorted(in_pieces) == sorted(row.replace("app.log.1", "app.log") for row in read_to_end(read(stream, UTC)))
+
+
+@pytest.mark.parametrize("lines", [0, 2, 30])
+def test_a_log_that_is_compressed_is_read_on_where_it_was_and_once(tmp_path: Path, lines: int):
+    text = "".join(LINE.format(0, second, f"ERROR mail {second} failed") for second in range(30)).encode()
+    log, archive = tmp_path / "app.log", tmp_path / "app.log.1.gz"
+    log.write_bytes(text)
+    (stream,) = list_files(str(tmp_path)).streams
+    state = GrowingStream.begin(stream, 1)
+    read_so_far = sum(map(len, text.splitlines(keepends=True)[:lines]))
+    facts = list(state.read([FileRange(replace(stream.files[0], bytes=read_so_far), "inode 1")], UTC))
+    archive.write_bytes(gzip.compress(text))
+    log.unlink()
+    for count in (3, 5):  # the archive is not read again when the new log grows
+        made(tmp_path, *["ERROR disk failed"] * count, minute=1)
+        (stream,) = list_files(str(tmp_path)).streams
+        by_name = {file.name: file for file in stream.files}
+        facts += state.read(
+            [FileRange(by_name["app.log.1.gz"], "inode 1"), FileRange(by_name["app.log"], "inode 2")], UTC
+        )
+
+    in_pieces = read_to_end([*facts, *state.summary()])
+
+    expected = sorted(row.replace("app.log.1.gz", "app.log") for row in read_to_end(read(stream, UTC)))
+    assert sorted(row.replace("app.log.1.gz", "app.log") for row in in_pieces) == expected
+
+
+def test_a_damaged_archive_is_refused(tmp_path: Path):
+    text = "".join(LINE.format(0, second % 60, f"ERROR mail {second} failed") for second in range(20_000)).encode()
+    (tmp_path / "app.log.1.gz").write_bytes(gzip.compress(text)[:-2000])
+    (stream,) = list_files(str(tmp_path)).streams
+
+    with pytest.raises(NotGrowing):
+        list(GrowingStream.begin(stream, 1).read([FileRange(stream.files[0], "a")], UTC))
 
 
 def test_a_file_that_is_older_than_what_was_read_is_refused(tmp_path: Path):

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 from leadsman.errors import CaptureError
 from leadsman.pipeline.read.blocks import is_plain
 from leadsman.pipeline.request import list_captures
+from leadsman.watch.file_identity import FoundFile, edges, identified
 from leadsman.watch.positions import FilePosition, StreamPosition
+from leadsman.watch.quiet_copies import copies_among
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from leadsman.pipeline.scope.streams import File
     from leadsman.watch.positions import Positions
@@ -54,17 +56,31 @@ class FolderListing:
 
     def positions(self, earlier: Positions, number: int) -> Positions:
         """Return how far each stream can be read in the offset `number`, after `earlier`. Streams never vanish."""
-        budget = Budget(self.max_bytes)
         positions = dict(earlier)
-        for capture, name, files in _streams(self.paths):
-            before = earlier.get((capture, name))
+        listed = list(self._listed(earlier, number))
+        copies = copies_among(listed)
+        for each in listed:
+            before = earlier.get(each.key)
             assert before is None or isinstance(before, StreamPosition)
-            known = {each.key: each for each in before.files} if before else {}
-            ends = [each for file in files if (each := _position(file, known, budget)) is not None]
-            now = StreamPosition(capture, name, tuple(ends), number)
-            if ends and (before is None or not now.is_as_far_as(before)):
+            now = replace(each, copy_of=copies.get(each.key, "") or _remembered_copy(each, before))
+            if before is None or not now.is_as_far_as(before):
                 positions[now.key] = now
         return positions
+
+    def _listed(self, earlier: Positions, number: int) -> Iterator[StreamPosition]:
+        """Yield the streams that are there now."""
+        budget = Budget(self.max_bytes)
+        for capture, name, files in _streams(self.paths):
+            before = earlier.get((capture, name))
+            known = before.files if isinstance(before, StreamPosition) else ()
+            found = (_position(each, number, budget) for each in identified(files, known))
+            if ends := [each for each in found if each is not None]:
+                yield StreamPosition(capture, name, tuple(ends), number)
+
+
+def _remembered_copy(now: StreamPosition, before: StreamPosition | None) -> str:
+    """Return what an unchanged file was a copy of. Its original may have grown on since, or be gone."""
+    return before.copy_of if before and now.is_as_far_as(replace(before, copy_of="")) else ""
 
 
 def _streams(paths: Sequence[str]) -> Iterator[tuple[str, str, Sequence[File]]]:
@@ -77,26 +93,18 @@ def _streams(paths: Sequence[str]) -> Iterator[tuple[str, str, Sequence[File]]]:
             yield from ((capture, stream.name, stream.files) for stream in found.streams)
 
 
-def _position(file: File, known: Mapping[str, FilePosition], budget: Budget) -> FilePosition | None:
+def _position(found: FoundFile, number: int, budget: Budget) -> FilePosition | None:
     """Return how far a file can be read; None where it vanished."""
+    path, status, before = found.file.path, found.status, found.before
+    key, begin = (before.key, before.end) if before else (f"{found.identity}:{number}", 0)
     try:
-        status = Path(file.path).stat()
-        identity = f"{status.st_dev}:{status.st_ino}"
-        key, before = _identify(identity, status.st_size, known)
-        end = _readable_end(file.path, before, status, budget)
+        end = _readable_end(path, begin, status, budget)
+        is_same = before is not None and (before.end, before.changed_us) == (end, status.st_mtime_ns // 1000)
+        content = before.edges if before and is_same else edges(path, end) if is_plain(path) else ""
     except OSError:
         return None
-    return FilePosition(file.path, file.name, key, end, status.st_size, status.st_mtime_ns // 1000)
-
-
-def _identify(identity: str, size: int, known: Mapping[str, FilePosition]) -> tuple[str, int]:
-    """Return the key of a file and how far it was read. A file that was truncated in place is a new one."""
-    generation = 0
-    while (each := known.get(f"{identity}:{generation}")) is not None:
-        if size >= each.end:
-            return each.key, each.end
-        generation += 1
-    return f"{identity}:{generation}", 0
+    changed_us = status.st_mtime_ns // 1000
+    return FilePosition(path, found.file.name, key, end, status.st_size, changed_us, found.identity, content)
 
 
 def _readable_end(path: str, before: int, status: os.stat_result, budget: Budget) -> int:

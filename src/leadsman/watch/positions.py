@@ -28,9 +28,10 @@ OBJECT_KEY = "object:"
 
 @dataclass(frozen=True, slots=True)
 class FilePosition:
-    """A file as far as it is read: up to the byte `end`. `key` identifies it also after a rename.
+    """A file as far as it is read: up to the byte `end`. `key` identifies it through rename, copy and compression.
 
-    `size` is the file's size and `changed_us` its modification time (microseconds since 1970) when it was looked at.
+    `size` is the file's size and `changed_us` its modification time (microseconds since 1970) when it was looked at;
+    `identity` what the file system called it, and `edges` a digest of the first and last bytes before `end`.
     """
 
     path: str
@@ -39,6 +40,13 @@ class FilePosition:
     end: int
     size: int
     changed_us: int
+    identity: str = ""
+    edges: str = ""
+
+    @property
+    def inode(self) -> str:
+        """What the file system called it."""
+        return self.identity or self.key.rpartition(":")[0]
 
     @property
     def file(self) -> File:
@@ -72,10 +80,14 @@ class SourcePosition:
 
 @dataclass(frozen=True, slots=True)
 class StreamPosition(SourcePosition):
-    """The files of one stream. `changed_in` is the number of the offset in which something was appended last."""
+    """The files of one stream. `changed_in` is the number of the offset in which something was appended last.
+
+    `copy_of` is the name of another file that has the same content; the stream is not read as long as it is a copy.
+    """
 
     files: tuple[FilePosition, ...]
     changed_in: int
+    copy_of: str = ""
 
     @property
     def stream(self) -> Stream:
@@ -83,8 +95,8 @@ class StreamPosition(SourcePosition):
         return Stream(self.capture, self.name, tuple(each.file for each in self.files))
 
     def is_as_far_as(self, earlier: StreamPosition) -> bool:
-        """Whether nothing was appended since, and no file was renamed or came or went."""
-        return [(each.key, each.name, each.end) for each in self.files] == [
+        """Whether nothing was appended since, no file was renamed or came or went, and none became a copy."""
+        return self.copy_of == earlier.copy_of and [(each.key, each.name, each.end) for each in self.files] == [
             (each.key, each.name, each.end) for each in earlier.files
         ]
 
@@ -201,7 +213,7 @@ class PositionFiles:
 
 def _stream_position(fields: dict[str, Any]) -> StreamPosition:
     files = tuple(FilePosition(**each) for each in fields["files"])
-    return StreamPosition(fields["capture"], fields["name"], files, fields["changed_in"])
+    return StreamPosition(**{**fields, "files": files})
 
 
 def _topic_position(fields: dict[str, Any]) -> TopicPosition:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from leadsman.pipeline.events import batches
+from leadsman.pipeline.read.blocks import is_plain
 from leadsman.pipeline.read.growing import FileRange, GrowingStream, NotGrowing
-from leadsman.pipeline.read.stream import in_order, read
+from leadsman.pipeline.read.stream import in_order, not_understood, read
 from leadsman.pipeline.spark.packed_events import pack
 from leadsman.watch.positions import OBJECT_KEY, PositionChange, StreamPosition
 from leadsman.watch.stream_states import StreamStates
@@ -53,8 +54,11 @@ def read_change(change: StreamChange, folder: Path, zone: tzinfo) -> Iterator[pa
     """Yield the packed events of a stream's change. A stream that is no growing log is read as a whole."""
     states = StreamStates(folder)
     position, number = change.position, change.number
+    if position.copy_of:
+        yield from ChangedEvents(position.capture, position.name, number, number).packed(SUMMARY, _not_read(position))
+        return
     state = states.load(position.key, change.before) if change.before else None
-    state = None if state is None or _has_rewritten_object(position, state) else state
+    state = None if state is None or _has_rewritten_file(position, state) else state
     for begun in (state, GrowingStream.begin(position.stream, number)):
         if begun is None:
             continue
@@ -72,15 +76,25 @@ def read_change(change: StreamChange, folder: Path, zone: tzinfo) -> Iterator[pa
     yield from stream.packed(SUMMARY, list(batches(read(position.stream, zone))))
 
 
-def _has_rewritten_object(position: StreamPosition, state: GrowingStream) -> bool:
-    """Whether an object that was read has other content now. Of a file that is another one, both were written."""
+def _not_read(position: StreamPosition) -> list[pa.RecordBatch]:
+    """Return the events that say why copies are not read. They replace all events of the stream."""
+    why = f"it holds the content of {position.copy_of}, which was read once"
+    return list(batches(not_understood(position.capture, each, why) for each in position.stream.files))
+
+
+def _has_rewritten_file(position: StreamPosition, state: GrowingStream) -> bool:
+    """Whether an object or an archive that was read has other content now. Of another file both were written."""
     read = {*state.finished, *([state.current.key] if state.current else [])}
-    sources = {_source(key) for key in read if key.startswith(OBJECT_KEY)}
-    return any(each.key not in read and _source(each.key) in sources for each in position.files)
+    sources = {_source(key) for key in read}
+    return any(
+        each.key not in read and _source(each.key) in sources
+        for each in position.files
+        if each.key.startswith(OBJECT_KEY) or not is_plain(each.path)
+    )
 
 
 def _source(key: str) -> str:
-    """Return the key of an object's copy without the number of the copy."""
+    """Return the key of a file without the number of its version."""
     return key.rpartition(":")[0]
 
 

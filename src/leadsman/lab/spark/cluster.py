@@ -21,6 +21,16 @@ if TYPE_CHECKING:
 START_TIMEOUT = timedelta(minutes=2)
 STOP_TIMEOUT = timedelta(seconds=30)
 
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Options of JVMs that live for a minute: the optimizing compiler takes half of such a JVM's processor time."""
+
+SMALL_EXECUTORS = {
+    "spark.executor.memory": "500m",
+    "spark.driver.memory": "500m",
+    "spark.executor.extraJavaOptions": SHORT_LIVED,
+}
+"""Settings of a session whose executors share a machine of two cores with all else, and end soon."""
+
 
 @dataclass(frozen=True, slots=True)
 class SparkCluster:
@@ -96,7 +106,8 @@ def _daemon(name: str, words: Sequence[str], folder: Path, environment: Mapping[
         "SPARK_HOME": str(spark_home()),
         "SPARK_LOCAL_IP": LOOPBACK,
         "SPARK_DAEMON_MEMORY": "600m",  # less than 450 MB a Connect server refuses
-        "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # master and workers only hand out work
+        "SPARK_DAEMON_JAVA_OPTS": SHORT_LIVED,  # master and workers only hand out work
+        "SPARK_SUBMIT_OPTS": SHORT_LIVED,  # of a Connect server
         "PYSPARK_PYTHON": sys.executable,
         **(environment or {}),
     }

@@ -4,23 +4,25 @@ What was read stays read: each piece yields the events that no further line can 
 (the last record, counts of errors, silences) is a summary, which can be made after any piece and replaces the one
 before. The state between two pieces can be pickled.
 
-Only plain logs are read so. Streams with other files (documents, outputs of programs, archives, interleaved logs) are
-read as a whole again when they have changed.
+Only logs are read so, and each compressed one once. Streams with other files (documents, outputs of programs,
+interleaved logs) are read as a whole again when they have changed.
 """
 
 from __future__ import annotations
 
 import os
 import pickle
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leadsman.pipeline.idle_gaps.bisection import next_timed_line
 from leadsman.pipeline.idle_gaps.block_spans import one_way
 from leadsman.pipeline.idle_gaps.event_rows import activity_of
-from leadsman.pipeline.read.blocks import BLOCK_BYTES, is_plain
+from leadsman.pipeline.read.blocks import BLOCK_BYTES, DecompressionError, blocks, is_plain
 from leadsman.pipeline.read.log_lines import FileReading
 from leadsman.pipeline.read.records import EventExtractor
 from leadsman.pipeline.read.splits import is_plain_lines
@@ -157,6 +159,9 @@ class GrowingStream:
             self.finish()
         if self.current is None and not file.bytes:
             return
+        if not is_plain(file.path):
+            yield from self._read_archive(each, zone)
+            return
         with Path(file.path).open("rb", buffering=0) as raw:
             head = os.pread(raw.fileno(), min(BLOCK_BYTES, file.bytes), 0)
             form = _plain_form(file, head, zone)
@@ -169,6 +174,33 @@ class GrowingStream:
                 yield from current.reading.read_lines(data)
                 current.end += len(data)
             current.first_times = line_times(head[: current.end], form)
+
+    def _read_archive(self, each: FileRange, zone: tzinfo) -> Iterator[EventRow | pa.RecordBatch]:
+        """Read a compressed file from where it was read before it was compressed, to its end: nothing will follow."""
+        try:
+            with closing(blocks(each.file.path)) as opened:
+                content = (block.data[: block.end] for block in opened)
+                head = b""
+                while len(head) < BLOCK_BYTES and (data := next(content, b"")):
+                    head += data
+                if not head:
+                    raise NotGrowing
+                form = plain_form(head[: head.rfind(b"\n") + 1] or head, zone, each.file.changed)
+                if self.current is None:
+                    self.current = self._open(each, form)
+                current = self.current
+                self._check_format(current, form, head[:BLOCK_BYTES])
+                current.file = each.file
+                skipped = current.end
+                for data in chain((head,), content):
+                    if rest := data[skipped:]:
+                        yield from current.reading.read_lines(rest)
+                        current.end += len(rest)
+                    skipped = max(0, skipped - len(data))
+        except (DecompressionError, OSError) as error:
+            raise NotGrowing from error
+        yield from current.reading.close_lines()
+        self.finish()
 
     def read_pieces(
         self, each: FileRange, form: RecognisedFormat, pieces: Iterable[bytes]
@@ -203,8 +235,6 @@ class GrowingStream:
 
 def _plain_form(file: File, head: bytes, zone: tzinfo) -> RecognisedFormat:
     """Return the format of a file that is a plain log; raise NotGrowing where it is none."""
-    if not is_plain(file.path):
-        raise NotGrowing
     return plain_form(head[: head.rfind(b"\n") + 1] or head, zone, file.changed)
 
 

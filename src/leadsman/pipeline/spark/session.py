@@ -40,6 +40,16 @@ SETTINGS = {
     "spark.sql.execution.arrow.maxBytesPerBatch": str(32 << 20),  # pieces of remote files are megabytes each
 }
 
+STATUS = {
+    "spark.ui.liveUpdate.period": "-1",
+    "spark.ui.retainedJobs": "20",
+    "spark.ui.retainedStages": "20",
+    "spark.ui.retainedTasks": "200",
+    "spark.sql.ui.retainedExecutions": "20",
+}
+"""How much Spark keeps of what has run, for its UI, which is off: by default plans and tasks of 1,000 queries, half of
+the JVM's memory."""
+
 LOCAL = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -153,7 +163,7 @@ def _runtime_settings() -> dict[str, str]:
 
 
 def _cluster(options: SessionOptions) -> Iterator[SparkSession]:
-    settings = {**SETTINGS, **(DELTA if options.delta else {}), **options.conf}
+    settings = {**SETTINGS, **STATUS, **(DELTA if options.delta else {}), **options.conf}
     try:
         spark = _build(str(options.master), settings)
     except Exception as error:
@@ -166,7 +176,7 @@ def _cluster(options: SessionOptions) -> Iterator[SparkSession]:
 
 
 def _local(options: SessionOptions) -> Iterator[SparkSession]:
-    settings: dict[str, str] = {**SETTINGS, **LOCAL, **(DELTA if options.delta else {}), **options.conf}
+    settings: dict[str, str] = {**SETTINGS, **STATUS, **LOCAL, **(DELTA if options.delta else {}), **options.conf}
     master = options.master or _local_master(options)
     with run_folder() as scratch, run_folder(memory_folder()) as tables, environment({TABLE_FOLDER: str(tables)}):
         settings.setdefault("spark.local.dir", str(scratch))
