@@ -98,14 +98,11 @@ class Arrival:
         for path in sorted(each for each in capture.rglob("*") if each.is_file()):
             name = path.relative_to(capture)
             content = path.read_bytes()
-            self._add(name, content, rotates=self._rotation(name))
-            if path.suffix == ".log" and self.chance.random() < 0.1:
+            happens = self.chance.choice((None, None, None, "copy", "rename", "copy and truncate"))
+            rotates = happens if path.suffix == ".log" and happens != "copy" else None
+            self._add(name, content, rotates=rotates)
+            if path.suffix == ".log" and happens == "copy":
                 self._add(name.with_name(f"again-{name.name}"), content, rotates=None)
-
-    def _rotation(self, name: Path) -> str | None:
-        if name.suffix != ".log":
-            return None
-        return self.chance.choice((None, None, "rename", "copy and truncate"))
 
     def _add(self, name: Path, content: bytes, *, rotates: str | None) -> None:
         late = self.chance.random() < 0.2
@@ -171,6 +168,8 @@ OF_FILES = ("files", "bytes", "lines", "not_understood", "notes")
 def comparable(diagnoses: list[Diagnosis]) -> list[dict[str, Any]]:
     """The findings document without what the way of reading decides."""
     captures: list[dict[str, Any]] = json.loads(NAMES.sub("", findings_json(diagnoses)))["captures"]
+    for group in (group for each in captures for name in ("unexplained", "benign") for group in each[name]):
+        group.pop("example")  # the one with the lowest line, which rotation changes
     return [{key: value for key, value in each.items() if key not in OF_FILES} for each in captures]
 
 
