@@ -87,6 +87,7 @@ lab: setup ## The long experiments; writes the tables of docs/clients.md, docs/p
 	$(BIN)/python -m leadsman.lab.fuzzing --minutes 120
 	$(BIN)/python -m leadsman.lab.interrupting --times 500
 	$(BIN)/python -m leadsman.lab.killing --times 200
+	$(BIN)/python -m leadsman.lab.soaking
 	$(BIN)/python -m bench.production
 
 bench: setup ## Measure against ripgrep, Polars and DuckDB; writes docs/performance.md, docs/scale.md and tables of docs/clients.md and docs/watch.md

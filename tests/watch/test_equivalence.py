@@ -121,6 +121,12 @@ class Arrival:
         self.chance.choice(early or growing).grow(self.chance)
         return True
 
+    def refresh(self) -> None:
+        """Let the last changes be now: a last half line that is older than some seconds counts as a whole one."""
+        for path in self.folder.rglob("*"):
+            if path.is_file():
+                os.utime(path)
+
     def age(self) -> None:
         """Let the last changes be a minute ago: what follows a last newline is read only then."""
         past = time.time() - LONG_AGO_SECONDS
@@ -145,6 +151,7 @@ def watched(spark: SparkSession, arrival: Arrival, states: Path) -> list[Diagnos
     looks = LOOKS / sum(len(each.cuts) for each in arrival.files)
     while arrival.step():
         if chance.random() < looks:
+            arrival.refresh()
             watch.read()
             clock.seconds += chance.choice((1, 1, 1, 100))
             rounds.run(NOW)

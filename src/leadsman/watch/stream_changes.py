@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -18,7 +21,8 @@ from leadsman.watch.stream_states import StreamStates
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import tzinfo
-    from pathlib import Path
+
+LOG = logging.getLogger(__name__)
 
 FACTS, SUMMARY = "facts", "summary"
 """Events that no further line changes; and those that the summary of a later offset replaces."""
@@ -50,30 +54,58 @@ class StreamChange(PositionChange[StreamPosition]):
         return sum(each.end for each in self.position.files)
 
 
+class FileGone(Exception):
+    """A file cannot be read that was listed a moment ago: it was renamed or deleted, or its disk fails."""
+
+
 def read_change(change: StreamChange, folder: Path, zone: tzinfo) -> Iterator[pa.RecordBatch]:
-    """Yield the packed events of a stream's change. A stream that is no growing log is read as a whole."""
+    """Yield the packed events of a stream's change. A stream that is no growing log is read as a whole.
+
+    Where a file is gone the stream stays as it was: the next listing has the file's new name, or leaves it out.
+    """
     states = StreamStates(folder)
     position, number = change.position, change.number
     if position.copy_of:
         yield from ChangedEvents(position.capture, position.name, number, number).packed(SUMMARY, _not_read(position))
         return
-    state = states.load(position.key, change.before) if change.before else None
-    state = None if state is None or _has_rewritten_file(position, state) else state
-    for begun in (state, GrowingStream.begin(position.stream, number)):
-        if begun is None:
-            continue
-        try:
-            facts = list(batches(begun.read(_in_order(position, zone), zone)))
-        except NotGrowing:
-            continue
-        summary = list(batches(begun.summary()))
-        states.save(position.key, number, begun, loaded=change.before)
-        stream = ChangedEvents(position.capture, position.name, number, begun.version)
-        yield from stream.packed(FACTS, facts)
-        yield from stream.packed(SUMMARY, summary)
+    try:
+        grown = _grown(change, states, zone)
+    except FileGone:
+        if state := states.load(position.key, change.before) if change.before else None:
+            states.save(position.key, number, state, loaded=change.before)
         return
-    stream = ChangedEvents(position.capture, position.name, number, number)
-    yield from stream.packed(SUMMARY, list(batches(read(position.stream, zone))))
+    if grown is None:
+        stream = ChangedEvents(position.capture, position.name, number, number)
+        yield from stream.packed(SUMMARY, list(batches(read(position.stream, zone))))
+        return
+    state, facts, summary = grown
+    states.save(position.key, number, state, loaded=change.before)
+    stream = ChangedEvents(position.capture, position.name, number, state.version)
+    yield from stream.packed(FACTS, facts)
+    yield from stream.packed(SUMMARY, summary)
+
+
+def _grown(
+    change: StreamChange, states: StreamStates, zone: tzinfo
+) -> tuple[GrowingStream, list[pa.RecordBatch], list[pa.RecordBatch]] | None:
+    """Return the state of a growing log after a change, its new events, and its summary; None where it is none.
+
+    Whatever a parser raises is an error of its file: reading as a whole says so of the file, and reads the others.
+    """
+    position = change.position
+    state: GrowingStream | None = states.load(position.key, change.before) if change.before else None
+    try:
+        for begun in (state, GrowingStream.begin(position.stream, change.number)):
+            if begun is None or (begun is state and _has_rewritten_file(position, begun)):
+                continue
+            with suppress(NotGrowing):
+                facts = list(batches(begun.read(_in_order(position, zone), zone)))
+                return begun, facts, list(batches(begun.summary()))
+    except OSError as error:
+        raise FileGone from error
+    except Exception:
+        LOG.debug("%s is read as a whole", position.name, exc_info=True)
+    return None
 
 
 def _not_read(position: StreamPosition) -> list[pa.RecordBatch]:
@@ -106,6 +138,8 @@ def _in_order(position: StreamPosition, zone: tzinfo) -> list[FileRange]:
     ordered: list[FileRange] = []
     empty: list[FileRange] = []
     for file, form in in_order(position.stream.files, zone):
+        if not Path(file.path).exists():
+            raise FileNotFoundError(file.path)
         if not file.bytes:
             empty.append(ranges[file.path])
         elif form is None or isinstance(form, str):

@@ -63,7 +63,8 @@ class FailingClients:
     def begin(self, cluster: str, *, in_topic: bool) -> None:
         """Begin a failure: its lines are written from now on, in small pieces of one file or another."""
         root = self.reference if in_topic else self.files
-        left = {root / cluster / name: text for name, text in _texts(cluster).items()}
+        texts = recorded_failure(cluster, ends=datetime.now(UTC).replace(microsecond=0))
+        left = {root / cluster / name: text for name, text in texts.items()}
         while left:
             path = self.dice.choice(list(left))
             end = self.dice.randint(1, MAX_WRITTEN)
@@ -99,11 +100,11 @@ class FailingClients:
                 self.producer.produce(self.topic, line, path.relative_to(self.reference).as_posix())
 
 
-def _texts(cluster: str) -> dict[str, bytes]:
-    """Return the recorded logs of a cluster of another id, ending now."""
+def recorded_failure(cluster: str, *, ends: datetime) -> dict[str, bytes]:
+    """Return the recorded logs of failing clients by name, with another cluster id, and ending at a time."""
     texts = {path.name: CLUSTER_ID.sub(f"Cluster ID: {cluster}", path.read_text()) for path in RECORDING.glob("*.log")}
     last = max(_time(each) for text in texts.values() for each in TIME.finditer(text))
-    shift = datetime.now(UTC).replace(microsecond=0) - last
+    shift = ends - last
     return {
         name: TIME.sub(lambda match: f"{_time(match) + shift:%Y-%m-%d %H:%M:%S}", text).encode()
         for name, text in texts.items()

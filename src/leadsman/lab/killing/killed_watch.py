@@ -91,7 +91,7 @@ class KilledWatch:
 
     def kill_all(self) -> None:
         """Kill all processes at once, as the end of a machine does."""
-        for each in self._processes():
+        for each in self.processes:
             _kill(each)
         self._require_end("after the kill of all")
 
@@ -116,6 +116,21 @@ class KilledWatch:
             self.faults["ended after the disk was full"] = self._end_of_output()
 
     @property
+    def pid(self) -> int:
+        """Its main process."""
+        return self._main.pid
+
+    @property
+    def processes(self) -> list[psutil.Process]:
+        """All its processes."""
+        return marked_processes(self.mark)
+
+    @property
+    def output(self) -> str:
+        """What it has printed since its last start."""
+        return self._output.read_text(errors="replace")
+
+    @property
     def _main(self) -> subprocess.Popen[bytes]:
         assert self._process is not None
         return self._process
@@ -129,26 +144,23 @@ class KilledWatch:
         return self.folder / "scratch"
 
     def _end_of_output(self) -> str:
-        return self._output.read_text(errors="replace")[-QUOTED:]
-
-    def _processes(self) -> list[psutil.Process]:
-        return marked_processes(self.mark)
+        return self.output[-QUOTED:]
 
     def _named(self, name: str) -> list[psutil.Process]:
-        return [each for each in self._processes() if _name(each).startswith(name)]
+        return [each for each in self.processes if _name(each).startswith(name)]
 
     def _require_end(self, when: str) -> None:
         try:
-            wait_for(lambda: not self._processes(), timeout=END_TIMEOUT, what="the end", error=LabError)
+            wait_for(lambda: not self.processes, timeout=END_TIMEOUT, what="the end", error=LabError)
         except LabError:
-            left = self._processes()
+            left = self.processes
             self.faults[f"left {when}"] = ", ".join(f"{_name(each)} ({each.pid})" for each in left)
             for each in left:
                 _kill(each)
         self._main.wait()
 
     def _look_for_traceback(self) -> None:
-        if "Traceback (most recent call last)" in (text := self._output.read_text(errors="replace")):
+        if "Traceback (most recent call last)" in (text := self.output):
             self.faults["traceback"] = text[-QUOTED:]
 
 

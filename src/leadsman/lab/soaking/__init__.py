@@ -1,0 +1,1 @@
+"""A day of telemetry, faster than it happened, while a watch follows it: memory and times must not grow."""
