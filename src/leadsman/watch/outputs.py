@@ -9,7 +9,7 @@ from leadsman.pipeline.events import batches
 from leadsman.pipeline.read.blocks import Block
 from leadsman.pipeline.read.program_outputs import GatheredFacts, OutputReading
 from leadsman.pipeline.read.records import EventExtractor
-from leadsman.pipeline.read.stream import file_read, read_to_end
+from leadsman.pipeline.read.stream import file_read, not_understood, read_to_end
 from leadsman.pipeline.scope.streams import File, Stream
 from leadsman.telemetry.format import NotText
 from leadsman.telemetry.outputs.parser import OutputContext
@@ -42,7 +42,12 @@ def packed_outputs(
     summary: list[pa.RecordBatch] = []
     for each in outputs:
         file = File("", changed.stream, len(each.text), moment(each.at))
-        form = recognise(each.text, zone=zone, latest=file.changed)
+        try:
+            form = recognise(each.text, zone=zone, latest=file.changed)
+        except Exception as error:  # noqa: BLE001 - whatever a corrupt output raises is that output's error
+            why = f"its format was not recognised ({type(error).__name__}: {error})"
+            facts += batches([not_understood(changed.capture, file, why)])
+            continue
         if isinstance(form, NotText) or form.output_source is None:
             continue
         about = OutputContext(file=file.name, at=each.at, subject=each.writer)

@@ -16,6 +16,7 @@ import pytest
 from leadsman import modes
 from leadsman.lab.brokers.cluster import Cluster, ClusterPlan
 from leadsman.pipeline.events import ARROW_SCHEMA, batches
+from leadsman.pipeline.read.growing import GrowingStream
 from leadsman.pipeline.read.stream import read
 from leadsman.pipeline.scope.streams import list_files
 from leadsman.waiting import wait_for
@@ -395,6 +396,40 @@ def test_a_poison_record_is_set_aside_said_and_counted_and_the_rest_is_read(
     kept = json.loads(written.read_text())
     assert (kept["partition"], kept["offset"]) == (1, 0)
     assert "hunter2" not in written.read_text()
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_lines_on_which_a_parser_fails_are_set_aside_and_their_writer_is_read_on(
+    known: bool,  # noqa: FBT001 - a parameter
+    topic: str,
+    *,
+    watch_topics: MakeWatch,
+    produce: Produce,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    read_pieces = GrowingStream.read_pieces
+
+    def poisoned(self: Any, each: Any, form: Any, pieces: Any) -> Any:
+        if b"poison" in (data := b"".join(pieces)):
+            raise ValueError("poisoned")
+        return read_pieces(self, each, form, [data])
+
+    monkeypatch.setattr(GrowingStream, "read_pieces", poisoned)
+    watch = watch_topics(topic)
+    other = {"key": "other", "value": LINE.format(1, 0, "other")}
+    steps = [failing("first") if known else [], [*failing("poison", minute=1), other], failing("last", minute=2)]
+    for records in steps:
+        produce(topic, records)
+        watch.to_end()
+
+    found = errors_of(watch.events.table())
+
+    lines = [LINE.format(0, 0, "first")] if known else []
+    assert found == {*lines, LINE.format(1, 0, "other"), LINE.format(2, 0, "last")}
+    (reported,) = watch.new_messages()
+    assert f"lines of app in {topic}: ValueError: poisoned" in reported
+    (written,) = (watch.request.sources_folder / "set_aside").iterdir()
+    assert json.loads(written.read_text())["writer"] == "app"
 
 
 def test_otlp_metrics_in_a_second_topic_are_events_of_their_broker(

@@ -58,12 +58,13 @@ class LineEntry(NamedTuple):
 
 
 class UnreadableRecord(NamedTuple):
-    """A record that could not be read, and why."""
+    """A record that could not be read, and why; or lines of a `writer` on which a parser failed."""
 
     partition: int
     offset: int
     why: str
     value: bytes
+    writer: str = ""
 
 
 class NotReadable(Exception):

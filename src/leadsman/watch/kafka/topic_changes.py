@@ -228,10 +228,22 @@ class TopicReading:
         if writer is None:
             writer = self._writers[name] = self._load_writer(name)
             self._facts[name] = []
-        is_void, facts = writer.append(entries, self._change.number, self._zone)
+        try:
+            is_void, facts = writer.append(entries, self._change.number, self._zone)
+        except Exception as error:  # noqa: BLE001 - whatever a parser raises costs these lines, and not the watch
+            self._leave_out(name, entries, f"{type(error).__name__}: {error}")
+            return
         if is_void:
             self._facts[name] = []
         self._facts[name] += facts
+
+    def _leave_out(self, name: str, entries: Sequence[LineEntry], why: str) -> None:
+        """Set the lines of a writer aside; it is read on from its last written state, or from its next lines."""
+        self._set_aside.append(UnreadableRecord(-1, 0, why, b"\n".join(each.text for each in entries), name))
+        if name in self._index.writers:
+            self._writers[name] = self._load_writer(name)
+        else:
+            del self._writers[name], self._facts[name]
 
     def _count(self, records: Mapping[int, Sequence[Any]]) -> None:
         for messages in records.values():
@@ -264,7 +276,8 @@ class TopicReading:
 
     def _report_set_aside(self, path: Path) -> None:
         for each in self._set_aside[:REPORTED_EACH]:
-            where = f"{self._change.name}/{each.partition} offset {each.offset}"
+            lines = f"lines of {each.writer} in {self._change.name}"
+            where = lines if each.writer else f"{self._change.name}/{each.partition} offset {each.offset}"
             self._report(f"Set aside {where}: {each.why[:200]}. It is in {path}.")
         if (more := len(self._set_aside) - REPORTED_EACH) > 0:
             self._report(f"Set aside {count(more, 'more record')} of {self._change.name}: see {path}.")
@@ -309,5 +322,6 @@ def _every_list(found: RecordLines) -> Iterator[list[LineEntry]]:
 def _set_aside_line(topic: str, each: UnreadableRecord) -> str:
     """Return a record as a line of JSON, with its secrets masked. Bytes that are no text are replaced."""
     value = mask((each.value or b"")[:KEPT_VALUE_BYTES].decode("utf-8", "replace"))
-    record = {"topic": topic, "partition": each.partition, "offset": each.offset, "why": each.why, "value": value}
+    place = {"writer": each.writer} if each.writer else {"partition": each.partition, "offset": each.offset}
+    record = {"topic": topic, **place, "why": mask(each.why), "value": value}
     return json.dumps(record) + "\n"
