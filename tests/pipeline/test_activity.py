@@ -64,6 +64,24 @@ def test_very_many_silences_without_order_keep_the_longest(monkeypatch: pytest.M
     assert [(after - before) // SECOND for before, after in idle_gaps(times, kept=1)] == [602]
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_lines_that_come_a_little_late_have_the_longest_idle_gaps_and_take_little_memory(seed: int):
+    chance, late = random.Random(seed), 30 * SECOND
+    times, at = [0, late, 0], late
+    for _ in range(4000):
+        at += chance.choice((2, 3, 5, chance.randint(2, 600))) * SECOND
+        times.append(at)
+    order = sorted(times[3:], key=lambda each: each + chance.uniform(0, late))
+    subject = SubjectActivity("worker", kept=20)
+    for line, each in enumerate([*times[:3], *order], 1):
+        subject.wrote(SpanEnd(each, line, "", "app.log"))
+
+    lengths = sorted(round(gap.seconds * 1000) for gap in subject.idle_gaps())
+
+    assert lengths == sorted(after - before for before, after in between(times))[-20:]
+    assert len(subject._spans) < 200
+
+
 SHORT = 10
 PAUSES = (0, 700, 1400, 2900)
 

@@ -11,7 +11,7 @@ import pickle
 import zlib
 from collections import OrderedDict
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leadsman import __version__
 
@@ -21,10 +21,50 @@ if TYPE_CHECKING:
 SCHEMA = f"leadsman.stream_state/1 {__version__}".encode()
 """The first line of each state. A state of another version is not read: its stream is read from the beginning."""
 
-MAX_CACHED = 2000
-"""States that a worker keeps in memory, some 100 MB: a stream that grows in each trigger is not loaded again."""
+MAX_CACHED_BYTES = 16 << 20
+"""Of the states that a worker keeps in memory, by their size on disk: a stream that grows in each trigger is not loaded
+again. In memory a state takes some ten times as much."""
 
-_CACHED: OrderedDict[tuple[str, int], Any] = OrderedDict()
+
+class CachedState(NamedTuple):
+    """The state of a stream in an offset, and its size on disk."""
+
+    number: int
+    state: Any
+    bytes: int
+
+
+class StateCache:
+    """The last states of streams in this process, by the folder of the stream; those that were used last are kept."""
+
+    def __init__(self) -> None:
+        self._states: OrderedDict[Path, CachedState] = OrderedDict()
+        self._bytes = 0
+
+    def take(self, folder: Path, number: int) -> Any:  # noqa: ANN401 - what was put in
+        """Return the state of an offset and forget it: whoever takes it changes it. None where there is none."""
+        cached = self._states.pop(folder, None)
+        if cached is None:
+            return None
+        self._bytes -= cached.bytes
+        return cached.state if cached.number == number else None
+
+    def put(self, folder: Path, cached: CachedState) -> None:
+        """Keep a state, in place of the one before."""
+        self.take(folder, cached.number)
+        self._states[folder] = cached
+        self._bytes += cached.bytes
+        while self._bytes > MAX_CACHED_BYTES:
+            _, dropped = self._states.popitem(last=False)
+            self._bytes -= dropped.bytes
+
+    def clear(self) -> None:
+        """Forget all states, as a new process has none."""
+        self._states.clear()
+        self._bytes = 0
+
+
+_CACHED = StateCache()
 
 
 class StreamStates:
@@ -36,7 +76,7 @@ class StreamStates:
     def load(self, key: tuple[str, str], number: int) -> Any:  # noqa: ANN401 - what `save` was given
         """Return the state of a stream in an offset; None where there is none that can be read."""
         path = self._path(key, number)
-        cached = _CACHED.pop((str(path), number), None)
+        cached = _CACHED.take(path.parent, number)
         if cached is not None:
             return cached
         try:
@@ -52,11 +92,10 @@ class StreamStates:
         path = self._path(key, number)
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_name(f".{number}.{os.getpid()}")
-        part.write_bytes(SCHEMA + b"\n" + zlib.compress(pickle.dumps(state), 1))
+        content = SCHEMA + b"\n" + zlib.compress(pickle.dumps(state), 1)
+        part.write_bytes(content)
         part.replace(path)
-        _CACHED[str(path), number] = state
-        while len(_CACHED) > MAX_CACHED:
-            _CACHED.popitem(last=False)
+        _CACHED.put(path.parent, CachedState(number, state, len(content)))
         for other in path.parent.iterdir():
             if other.name.isdigit() and int(other.name) not in (number, loaded):
                 other.unlink(missing_ok=True)

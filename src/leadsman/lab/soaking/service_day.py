@@ -54,7 +54,7 @@ class ServiceDay:
 
     def write_until(self, at: datetime) -> None:
         """Write what happens until a time."""
-        begun, self.at = self.at, min(at, self.begins + timedelta(hours=HOURS + MORE_HOURS))
+        begun, self.at = self.at, min(max(at, self.at), self.begins + timedelta(hours=HOURS + MORE_HOURS))
         for number in range(SERVICES):
             self._write_service(f"service-{number}", begun)
         self._write_clients(begun)
@@ -71,9 +71,8 @@ class ServiceDay:
         self._append(self.folder / f"{name}.log", "".join(lines))
 
     def _write_clients(self, begun: datetime) -> None:
-        for minute in range(
-            -(-(begun - self.begins) // timedelta(minutes=1)), (self.at - self.begins) // timedelta(minutes=1)
-        ):
+        first, last = (-(-(each - self.begins) // timedelta(minutes=1)) for each in (begun, self.at))
+        for minute in range(first, last):
             at = self.begins + timedelta(minutes=minute)
             for cluster in self.failures[-CLIENTS_KEPT:]:
                 self._append(

@@ -8,6 +8,7 @@ concluded from them: between two lines there is no idle gap where a third line, 
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_left
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,7 +23,11 @@ GAPS_KEPT = 200
 """Of each subject the longest gaps are kept; what is shorter than all of these says nothing about an idle limit."""
 
 SPANS_KEPT = 100_000
-"""Spans that are held of a subject whose times run back and forth: 40 MB, and every idle gap of a second in a day."""
+"""Spans that are held of a subject whose times run far back and forth: 40 MB, every idle gap of a second in a day."""
+
+STEPS_BACK_EXPECTED = 2
+"""Where a line came late, another one may come so many times as late. Spans further back are thinned out as those of a
+subject whose times run in one direction: one step of a clock does not make its state grow with its lines."""
 
 
 class SpanEnd(NamedTuple):
@@ -57,7 +62,8 @@ class TimeRange:
 class SubjectActivity:
     """One writer's lines so far: when it began, when it last wrote, and its longest idle gaps.
 
-    `last_at` is the time of the line that was read last. `forwards` and `backwards` count the steps between spans.
+    `last_at` is the time of the line that was read last. `forwards` and `backwards` count the steps between spans,
+    `longest_step_back` is the longest way (ms) that a line lay before the latest one above it.
     """
 
     def __init__(self, name: str, kept: int = GAPS_KEPT) -> None:
@@ -69,7 +75,9 @@ class SubjectActivity:
         self.floor_ms = SHORTEST_GAP_MS
         self.forwards = 0
         self.backwards = 0
+        self.longest_step_back = 0
         self._kept = kept
+        self._next_room = 0
         self._spans: list[Span] = []
         self._open: Span | None = None
         self._begun_at: Interval = (0, 0)  # of the open span, by the lines that it began with
@@ -97,6 +105,7 @@ class SubjectActivity:
     def wrote_between(self, left: SpanEnd, right: SpanEnd) -> None:
         """Note two lines between which there is no idle gap of `floor_ms`, in the order in which they were read."""
         start, end = (left, right) if left.at <= right.at else (right, left)
+        self._note_step_back(start.at)
         self.first = start.at if self.first is None else min(self.first, start.at)
         self.until = end.at if self.until is None else max(self.until, end.at)
         self.last_at = right.at
@@ -120,6 +129,8 @@ class SubjectActivity:
         self.lines += later.lines
         if later.first is None or later.until is None:
             return
+        self._note_step_back(later.first)
+        self.longest_step_back = max(self.longest_step_back, later.longest_step_back)
         self.first = later.first if self.first is None else min(self.first, later.first)
         self.until = later.until if self.until is None else max(self.until, later.until)
         self.last_at = later.last_at
@@ -201,26 +212,45 @@ class SubjectActivity:
         self.forwards -= forwards
         self.backwards -= not forwards
 
+    def _note_step_back(self, at: int) -> None:
+        if self.until is not None and self.until - at > self.longest_step_back:
+            self.longest_step_back = self.until - at
+
     def _make_room(self) -> None:
-        if len(self._spans) >= self._room:
-            self._spans = _joined(self._spans, self.floor_ms)
-            self._begins = None
-            self._thin_out(self._room // 2)
+        if len(self._spans) < max(self._room, self._next_room):
+            return
+        self._spans = _joined(self._spans, self.floor_ms)
+        self._begins = None
+        if self.forwards and self.backwards:
+            self._thin_out(self._kept, self._final_spans())
+            self._next_room = min(2 * len(self._spans), SPANS_KEPT)
+        if len(self._spans) >= max(self._room, self._next_room):
+            self._thin_out(max(self._room, self._next_room) // 2, len(self._spans))
 
     @property
     def _room(self) -> int:
         """Spans that are held before they are thinned out. In one direction each of them is an idle gap for good."""
-        return SPANS_KEPT if self.forwards and self.backwards else 2 * self._kept
+        return 2 * self._kept
 
-    def _thin_out(self, kept: int) -> None:
-        """Join the spans between which the idle gaps are shortest. Of equal ones the earlier are kept."""
-        if len(self._spans) <= kept + 1:
+    def _final_spans(self) -> int:
+        """Return how many of the spans, which are in order of time, no later line will change.
+
+        A line can come before the latest one by as much as any did so far, and by as much again.
+        """
+        assert self.until is not None
+        since = self.until - STEPS_BACK_EXPECTED * self.longest_step_back
+        return bisect_left(self._spans, since, key=lambda span: span[1].at)
+
+    def _thin_out(self, kept: int, count: int) -> None:
+        """Join the first spans, between which the idle gaps are shortest. Of equal ones the earlier are kept."""
+        if count <= kept + 1:
             return
-        lengths = [after[0].at - before[1].at for before, after in pairwise(self._spans)]
+        first, rest = self._spans[:count], self._spans[count:]
+        lengths = [after[0].at - before[1].at for before, after in pairwise(first)]
         longest = heapq.nlargest(kept, range(len(lengths)), key=lengths.__getitem__)
         self.floor_ms = max(self.floor_ms, lengths[longest[-1]])
-        starts = [0, *(place + 1 for place in sorted(longest)), len(self._spans)]
-        self._spans = [(self._spans[since][0], self._spans[until - 1][1]) for since, until in pairwise(starts)]
+        starts = [0, *(place + 1 for place in sorted(longest)), len(first)]
+        self._spans = [*((first[since][0], first[until - 1][1]) for since, until in pairwise(starts)), *rest]
 
 
 def _joined(spans: Iterable[Span], floor_ms: int) -> list[Span]:
