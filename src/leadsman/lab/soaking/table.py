@@ -29,7 +29,7 @@ def render(figures: Mapping[str, Any]) -> str:
     conditions = (
         f"A day of {figures['lines']:,} lines and {figures['failures']} failures in {figures['minutes']:g} minutes "
         f"({figures['day']}), with a retention of {figures['retention_hours']} hours. Batch and round are means of the "
-        "hour."
+        "hour. Files that the tables of the state replaced stay for an hour of the clock, and are counted here."
     )
     faults = "; ".join(figures["faults"]) or "nothing grew, and each failure was opened and resolved once"
     head = (f"| {' | '.join(COLUMNS.values())} |", f"|{'---|' * len(COLUMNS)}")
