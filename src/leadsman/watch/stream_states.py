@@ -42,7 +42,7 @@ class StateCache:
         self._bytes = 0
 
     def take(self, folder: Path, number: int) -> Any:  # noqa: ANN401 - what was put in
-        """Return the state of an offset and forget it: whoever takes it changes it. None where there is none."""
+        """Return the state of an offset and forget it, because its reader changes it. None where there is none."""
         cached = self._states.pop(folder, None)
         if cached is None:
             return None
