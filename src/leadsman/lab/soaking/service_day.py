@@ -1,7 +1,7 @@
 """A day of services, written faster than it happens: logs that grow, are rotated and compressed, and failing clients.
 
 Each service writes a line every two seconds of its day. Each hour the clients of one more cluster fail, as they were
-recorded, and then write a line a minute, until their logs are deleted some hours later.
+recorded; a monitor of that cluster goes on to write a line a minute, until all logs of it are deleted hours later.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from leadsman.lab.killing.failing_clients import recorded_failure
 if TYPE_CHECKING:
     from pathlib import Path
 
+TIME = "%Y-%m-%d %H:%M:%S"
 HOURS = 24
 MORE_HOURS = 2
 """Telemetry goes on behind the day for so long at most: without it nobody knows whether a failure is over."""
@@ -67,7 +68,7 @@ class ServiceDay:
         first = -(-(begun - self.begins) // LINE_EVERY)
         last = -(-(self.at - self.begins) // LINE_EVERY)
         times = (self.begins + each * LINE_EVERY for each in range(first, last))
-        lines = [f"{each:%Y-%m-%d %H:%M:%S}.000 INFO {name}: order {each:%H%M%S} handled in 12 ms\n" for each in times]
+        lines = [f"{each:{TIME}}.000 INFO {name}: order {each:%H%M%S} handled in 12 ms\n" for each in times]
         self._append(self.folder / f"{name}.log", "".join(lines))
 
     def _write_clients(self, begun: datetime) -> None:
@@ -76,12 +77,14 @@ class ServiceDay:
             at = self.begins + timedelta(minutes=minute)
             for cluster in self.failures[-CLIENTS_KEPT:]:
                 self._append(
-                    self.folder / cluster / "worker-1.log", f"{at:%Y-%m-%d %H:%M:%S}.000 INFO workers: waiting\n"
+                    self.folder / cluster / "monitor.log", f"{at:{TIME}}.000 INFO monitor: all brokers answer\n"
                 )
             if minute % 60 == FAILS_AT_MINUTE and minute < (HOURS - 1) * 60:
                 for cluster in self.failures[-CLIENTS_KEPT:][:1] if len(self.failures) >= CLIENTS_KEPT else ():
                     shutil.rmtree(self.folder / cluster)
                 self.failures.append(f"soaking{len(self.failures):015d}")
+                names_cluster = f"INFO monitor: [Producer clientId=monitor] Cluster ID: {self.failures[-1]}"
+                self._append(self.folder / self.failures[-1] / "monitor.log", f"{at:{TIME}}.000 {names_cluster}\n")
                 for name, text in recorded_failure(self.failures[-1], ends=at).items():
                     self._append(self.folder / self.failures[-1] / name, text.decode())
 
