@@ -12,6 +12,7 @@ import pytest
 
 from leadsman.watch.file_listing import FolderListing
 from leadsman.watch.positions import PositionFiles, Positions, StreamPosition
+from leadsman.watch.quiet_copies import QUIET_SECONDS
 
 
 class Folder:
@@ -174,6 +175,25 @@ def test_a_log_that_begins_with_the_banner_of_another_one_is_read(folder: Folder
     folder.append("=== service ===\n" + line(1))
 
     assert line(1) in read_lines(folder.look())
+
+
+def test_a_copy_under_another_name_is_not_read_once_both_are_quiet_and_is_read_when_it_grows(folder: Folder):
+    folder.append("".join(map(line, range(20))))
+    folder.append("".join(map(line, range(20))), name="copy-of-app.log")
+    folder.append("".join(map(line, range(20, 40))), name="other.log")
+
+    def copies() -> dict[str, str]:
+        folder.look()
+        return {each.name: each.copy_of for each in folder.streams() if each.copy_of}
+
+    assert copies() == {}, "a file that has just been written may go on"
+    for path in folder.path.iterdir():
+        os.utime(path, (time.time() - 2 * QUIET_SECONDS,) * 2)
+    assert copies() == {"copy-of-app.log": "app.log"}
+    (folder.path / "app.log").unlink()
+    assert copies() == {"copy-of-app.log": "app.log"}, "its lines were read"
+    folder.append(line(50), name="copy-of-app.log")
+    assert copies() == {}
 
 
 def test_one_look_takes_no_more_bytes_than_it_may(tmp_path: Path):

@@ -100,7 +100,10 @@ def _position(found: FoundFile, number: int, budget: Budget) -> FilePosition | N
     try:
         end = _readable_end(path, begin, status, budget)
         is_same = before is not None and (before.end, before.changed_us) == (end, status.st_mtime_ns // 1000)
-        content = before.edges if before and is_same else edges(path, end) if is_plain(path) else ""
+        if before and is_same:
+            content = before.edges
+        else:
+            content = edges(path, end) if (before and before.edges) or is_plain(path) else ""
     except OSError:
         return None
     changed_us = status.st_mtime_ns // 1000

@@ -7,7 +7,7 @@ for a minute; then its events are dropped. They come back when it grows on.
 from __future__ import annotations
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from datetime import UTC
 from functools import lru_cache
@@ -21,11 +21,12 @@ from leadsman.pipeline.scope.copies import (
     has_unique_times,
     uncompressed_length,
 )
-from leadsman.pipeline.scope.streams import CaptureFiles, File
+from leadsman.pipeline.scope.streams import COMPRESSED, CaptureFiles, File
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
+    from collections.abc import Hashable, Iterable, Iterator, Sequence
 
+    from leadsman.pipeline.scope.streams import Stream
     from leadsman.watch.positions import StreamPosition
 
 QUIET_SECONDS = 60
@@ -65,9 +66,8 @@ def copies_among(positions: Iterable[StreamPosition]) -> dict[tuple[str, str], s
     """Return the streams all of whose files are copies: of each key the name of the file that its first one copies."""
     captures: dict[str, list[StreamPosition]] = defaultdict(list)
     for each in positions:
-        if all(file.end == file.size for file in each.files):
-            captures[each.capture].append(each)
-    found = {path: CaptureFiles(tuple(each.stream for each in members), ()) for path, members in captures.items()}
+        captures[each.capture].append(each)
+    found = {path: CaptureFiles(tuple(_candidates(members)), ()) for path, members in captures.items()}
     copies: dict[tuple[str, str], str] = {}
     for path, files in drop_duplicate_files(found, QuietFileMeasures(time.time())).items():
         originals = {each.file: each.of for each in files.copies}
@@ -75,6 +75,21 @@ def copies_among(positions: Iterable[StreamPosition]) -> dict[tuple[str, str], s
         left_out = [stream for stream in found[path].streams if stream.name not in kept]
         copies |= {(path, stream.name): originals[stream.files[0].name] for stream in left_out}
     return copies
+
+
+def _candidates(positions: Sequence[StreamPosition]) -> Iterator[Stream]:
+    """Yield the streams that were read to their ends, and whose files can have the length of other ones.
+
+    Ten thousand files are looked at in each trigger, and few have the length of another one. What a compressed file
+    holds can be of any length.
+    """
+    sizes = Counter(file.size for each in positions for file in each.files)
+    has_archives = any(file.name.endswith(COMPRESSED) for each in positions for file in each.files)
+    for each in positions:
+        if (has_archives or any(sizes[file.size] > 1 for file in each.files)) and all(
+            file.end == file.size for file in each.files
+        ):
+            yield each.stream
 
 
 @lru_cache(MAX_REMEMBERED)
