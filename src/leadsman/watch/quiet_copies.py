@@ -35,6 +35,9 @@ QUIET_SECONDS = 60
 MAX_REMEMBERED = 20_000
 """Files whose content was measured. Few have the length of another one."""
 
+_length = lru_cache(MAX_REMEMBERED)(uncompressed_length)
+_digest = lru_cache(MAX_REMEMBERED)(digest)
+
 
 @dataclass(frozen=True, slots=True)
 class QuietFileMeasures:
@@ -93,18 +96,8 @@ def _candidates(positions: Sequence[StreamPosition]) -> Iterator[Stream]:
 
 
 @lru_cache(MAX_REMEMBERED)
-def _length(file: File) -> int:
-    return uncompressed_length(file)
-
-
-@lru_cache(MAX_REMEMBERED)
 def _head(file: File) -> bytes:
     return first_block(file)[:HEAD_BYTES]
-
-
-@lru_cache(MAX_REMEMBERED)
-def _digest(file: File) -> bytes:
-    return digest(file)
 
 
 @lru_cache(MAX_REMEMBERED)

@@ -17,7 +17,7 @@ from uuid import uuid4
 import psutil
 
 from leadsman.errors import LabError
-from leadsman.lab.processes.marked import MARK, marked_processes
+from leadsman.lab.processes.marked import MARK, marked_processes, process_name
 from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -147,14 +147,14 @@ class KilledWatch:
         return self.output[-QUOTED:]
 
     def _named(self, name: str) -> list[psutil.Process]:
-        return [each for each in self.processes if _name(each).startswith(name)]
+        return [each for each in self.processes if process_name(each).startswith(name)]
 
     def _require_end(self, when: str) -> None:
         try:
             wait_for(lambda: not self.processes, timeout=END_TIMEOUT, what="the end", error=LabError)
         except LabError:
             left = self.processes
-            self.faults[f"left {when}"] = ", ".join(f"{_name(each)} ({each.pid})" for each in left)
+            self.faults[f"left {when}"] = ", ".join(f"{process_name(each)} ({each.pid})" for each in left)
             for each in left:
                 _kill(each)
         self._main.wait()
@@ -236,12 +236,6 @@ class Killers:
 def _kill(process: psutil.Process) -> None:
     with suppress(psutil.Error):
         process.kill()
-
-
-def _name(process: psutil.Process) -> str:
-    with suppress(psutil.Error):
-        return str(process.name())
-    return "ended"
 
 
 def _parent(process: psutil.Process) -> int:

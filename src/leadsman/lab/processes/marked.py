@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import psutil
 
 MARK = "LEADSMAN_LAB_RUN"
@@ -11,6 +13,13 @@ MARK = "LEADSMAN_LAB_RUN"
 def marked_processes(mark: str) -> list[psutil.Process]:
     """Return the processes of a run that have not ended."""
     return [process for process in psutil.process_iter() if _has_mark(process, mark)]
+
+
+def process_name(process: psutil.Process) -> str:
+    """Return the name of a process; "ended" where it has."""
+    with suppress(psutil.Error):
+        return str(process.name())
+    return "ended"
 
 
 def _has_mark(process: psutil.Process, mark: str) -> bool:

@@ -80,8 +80,8 @@ class ServiceDay:
                     self.folder / cluster / "monitor.log", f"{at:{TIME}}.000 INFO monitor: all brokers answer\n"
                 )
             if minute % 60 == FAILS_AT_MINUTE and minute < (HOURS - 1) * 60:
-                for cluster in self.failures[-CLIENTS_KEPT:][:1] if len(self.failures) >= CLIENTS_KEPT else ():
-                    shutil.rmtree(self.folder / cluster)
+                if len(self.failures) >= CLIENTS_KEPT:
+                    shutil.rmtree(self.folder / self.failures[-CLIENTS_KEPT])
                 self.failures.append(f"soaking{len(self.failures):015d}")
                 names_cluster = f"INFO monitor: [Producer clientId=monitor] Cluster ID: {self.failures[-1]}"
                 self._append(self.folder / self.failures[-1] / "monitor.log", f"{at:{TIME}}.000 {names_cluster}\n")

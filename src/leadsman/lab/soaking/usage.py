@@ -14,6 +14,7 @@ import psutil
 
 from leadsman.errors import LabError
 from leadsman.java.runtime import find_tool
+from leadsman.lab.processes.marked import process_name
 from leadsman.lab.processes.program import TOOL_TIMEOUT
 
 if TYPE_CHECKING:
@@ -66,8 +67,8 @@ class UsageMeter:
         text = _get(f"{self.page}metrics")
         before, self._totals = self._totals, tuple(_value(text, name) for name in TOTALS)  # type: ignore[assignment]
         batches, batch_total, rounds, round_total = (now - then for now, then in zip(self._totals, before, strict=True))
-        java = [each for each in processes if _name(each) == "java"]
-        python = [each for each in processes if _name(each).startswith("python")]
+        java = [each for each in processes if process_name(each) == "java"]
+        python = [each for each in processes if process_name(each).startswith("python")]
         files = [each for each in self.state.rglob("*") if each.is_file()]
         return WatchUsage(
             hour=hour,
@@ -107,12 +108,6 @@ def _live_mb(pid: int) -> float:
     if match is None:
         raise LabError(f"jcmd says nothing of the objects of JVM {pid}: {done.stderr or done.stdout}")
     return int(match[1]) / 1e6
-
-
-def _name(process: psutil.Process) -> str:
-    with suppress(psutil.Error):
-        return str(process.name())
-    return ""
 
 
 def _rss_mb(process: psutil.Process) -> float:

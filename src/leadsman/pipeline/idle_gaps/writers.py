@@ -217,20 +217,20 @@ class SubjectActivity:
             self.longest_step_back = self.until - at
 
     def _make_room(self) -> None:
-        if len(self._spans) < max(self._room, self._next_room):
+        if len(self._spans) < self._room:
             return
         self._spans = _joined(self._spans, self.floor_ms)
         self._begins = None
         if self.forwards and self.backwards:
             self._thin_out(self._kept, self._final_spans())
             self._next_room = min(2 * len(self._spans), SPANS_KEPT)
-        if len(self._spans) >= max(self._room, self._next_room):
-            self._thin_out(max(self._room, self._next_room) // 2, len(self._spans))
+        if len(self._spans) >= self._room:
+            self._thin_out(self._room // 2, len(self._spans))
 
     @property
     def _room(self) -> int:
         """Spans that are held before they are thinned out. In one direction each of them is an idle gap for good."""
-        return 2 * self._kept
+        return max(2 * self._kept, self._next_room)
 
     def _final_spans(self) -> int:
         """Return how many of the spans, which are in order of time, no later line will change.
