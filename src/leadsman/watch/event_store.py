@@ -205,7 +205,7 @@ class CurrentEvents:
         return dropped
 
 
-def changes_of(rows: Iterable[Row]) -> list[EventBatch]:
+def changes_of(rows: Iterable[Row | Mapping[str, Any]]) -> list[EventBatch]:
     """Return the changes in the rows of a batch of the query."""
     return [
         EventBatch(

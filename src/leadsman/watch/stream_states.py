@@ -88,7 +88,10 @@ class StreamStates:
             return None
 
     def save(self, key: tuple[str, str], number: int, state: object, *, loaded: int) -> None:
-        """Write the state of an offset. Only the state that this one was made from is kept beside it."""
+        """Write the state of an offset. Of earlier ones only the state that this one was made from is kept.
+
+        Later ones are left: a task that was given up as lost can come to its end after the next offset was read.
+        """
         path = self._path(key, number)
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_name(f".{number}.{os.getpid()}")
@@ -97,7 +100,7 @@ class StreamStates:
         part.replace(path)
         _CACHED.put(path.parent, CachedState(number, state, len(content)))
         for other in path.parent.iterdir():
-            if other.name.isdigit() and int(other.name) not in (number, loaded):
+            if other.name.isdigit() and int(other.name) < number and int(other.name) != loaded:
                 other.unlink(missing_ok=True)
 
     def _path(self, key: tuple[str, str], number: int) -> Path:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 import time
-import uuid
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pyspark.errors import PySparkException
 
 from leadsman.errors import SparkError, StateError
 from leadsman.pipeline.diagnose import diagnose
@@ -17,12 +19,16 @@ from leadsman.pipeline.request import Input, find_input
 from leadsman.pipeline.scope.cluster_files import scopes_of_captures
 from leadsman.pipeline.scope.copies import LocalFileMeasures, drop_duplicate_files
 from leadsman.pipeline.scope.streams import CaptureFiles
-from leadsman.pipeline.spark.executors import summarize_error
+from leadsman.pipeline.spark.executors import is_connect, summarize_error
+from leadsman.pipeline.spark.session import is_usable
+from leadsman.watch import zipped_source
+from leadsman.watch.connect_batches import BatchFiles, batch_writer
 from leadsman.watch.event_store import CurrentEvents, EventTable, ScopedCaptures, changes_of
 from leadsman.watch.live.notices import SHOWN, notices_of
 from leadsman.watch.positions import StreamPosition
 from leadsman.watch.replay import ReplayListing
 from leadsman.watch.source import NAME, OPTION, SourceRequests, WatchRequest, WatchSource
+from leadsman.watch.where_tasks_run import has_package, require_shared_folder
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -71,6 +77,8 @@ class Watch:
         self._listing = listing
         self._options = options
         self._table = EventTable(options.folder.resolve() / "events")
+        self._batches = BatchFiles(options.folder.resolve() / "batches")
+        self._is_connect = is_connect(spark)
         self._events = CurrentEvents()
         self._lock = threading.Lock()
         self._table_lock = threading.Lock()  # taken before the other one; a diagnosis never waits for it
@@ -95,22 +103,46 @@ class Watch:
     def running(self) -> Iterator[StreamingQuery]:
         """Start the query, and stop it at the end of the block."""
         self._options.folder.mkdir(parents=True, exist_ok=True)
+        require_shared_folder(self.spark, self._options.folder.resolve())
         changes = self._table.read()
         self._events.apply(changes)
         self._update_notices(changes)
         self.last_number = self._read_before(max((each.number for each in changes), default=0))
-        self.spark.dataSource.register(WatchSource)
-        read = self.spark.readStream.format(NAME).option(OPTION, self._request.encode()).load()
-        query = (
-            read.writeStream.foreachBatch(self._append)
-            .option("checkpointLocation", str(self._options.folder.resolve() / "checkpoint"))
-            .trigger(processingTime=f"{self._options.interval_seconds} seconds")
-            .start()
-        )
+        self.take_batches()
+        query = self._started()
         try:
             yield query
         finally:
-            query.stop()
+            if is_usable(self.spark):
+                query.stop()
+
+    def _started(self) -> StreamingQuery:
+        """Start the query. Raises SparkError where Spark cannot."""
+        writer = batch_writer(self._batches) if self._is_connect else self._append
+        try:
+            stream = self._read_stream().writeStream.foreachBatch(writer)
+            stream = stream.option("checkpointLocation", str(self._checkpoint))
+            return stream.trigger(processingTime=f"{self._options.interval_seconds} seconds").start()
+        except PySparkException as error:
+            raise SparkError(
+                f"The streaming query did not start: {summarize_error(error)}{self._hint(error)}"
+            ) from error
+
+    def _hint(self, error: Exception) -> str:
+        if not self._is_connect or "ModuleNotFoundError" not in str(error):
+            return ""
+        packages = "NumPy, PyArrow, and for topics confluent-kafka and opentelemetry-proto"
+        return f". The server lists what is there in its own Python, which needs {packages}; --executors is for tasks."
+
+    def _read_stream(self) -> DataFrame:
+        """Return the frame of changes that the query reads."""
+        if not has_package(self.spark):
+            package = str(zipped_source.register(self.spark, self._options.folder.resolve()))
+            reader = self.spark.readStream.format(zipped_source.NAME).option(zipped_source.PACKAGE, package)
+        else:
+            self.spark.dataSource.register(WatchSource)
+            reader = self.spark.readStream.format(NAME)
+        return reader.option(OPTION, self._request.encode()).load()
 
     def _read_before(self, number: int) -> int:
         """Return the offset to which an earlier watch had read, from the last one that the table has events of."""
@@ -119,21 +151,33 @@ class Watch:
 
     def _append(self, batch: DataFrame, number: int) -> None:
         began = time.monotonic()
-        changes = changes_of(batch.collect())
+        self._take(changes_of(batch.collect()), number)
+        self.batch_seconds_total += time.monotonic() - began
+
+    def take_batches(self) -> None:
+        """Take the batches that a Spark Connect server has written. A session without one has none."""
+        for number in self._batches.waiting():
+            began = time.monotonic()
+            self._take(changes_of(self._batches.read(number)), number)
+            self._batches.remove(number)
+            self.batch_seconds_total += time.monotonic() - began
+
+    def _take(self, changes: Sequence[EventBatch], number: int) -> None:
         with self._table_lock:
-            self._table.append(changes, query=self._query_id(batch), batch=number)
+            self._table.append(changes, query=self._query_id(), batch=number)
             self._dropped.difference_update((each.capture, each.stream) for each in changes)  # a name can come back
             with self._lock:
                 self._events.apply(changes)
                 self._update_notices(changes)
                 self.last_number = max([self.last_number, *(each.number for each in changes)])
         self.batches += 1
-        self.batch_seconds_total += time.monotonic() - began
         self._changed.set()
 
     def wait_for_changes(self, seconds: float) -> None:
         """Wait until a batch is written, so long at most."""
-        self._changed.wait(seconds)
+        until = time.monotonic() + seconds
+        while not self._changed.wait(POLL_SECONDS if self._is_connect else seconds) and time.monotonic() < until:
+            self.take_batches()
         self._changed.clear()
 
     def _update_notices(self, changes: Iterable[EventBatch]) -> None:
@@ -141,21 +185,34 @@ class Watch:
         if any(name in SHOWN for each in changes for name in each.events.column("name").unique().to_pylist()):
             self.notices = notices_of(self._events.rows(SHOWN))
 
-    def _query_id(self, batch: DataFrame) -> str:
+    def _query_id(self) -> str:
         """Return the id of the query, which stays the same after a restart."""
-        context: Any = batch.sparkSession.sparkContext
-        return str(context.getLocalProperty("sql.streaming.queryId") or uuid.uuid4())
+        return str(json.loads(Path(self._checkpoint, "metadata").read_text(encoding="utf-8"))["id"])
+
+    @property
+    def _checkpoint(self) -> Path:
+        return self._options.folder.resolve() / "checkpoint"
 
     def wait_for_end(self, query: StreamingQuery) -> None:
         """Wait until a replay is over. Raises SparkError where the query fails."""
         while self.is_running(query) and not self.is_at_end():
             time.sleep(POLL_SECONDS)
+            self.take_batches()
 
     def is_running(self, query: StreamingQuery) -> bool:
         """Return True; raise SparkError where the query has failed."""
-        if query.isActive:
-            return True
-        raise SparkError(f"The streaming query ended: {summarize_error(query.exception() or Exception('stopped'))}")
+        try:
+            if query.isActive:
+                return True
+            error = query.exception() or Exception("stopped")
+        except PySparkException as gone:
+            if is_usable(self.spark):
+                raise SparkError(f"The streaming query cannot be asked: {summarize_error(gone)}") from gone
+            raise SparkError(
+                "The Spark Connect server does not answer any more. Started again with the same --to folder, the watch "
+                "goes on where it was."
+            ) from gone
+        raise SparkError(f"The streaming query ended: {summarize_error(error)}{self._hint(error)}")
 
     def is_at_end(self) -> bool:
         """Whether a replay is over: all lines are revealed, and their events are here."""

@@ -18,6 +18,7 @@ Examples:
   leadsman setup                    jars, and the fast start
   leadsman setup --no-fast-start    jars only
   leadsman setup --executors executors.tar.gz   for executors without Python packages: docs/scale.md
+  leadsman setup --application leadsman.py      leadsman as one file for spark-submit: docs/watch.md
 """
 
 
@@ -35,14 +36,23 @@ Examples:
     metavar="FILE",
     help="Only write the Python packages that executors need into this .tar.gz, for `diagnose --executors`.",
 )
-def command(*, fast_start: bool, again: bool, executors: Path | None) -> None:
+@click.option(
+    "--application",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE.py",
+    help="Only write leadsman as one file for spark-submit. With --executors, the packages include those of a driver.",
+)
+def command(*, fast_start: bool, again: bool, executors: Path | None, application: Path | None) -> None:
     """Fetch the pinned jars, compile the Java programs, and archive the classes that a diagnosis loads.
 
     All files are written to ~/.cache/leadsman (or below XDG_CACHE_HOME). A second call needs no network.
     """
     require_extra("spark", "setup")
+    if application is not None:
+        _write_application(application)
     if executors is not None:
-        _write_archive(executors)
+        _write_archive(executors, driver=application is not None)
+    if application or executors:
         return
     from leadsman.java import jars, recipes, runtime  # only this command needs them
 
@@ -59,12 +69,19 @@ def command(*, fast_start: bool, again: bool, executors: Path | None) -> None:
         _archive(again=again)
 
 
-def _write_archive(target: Path) -> None:
-    from leadsman.pipeline.spark.executors import make_archive
+def _write_application(target: Path) -> None:
+    from leadsman.pipeline.spark.application_file import make_application
 
-    _show_step(
-        f"executors: {target}, {make_archive(target) / 1e6:.0f} MB. Use it: leadsman diagnose ... --executors {target}"
-    )
+    size = make_application(target) / 1e6
+    _show_step(f"application: {target}, {size:.1f} MB. Use it: spark-submit {target} watch ... --to FOLDER")
+
+
+def _write_archive(target: Path, *, driver: bool) -> None:
+    from leadsman.pipeline.spark.executors import FOLDER, make_archive
+
+    size = make_archive(target, driver=driver) / 1e6
+    use = f"spark-submit --archives {target}#{FOLDER} ..." if driver else f"leadsman diagnose ... --executors {target}"
+    _show_step(f"executors: {target}, {size:.0f} MB. Use it: {use}")
 
 
 def _compile_programs() -> None:

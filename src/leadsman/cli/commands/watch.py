@@ -220,10 +220,13 @@ def _start(options: dict[str, Any], folder: Path, stack: ExitStack) -> Watch:
     from leadsman.watch.file_listing import FolderListing
     from leadsman.watch.replay import ReplayListing
     from leadsman.watch.watching import Watch, WatchOptions, replayed_input
+    from leadsman.watch.where_tasks_run import is_local
 
     watch_options = WatchOptions(folder, zone, options["interval"], cores(spark))
     if not options["replay"]:
-        sources = _sources(options, folder, max_bytes, stack)
+        folder.mkdir(parents=True, exist_ok=True)
+        private = stack.enter_context(run_folder(memory_folder() if is_local(spark) else folder.resolve()))
+        sources = _sources(options, folder, max_bytes, private)
         folders = [path for path in options["paths"] if not is_url(path)]
         return Watch(spark, sources.listing(FolderListing(folders, max_bytes)), watch_options, sources)
     source = replayed_input(options["paths"], zone)
@@ -232,14 +235,13 @@ def _start(options: dict[str, Any], folder: Path, stack: ExitStack) -> Watch:
     return watch
 
 
-def _sources(options: dict[str, Any], folder: Path, max_bytes: int, stack: ExitStack) -> SourceRequests:
-    """Return what to read that is no files. Passwords are in a private folder as long as the watch runs."""
+def _sources(options: dict[str, Any], folder: Path, max_bytes: int, private: Path) -> SourceRequests:
+    """Return what to read that is no files. Passwords are in the `private` folder as long as the watch runs."""
     from leadsman.watch.kafka.client_settings import write_settings
     from leadsman.watch.kafka.listing import TopicsRequest
     from leadsman.watch.prometheus import prometheus_request
     from leadsman.watch.source import SourceRequests
 
-    private = stack.enter_context(run_folder(memory_folder()))
     topics = prometheus = None
     if options["kafka"]:
         names = tuple(dict.fromkeys(options["topic"]))

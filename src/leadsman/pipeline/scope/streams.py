@@ -121,7 +121,8 @@ def is_capture(folder: Path) -> bool:
 def list_files(path: str, without: Sequence[str] = ()) -> CaptureFiles:
     """List the files at `path`, a file or a folder; none of the folders `without`.
 
-    Names are taken as they are: no character is a wildcard.
+    Names are taken as they are: no character is a wildcard. Paths of files are absolute: executors work in folders of
+    their own.
     """
     root = Path(path)
     if not root.exists():
@@ -130,7 +131,7 @@ def list_files(path: str, without: Sequence[str] = ()) -> CaptureFiles:
         )
     if root.is_dir() and not os.access(root, os.R_OK | os.X_OK):
         raise CaptureError(f"The folder {path} cannot be read: permission denied. Run as its owner, or copy it.")
-    listed = list(_walk(root, frozenset(map(Path, without))))
+    listed = list(_walk(root.absolute(), frozenset(Path(each).absolute() for each in without)))
     files = [item for item in listed if isinstance(item, File)]
     skipped = [item for item in listed if isinstance(item, NotUnderstood)]
     manifest = _readable_manifest(root)
@@ -229,7 +230,7 @@ def _walk(root: Path, without: frozenset[Path]) -> Iterator[File | NotUnderstood
         return
     unreadable: list[OSError] = []
     top = str(root)
-    start = "" if top == "." else f"{top.rstrip('/')}/"  # a `Path` for each file would cost more than opening it
+    start = f"{top.rstrip('/')}/"  # a `Path` for each file would cost more than opening it
     for folder, folders, names in os.walk(root, onerror=unreadable.append):
         folders[:] = sorted(each for each in folders if not without or Path(folder, each) not in without)
         below = folder[len(top) :].lstrip("/")

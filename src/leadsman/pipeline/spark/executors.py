@@ -51,8 +51,23 @@ PACKAGES = (
     "grpcio-status",
     "googleapis-common-protos",
     "zstandard",
+    "confluent-kafka",  # tasks of `watch` read topics
+    "opentelemetry-proto",
 )
 """The packages in an archive, besides their dependencies, in the versions of this installation."""
+
+DRIVER_PACKAGES = (
+    "click",
+    "pyyaml",
+    "rich",
+    "jinja2",
+    "matplotlib",
+    "deltalake",
+    "prometheus-client",
+    "starlette",
+    "uvicorn",
+)
+"""What the archive has besides where a driver on the cluster runs with it: `spark-submit --deploy-mode cluster`."""
 
 FOLDER = "leadsman-python"
 
@@ -98,14 +113,14 @@ def _package_files() -> dict[str, Path]:
     }
 
 
-def make_archive(target: Path) -> int:
-    """Write the archive of Python packages for executors; return its size in bytes."""
+def make_archive(target: Path, *, driver: bool = False) -> int:
+    """Write the archive of Python packages for executors, and for a driver; return its size in bytes."""
     launcher = LAUNCHER.format(version=_version()).encode()
     part = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         with tarfile.open(part, "w:gz", compresslevel=1) as archive:
             archive.addfile(_launcher_entry(launcher), io.BytesIO(launcher))
-            for name, path in sorted(_installed(PACKAGES)):
+            for name, path in sorted(_installed((*PACKAGES, *(DRIVER_PACKAGES if driver else ())))):
                 archive.add(path, f"lib/{name}", recursive=False)
         part.replace(target)
     except OSError as error:

@@ -9,6 +9,7 @@ import signal
 import socket
 import sys
 import threading
+import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from urllib.parse import urlsplit
 from leadsman.daemon import server
 from leadsman.errors import SparkError
 from leadsman.pipeline.spark.environment import NO_CONNECT, TABLE_FOLDER, environment
-from leadsman.pipeline.spark.executors import send_package, summarize_error
+from leadsman.pipeline.spark.executors import is_connect, send_package, summarize_error
 from leadsman.pipeline.spark.pyspark_startup import postponed_pandas
 from leadsman.run_folder import memory_folder, run_folder
 
@@ -79,6 +80,9 @@ CONNECT_PORT = 15002
 
 CONNECT_TIMEOUT_SECONDS = 10
 
+GATEWAY_PORT = "PYSPARK_GATEWAY_PORT"
+"""The variable by which PySpark knows its JVM. spark-submit sets it for the program that it starts."""
+
 
 @dataclass(frozen=True, slots=True)
 class SessionOptions:
@@ -115,6 +119,9 @@ def session(options: SessionOptions = SessionOptions()) -> Iterator[SparkSession
 
 
 def _own(options: SessionOptions) -> Iterator[SparkSession]:
+    if GATEWAY_PORT in os.environ:
+        yield from _submitted(options)
+        return
     is_cluster = options.master and not options.master.startswith("local")
     yield from _cluster(options) if is_cluster else _local(options)
 
@@ -137,13 +144,33 @@ def _remote(options: SessionOptions) -> Iterator[SparkSession]:
         spark.version  # noqa: B018 - the first call is what reaches the server
     except Exception as error:
         raise SparkError(f"No Spark Connect server answers at {options.remote}: {summarize_error(error)}") from error
-    for key, value in {**_runtime_settings(), **options.conf}.items():
-        spark.conf.set(key, value)
-    send_package(spark, options.executors)
+    _retry_for_a_minute(spark)
     try:
+        _set_remotely(spark, {**_runtime_settings(), **options.conf})
+        send_package(spark, options.executors)
         yield spark
     finally:
+        remote: Any = spark
+        remote.release_session_on_close = is_usable(spark)  # otherwise a server that is gone is asked for a minute
         spark.stop()
+
+
+def _retry_for_a_minute(spark: SparkSession) -> None:
+    """Give up on a server that does not answer within 40 s to 50 s. PySpark's own clients wait for ten minutes."""
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]")  # the error that follows says it
+    remote: Any = spark
+    remote.client.set_retry_policies([DefaultPolicy(max_retries=8, max_backoff=10_000)])
+
+
+def _set_remotely(spark: SparkSession, settings: Mapping[str, str]) -> None:
+    """Set what a client may set. Raises SparkError where the server has to be started with a setting."""
+    for key, value in settings.items():
+        try:
+            spark.conf.set(key, value)
+        except Exception as error:
+            raise SparkError(f"The Spark Connect server refuses {key}={value}: {summarize_error(error)}") from error
 
 
 def _check_reachable(url: str) -> None:
@@ -170,7 +197,24 @@ def _cluster(options: SessionOptions) -> Iterator[SparkSession]:
         raise SparkError(f"No Spark cluster answers at {options.master}: {summarize_error(error)}") from error
     send_package(spark, options.executors)
     try:
-        yield spark
+        with _errors_of_jvm_reported(spark):
+            yield spark
+    finally:
+        spark.stop()
+
+
+def _submitted(options: SessionOptions) -> Iterator[SparkSession]:
+    """Yield the session of the driver that spark-submit has started. It decides on the master."""
+    if options.master:
+        raise SparkError("spark-submit decides on the master: give --master to it, before the file.")
+    try:
+        spark = _build(None, {**SETTINGS, **STATUS, **options.conf})
+    except Exception as error:
+        raise SparkError(f"spark-submit's driver does not answer: {summarize_error(error)}") from error
+    send_package(spark, options.executors)
+    try:
+        with _errors_of_jvm_reported(spark):
+            yield spark
     finally:
         spark.stop()
 
@@ -193,16 +237,18 @@ def _local(options: SessionOptions) -> Iterator[SparkSession]:
 
 
 def is_usable(spark: SparkSession) -> bool:
-    """Whether a session's JVM runs, and its context was not stopped."""
+    """Whether a session's JVM runs, and its context was not stopped; of Spark Connect, whether its server listens."""
     from py4j.protocol import Py4JError
 
+    session: Any = spark
     try:
-        context: Any = spark.sparkContext
-        return not context._jsc.sc().isStopped()  # noqa: SLF001 - PySpark's own state does not know that the JVM ended
+        if is_connect(spark):
+            host, _, port = session.client._builder.endpoint.rpartition(":")  # noqa: SLF001 - PySpark has it nowhere else
+            socket.create_connection((host.strip("[]"), int(port)), CONNECT_TIMEOUT_SECONDS).close()
+            return True
+        return not session.sparkContext._jsc.sc().isStopped()  # noqa: SLF001 - its own state does not know that the JVM ended
     except (OSError, Py4JError):
         return False
-    except (AttributeError, NotImplementedError):  # a session of Spark Connect, which has no context
-        return True
 
 
 @contextmanager
@@ -284,7 +330,7 @@ def _own_jvm(
             continue
         if suspect and not java_options:  # without the archive it starts, so the archive is what is wrong
             suspect.unlink(missing_ok=True)
-        with environment({"PYSPARK_GATEWAY_PORT": str(gateway.port), "PYSPARK_GATEWAY_SECRET": gateway.secret}):
+        with environment({GATEWAY_PORT: str(gateway.port), "PYSPARK_GATEWAY_SECRET": gateway.secret}):
             try:
                 _forget_gateway()
                 return _build(master, settings), gateway
@@ -334,11 +380,12 @@ def _heap_mb(settings: Mapping[str, str]) -> int:
         raise SparkError(f"spark.driver.memory takes a size such as 2g, not {memory!r}.") from error
 
 
-def _build(master: str, settings: Mapping[str, str]) -> SparkSession:
+def _build(master: str | None, settings: Mapping[str, str]) -> SparkSession:
+    """Return a session on a master, or on that of the driver that spark-submit has started."""
     from pyspark.sql import SparkSession
 
     builder: Any = SparkSession.builder
-    builder = builder.master(master).appName("leadsman")
+    builder = (builder.master(master) if master else builder).appName("leadsman")
     for key, value in settings.items():
         builder = builder.config(key, value)
     with _keep_interrupt_handler(), postponed_pandas():
