@@ -101,6 +101,7 @@ bench: setup ## Measure against ripgrep, Polars and DuckDB; writes docs/performa
 	$(BIN)/python -m bench.clients
 	$(BIN)/python -m bench.scale
 	$(BIN)/python -m bench.watch
+	$(BIN)/python -m bench.watch_executors
 	$(BIN)/python -m bench.watch_delay
 
 REV ?= main

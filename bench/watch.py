@@ -5,6 +5,7 @@ python -m bench.watch --smoke     6 MB, one round, the table on the screen only
 
 The same lines lie in files and in a topic of four partitions, keyed by writer. Each round begins with an empty state in
 the same warm session. Processor time is that of the driver, the JVM and the Python workers; the broker's is left out.
+Beside them a Kafka Streams program looks for the same signatures in the same topic (`bench/watch_peer.py`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 from bench.generate import generate
 from bench.measure import machine
+from bench.watch_peer import StreamsPeer, streams_peer
 
 from leadsman.lab.brokers.cluster import Cluster, ClusterPlan
 from leadsman.lab.survival.table import replace_between
@@ -78,12 +80,15 @@ def main() -> None:
         lines = _produce(cluster.bootstrap, logs)
         conf = {**STREAMING_CONF, "spark.sql.shuffle.partitions": "2"}
         spark = stack.enter_context(session(SessionOptions(conf=conf, stays=True)))
+        peer = stack.enter_context(streams_peer(cluster, TOPIC, lines.count, folder / "peer"))
         brokers = [psutil.Process(each) for each in _broker_processes(cluster)]
         sources = [SourceTimings("Kafka", cluster.bootstrap), SourceTimings("files", logs)]
+        streams = SourceTimings("Kafka, by a Kafka Streams program", None)
         for number in range(2 if smoke else ROUNDS + 1):
             for source in sources:
                 _round(spark, source, folder / f"{source.name}-{number}", brokers, is_warm=number > 0)
-    table = "\n".join(_table(sources, lines, about))
+            _peer_round(peer, streams, is_warm=number > 0)
+    table = "\n".join(_table([sources[0], streams, sources[1]], lines, about))
     print(table)
     if not smoke:
         PAGE.write_text(replace_between(PAGE.read_text(encoding="utf-8"), MARKS, table), encoding="utf-8")
@@ -139,6 +144,14 @@ def _round(
         source.cpu.append(used)
 
 
+def _peer_round(peer: StreamsPeer, timings: SourceTimings, *, is_warm: bool) -> None:
+    wall, cpu, timings.events = peer.round()
+    print(f"{timings.name}: {wall:.1f} s, {cpu:.1f} s of processor time, {timings.events} matched lines")
+    if is_warm:
+        timings.wall.append(wall)
+        timings.cpu.append(cpu)
+
+
 def _cpu(brokers: Sequence[psutil.Process]) -> float:
     """Return the processor seconds of this process and all that it started, without those of brokers."""
     left_out = {each.pid for each in brokers}
@@ -156,7 +169,7 @@ def _cpu(brokers: Sequence[psutil.Process]) -> float:
 
 
 def _table(sources: Sequence[SourceTimings], lines: InputVolume, about: dict[str, str]) -> Iterator[str]:
-    kafka, files = sources
+    kafka, streams, files = sources
     yield (
         f"{lines.count:,} lines, {lines.bytes / 1e6:.0f} MB, of {WRITERS} writers and 24 workers; {len(kafka.cpu)} "
         f"rounds by turns, medians; {os.cpu_count()} cores, {datetime.now(UTC):%Y-%m-%d}, load at the start "
@@ -170,11 +183,15 @@ def _table(sources: Sequence[SourceTimings], lines: InputVolume, about: dict[str
             f"| {each.name} | {lines.count / wall:,.0f} | {lines.count / cpu:,.0f} | {lines.bytes / 1e6 / cpu:.1f} "
             f"| {each.events:,} |"
         )
-    ratios = sorted(ours / theirs for ours, theirs in zip(kafka.cpu, files.cpu, strict=True))
     yield (
-        f"\nA line from Kafka takes {median(ratios):.1f} times the processor time of one from a file, round by round "
-        f"{ratios[0]:.1f} to {ratios[-1]:.1f} times."
+        f"\nA line from Kafka takes {_ratio(kafka, files)} the processor time of one from a file, and "
+        f"{_ratio(kafka, streams)} that of the Streams program, whose events are matched lines."
     )
+
+
+def _ratio(ours: SourceTimings, theirs: SourceTimings) -> str:
+    ratios = sorted(one / other for one, other in zip(ours.cpu, theirs.cpu, strict=True))
+    return f"{median(ratios):.1f} times (round by round {ratios[0]:.1f} to {ratios[-1]:.1f})"
 
 
 if __name__ == "__main__":

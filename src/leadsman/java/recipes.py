@@ -193,7 +193,9 @@ RECIPES = {
     "metrics": Recipe((), ("io.prometheus.jmx:jmx_prometheus_javaagent:1.0.1",)),
     # Eclipse's compiler: one jar that compiles Java on a runtime without javac. Newer than 3.40 need Java 21.
     "ecj": Recipe((), ("org.eclipse.jdt:ecj:3.40.0",)),
+    # Looks for many texts at once, in the Streams program that a watch is compared with.
+    "aho-corasick": Recipe((), ("org.ahocorasick:ahocorasick:0.6.3",)),
 }
 
-TEST_SETS = ("hdfs", "s3proxy")
-"""Sets that only the tests need."""
+TEST_SETS = ("hdfs", "s3proxy", "aho-corasick")
+"""Sets that only the tests and the benchmarks need."""
