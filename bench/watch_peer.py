@@ -1,7 +1,7 @@
 """The peer of `bench.watch`: a Kafka Streams program that looks for the same signatures in the same topic.
 
 It writes each line that a signature matches to another topic. It extracts no fields and no times, and knows neither
-records of several lines nor silences: the least that somebody would build who wants the lines of known failures.
+records of several lines nor silences: the least that finds the lines of known failures.
 """
 
 from __future__ import annotations

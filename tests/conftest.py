@@ -1,4 +1,4 @@
-"""What the whole run shares: one Spark session, started as `leadsman watch` starts it, because it stays as long."""
+"""What the whole run shares: one Spark session, started as `leadsman diagnose` starts it: most queries run once."""
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC
@@ -17,7 +17,7 @@ from leadsman.pipeline.events import EventRow, batches
 from leadsman.pipeline.read.stream import read
 from leadsman.pipeline.request import DiagnosisRequest, find_input, read_small_input
 from leadsman.pipeline.scope.streams import list_files
-from leadsman.pipeline.spark.session import SessionOptions, session
+from leadsman.pipeline.spark.session import session
 
 settings.register_profile("busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy machine")
@@ -27,7 +27,7 @@ Diagnose = Callable[..., list[Diagnosis]]
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    with session(SessionOptions(stays=True)) as running:
+    with session() as running:
         yield running
 
 

@@ -112,6 +112,7 @@ def environment(python: Path | None) -> dict[str, str]:
     return {**os.environ, **own, **({"PYSPARK_PYTHON": str(python)} if python else {})}
 
 
+@pytest.mark.long  # a watch on such a cluster is among the short tests
 @pytest.mark.spark
 def test_a_cluster_with_packages_runs_the_zip_without_a_fallback(standalone: str, plain: Path, alone: object):
     answer = answer_of({"master": standalone, "conf": SMALL_EXECUTORS}, plain)
