@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from leadsman import modes
+from leadsman.cli.commands.watch import _paths_as_listed
 from leadsman.lab.processes.program import SOURCES
 from leadsman.lab.spark.cluster import SHORT_LIVED, SMALL_EXECUTORS, connect_server, spark_cluster
 from leadsman.report.json_documents.findings import findings_json
@@ -71,6 +72,15 @@ def kill_family(pid: int) -> None:
 def expected(diagnosed: Callable[..., list[Diagnosis]], monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.chdir(MODES)
     return findings_json(diagnosed(CAPTURES)) + "\n"
+
+
+def test_a_connect_server_lists_paths_of_the_folder_in_which_the_command_runs(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(MODES)
+
+    listed = _paths_as_listed([*CAPTURES, "s3a://bucket/logs"], "sc://host")
+
+    assert listed == [*(str(MODES / each) for each in CAPTURES), "s3a://bucket/logs"]
+    assert _paths_as_listed(CAPTURES, None) == CAPTURES
 
 
 def test_a_cluster_that_loses_a_machine_ends_in_the_document_of_diagnose(

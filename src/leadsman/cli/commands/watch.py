@@ -23,6 +23,7 @@ from leadsman.report.output_format import find_format, format_names
 from leadsman.run_folder import memory_folder, run_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import timedelta
 
     from leadsman.pipeline.spark.session import SessionOptions
@@ -183,6 +184,7 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it h
     from leadsman.watch.run import run_watch
 
     _check(options)
+    options["paths"] = _paths_as_listed(options["paths"], options["remote"])
     follow = _follow_options(options)
     request = DiagnosisRequest(
         modes=modes_named(options["mode"]),
@@ -206,6 +208,11 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it h
         find_format(options["format"]).with_source(["."])(diagnoses, sys.stdout)
         sys.stdout.flush()
     return exit_code(diagnoses)
+
+
+def _paths_as_listed(paths: Sequence[str], remote: str | None) -> list[str]:
+    """Return the paths as the process takes them that lists files; a Spark Connect server works in another folder."""
+    return [str(Path(path).absolute()) if remote and not is_url(path) else path for path in paths]
 
 
 def _start(options: dict[str, Any], folder: Path, stack: ExitStack) -> Watch:
