@@ -75,7 +75,7 @@ class WatchProcess:
     def cpu_seconds(self) -> float:
         """Return the processor time of the watch and all that it started."""
         me = psutil.Process(self.process.pid)
-        times = [each.cpu_times() for each in [me, *me.children(recursive=True)]]
+        times = [each.cpu_times() for each in [me, *me.children(recursive=True)] if each.is_running()]
         own = sum(each.user + each.system for each in times)
         return own + sum(each.children_user + each.children_system for each in times[1:])
 
@@ -141,15 +141,15 @@ def _delays(logs: Path, folder: Path, failures: int) -> list[float]:
     over = threading.Event()
     with Cluster(ClusterPlan()) as cluster:
         cluster.create_topic(TOPIC, partitions=PARTITIONS, config={"retention.ms": "-1"})
-        producer = Producer({"bootstrap.servers": cluster.bootstrap, "linger.ms": 5})
-        thread = threading.Thread(target=_produce_steadily, args=(producer, logs, over), daemon=True)
+        steady, failing = (Producer({"bootstrap.servers": cluster.bootstrap, "linger.ms": 5}) for _ in range(2))
+        thread = threading.Thread(target=_produce_steadily, args=(steady, logs, over), daemon=True)
         thread.start()
         delivered: dict[str, float] = {}
         try:
             with _watching(folder / "delays", "--kafka", cluster.bootstrap, "--topic", TOPIC) as watch:
                 for number in range(failures):
                     name = f"bench{number:017d}"
-                    delivered[name] = _produce_failure(producer, name)
+                    delivered[name] = _produce_failure(failing, name)
                     time.sleep(SECONDS_BETWEEN)  # reason: failures at a steady rate are what is measured
                 wait_for(lambda: watch.opened.keys() >= delivered.keys(), timeout=WAIT, what="all findings")
         finally:
@@ -171,7 +171,10 @@ def _produce_steadily(producer: object, logs: Path, over: threading.Event) -> No
 
 
 def _produce_failure(producer: object, name: str) -> float:
-    """Produce the logs of a failure of one cluster; return when its last line was delivered."""
+    """Produce the logs of a failure of one cluster; return when its last line was delivered.
+
+    The producer writes nothing else: `flush` waits for all that it was given meanwhile.
+    """
     texts = {path.name: CLUSTER_ID.sub(f"Cluster ID: {name}", path.read_text()) for path in CAPTURE.glob("*.log")}
     last = max(_time(each) for text in texts.values() for each in TIME.finditer(text))
     shift = datetime.now(UTC).replace(microsecond=0) - last
