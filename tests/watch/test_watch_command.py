@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ import pytest
 
 from leadsman import modes
 from leadsman.cli.commands.diagnose import exit_code
+from leadsman.cli.commands.watch import PRIVATE
 from leadsman.report.json_documents.findings import findings_json
 
 if TYPE_CHECKING:
@@ -72,6 +74,7 @@ def test_a_replay_that_was_killed_ends_in_the_document_of_diagnose(
     kill_at(watch(*arguments), tmp_path / "state", 1)
 
     assert offsets(tmp_path / "state") >= 1, "it was killed before it had begun"
+    assert stat.S_IMODE((tmp_path / "state").stat().st_mode) == PRIVATE
     assert_same_document(arguments, diagnosed(CAPTURES))
 
 

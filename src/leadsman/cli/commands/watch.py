@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 OBJECTS, RECEIVED = "objects", "received"
 """Folders of the state: copies of objects at URLs, and what arrived at --listen."""
 
+PRIVATE, READABLE = 0o700, 0o777
+"""Modes of a new folder of the state, before the umask. Tasks of a cluster can be those of another user."""
+
 EPILOG = """\b
 Examples:
   leadsman watch /var/log/services --to state/            open and resolve findings as logs grow
@@ -229,9 +232,9 @@ def _start(options: dict[str, Any], folder: Path, stack: ExitStack) -> Watch:
     from leadsman.watch.watching import Watch, WatchOptions, replayed_input
     from leadsman.watch.where_tasks_run import is_local
 
+    folder.mkdir(PRIVATE if is_local(spark) else READABLE, parents=True, exist_ok=True)
     watch_options = WatchOptions(folder, zone, options["interval"], cores(spark))
     if not options["replay"]:
-        folder.mkdir(parents=True, exist_ok=True)
         private = stack.enter_context(run_folder(memory_folder() if is_local(spark) else folder.resolve()))
         sources = _sources(options, folder, max_bytes, private)
         folders = [path for path in options["paths"] if not is_url(path)]
