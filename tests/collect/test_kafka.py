@@ -6,6 +6,7 @@ import os
 import shlex
 import stat
 import subprocess
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +16,7 @@ from kafka import KafkaConsumer, KafkaProducer
 from leadsman.cli.commands.collect import command
 from leadsman.java import jars, runtime
 from leadsman.lab.brokers.cluster import Cluster, ClusterPlan
+from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -238,6 +240,11 @@ def test_a_broker_that_was_killed_a_moment_ago_is_named_and_the_others_are_colle
     with Cluster(ClusterPlan(brokers=2)) as cluster:
         cluster.create_topic("orders", partitions=2, replicas=2)
         survivor, killed = cluster.brokers
+        wait_for(
+            lambda: len(list(cluster.folder.rglob("orders-[01]"))) == 2 * 2,
+            timeout=timedelta(minutes=1),
+            what="both brokers to make the logs of both partitions",
+        )
         killed.kill()
         code = collected("--bootstrap", survivor.bootstrap, "--out", str(tmp_path / "c"))
 

@@ -6,7 +6,7 @@ import json
 import logging
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -218,7 +218,10 @@ class Watch:
         """Whether a replay is over: all lines are revealed, and their events are here."""
         if not isinstance(self._listing, ReplayListing) or not self.last_number:
             return False
-        return self._listing.is_at_end(self.positions())
+        try:
+            return self._listing.is_at_end(self._request.positions.read(self.last_number))
+        except StateError:  # there are later batches than the last one that was taken
+            return False
 
     def diagnose(self, request: DiagnosisRequest, scoped: ScopedCaptures | None = None) -> list[Diagnosis]:
         """Diagnose the current events, of all captures or of some scopes."""
@@ -257,14 +260,19 @@ class Watch:
             return self._events.count()
 
     def positions(self) -> Positions:
-        """Return how far each stream was read whose events are here."""
+        """Return how far each stream was read whose events are here. A Connect server can be some batches ahead."""
         while True:
             number = self.last_number
             try:
                 return self._request.positions.read(number)
             except StateError:
-                if number == self.last_number:  # else the query went on meanwhile, and removed them
+                if number != self.last_number:  # the query went on meanwhile, and removed them
+                    continue
+                ahead = self._read_before(number) if self._is_connect else 0
+                if not ahead:
                     raise
+                with suppress(StateError):  # the server went on once more
+                    return self._request.positions.read(ahead)
 
     def _captures_now(self) -> dict[str, CaptureFiles]:
         captures: dict[str, CaptureFiles] = {}

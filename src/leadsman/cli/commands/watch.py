@@ -187,7 +187,8 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it h
     from leadsman.watch.run import run_watch
 
     _check(options)
-    options["paths"] = _paths_as_listed(options["paths"], options["remote"])
+    if not options["replay"]:  # the files of a replay are listed here
+        options["paths"] = _paths_as_listed(options["paths"], options["remote"])
     follow = _follow_options(options)
     request = DiagnosisRequest(
         modes=modes_named(options["mode"]),
