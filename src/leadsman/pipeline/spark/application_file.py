@@ -6,12 +6,11 @@ cards beside its modules, so the zip unpacks itself into a folder that is remove
 
 from __future__ import annotations
 
-import os
 import zipfile
 from typing import TYPE_CHECKING
 
 from leadsman.errors import UsageError
-from leadsman.pipeline.spark.executors import CLIENTS, PACKAGE
+from leadsman.pipeline.spark.executors import CLIENTS, PACKAGE, complete_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,18 +36,11 @@ def make_application(target: Path) -> int:
     """Write the file; return its size in bytes. Raises UsageError where it cannot be written, or is no `.py`."""
     if target.suffix != ".py":
         raise UsageError(f"spark-submit runs a file whose name ends with .py: --application {target.name}.py")
-    part = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("__main__.py", MAIN)
-            for folder in (PACKAGE, CLIENTS):
-                for path in sorted(folder.rglob("*")):
-                    below = path.relative_to(folder.parent)
-                    if path.is_file() and not EXCLUDED_FOLDERS.intersection(below.parts):
-                        archive.write(path, below.as_posix())
-        part.replace(target)
-    except OSError as error:
-        raise UsageError(f"Cannot write {target}: {error.strerror}. Give a file in an existing folder.") from error
-    finally:
-        part.unlink(missing_ok=True)
+    with complete_file(target) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("__main__.py", MAIN)
+        for folder in (PACKAGE, CLIENTS):
+            for path in sorted(folder.rglob("*")):
+                below = path.relative_to(folder.parent)
+                if path.is_file() and not EXCLUDED_FOLDERS.intersection(below.parts):
+                    archive.write(path, below.as_posix())
     return target.stat().st_size

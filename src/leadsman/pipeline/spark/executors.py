@@ -14,6 +14,7 @@ import sys
 import tarfile
 import tempfile
 import zipfile
+from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -116,18 +117,24 @@ def _package_files() -> dict[str, Path]:
 def make_archive(target: Path, *, driver: bool = False) -> int:
     """Write the archive of Python packages for executors, and for a driver; return its size in bytes."""
     launcher = LAUNCHER.format(version=_version()).encode()
+    with complete_file(target) as part, tarfile.open(part, "w:gz", compresslevel=1) as archive:
+        archive.addfile(_launcher_entry(launcher), io.BytesIO(launcher))
+        for name, path in sorted(_installed((*PACKAGES, *(DRIVER_PACKAGES if driver else ())))):
+            archive.add(path, f"lib/{name}", recursive=False)
+    return target.stat().st_size
+
+
+@contextmanager
+def complete_file(target: Path) -> Iterator[Path]:
+    """Yield the path of a file that is `target` after the block. Raises UsageError where it cannot be written."""
     part = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        with tarfile.open(part, "w:gz", compresslevel=1) as archive:
-            archive.addfile(_launcher_entry(launcher), io.BytesIO(launcher))
-            for name, path in sorted(_installed((*PACKAGES, *(DRIVER_PACKAGES if driver else ())))):
-                archive.add(path, f"lib/{name}", recursive=False)
+        yield part
         part.replace(target)
     except OSError as error:
         raise UsageError(f"Cannot write {target}: {error.strerror}. Give a file in an existing folder.") from error
     finally:
         part.unlink(missing_ok=True)
-    return target.stat().st_size
 
 
 def _launcher_entry(content: bytes) -> tarfile.TarInfo:

@@ -119,10 +119,10 @@ def session(options: SessionOptions = SessionOptions()) -> Iterator[SparkSession
 
 
 def _own(options: SessionOptions) -> Iterator[SparkSession]:
-    if GATEWAY_PORT in os.environ:
-        yield from _submitted(options)
-        return
-    is_cluster = options.master and not options.master.startswith("local")
+    is_submitted = GATEWAY_PORT in os.environ
+    if is_submitted and options.master:
+        raise SparkError("spark-submit decides on the master: give --master to it, before the file.")
+    is_cluster = is_submitted or (options.master and not options.master.startswith("local"))
     yield from _cluster(options) if is_cluster else _local(options)
 
 
@@ -190,27 +190,13 @@ def _runtime_settings() -> dict[str, str]:
 
 
 def _cluster(options: SessionOptions) -> Iterator[SparkSession]:
+    """Yield a session on a cluster, or that of the driver which spark-submit has started, and which has its master."""
     settings = {**SETTINGS, **STATUS, **(DELTA if options.delta else {}), **options.conf}
     try:
-        spark = _build(str(options.master), settings)
+        spark = _build(options.master, settings)
     except Exception as error:
-        raise SparkError(f"No Spark cluster answers at {options.master}: {summarize_error(error)}") from error
-    send_package(spark, options.executors)
-    try:
-        with _errors_of_jvm_reported(spark):
-            yield spark
-    finally:
-        spark.stop()
-
-
-def _submitted(options: SessionOptions) -> Iterator[SparkSession]:
-    """Yield the session of the driver that spark-submit has started. It decides on the master."""
-    if options.master:
-        raise SparkError("spark-submit decides on the master: give --master to it, before the file.")
-    try:
-        spark = _build(None, {**SETTINGS, **STATUS, **options.conf})
-    except Exception as error:
-        raise SparkError(f"spark-submit's driver does not answer: {summarize_error(error)}") from error
+        where = f"No Spark cluster answers at {options.master}" if options.master else "spark-submit's driver is gone"
+        raise SparkError(f"{where}: {summarize_error(error)}") from error
     send_package(spark, options.executors)
     try:
         with _errors_of_jvm_reported(spark):
