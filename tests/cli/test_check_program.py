@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
 
@@ -89,6 +90,14 @@ def test_github_annotates_the_line(call, program: Path) -> None:
     result = call("check", "program", "--format", "github", "orders.py")
 
     assert result.out.startswith("::warning file=orders.py,line=5,col=5")
+
+
+def test_github_gets_no_control_characters_and_no_bytes_that_are_no_utf_8(call, program: Path) -> None:
+    program.rename(program.with_name(os.fsdecode(b"\xff\x1b[2J\n.py")))
+
+    out = call("check", "program", "--format", "github", ".").out
+
+    assert out.startswith("::warning file=??[2J%0A.py,line=5")
 
 
 @pytest.mark.parametrize("name", format_names())

@@ -62,8 +62,8 @@ RESULTS, PAGE = Path("docs/soaking.json"), Path("docs/watch.md")
 @click.option("--page", type=click.Path(path_type=Path), default=PAGE, show_default=True, help="For the table.")
 def main(minutes: float, results: Path, page: Path) -> None:
     """Run the day, and write what was measured."""
-    looks, day, output = _run(minutes)
-    faults = [*_grown(looks), *_wrong_lives(output, day)]
+    looks, day, output, faults_of_watch = _run(minutes)
+    faults = [*_grown(looks), *_wrong_lives(output, day), *faults_of_watch]
     figures = {
         "day": datetime.now(UTC).date().isoformat(),
         "minutes": minutes,
@@ -81,7 +81,8 @@ def main(minutes: float, results: Path, page: Path) -> None:
     sys.exit(bool(faults))
 
 
-def _run(minutes: float) -> tuple[list[WatchUsage], ServiceDay, str]:
+def _run(minutes: float) -> tuple[list[WatchUsage], ServiceDay, str, list[str]]:
+    """Return what was measured each hour, the day, what the watch printed, and what went wrong with its processes."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="leadsman-soaking-")))
         address = f"{ADDRESS}:{free_ports(1)[0]}"
@@ -97,7 +98,8 @@ def _run(minutes: float) -> tuple[list[WatchUsage], ServiceDay, str]:
         with _written(day, minutes):
             looks = list(_looks(watch, day, meter))
             _wait_for_end(watch, day)
-        return looks, day, watch.output
+        watch.stop()
+        return looks, day, watch.output, [f"{what}: {text}" for what, text in watch.faults.items()]
 
 
 @contextmanager
