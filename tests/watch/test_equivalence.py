@@ -121,15 +121,9 @@ class Arrival:
         self.chance.choice(early or growing).grow(self.chance)
         return True
 
-    def refresh(self) -> None:
-        """Let the last changes be now: a last half line that is older than some seconds counts as a whole one."""
-        for path in self.folder.rglob("*"):
-            if path.is_file():
-                os.utime(path)
-
-    def age(self) -> None:
-        """Let the last changes be a minute ago: what follows a last newline is read only then."""
-        past = time.time() - LONG_AGO_SECONDS
+    def age(self, seconds: float) -> None:
+        """Let the last changes be so long ago: what follows a last newline is read after some seconds only."""
+        past = time.time() - seconds
         for path in self.folder.rglob("*"):
             if path.is_file():
                 os.utime(path, (past, past))
@@ -151,11 +145,11 @@ def watched(spark: SparkSession, arrival: Arrival, states: Path) -> list[Diagnos
     looks = LOOKS / sum(len(each.cuts) for each in arrival.files)
     while arrival.step():
         if chance.random() < looks:
-            arrival.refresh()
+            arrival.age(chance.choice((0, 0, QUIET_SECONDS / 2, LONG_AGO_SECONDS)))
             watch.read()
             clock.seconds += chance.choice((1, 1, 1, 100))
             rounds.run(NOW)
-    arrival.age()
+    arrival.age(LONG_AGO_SECONDS)
     before = -1
     while watch.last_number > before:
         before = watch.last_number

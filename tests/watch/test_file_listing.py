@@ -16,7 +16,7 @@ from leadsman.watch.quiet_copies import QUIET_SECONDS
 
 
 class Folder:
-    """A folder that is looked at again and again; `appended` collects what each look adds."""
+    """A folder that is looked at again and again."""
 
     def __init__(self, path: Path, max_bytes: int = 1 << 20) -> None:
         self.path = path
@@ -25,7 +25,7 @@ class Folder:
         self.number = 0
 
     def look(self) -> dict[str, bytes]:
-        """Return by file what is new, and remember that it was read."""
+        """Return by file what is new, half lines included, and remember that whole lines were read."""
         before = {each.key: each.end for stream in self.streams() for each in stream.files}
         self.number += 1
         self.positions = self.listing.positions(self.positions, self.number)
@@ -34,7 +34,7 @@ class Folder:
             for each in stream.files:
                 if not Path(each.path).exists():
                     continue
-                data = Path(each.path).read_bytes()[before.get(each.key, 0) : each.end]
+                data = Path(each.path).read_bytes()[before.get(each.key, 0) : each.read_to]
                 if data:
                     found[each.name] = data
         return found
@@ -45,6 +45,11 @@ class Folder:
     def append(self, text: str, name: str = "app.log") -> None:
         with (self.path / name).open("a") as file:
             file.write(text)
+
+    def age(self, name: str = "app.log") -> None:
+        """Let a minute pass in which the file does not change."""
+        changed = (self.path / name).stat().st_mtime - 60
+        os.utime(self.path / name, (changed, changed))
 
 
 @pytest.fixture
@@ -70,10 +75,35 @@ def test_half_a_line_waits_for_its_end(folder: Folder):
 def test_a_last_line_without_a_newline_is_read_when_nothing_follows(folder: Folder):
     folder.append("one\ntwo")
     folder.look()
-    long_ago = time.time() - 60
-    os.utime(folder.path / "app.log", (long_ago, long_ago))
+    folder.age()
 
     assert folder.look() == {"app.log": b"two"}
+
+
+def test_a_line_that_was_written_in_two_halves_is_read_again_as_a_whole(folder: Folder):
+    folder.append("one\ntw")
+    folder.age()
+    assert folder.look() == {"app.log": b"one\ntw"}
+    (before,) = folder.streams()
+    folder.look()
+    assert folder.streams() == [before]  # no trigger of the query for half a line that stays
+
+    folder.append("o\nthree\n")
+
+    assert folder.look() == {"app.log": b"two\nthree\n"}
+    (after,) = folder.streams()
+    assert [each.key for each in after.files] == [each.key for each in before.files]
+
+
+def test_a_file_that_is_half_a_line_is_another_one_when_it_is_rewritten(folder: Folder):
+    keys = set()
+    for text in ('{"a": 1}', '{"b": 2}'):
+        (folder.path / "app.log").write_text(text)
+        folder.age()
+        assert folder.look() == {"app.log": text.encode()}
+        keys |= {each.key for stream in folder.streams() for each in stream.files}
+
+    assert len(keys) == 2
 
 
 def test_a_rotated_file_is_read_to_its_end_and_its_successor_from_its_beginning(folder: Folder):

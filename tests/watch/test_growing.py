@@ -49,6 +49,16 @@ def cuts(data: bytes, chance: random.Random) -> list[int]:
     return ends[1:]
 
 
+def half_lines(data: bytes, ends: list[int], chance: random.Random) -> list[tuple[int, int]]:
+    """Where each piece ends, and how many bytes of it are half a line: a part of the next one, or what ends a file."""
+    pieces = []
+    for end in ends:
+        newline = data.find(b"\n", end)
+        pieces.append((end, chance.randint(0, max(0, newline - end))))
+    last = data.rfind(b"\n") + 1
+    return [*(each for each in pieces if sum(each) < len(data)), (last, len(data) - last)]
+
+
 def read_in_pieces(stream: Stream, chance: random.Random) -> list[str]:
     """The facts of all pieces and the last summary; the state goes through a file between any two pieces."""
     files = [file for file, _ in in_order(stream.files, UTC)]
@@ -56,9 +66,10 @@ def read_in_pieces(stream: Stream, chance: random.Random) -> list[str]:
     facts: list[EventRow | pa.RecordBatch] = []
     summary: list[EventRow | pa.RecordBatch] = []
     for number, file in enumerate(files):
-        for end in cuts(Path(file.path).read_bytes(), chance):
-            seen = [FileRange(each, each.path) for each in (*files[:number], replace(file, bytes=end))]
-            facts += state.read(seen, UTC)
+        data = Path(file.path).read_bytes()
+        for end, half in half_lines(data, cuts(data, chance), chance):
+            read_before = [FileRange(each, each.path) for each in files[:number]]
+            facts += state.read([*read_before, FileRange(replace(file, bytes=end + half), file.path, half)], UTC)
             summary = list(state.summary())
             state = pickle.loads(pickle.dumps(state))
     return read_to_end([*facts, *summary])
@@ -107,6 +118,41 @@ def test_a_stack_trace_that_is_cut_between_two_pieces_is_one_error(tmp_path: Pat
     facts = [row for end in ends for row in state.read([FileRange(replace(file, bytes=end), "a")], UTC)]
 
     assert read_to_end([*facts, *state.summary()]) == read_to_end(read(stream, UTC))
+
+
+def test_half_a_line_counts_until_its_rest_comes_and_then_as_one_with_it(tmp_path: Path):
+    text = LINE.format(0, 1, "INFO ok") + LINE.format(0, 2, "ERROR org.apache.kafka.common.errors.TimeoutException: no")
+    log = tmp_path / "app.log"
+    log.write_text(text)
+    (stream,) = list_files(str(tmp_path)).streams
+    (file,) = stream.files
+    state = GrowingStream.begin(stream, 1)
+    whole = text.index("\n") + 1
+    for end in range(whole, len(text)):
+        facts = list(state.read([FileRange(replace(file, bytes=end), "a", half_line=end - whole)], UTC))
+        log.write_text(text[:end])
+        assert read_to_end([*facts, *state.summary()]) == read_to_end(read(stream_of(tmp_path), UTC)), text[whole:end]
+        log.write_text(text)
+
+    facts = list(state.read([FileRange(file, "a")], UTC))
+
+    assert read_to_end([*facts, *state.summary()]) == read_to_end(read(stream, UTC))
+
+
+def stream_of(folder: Path) -> Stream:
+    (stream,) = list_files(str(folder)).streams
+    return stream
+
+
+def test_a_log_that_grows_after_its_successor_was_begun_is_refused(tmp_path: Path):
+    older, newer = made(tmp_path, "INFO one", "INFO two", name="app.log.1"), made(tmp_path, "INFO three", minute=1)
+    state = GrowingStream.begin(stream_of(tmp_path), 1)
+    first_line = replace(older, bytes=older.bytes // 2)
+    list(state.read([FileRange(first_line, "a"), FileRange(newer, "b")], UTC))
+
+    list(state.read([FileRange(first_line, "a"), FileRange(newer, "b")], UTC))
+    with pytest.raises(NotGrowing):
+        list(state.read([FileRange(older, "a"), FileRange(newer, "b")], UTC))
 
 
 def test_a_renamed_file_is_read_on_and_its_successor_follows(tmp_path: Path):

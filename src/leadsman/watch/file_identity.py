@@ -81,10 +81,10 @@ def _goes_on(found: FoundFile) -> bool:
         return False
     if (status.st_size, status.st_mtime_ns // 1000) == (before.size, before.changed_us):
         return True
-    if status.st_size < before.end or not before.edges:
-        return status.st_size >= before.end and not before.identity  # of a version that noted no edges
+    if status.st_size < before.read_to or not before.edges:
+        return status.st_size >= before.read_to and not before.identity  # of a version that noted no edges
     try:
-        return edges(found.file.path, before.end) == before.edges
+        return edges(found.file.path, before.read_to) == before.edges
     except OSError:
         return False
 
@@ -98,13 +98,13 @@ def _is_longer(found: FoundFile, present: FoundFile | None) -> bool:
 
 def _origin(found: FoundFile, before: Sequence[FilePosition], present: Mapping[str, FoundFile]) -> FilePosition | None:
     """Return the file of before with whose content a new file begins."""
-    known = [each for each in before if each.end and each.edges]
+    known = [each for each in before if each.read_to and each.edges]
     try:
         if is_plain(found.file.path):
             return next((each for each in known if _begins_with(found, each)), None)
         head, length = first_block(found.file), uncompressed_length(found.file)
         return next(
-            (each for each in known if _holds(head, each) and (each.key in present or length >= each.end)), None
+            (each for each in known if _holds(head, each) and (each.key in present or length >= each.read_to)), None
         )
     except OSError:
         return None
@@ -112,12 +112,12 @@ def _origin(found: FoundFile, before: Sequence[FilePosition], present: Mapping[s
 
 def _begins_with(found: FoundFile, origin: FilePosition) -> bool:
     """Whether a plain file begins with what was read of another one."""
-    return found.status.st_size >= origin.end and edges(found.file.path, origin.end) == origin.edges
+    return found.status.st_size >= origin.read_to and edges(found.file.path, origin.read_to) == origin.edges
 
 
 def _holds(head: bytes, origin: FilePosition) -> bool:
     """Whether a compressed file begins as a plain one. As long as it is being written, its length says nothing."""
-    size = min(EDGE_BYTES, origin.end)
+    size = min(EDGE_BYTES, origin.read_to)
     return len(head) >= size and _digest(head[:size]) == origin.edges.partition(":")[0]
 
 

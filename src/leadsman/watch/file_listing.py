@@ -25,7 +25,8 @@ MAX_TRIGGER_BYTES = 64 << 20
 """Bytes that one trigger reads: two seconds of work on two cores. What is left follows in the next one."""
 
 LINE_TIMEOUT_SECONDS = 5.0
-"""A file that did not change for so long ends with its last byte: the program wrote no newline behind its last line."""
+"""Half a line is read when its file did not change for so long. It may be whole: a program that ended wrote no newline
+behind its last line. Or a program writes blocks of 8 KB, as Python does into a file, and the rest follows."""
 
 LOOKBACK_BYTES = 1 << 16
 """Bytes above the end in which the last newline is looked for first; most lines are shorter."""
@@ -98,26 +99,39 @@ def _position(found: FoundFile, number: int, budget: Budget) -> FilePosition | N
     path, status, before = found.file.path, found.status, found.before
     key, begin = (before.key, before.end) if before else (f"{found.identity}:{number}", 0)
     try:
-        end = _readable_end(path, begin, status, budget)
-        is_same = before is not None and (before.end, before.changed_us) == (end, status.st_mtime_ns // 1000)
-        if before and is_same:
+        end, half_line = _readable_end(path, begin, found, budget)
+        is_same = before is not None and (before.end, before.half_line) == (end, half_line)
+        if before and is_same and before.changed_us == status.st_mtime_ns // 1000:
             content = before.edges
         else:
-            content = edges(path, end) if (before and before.edges) or is_plain(path) else ""
+            content = edges(path, end + half_line) if (before and before.edges) or is_plain(path) else ""
     except OSError:
         return None
     changed_us = status.st_mtime_ns // 1000
-    return FilePosition(path, found.file.name, key, end, status.st_size, changed_us, found.identity, content)
+    return FilePosition(path, found.file.name, key, end, status.st_size, changed_us, found.identity, content, half_line)
 
 
-def _readable_end(path: str, before: int, status: os.stat_result, budget: Budget) -> int:
-    if status.st_size == before:
-        return before
+def _readable_end(path: str, begin: int, found: FoundFile, budget: Budget) -> tuple[int, int]:
+    """Return the offset behind the last whole line, and how many bytes of half a line are read behind it."""
+    status, before = found.status, found.before
+    if status.st_size == begin:
+        return begin, 0
     if not is_plain(path):
-        return status.st_size
-    limit = before + budget.take(status.st_size - before)
-    is_complete = limit == status.st_size and time.time() - status.st_mtime > LINE_TIMEOUT_SECONDS
-    return limit if is_complete else line_end(path, before, limit)
+        return status.st_size, 0
+    if (
+        before
+        and before.half_line
+        and (before.read_to, before.changed_us)
+        == (
+            status.st_size,
+            status.st_mtime_ns // 1000,
+        )
+    ):
+        return before.end, before.half_line
+    limit = begin + budget.take(status.st_size - begin)
+    end = line_end(path, begin, limit)
+    is_quiet = limit == status.st_size and time.time() - status.st_mtime > LINE_TIMEOUT_SECONDS
+    return end, limit - end if is_quiet else 0
 
 
 def line_end(path: str, begin: int, limit: int) -> int:

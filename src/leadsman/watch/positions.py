@@ -31,7 +31,8 @@ class FilePosition:
     """A file as far as it is read: up to the byte `end`. `key` identifies it through rename, copy and compression.
 
     `size` is the file's size and `changed_us` its modification time (microseconds since 1970) when it was looked at;
-    `identity` what the file system called it, and `edges` a digest of the first and last bytes before `end`.
+    `identity` what the file system called it, and `edges` a digest of the first and last bytes before `read_to`. Behind
+    the last newline are `half_line` bytes that may be half a line: they are read, and read again when it is whole.
     """
 
     path: str
@@ -42,6 +43,12 @@ class FilePosition:
     changed_us: int
     identity: str = ""
     edges: str = ""
+    half_line: int = 0
+
+    @property
+    def read_to(self) -> int:
+        """The offset behind all that is read, half a line included."""
+        return self.end + self.half_line
 
     @property
     def inode(self) -> str:
@@ -52,12 +59,12 @@ class FilePosition:
     def file(self) -> File:
         """The file as far as it is read."""
         changed = datetime.fromtimestamp(self.changed_us / 1e6, UTC)
-        return File(self.path, self.name, self.end, changed)
+        return File(self.path, self.name, self.read_to, changed)
 
     @property
     def range(self) -> FileRange:
         """The same, for the reader."""
-        return FileRange(self.file, self.key)
+        return FileRange(self.file, self.key, self.half_line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +103,7 @@ class StreamPosition(SourcePosition):
 
     def is_as_far_as(self, earlier: StreamPosition) -> bool:
         """Whether nothing was appended since, no file was renamed or came or went, and none became a copy."""
-        return self.copy_of == earlier.copy_of and [(each.key, each.name, each.end) for each in self.files] == [
-            (each.key, each.name, each.end) for each in earlier.files
-        ]
+        return self.copy_of == earlier.copy_of and list(map(_reach, self.files)) == list(map(_reach, earlier.files))
 
     def in_offset(self, number: int) -> StreamPosition:
         """Return the same position, reached in another offset."""
@@ -209,6 +214,10 @@ class PositionFiles:
 
     def _path(self, number: int) -> Path:
         return self._folder / f"{number}.json"
+
+
+def _reach(file: FilePosition) -> tuple[str, str, int, int]:
+    return file.key, file.name, file.end, file.half_line
 
 
 def _stream_position(fields: dict[str, Any]) -> StreamPosition:

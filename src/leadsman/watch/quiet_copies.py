@@ -90,7 +90,7 @@ def _candidates(positions: Sequence[StreamPosition]) -> Iterator[Stream]:
     has_archives = any(file.name.endswith(COMPRESSED) for each in positions for file in each.files)
     for each in positions:
         if (has_archives or any(sizes[file.size] > 1 for file in each.files)) and all(
-            file.end == file.size for file in each.files
+            file.read_to == file.size for file in each.files
         ):
             yield each.stream
 

@@ -51,7 +51,7 @@ class StreamChange(PositionChange[StreamPosition]):
     @property
     def bytes(self) -> int:
         """The size of the files; more than what is read where lines were appended."""
-        return sum(each.end for each in self.position.files)
+        return sum(each.read_to for each in self.position.files)
 
 
 class FileGone(Exception):

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leadsman.pipeline.idle_gaps.bisection import next_timed_line
 from leadsman.pipeline.idle_gaps.block_spans import one_way
@@ -50,13 +50,26 @@ class NotGrowing(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FileRange:
-    """A file as far as it is to be read: `file.bytes` is the offset behind the last line.
+    """A file as far as it is to be read: up to `file.bytes`, of which the last `half_line` bytes may be half a line.
 
     `key` stays the same when the file is renamed, and is another one where a new file has the old name.
     """
 
     file: File
     key: str
+    half_line: int = 0
+
+    @property
+    def end(self) -> int:
+        """The offset behind the last whole line."""
+        return self.file.bytes - self.half_line
+
+
+class HalfLine(NamedTuple):
+    """What stands behind the last newline of the current file, and the format of the file."""
+
+    text: bytes
+    form: RecognisedFormat
 
 
 @dataclass(slots=True)
@@ -79,7 +92,10 @@ class GrowingFile:
 
 @dataclass(slots=True)
 class GrowingStream:
-    """The state of one stream between two pieces. `version` is the number of the piece with which it began."""
+    """The state of one stream between two pieces. `version` is the number of the piece with which it began.
+
+    `half_line` is no part of the state: until the rest of it comes, it is in the summary alone.
+    """
 
     stream: Stream
     version: int
@@ -87,7 +103,10 @@ class GrowingStream:
     subjects: dict[str, SubjectActivity] = field(default_factory=dict)
     finished: dict[str, EventRow] = field(default_factory=dict)
     """By the key of each file that was read to its end: the event that says how much was read of it."""
+    ends: dict[str, int] = field(default_factory=dict)
+    """By the key of each file that was read to its end: the offset of this end."""
     current: GrowingFile | None = None
+    half_line: HalfLine | None = None
 
     @classmethod
     def begin(cls, stream: Stream, version: int) -> GrowingStream:
@@ -100,6 +119,7 @@ class GrowingStream:
         `files` are in the order in which they were written. Raises NotGrowing where the stream is not a plain log to
         which lines were appended.
         """
+        self.half_line = None
         unread = self._unread(files)
         self.stream = replace(self.stream, files=tuple(each.file for each in files))
         for each in unread:
@@ -109,6 +129,9 @@ class GrowingStream:
         """Yield what further lines can change, as it is after the last piece."""
         whole: GrowingStream = pickle.loads(pickle.dumps(self))  # noqa: S301 - a copy, at a quarter of `deepcopy`'s cost
         if whole.current is not None:
+            if self.half_line:
+                whole.current.reading.use_format(self.half_line.form)
+                yield from whole.current.reading.read_lines(self.half_line.text)
             yield from whole.current.reading.close_lines()
             whole.finish()
         yield from whole.finished.values()
@@ -126,6 +149,7 @@ class GrowingStream:
         form = RecognisedFormat(each.names, no_time, each.zoned)
         row = file_read(each.file, form, reading, stream=self.stream, extractor=self.extractor)
         self.finished[each.key] = row
+        self.ends[each.key] = each.end
         self.current = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -135,10 +159,11 @@ class GrowingStream:
             self.current.reading.mask_texts()
         for subject in self.subjects.values():
             subject.mask_texts()
-        return {name: getattr(self, name) for name in self.__slots__}
+        return {name: getattr(self, name) for name in self.__slots__ if name != "half_line"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore the state."""
+        self.half_line = None
         for name, value in state.items():
             setattr(self, name, value)
 
@@ -149,12 +174,17 @@ class GrowingStream:
             raise NotGrowing  # a file came to light that is older than what was read
         if self.current is not None and self.current.key in {each.key for each in left[1:]}:
             raise NotGrowing
+        if any(
+            each.file.bytes > self.ends.get(each.key, each.file.bytes) for each in files if is_plain(each.file.path)
+        ):
+            raise NotGrowing  # a program wrote to a log that was rotated, after another one was begun
         return left
 
     def _continue(self, each: FileRange, zone: tzinfo) -> Iterator[EventRow | pa.RecordBatch]:
         """Read the unread bytes of one file."""
         file = each.file
         if self.current is not None and self.current.key != each.key:
+            yield from self._finish_half_line(self.current)
             yield from self.current.reading.close_lines()
             self.finish()
         if self.current is None and not file.bytes:
@@ -170,10 +200,19 @@ class GrowingStream:
             self._check_format(self.current, form, head)
             current = self.current
             current.file = file
-            while current.end < file.bytes and (data := _piece(raw.fileno(), current.end, file.bytes)):
+            while current.end < each.end and (data := _piece(raw.fileno(), current.end, each.end)):
                 yield from current.reading.read_lines(data)
                 current.end += len(data)
             current.first_times = line_times(head[: current.end], form)
+            if text := os.pread(raw.fileno(), each.half_line, each.end):
+                self.half_line = HalfLine(text, form)
+
+    def _finish_half_line(self, current: GrowingFile) -> Iterator[EventRow | pa.RecordBatch]:
+        """Read what stands behind the last newline of a file that is followed by another one: no rest will come."""
+        if self.half_line:
+            yield from current.reading.read_lines(self.half_line.text)
+            current.end += len(self.half_line.text)
+            self.half_line = None
 
     def _read_archive(self, each: FileRange, zone: tzinfo) -> Iterator[EventRow | pa.RecordBatch]:
         """Read a compressed file from where it was read before it was compressed, to its end: nothing will follow."""

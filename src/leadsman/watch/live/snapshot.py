@@ -173,7 +173,7 @@ def _source(
     return CaptureState(
         name=path,
         files=len(files),
-        lag_bytes=sum(max(0, each.size - each.end) for each in files),
+        lag_bytes=sum(max(0, each.size - each.read_to) for each in files),
         last_line=max((each.until for each in diagnoses if each.until), default=None),
         lines=sum(each.lines for each in diagnoses),
         not_understood=tuple(dict.fromkeys(part for each in diagnoses for part in each.not_understood)),
