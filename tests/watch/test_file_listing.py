@@ -10,9 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from leadsman.catalogue import MODES
 from leadsman.watch.file_listing import FolderListing
 from leadsman.watch.positions import PositionFiles, Positions, StreamPosition
 from leadsman.watch.quiet_copies import QUIET_SECONDS
+
+CAPTURE = MODES / "idle_disconnect" / "recorded" / "broken-java"
 
 
 class Folder:
@@ -252,6 +255,16 @@ def test_a_folder_that_does_not_exist_yet_is_empty(tmp_path: Path):
     folder.path.mkdir()
     folder.append("one\n")
     assert folder.look() == {"app.log": b"one\n"}
+
+
+def test_the_folders_that_are_left_out_are_not_read_nor_captures_in_them(tmp_path: Path):
+    shutil.copytree(CAPTURE, tmp_path / "state" / "capture")
+    shutil.copytree(CAPTURE, tmp_path / "capture")
+    (tmp_path / "state" / "positions.json").write_text("{}")
+
+    found = FolderListing([str(tmp_path)], without=(str(tmp_path / "state"),)).positions({}, 1)
+
+    assert {capture for capture, _ in found} == {str(tmp_path / "capture")}
 
 
 def test_deleted_files_leave_the_stream_s_position(folder: Folder):

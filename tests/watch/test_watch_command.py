@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -94,7 +95,7 @@ def test_a_replay_that_was_killed_twenty_times_ends_in_the_document_of_diagnose(
 def test_a_growing_log_opens_a_finding_and_ctrl_c_ends_the_watch(tmp_path: Path):
     logs = tmp_path / "logs"
     logs.mkdir()
-    process = watch(str(logs), "--to", str(tmp_path / "state"))
+    process = watch(str(logs), "--to", str(logs / "state"))  # its own files are no telemetry
     try:
         for source in sorted(Path(CAPTURES[0]).rglob("*.log")):
             with (logs / source.name).open("w") as file:
@@ -103,12 +104,14 @@ def test_a_growing_log_opens_a_finding_and_ctrl_c_ends_the_watch(tmp_path: Path)
                     file.flush()
         assert process.stdout is not None
         first = process.stdout.readline()
+        last = max((logs / "state" / "positions").glob("[0-9]*.json"), key=lambda file: int(file.stem)).read_text()
     finally:
         os.killpg(process.pid, signal.SIGINT)
         process.communicate(timeout=SECONDS)
 
     assert "OPENED" in first
     assert "idle_disconnect" in first
+    assert {Path(file["path"]).parent for stream in json.loads(last)["streams"] for file in stream["files"]} == {logs}
     assert process.returncode == 130
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leadsman.errors import CaptureError
@@ -80,11 +81,15 @@ def find_input(paths: Sequence[str], zone: tzinfo = UTC, pipes: Mapping[str, Fil
     return Input(captures, zone, pipes=pipes or {})
 
 
-def list_captures(path: str) -> dict[str, CaptureFiles]:
-    """Return the files of each capture at a path."""
-    below = captures_below(path)
-    own = list_files(path, below)
-    return ({path: own} if own.streams or not below else {}) | {each: list_files(each) for each in below}
+def list_captures(path: str, without: Sequence[str] = ()) -> dict[str, CaptureFiles]:
+    """Return the files of each capture at a path; none in the folders `without`."""
+    below = [each for each in captures_below(path) if not _is_below(each, without)]
+    own = list_files(path, [*below, *without])
+    return ({path: own} if own.streams or not below else {}) | {each: list_files(each, without) for each in below}
+
+
+def _is_below(path: str, folders: Sequence[str]) -> bool:
+    return any(Path(path).absolute().is_relative_to(folder) for folder in folders)
 
 
 def read_small_input(source: Input) -> Input:

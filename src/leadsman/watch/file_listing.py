@@ -50,10 +50,11 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class FolderListing:
-    """The files below some paths, as they grow, are renamed, and come and go."""
+    """The files below some paths, as they grow, are renamed, and come and go; none in the folders `without`."""
 
     paths: Sequence[str]
     max_bytes: int = MAX_TRIGGER_BYTES
+    without: Sequence[str] = ()
 
     def positions(self, earlier: Positions, number: int) -> Positions:
         """Return how far each stream can be read in the offset `number`, after `earlier`. Streams never vanish."""
@@ -71,7 +72,7 @@ class FolderListing:
     def _listed(self, earlier: Positions, number: int) -> Iterator[StreamPosition]:
         """Yield the streams that are there now."""
         budget = Budget(self.max_bytes)
-        for capture, name, files in _streams(self.paths):
+        for capture, name, files in _streams(self.paths, self.without):
             before = earlier.get((capture, name))
             known = before.files if isinstance(before, StreamPosition) else ()
             found = (_position(each, number, budget) for each in identified(files, known))
@@ -84,10 +85,10 @@ def _remembered_copy(now: StreamPosition, before: StreamPosition | None) -> str:
     return before.copy_of if before and now.is_as_far_as(replace(before, copy_of="")) else ""
 
 
-def _streams(paths: Sequence[str]) -> Iterator[tuple[str, str, Sequence[File]]]:
+def _streams(paths: Sequence[str], without: Sequence[str]) -> Iterator[tuple[str, str, Sequence[File]]]:
     for path in dict.fromkeys(paths):
         try:
-            captures = list_captures(path)
+            captures = list_captures(path, without)
         except CaptureError:
             continue  # it is not there yet, or not now
         for capture, found in captures.items():

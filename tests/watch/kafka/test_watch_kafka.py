@@ -140,6 +140,9 @@ def test_a_topic_that_is_read_through_a_kill_has_the_events_of_the_files_and_ope
         pytest.param(("--kafka", "127.0.0.1:1", "--topic", "logs", "--replay"), "--replay", id="a replay"),
         pytest.param(("--kafka", "127.0.0.1:1", "--topic", "logs", "--from", "noon"), "duration", id="a time"),
         pytest.param(("x", "--command-config", "nothing"), "--command-config", id="a config without a broker"),
+        pytest.param(("x", "--from", "2h"), "--from is for --kafka", id="a start without a broker"),
+        pytest.param(("--kafka", "127.0.0.1:1x", "--topic", "logs"), "'127.0.0.1:1x'", id="no port"),
+        pytest.param((".", "--to", "."), "cannot read its own", id="its own state"),
     ],
 )
 def test_options_that_do_not_fit_are_refused_with_what_to_give(arguments: tuple[str, ...], words: str):

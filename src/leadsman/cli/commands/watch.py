@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from leadsman.catalogue import modes_named, threshold_overrides
 from leadsman.cli.commands.diagnose import exit_code
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
     from leadsman.watch.run import FollowOptions
     from leadsman.watch.source import SourceRequests
     from leadsman.watch.watching import Watch
+
+BOOTSTRAP_SERVER = re.compile(r"\s*([A-Za-z0-9+_]+://)?([^\s:,]+|\[[^\s\]]+\])(:\d{1,5})?\s*")
+"""A host, for which librdkafka takes the port 9092, or HOST:PORT, after the name of a security protocol or without."""
 
 OBJECTS, RECEIVED = "objects", "received"
 """Folders of the state: copies of objects at URLs, and what arrived at --listen."""
@@ -66,7 +71,12 @@ class StartParam(DurationParam):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | timedelta:  # type: ignore[override]  # noqa: ANN401 - click's signature
         """Return earliest, latest or a duration."""
-        return value if value in ("earliest", "latest") else super().convert(value, param, ctx)
+        if value in ("earliest", "latest"):
+            return str(value)
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f"{value!r} is neither earliest nor latest, nor a duration such as 30m, 2h or 1d.", param, ctx)
 
 
 @click.command("watch", epilog=EPILOG)
@@ -200,6 +210,7 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it h
         messages.skip()
         with progress("Starting Spark") as show_step:
             watch = _start(options, folder, stack)
+            _report_missing_paths(options, messages)
             _start_stores(options, watch, messages, stack)
             query = stack.enter_context(watch.running())
             if not options["until_end"]:
@@ -212,6 +223,15 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it h
         find_format(options["format"]).with_source(["."])(diagnoses, sys.stdout)
         sys.stdout.flush()
     return exit_code(diagnoses)
+
+
+def _report_missing_paths(options: dict[str, Any], messages: SourceMessages) -> None:
+    """Say once which paths are not there: a program may make its folder later, or a name is misspelt."""
+    if options["replay"] or options["remote"]:
+        return
+    for path in dict.fromkeys(options["paths"]):
+        if not is_url(path) and not Path(path).exists():
+            messages.report(f"There is no file or folder at {path}. It is read as soon as there is one.")
 
 
 def _paths_as_listed(paths: Sequence[str], remote: str | None) -> list[str]:
@@ -230,16 +250,18 @@ def _start(options: dict[str, Any], folder: Path, stack: ExitStack) -> Watch:
     from leadsman.pipeline.spark.event_frames import cores  # PySpark is imported while the JVM starts
     from leadsman.watch.file_listing import FolderListing
     from leadsman.watch.replay import ReplayListing
+    from leadsman.watch.state.state_folder import held_state
     from leadsman.watch.watching import Watch, WatchOptions, replayed_input
     from leadsman.watch.where_tasks_run import is_local
 
-    folder.mkdir(PRIVATE if is_local(spark) else READABLE, parents=True, exist_ok=True)
+    stack.enter_context(held_state(folder, PRIVATE if is_local(spark) else READABLE))
     watch_options = WatchOptions(folder, zone, options["interval"], cores(spark))
     if not options["replay"]:
         private = stack.enter_context(run_folder(memory_folder() if is_local(spark) else folder.resolve()))
         sources = _sources(options, folder, max_bytes, private)
         folders = [path for path in options["paths"] if not is_url(path)]
-        return Watch(spark, sources.listing(FolderListing(folders, max_bytes)), watch_options, sources)
+        listing = FolderListing(folders, max_bytes, without=_state_below(folders, folder))
+        return Watch(spark, sources.listing(listing), watch_options, sources)
     source = replayed_input(options["paths"], zone)
     watch = Watch(spark, ReplayListing(source.streams, zone, options["speed"], max_bytes), watch_options)
     watch.captures = source.captures
@@ -360,6 +382,30 @@ def _check(options: dict[str, Any]) -> None:
         raise UsageError("--format is for --until-end. Without it, each change of a finding is one line.")
 
 
+def _check_kafka(options: dict[str, Any]) -> None:
+    if bool(options["kafka"]) != bool(options["topic"]):
+        raise UsageError("--kafka and --topic belong together: --kafka broker:9092 --topic logs.")
+    for name in ("command_config", "from"):
+        source = click.get_current_context().get_parameter_source(name)
+        if source is ParameterSource.COMMANDLINE and not options["kafka"]:
+            raise UsageError(f"--{name.replace('_', '-')} is for --kafka.")
+    if wrong := [each for each in (options["kafka"] or "").split(",") if each and not BOOTSTRAP_SERVER.fullmatch(each)]:
+        raise UsageError(f"--kafka takes HOST:PORT, several with commas between them, not {wrong[0]!r}.")
+
+
+def _state_below(paths: Sequence[str], folder: Path) -> tuple[str, ...]:
+    """Return the folder of the state as it is found below each path: what a watch writes is nobody's telemetry."""
+    state = folder.resolve()
+    below = [path for path in paths if state.is_relative_to(Path(path).resolve())]
+    return tuple(str(Path(path).absolute() / state.relative_to(Path(path).resolve())) for path in below)
+
+
+def _watched_state(paths: Sequence[str], folder: Path) -> str | None:
+    """Return the path that is the folder of the state, or in it. A state in a watched folder is left out."""
+    state = folder.resolve()
+    return next((path for path in paths if not is_url(path) and Path(path).resolve().is_relative_to(state)), None)
+
+
 def _check_listening(options: dict[str, Any]) -> None:
     if bool(options["listen"]) != bool(options["listen_token_file"]):
         raise UsageError(
@@ -374,10 +420,9 @@ def _check_sources(options: dict[str, Any]) -> None:
             "Nothing to watch. Give folders of logs or URLs such as s3a://bucket/logs, --kafka HOST:PORT with "
             "--topic NAME, --prometheus URL, or --listen ADDRESS:PORT."
         )
-    if bool(options["kafka"]) != bool(options["topic"]):
-        raise UsageError("--kafka and --topic belong together: --kafka broker:9092 --topic logs.")
-    if options["command_config"] and not options["kafka"]:
-        raise UsageError("--command-config is for --kafka.")
+    _check_kafka(options)
+    if options["to"] and (inside := _watched_state(options["paths"], options["to"])):
+        raise UsageError(f"{inside} is in the folder of the state, --to {options['to']}: a watch cannot read its own.")
     if options["replay"] and any(options[name] for name in ("kafka", "prometheus", "listen")):
         raise UsageError("--replay is for captures alone, without --kafka, --prometheus and --listen.")
     if options["replay"] and (not options["paths"] or any(map(is_url, options["paths"]))):
