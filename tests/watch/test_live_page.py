@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from leadsman.errors import LeadsmanError, UsageError
-from leadsman.model import Harm, NotUnderstood
+from leadsman.model import Finding, Harm, NotUnderstood, Verdict
 from leadsman.watch.finding_changes import FindingHistory
 from leadsman.watch.live.address import parse_address
 from leadsman.watch.live.notices import notices_of
@@ -30,6 +30,7 @@ from leadsman.watch.live.snapshot import (
     QueryState,
     ShownFinding,
     Snapshot,
+    undecided_of,
     worst_first,
 )
 
@@ -110,6 +111,20 @@ def test_the_page_shows_what_is_open_with_what_to_do_its_proof_and_its_timeline(
         text in html
         for text in ("7 records lost", "Restart the workers.", "app.log:1", "opened", "2026-02-16 12:00:00", "core.bin")
     )
+
+
+def test_a_symptom_without_a_proven_cause_stands_on_the_page_as_undecided():
+    seen = replace(harmed(0, verdict=Verdict.UNKNOWN, title="37 requests were lost"), next="Collect the broker logs.")
+    unseen = Finding(mode="producer_id_leak", verdict=Verdict.UNKNOWN, title="No broker log", summary="")
+    undecided = undecided_of([diagnosed(seen, unseen, until=1, path="logs", cluster="east"), diagnosed(until=1)])
+    with page(undecided=undecided) as running:
+        _, _, html = running.get("/")
+
+    assert [each.finding for each in undecided] == [seen]
+    assert all(
+        text in html for text in ("Not decided", "37 requests were lost", "cluster east", "Collect the broker logs.")
+    )
+    assert "No broker log" not in html
 
 
 def test_alerts_and_maintenance_stand_on_the_page_the_newest_first():

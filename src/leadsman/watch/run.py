@@ -23,6 +23,7 @@ from leadsman.watch.live.snapshot import (
     Snapshot,
     counts_of,
     sources_of,
+    undecided_of,
     worst_first,
 )
 from leadsman.watch.messages import read_lag
@@ -129,6 +130,7 @@ class WatchLoop:
             at=datetime.now(UTC),
             query=self.totals,
             open=worst_first(self._shown(each) for each in history.open_findings()),
+            undecided=undecided_of(self.following.rounds.diagnoses),
             resolved=tuple(self._shown(each) for each in resolved[:RESOLVED_SHOWN]),
             resolved_count=len(resolved),
             sources=sources_of(self.watch.positions(), self.following.rounds.diagnoses, read_lag(self.messages.folder)),

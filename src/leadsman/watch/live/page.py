@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 PACKAGE = "leadsman.watch.live"
 
 NOT_UNDERSTOOD_SHOWN = 20
+UNDECIDED_SHOWN = 20
 
 
 def page_html(snapshot: Snapshot) -> str:
@@ -28,7 +29,9 @@ def page_html(snapshot: Snapshot) -> str:
 def content_html(snapshot: Snapshot) -> str:
     """Return what changes while the page is open."""
     template = _environment().get_template("content.html.j2")
-    return template.render(snapshot=snapshot, detail=LESS, not_understood_shown=NOT_UNDERSTOOD_SHOWN)
+    return template.render(
+        snapshot=snapshot, detail=LESS, not_understood_shown=NOT_UNDERSTOOD_SHOWN, undecided_shown=UNDECIDED_SHOWN
+    )
 
 
 def style() -> str:

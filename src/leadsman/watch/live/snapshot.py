@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from leadsman.model import Harm
+from leadsman.model import Harm, Verdict
 from leadsman.watch.positions import StreamPosition, TopicPosition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from leadsman.catalogue import Mode
-    from leadsman.model import Diagnosis, NotUnderstood
+    from leadsman.model import Diagnosis, Finding, NotUnderstood
     from leadsman.watch.finding_changes import FindingChange, KnownFinding
     from leadsman.watch.live.notices import Notice
     from leadsman.watch.positions import Position, Positions
@@ -37,6 +37,20 @@ class ShownFinding:
     changes: tuple[FindingChange, ...]
     harm: tuple[Harm, ...] = ()
     earlier: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndecidedFinding:
+    """A finding whose symptom was seen and whose cause is UNKNOWN: it is no open finding, and no reason for calm."""
+
+    path: str
+    cluster: str | None
+    finding: Finding
+
+    @property
+    def mode(self) -> str:
+        """The mode that it may be."""
+        return self.finding.mode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +115,7 @@ class Snapshot:
     at: datetime
     number: int = 0
     open: tuple[ShownFinding, ...] = ()
+    undecided: tuple[UndecidedFinding, ...] = ()
     resolved: tuple[ShownFinding, ...] = ()
     resolved_count: int = 0
     sources: tuple[CaptureState, ...] = ()
@@ -149,6 +164,16 @@ def worst_first(findings: Iterable[ShownFinding]) -> tuple[ShownFinding, ...]:
         return harm, -each.known.subjects, -since.timestamp() if each.known.change.since else 0.0
 
     return tuple(sorted(findings, key=rank))
+
+
+def undecided_of(diagnoses: Iterable[Diagnosis]) -> tuple[UndecidedFinding, ...]:
+    """Return the findings that are UNKNOWN although their symptom was seen, which a finding with a chain says."""
+    return tuple(
+        UndecidedFinding(path=each.path, cluster=each.cluster, finding=finding)
+        for each in diagnoses
+        for finding in each.findings
+        if finding.verdict is Verdict.UNKNOWN and finding.chain
+    )
 
 
 def sources_of(
