@@ -277,6 +277,7 @@ def test_a_topic_that_does_not_exist_yet_is_said_once_and_read_when_it_does(
     assert [each for each in reported if "There is no topic" in each] == reported
     assert len(reported) == 1
     assert found == {LINE.format(0, 0, "first")}
+    assert watch.new_messages() == [f"The topic {name} can be read now."]
 
 
 def test_records_that_retention_deletes_unread_are_said_and_counted(

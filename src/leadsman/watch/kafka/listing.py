@@ -95,7 +95,8 @@ class KafkaListing:
         if topic.error:
             self._note_problem(topic.name, _why_not_read(topic, self.request.bootstrap))
             return replace(before, partitions=tuple(replace(each, begin=each.end) for each in before.partitions))
-        self._problems.pop(topic.name, None)
+        if self._problems.pop(topic.name, None):
+            self._report(f"The topic {topic.name} can be read now.")
         if known is None:
             return replace(before, id=topic.id, partitions=tuple(self._starts(topic)))
         if before.id and before.id != topic.id:
