@@ -1,4 +1,4 @@
-"""A request that waits for its time-out leaves a silence in the log that is no idle gap."""
+"""What is no idle gap: the time for which a request waits; and what is no use: a connection that is closed."""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
@@ -14,13 +14,18 @@ USES_BETWEEN = 40
 TIMEOUT = timedelta(seconds=30)
 
 
-def _log(every: timedelta, idle: timedelta) -> Iterator[str]:
-    """Yield uses `every` few seconds, and twelve requests that time out after 30 s, each after `idle` of silence."""
+def _log(every: timedelta, idle: timedelta, closed: tuple[str, timedelta] | None = None) -> Iterator[str]:
+    """Yield uses `every` few seconds, and twelve requests that time out after 30 s, each after `idle` of silence.
+
+    `closed`: the line of a connection that is closed, and how long after the last use.
+    """
     at = START
     for _ in range(12):
         for _ in range(USES_BETWEEN):
             at += every
             yield _line(at, "INFO [main] com.example.Pump - published event to clicks-1@7 in 9 ms")
+        if closed:
+            yield _line(at + closed[1], f"INFO {CLIENT} {closed[0]}")
         at += idle + TIMEOUT
         yield _line(at, f"INFO {CLIENT} Disconnecting from node 2 due to request timeout.")
         yield _line(
@@ -36,9 +41,9 @@ def _line(at: datetime, text: str) -> str:
 
 
 @pytest.fixture
-def verdict(tmp_path: Path, diagnosed: Callable[..., list[Diagnosis]]) -> Callable[[timedelta], Diagnosis]:
-    def run(idle: timedelta) -> Diagnosis:
-        (tmp_path / "pump.log").write_text("".join(_log(timedelta(seconds=4), idle)))
+def verdict(tmp_path: Path, diagnosed: Callable[..., list[Diagnosis]]) -> Callable[..., Diagnosis]:
+    def run(idle: timedelta, closed: tuple[str, timedelta] | None = None) -> Diagnosis:
+        (tmp_path / "pump.log").write_text("".join(_log(timedelta(seconds=4), idle, closed)))
         (diagnosis,) = diagnosed([tmp_path], ["idle_disconnect"])
         return diagnosis
 
@@ -46,7 +51,7 @@ def verdict(tmp_path: Path, diagnosed: Callable[..., list[Diagnosis]]) -> Callab
 
 
 @pytest.mark.spark
-def test_time_outs_of_a_busy_worker_follow_no_idle_gap(verdict: Callable[[timedelta], Diagnosis]) -> None:
+def test_time_outs_of_a_busy_worker_follow_no_idle_gap(verdict: Callable[..., Diagnosis]) -> None:
     diagnosis = verdict(timedelta(seconds=1))
 
     assert diagnosis.verdicts["idle_disconnect"] == "ABSENT"
@@ -54,8 +59,36 @@ def test_time_outs_of_a_busy_worker_follow_no_idle_gap(verdict: Callable[[timede
 
 @pytest.mark.spark
 def test_time_outs_after_a_long_idle_time_follow_it_though_nothing_is_logged_at_the_send(
-    verdict: Callable[[timedelta], Diagnosis],
+    verdict: Callable[..., Diagnosis],
 ) -> None:
     diagnosis = verdict(timedelta(seconds=700))
 
     assert diagnosis.verdicts["idle_disconnect"] == "PRESENT"
+
+
+@pytest.mark.spark
+def test_the_time_for_which_a_request_waits_is_no_part_of_the_idle_time(verdict: Callable[..., Diagnosis]) -> None:
+    (finding,) = verdict(timedelta(seconds=322)).findings
+
+    assert finding.figures["failures"] == finding.figures["after_gap"] == 12
+    assert 321 <= finding.figures["limit_high"] <= 322
+    assert 321 <= finding.figures["longest_gap"] <= 322
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("seconds", [300, 394])
+def test_a_bootstrap_connection_that_is_closed_ends_no_idle_gap(
+    seconds: int, verdict: Callable[..., Diagnosis]
+) -> None:
+    (finding,) = verdict(timedelta(seconds=400), ("Node -1 disconnected.", timedelta(seconds=seconds))).findings
+
+    assert finding.figures["after_gap"] == 12
+    assert 399 <= finding.figures["limit_high"] <= 400
+    assert finding.figures["limit_low"] == 4
+
+
+@pytest.mark.spark
+def test_a_connection_that_is_closed_while_idle_was_not_used_then(verdict: Callable[..., Diagnosis]) -> None:
+    (finding,) = verdict(timedelta(seconds=900), ("Node 2 disconnected.", timedelta(seconds=540))).findings
+
+    assert finding.figures["limit_low"] == 4

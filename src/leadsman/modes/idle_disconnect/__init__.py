@@ -29,7 +29,7 @@ MODE = FailureMode(
         ),
         (
             (
-                "{unharmed_below:count shorter gap|shorter gaps} (up to {limit_low:duration}) ended without a failure: "
+                "{unharmed_below:count shorter gap|shorter gaps} (up to {limit_low:at_least}) ended without a failure: "
                 "the idle limit lies between {limit_low:at_least} and {limit_high:at_most}."
             ),
             "The capture shows no shorter gap, so the idle limit is at most {limit_high:at_most}.",
@@ -92,7 +92,7 @@ MODE = FailureMode(
                 "{after_gap:count} of {failures:count failure|failures} came right after a gap of at least "
                 "{limit_high:at_least} in the worker's own log.",
                 (
-                    "{unharmed_below:count shorter gap|shorter gaps} of up to {limit_low:duration} ended without a "
+                    "{unharmed_below:count shorter gap|shorter gaps} of up to {limit_low:at_least} ended without a "
                     "failure."
                 ),
                 (
@@ -310,7 +310,8 @@ MODE = FailureMode(
         ),
         "The runtime was frozen before {frozen:count of the failures|of the failures}, where a client's idle check can "
         "come too late. Also create a new producer before a use that comes later than the limit (cure 2).",
-        "Records were lost: send the {lost:count failed record|failed records} again, and enable retries (cure 3).",
+        "Records were lost: send the {lost:count failed record|failed records} again. Allow retries, "
+        "and let delivery.timeout.ms be several times request.timeout.ms (cure 3).",
         "Records of {killed:count killed invocation|killed invocations} were lost: send them again, and limit the "
         "stall (cure 4) to less than an invocation may take.",
         "Do not restart the brokers: a restart closes the connections of all clients and does not change the idle "

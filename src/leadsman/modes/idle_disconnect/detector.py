@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as names
 from leadsman.modes.idle_disconnect import common_cause, significance
-from leadsman.modes.idle_disconnect.failures import CAPTURE_SETTINGS, HAS_BROKER_LINES, lost_request_steps
+from leadsman.modes.idle_disconnect.failures import (
+    BEGINS_WITH,
+    CAPTURE_SETTINGS,
+    CLOSINGS,
+    ENDS_WITH,
+    HAS_BROKER_LINES,
+    lost_request_steps,
+)
 from leadsman.modes.idle_disconnect.limits import FAILURES_BY_LIMIT, HOPS, capture_figure_steps
 from leadsman.modes.idle_disconnect.significance import ALARM, IS_GAP, Thresholds
 from leadsman.modes.idle_disconnect.thresholds import MIN_FAILURES
@@ -93,26 +100,28 @@ def detect(
 
 
 ACTIVITY = f"""
-    SELECT *, max({HAS_BROKER_LINES}) OVER (PARTITION BY capture, subject) AS is_broker
-    FROM events
+    SELECT gap.*, max({HAS_BROKER_LINES}) OVER (PARTITION BY capture, subject) AS is_broker,
+        before.in_line IS NOT NULL OR after.in_line IS NOT NULL AS has_closing
+    FROM events AS gap LEFT JOIN ({CLOSINGS}) AS before ON {BEGINS_WITH.format("before")}
+        LEFT JOIN ({CLOSINGS}) AS after ON {ENDS_WITH.format("after")}
     WHERE name IN ({sql_literals(names.SUBJECT_IDLE, names.SUBJECT_ACTIVE, names.FILE_READ)})
 """
 
 FAILED_GAPS = """
-    SELECT DISTINCT capture, subject, at, ended FROM (
+    SELECT capture, subject, at, ended, min(seconds) AS idle_seconds FROM (
         SELECT capture, subject, inline(array(
-            struct(gap.at AS at, 'failed' AS ended),
-            struct(IF(timed_out AND gap.at < failed_at, failed_at, NULL) AS at, 'stalled' AS ended)
+            struct(gap.at AS at, 'failed' AS ended, idle_seconds AS seconds),
+            struct(IF(timed_out AND gap.at < failed_at, failed_at, NULL) AS at, 'stalled' AS ended, NULL AS seconds)
         ))
         FROM lost_requests
-    )
+    ) GROUP BY capture, subject, at, ended
 """
 
 GAPS = f"""
-    SELECT capture, subject, name, at, value AS length, ended, file,
+    SELECT capture, subject, name, at, coalesce(idle_seconds, value) AS length, ended, file,
         try_to_timestamp(labels['since']) AS since,
         try_to_timestamp(labels['until']) AS until,
-        NOT coalesce(text RLIKE '{ALARM}', false)
+        NOT has_closing AND NOT coalesce(text RLIKE '{ALARM}', false)
             AND NOT coalesce(labels['before_text'] RLIKE '{ALARM}' AND value <= {{stall}}D, false) AS is_use
     FROM activity LEFT JOIN failed_gaps USING (capture, subject, at)
     WHERE NOT is_broker AND name <> '{names.FILE_READ}' AND coalesce(ended, '') <> 'stalled'
@@ -121,7 +130,7 @@ GAPS = f"""
 
 The silence of a request that stalls until its time-out is the failure itself, and no idle gap. A gap that ends with a
 warning does not end with an ordinary use. A gap that begins with a warning and is no longer than a stall belongs to the
-failure."""
+failure. The line of a connection that was closed is no use of it, and what follows is no use of the same connection."""
 
 FIGURES_ALWAYS = (
     "failures",

@@ -94,7 +94,7 @@ def _failure_lines(*, stall: float, near: float) -> Mapping[str, str]:
     return {
         "relevant_events": f"""
             SELECT *, coalesce(CAST(at AS DOUBLE), 0D) AS second,
-                CASE WHEN name = '{names.SUBJECT_IDLE}' THEN struct(value, file, line, at, text, labels) END AS gap
+                name = '{names.SUBJECT_IDLE}' AS is_gap
             FROM events
             WHERE subject IS NOT NULL
                 AND name IN ({sql_literals(*SEVERED, *FAILED, names.PRODUCE_RETRIED, *CONTEXT_EVENTS, *OTHER_EVENTS)})
@@ -176,11 +176,29 @@ def _episodes(*, episode: float) -> Mapping[str, str]:
     }
 
 
+CLOSINGS = f"""
+    SELECT DISTINCT capture AS in_capture, file AS in_file, line AS in_line, labels['node'] AS node
+    FROM events WHERE name = '{names.CONNECTION_CLOSED}'
+"""
+"""The lines about connections that were closed while no request was in flight."""
+
+ENDS_WITH = "{0}.in_capture = gap.capture AND {0}.in_file = gap.file AND {0}.in_line = gap.line"
+BEGINS_WITH = (
+    "{0}.in_capture = gap.capture AND {0}.in_file = gap.labels['before_file'] "
+    "AND {0}.in_line = try_cast(gap.labels['before_line'] AS BIGINT)"
+)
+"""SQL that joins gaps with the lines where they end and begin."""
+
+GAP_SINCE = "CAST(try_to_timestamp(labels['since']) AS DOUBLE)"
+
+
 def _failures_with_gap(*, reset: float, stall: float) -> Mapping[str, str]:
     """Return the steps that add when each request was sent, and the idle gap that ended at that time.
 
     Many clients log nothing when they send. So the gap of a request that timed out can also end with the time-out: then
     it is longer than the request was in flight. A gap as long as that is the stall alone.
+
+    A bootstrap connection that is closed is no use of another connection: the gap goes on (`BOOTSTRAP_CLOSINGS`).
     """
     silence = f"get(filter(gaps, g -> abs(CAST(g.at AS DOUBLE) - second) < 0.002D AND g.value <= {stall}D), 0).value"
     before = f"g -> CAST(g.at AS DOUBLE) BETWEEN second - {stall + reset}D AND second + 0.001D"
@@ -190,9 +208,23 @@ def _failures_with_gap(*, reset: float, stall: float) -> Mapping[str, str]:
         f" AND (in_flight_seconds IS NULL OR CAST(g.at AS DOUBLE) >= sent - {reset}D)"
     )
     return {
+        "bootstrap_closings": f"SELECT * FROM ({CLOSINGS}) WHERE node LIKE '-%'",
+        "log_gaps": f"""
+            SELECT gap.*, coalesce({GAP_SINCE} - lag(second) OVER ({EVERY_SECOND}) < 0.001D, false)
+                AND before.in_line IS NOT NULL AS goes_on
+            FROM relevant_events AS gap LEFT JOIN bootstrap_closings AS before ON {BEGINS_WITH.format("before")}
+            WHERE is_gap
+        """,
+        "numbered_gaps": f"SELECT *, count_if(NOT goes_on) OVER ({EVERY_SECOND}) AS number FROM log_gaps",
+        "joined_gaps": """
+            SELECT capture, subject, struct(sum(value) OVER so_far AS value, file, line, at, text,
+                first_value(labels) OVER so_far AS labels) AS gap
+            FROM numbered_gaps
+            WINDOW so_far AS (PARTITION BY capture, subject, number ORDER BY second ROWS UNBOUNDED PRECEDING)
+        """,
         "idle_gaps": f"""
             SELECT capture, subject, array_sort(collect_list(gap), {TIME_ORDER}) AS all_gaps
-            FROM relevant_events WHERE gap IS NOT NULL GROUP BY capture, subject
+            FROM joined_gaps GROUP BY capture, subject
         """,
         "episodes_with_gaps": f"""
             SELECT episodes.*, filter(all_gaps, {before}) AS gaps
@@ -215,8 +247,12 @@ def _failures_with_gap(*, reset: float, stall: float) -> Mapping[str, str]:
 
 
 def _lost_requests(*, history: float) -> str:
-    """Return the step that adds the state of the link `idle` of each failure, and whether it had another cause."""
+    """Return the step that adds the state of the link `idle` of each failure, and whether it had another cause.
+
+    `idle_seconds` is the gap up to when the request was sent: while it was in flight, the connection was in use.
+    """
     since = "try_to_timestamp(gap.labels['since'])"
+    sent = "(second - coalesce(in_flight_seconds, second - sent))"
     seen_before = "CAST(failed_at AS DOUBLE) - CAST(first_seen AS DOUBLE)"
     restarted = (
         f"exists(broker_transitions, t -> t BETWEEN coalesce({since}, failed_at) AND failed_until + INTERVAL 5 SECONDS)"
@@ -224,7 +260,7 @@ def _lost_requests(*, history: float) -> str:
     return f"""
         SELECT failures_with_gap.*,
             {since} AS gap_since,
-            gap.value AS idle_seconds,
+            gap.value - greatest(CAST(gap.at AS DOUBLE) - {sent}, 0D) AS idle_seconds,
             coalesce(gap.labels['before_text'] RLIKE '{FROZEN}', false) AS frozen,
             CASE WHEN gap IS NOT NULL THEN 'observed'
                 WHEN {seen_before} >= {history}D THEN 'contradicted'
