@@ -44,23 +44,24 @@ def taken(at: datetime, client: str, number: int) -> str:
     return f"[{when}] INFO [Producer clientId={client}] {TAKEN.format(number)} (org.apache.kafka.clients.producer.internals.TransactionManager)\n"  # noqa: E501 - a log line
 
 
-@pytest.fixture
-def weekend(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def weekend(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A topic is kept for ten years from Saturday on, another is made, and a new client takes an id a minute."""
-    (tmp_path / "kafka").mkdir()
+    capture = tmp_path_factory.mktemp("weekend")
+    (capture / "kafka").mkdir()
     sights = (look(FRIDAY, topics(WEEK, "gone")), look(SUNDAY, topics(DECADE, "new", leader=2)))
-    (tmp_path / "kafka" / "topics.txt").write_text("".join(sights))
+    (capture / "kafka" / "topics.txt").write_text("".join(sights))
     saturday = FRIDAY + timedelta(hours=12)
     lines = [taken(FRIDAY - timedelta(hours=each), "orders", each) for each in (10, 5)]
     lines += [taken(saturday + timedelta(minutes=each), "orders-v2", 100 + each) for each in range(120)]
-    (tmp_path / "orders.log").write_text("".join(lines))
-    return tmp_path
+    (capture / "orders.log").write_text("".join(lines))
+    return capture
 
 
-@pytest.fixture
-def result(call, weekend: Path) -> dict[tuple[str, str, str], dict[str, Any]]:
+@pytest.fixture(scope="module")
+def result(call_once, weekend: Path) -> dict[tuple[str, str, str], dict[str, Any]]:
     """The weekend's changes by kind, how and key."""
-    out = call("changes", weekend, "--between", FRIDAY.isoformat(), SUNDAY.isoformat(), "--format", "json").out
+    out = call_once("changes", weekend, "--between", FRIDAY.isoformat(), SUNDAY.isoformat(), "--format", "json").out
     return {(each["kind"], each["how"], each["key"]): each for each in json.loads(out)["changes"]}
 
 
