@@ -13,7 +13,11 @@ import psutil
 import pytest
 
 from leadsman.catalogue import Mode, every_mode
+from leadsman.cli.settings import user_file
+from leadsman.daemon.client import run_in_daemon
 from leadsman.waiting import wait_for
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
 BROKEN = str(Mode("idle_disconnect").folder / "recorded" / "broken-java")
 HEALTHY = str(Mode("idle_disconnect").folder / "recorded" / "healthy-java")
@@ -37,9 +41,19 @@ def runtime(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     run(["daemon", "stop"], place)
 
 
-def pid_of(runtime: Path) -> int:
-    output = run(["daemon", "status"], runtime).stdout
+@pytest.fixture
+def daemon(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The shared daemon, where this process and its children look for one."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+
+
+def pid_of(call) -> int:
+    output = call("daemon", "status").out
     return int(output.partition("(process ")[2].partition(")")[0])
+
+
+def wait_until_ready(call) -> None:
+    wait_for(lambda: call("daemon", "status").code == 0, timeout=SOON, what="the daemon")
 
 
 @pytest.mark.parametrize(
@@ -50,12 +64,12 @@ def pid_of(runtime: Path) -> int:
         ["diagnose", "no-such"],
     ],
 )
-def test_the_answers_are_those_of_a_command_without_it(runtime: Path, words: list[str]):
+def test_the_answers_are_those_of_a_command_without_it(runtime: Path, call, words: list[str]):
     by_daemon = run(words, runtime)
-    alone = run(words, runtime, LEADSMAN_DAEMON="off")
+    alone = call(*words)
 
-    assert (by_daemon.returncode, by_daemon.stdout) == (alone.returncode, alone.stdout)
-    assert by_daemon.stderr == alone.stderr
+    assert (by_daemon.returncode, by_daemon.stdout) == (alone.code, alone.out)
+    assert by_daemon.stderr == alone.err
 
 
 def test_a_relative_path_and_a_report_are_of_the_folder_where_one_stands(runtime: Path, tmp_path: Path):
@@ -72,51 +86,54 @@ def test_a_relative_path_and_a_report_are_of_the_folder_where_one_stands(runtime
     assert "logs" in json.dumps(findings)
 
 
-def test_a_command_with_a_spark_of_its_own_is_run_where_it_was_called(runtime: Path, tmp_path: Path):
-    """The daemon learns it from the settings file, and hands the command back."""
-    settings = tmp_path / "leadsman.toml"
-    settings.write_text('[diagnose]\nmaster = "nonsense"\n')
+@pytest.mark.usefixtures("daemon")
+@pytest.mark.parametrize("setting", ["master", "remote"])
+def test_a_command_with_a_spark_of_its_own_is_run_where_it_was_called(setting: str, monkeypatch: pytest.MonkeyPatch):
+    """The daemon learns it from the user's settings or the environment, and hands the command back."""
+    settings = user_file()
+    settings.parent.mkdir(parents=True)
+    settings.write_text(f'[diagnose]\n{setting} = "nonsense"\n')
+    by_settings = run_in_daemon(["diagnose", BROKEN])
+    settings.unlink()
+    monkeypatch.setenv(f"LEADSMAN_DIAGNOSE_{setting.upper()}", "nonsense")
+    by_environment = run_in_daemon(["diagnose", BROKEN])
 
-    ended = run(["--config", str(settings), "diagnose", BROKEN], runtime)
-    by_environment = run(["diagnose", BROKEN], runtime, LEADSMAN_DIAGNOSE_MASTER="nonsense")
-
-    assert [ended.returncode, by_environment.returncode] == [2, 2]
-    assert "No Spark cluster answers at nonsense" in ended.stderr
-    assert "No Spark cluster answers at nonsense" in by_environment.stderr
-
-
-def test_standard_input_is_read_by_the_command_itself(runtime: Path):
-    result = {**os.environ, "XDG_RUNTIME_DIR": str(runtime)}
-    text = "2026-02-16 12:00:00,000 INFO orders: started\n"
-
-    ended = subprocess.run(
-        [*LEADSMAN, "diagnose", "-"], env=result, input=text, capture_output=True, text=True, check=False
-    )
-
-    assert ended.returncode in (0, 3), ended.stderr
+    assert (by_settings, by_environment) == (None, None)
 
 
-def test_ctrl_c_ends_the_command_and_the_daemon_begins_anew(runtime: Path):
-    before = pid_of(runtime)
-    result = {**os.environ, "XDG_RUNTIME_DIR": str(runtime)}
-    process = subprocess.Popen(
-        [*LEADSMAN, "diagnose", *EVERY], env=result, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    wait_for(lambda: run(["daemon", "status"], runtime).returncode == 1, timeout=SOON, what="the daemon to be busy")
+def test_a_command_that_is_handed_back_names_what_is_wrong_with_its_spark(runtime: Path):
+    ended = run(["diagnose", BROKEN], runtime, LEADSMAN_DIAGNOSE_REMOTE="nonsense")
+
+    assert ended.returncode == 2
+    assert "nonsense" in ended.stderr
+
+
+@pytest.mark.usefixtures("daemon")
+def test_standard_input_is_read_by_the_command_itself():
+    assert run_in_daemon(["diagnose", "no-such"]) == 2
+    assert run_in_daemon(["diagnose", "-"]) is None
+
+
+@pytest.mark.usefixtures("daemon")
+def test_ctrl_c_ends_the_command_and_the_daemon_begins_anew(call):
+    before = pid_of(call)
+    process = subprocess.Popen([*LEADSMAN, "diagnose", *EVERY], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    wait_for(lambda: call("daemon", "status").code == 1, timeout=SOON, what="the daemon to be busy")
 
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
-    wait_for(lambda: run(["daemon", "status"], runtime).returncode == 0, timeout=SOON, what="the daemon")
+    wait_until_ready(call)
 
     assert process.returncode == 130
-    assert run(["diagnose", BROKEN], runtime).returncode == 1
-    assert pid_of(runtime) == before
+    assert run_in_daemon(["diagnose", BROKEN]) == 1
+    assert pid_of(call) == before
 
 
 @pytest.mark.long
-def test_a_daemon_that_was_killed_is_in_nobodys_way(tmp_path: Path):
+def test_a_daemon_that_was_killed_is_in_nobodys_way(call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     assert run(["daemon", "start"], tmp_path).returncode == 0
-    daemon = psutil.Process(pid_of(tmp_path))
+    daemon = psutil.Process(pid_of(call))
     for each in (*daemon.children(recursive=True), daemon):
         each.kill()
 
@@ -126,16 +143,20 @@ def test_a_daemon_that_was_killed_is_in_nobodys_way(tmp_path: Path):
     assert run(["daemon", "status"], tmp_path).returncode == 1
 
 
-def test_a_command_after_the_kill_of_its_jvm_runs_by_itself_and_the_daemon_begins_anew(runtime: Path):
-    before = pid_of(runtime)
+@pytest.mark.usefixtures("daemon")
+def test_a_command_after_the_kill_of_its_jvm_runs_by_itself_and_the_daemon_begins_anew(
+    call, capfd: pytest.CaptureFixture[str]
+):
+    before = pid_of(call)
     (jvm,) = (each for each in psutil.Process(before).children(recursive=True) if each.name() == "java")
     jvm.kill()
 
-    found = run(["diagnose", BROKEN], runtime)
+    code = run_in_daemon(["diagnose", BROKEN])
 
-    assert (found.returncode, found.stderr) == (1, run(["diagnose", BROKEN], runtime, LEADSMAN_DAEMON="off").stderr)
-    wait_for(lambda: run(["daemon", "status"], runtime).returncode == 0, timeout=SOON, what="the daemon, anew")
-    assert run(["diagnose", BROKEN], runtime).returncode == 1
+    assert (code, *capfd.readouterr()) == (None, "", "")
+    wait_until_ready(call)
+    assert run_in_daemon(["diagnose", BROKEN]) == 1
+    assert pid_of(call) == before
 
 
 @pytest.mark.long
@@ -147,12 +168,13 @@ def test_it_ends_itself_when_it_has_nothing_to_do(tmp_path: Path):
     assert run(["daemon", "stop"], tmp_path).returncode == 0
 
 
-def test_a_folder_that_others_may_enter_is_not_trusted(tmp_path: Path):
+def test_a_folder_that_others_may_enter_is_not_trusted(call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     place = tmp_path / "leadsman"
     place.mkdir()
     place.chmod(0o777)
 
-    ended = run(["daemon", "start"], tmp_path)
+    refused = call("daemon", "start")
 
-    assert ended.returncode == 2
-    assert "chmod 700" in ended.stderr
+    assert refused.code == 2
+    assert "chmod 700" in refused.err
