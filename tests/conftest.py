@@ -43,6 +43,13 @@ def diagnosed(spark: SparkSession) -> Diagnose:
     return run
 
 
+@pytest.fixture(scope="session")
+def diagnosed_recordings(diagnosed: Diagnose) -> dict[str, Diagnosis]:
+    """Every recorded capture of every mode by its path, diagnosed in one Spark job, with the points of a page."""
+    folders = [folder for mode in every_mode() for folder in mode.recordings()]
+    return {each.path: each for each in diagnosed(folders, points=True)}
+
+
 @pytest.fixture
 def verdict_of(diagnosed: Diagnose) -> Callable[[Path], str]:
     """The verdict on idle_disconnect for one path."""

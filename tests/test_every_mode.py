@@ -36,13 +36,6 @@ BROKEN = [
 HEADINGS = ["What you see", "Why it happens", "How to be sure", "How to cure it", "What this page does not cover"]
 
 
-@pytest.fixture(scope="module")
-def verdicts(diagnosed):
-    """Every recorded capture of every mode, diagnosed in one Spark job."""
-    folders = [folder for mode in every_mode() for folder in mode.recordings()]
-    return {each.path: each for each in diagnosed(folders)}
-
-
 @pytest.mark.parametrize("mode", MODES)
 def test_the_card_speaks_the_vocabulary(mode: Mode):
     named = {*mode.card.explains, *mode.card.symptom_events, *(benign.name for benign in mode.card.benign)}
@@ -120,10 +113,10 @@ def test_the_lab_has_recorded_the_broken_the_healthy_and_a_near_miss(mode: Mode)
 
 @pytest.mark.spark
 @pytest.mark.parametrize(("mode", "folder"), RECORDINGS)
-def test_the_detector_distinguishes_broken_healthy_and_near_miss(mode: Mode, folder: Path, verdicts):
+def test_the_detector_distinguishes_broken_healthy_and_near_miss(mode: Mode, folder: Path, diagnosed_recordings):
     expected = Verdict.PRESENT if folder.name.startswith("broken") else Verdict.ABSENT
 
-    assert verdicts[str(folder)].verdicts[mode.name] is expected
+    assert diagnosed_recordings[str(folder)].verdicts[mode.name] is expected
 
 
 REAL_CAUSES = {
@@ -141,26 +134,30 @@ REAL_CAUSES = {
 
 @pytest.mark.spark
 @pytest.mark.parametrize("name", REAL_CAUSES)
-def test_a_near_miss_with_the_symptom_names_its_real_cause(name: str, verdicts):
+def test_a_near_miss_with_the_symptom_names_its_real_cause(name: str, diagnosed_recordings):
     ((mode, folder),) = [(mode, path) for mode in every_mode() for path in mode.recordings() if path.name == name]
 
-    reasons = verdicts[str(folder)].absent_reasons[mode.name]
+    reasons = diagnosed_recordings[str(folder)].absent_reasons[mode.name]
 
     assert any(reason.startswith(REAL_CAUSES[name]) for reason in reasons)
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("mode", MODES)
-def test_healthy_recordings_have_no_symptom_to_explain(mode: Mode, verdicts):
+def test_healthy_recordings_have_no_symptom_to_explain(mode: Mode, diagnosed_recordings):
     healthy = [folder for folder in mode.recordings() if folder.name.startswith("healthy")]
 
-    assert [verdicts[str(folder)].absent_reasons.get(mode.name, ()) for folder in healthy] == [()] * len(healthy)
+    assert [diagnosed_recordings[str(folder)].absent_reasons.get(mode.name, ()) for folder in healthy] == [()] * len(
+        healthy
+    )
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize(("mode", "folder"), BROKEN)
-def test_every_required_link_of_a_present_finding_is_observed_and_quoted(mode: Mode, folder: Path, verdicts):
-    (finding,) = [each for each in verdicts[str(folder)].findings if each.mode == mode.name]
+def test_every_required_link_of_a_present_finding_is_observed_and_quoted(
+    mode: Mode, folder: Path, diagnosed_recordings
+):
+    (finding,) = [each for each in diagnosed_recordings[str(folder)].findings if each.mode == mode.name]
     required = {link.id for link in mode.card.chain if link.required}
 
     assert {link.link for link in finding.chain if link.state is State.OBSERVED} >= required
@@ -169,8 +166,8 @@ def test_every_required_link_of_a_present_finding_is_observed_and_quoted(mode: M
 
 @pytest.mark.spark
 @pytest.mark.parametrize(("mode", "folder"), BROKEN)
-def test_every_line_of_evidence_stands_in_the_input(mode: Mode, folder: Path, verdicts):
-    (finding,) = [each for each in verdicts[str(folder)].findings if each.mode == mode.name]
+def test_every_line_of_evidence_stands_in_the_input(mode: Mode, folder: Path, diagnosed_recordings):
+    (finding,) = [each for each in diagnosed_recordings[str(folder)].findings if each.mode == mode.name]
     quoted = [line for link in finding.chain for line in link.evidence]
     literal = [line.text in (folder / line.file).read_text().splitlines()[line.line - 1] for line in quoted]
 
@@ -179,12 +176,12 @@ def test_every_line_of_evidence_stands_in_the_input(mode: Mode, folder: Path, ve
 
 
 @pytest.fixture(scope="module")
-def excerpts(verdicts, diagnosed, tmp_path_factory):
+def excerpts(diagnosed_recordings, diagnosed, tmp_path_factory):
     """By mode and recording, what is said of the lines of a first failure alone, in one Spark job."""
     pasted = {}
     for mode, folder in ((each, folder) for each in every_mode() for folder in broken_of(each)):
         place = tmp_path_factory.mktemp("excerpt")
-        lines = _symptoms_only(mode, verdicts[str(folder)])
+        lines = _symptoms_only(mode, diagnosed_recordings[str(folder)])
         (place / "excerpt.log").write_text("\n".join(lines) + "\n")
         pasted[mode.name, folder] = place
     diagnoses = {each.path: each for each in diagnosed(pasted.values())}
@@ -220,8 +217,8 @@ def test_a_capture_that_could_not_have_shown_the_symptom_is_unknown(mode: Mode, 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("mode", MODES)
-def test_the_page_shows_the_lines_that_the_detector_quoted(mode: Mode, verdicts):
-    quoted = excerpt(verdicts[str(mode.page_recording)], mode.name)
+def test_the_page_shows_the_lines_that_the_detector_quoted(mode: Mode, diagnosed_recordings):
+    quoted = excerpt(diagnosed_recordings[str(mode.page_recording)], mode.name)
 
     assert mode.excerpt().splitlines() == [line.text for line in quoted]
 

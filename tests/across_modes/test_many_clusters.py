@@ -2,10 +2,10 @@
 
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from leadsman.catalogue import Mode, every_mode
 from leadsman.model import Diagnosis, Verdict
@@ -41,17 +41,30 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def entries(diagnosed: Callable[..., list[Diagnosis]], folder: Path) -> dict[str | None, Diagnosis]:
+def captures() -> set[str]:
+    """The captures that the event table of that folder names, as soon as the folder is diagnosed."""
+    return set()
+
+
+@pytest.fixture(scope="module")
+def entries(spark: SparkSession, folder: Path, captures: set[str]) -> dict[str | None, Diagnosis]:
     """The diagnoses of that folder, by cluster."""
-    found = diagnosed([folder])
+    found = diagnose(
+        spark,
+        read_small_input(find_input([str(folder)])),
+        DiagnosisRequest(modes=every_mode()),
+        write_events=lambda events: captures.update(
+            row["capture"] for row in events.select("capture").distinct().collect()
+        ),
+    )
     assert [each.path for each in found] == [str(folder)] * len(found)
     return {each.cluster: each for each in found}
 
 
 @pytest.fixture(scope="module")
-def alone(diagnosed: Callable[..., list[Diagnosis]]) -> dict[str, Diagnosis]:
+def alone(diagnosed_recordings: dict[str, Diagnosis]) -> dict[str, Diagnosis]:
     """The diagnosis of each recording alone, by mode."""
-    return dict(zip(MODES, diagnosed([_recording(mode) for mode in MODES.values()]), strict=True))
+    return {name: diagnosed_recordings[str(_recording(mode))] for name, mode in MODES.items()}
 
 
 def test_each_cluster_is_an_entry_and_so_are_files_without_a_cluster(entries):
@@ -107,18 +120,7 @@ def test_files_that_tasks_read_are_divided_in_the_same_way(as_path, spark, folde
     }
 
 
-def test_the_event_table_names_the_cluster_behind_the_path(spark, folder, entries):
-    captures: set[str] = set()
-
-    diagnose(
-        spark,
-        read_small_input(find_input([str(folder)])),
-        DiagnosisRequest(modes=[MODES["idle_disconnect"]]),
-        write_events=lambda events: captures.update(
-            row["capture"] for row in events.select("capture").distinct().collect()
-        ),
-    )
-
+def test_the_event_table_names_the_cluster_behind_the_path(folder, entries, captures):
     assert captures == {
         f"{folder} (cluster {cluster})" if cluster else f"{folder} (no single cluster)" for cluster in entries
     }

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 
 import pytest
-from pyspark.sql import SparkSession
 
 from leadsman.catalogue import Mode, every_mode
 from leadsman.model import EVERY_SUBJECT, Verdict
 from leadsman.pipeline.detector_sql import EVIDENCE, EXPLAINS, OBSERVATION, POINT
-from leadsman.pipeline.diagnose import diagnose
-from leadsman.pipeline.request import DiagnosisRequest, find_input, read_small_input
+from leadsman.pipeline.request import find_input, read_small_input
 from leadsman.pipeline.spark.embedded import embedded_session
 from leadsman.pipeline.spark.event_frames import event_frame
 from leadsman.pipeline.verdict.decide import ALTERNATIVE_PREFIX
@@ -106,10 +104,9 @@ def test_a_detector_reports_the_links_and_alternatives_of_its_card(mode: Mode, r
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_every_sentence_of_a_finding_finds_its_figures(mode: Mode, spark: SparkSession, broken: str) -> None:
+def test_every_sentence_of_a_finding_finds_its_figures(mode: Mode, diagnosed_recordings, broken: str) -> None:
     """A sentence whose figures the detector does not report is left out: of a whole list, something must be left."""
-    (diagnosis,) = diagnose(spark, read_small_input(find_input([broken])), DiagnosisRequest(modes=[mode], points=True))
-    (finding,) = diagnosis.findings
+    (finding,) = [each for each in diagnosed_recordings[broken].findings if each.mode == mode.name]
 
     assert finding.verdict is Verdict.PRESENT
     assert finding.summary

@@ -1,7 +1,6 @@
 """`leadsman changes` on a real capture and on a small one written by hand. In this process, on the shared session."""
 
 import json
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -206,10 +205,10 @@ def test_a_wrong_call_is_2_and_names_a_right_one(call, words: list[str], next_st
     assert next_step in result.err
 
 
-def test_a_finding_has_the_changes_at_its_beginning(diagnosed: Callable[..., list[Diagnosis]]) -> None:
-    (diagnosis,) = diagnosed([LEAK / "broken-deployed-java"], ["producer_id_leak"])
+def test_a_finding_has_the_changes_at_its_beginning(diagnosed_recordings: dict[str, Diagnosis]) -> None:
+    findings = diagnosed_recordings[str(LEAK / "broken-deployed-java")].findings
 
-    (finding,) = diagnosis.findings
+    (finding,) = [each for each in findings if each.mode == "producer_id_leak"]
     taken_more = [each for each in finding.changes if each.kind == "ids_taken" and each.how == "more"]
     assert finding.changes[0] == taken_more[0]
     assert {thing.split("/")[-1] for each in taken_more for thing in each.things} == {"worker-1.log)", "worker-2.log)"}
