@@ -193,7 +193,7 @@ BENIGN = ErrorGroup(
 )
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def present() -> Diagnosis:
     finding = Finding(
         mode="idle_disconnect",
@@ -248,7 +248,7 @@ def met(row: str, column: str, outcome: str = "established", *, explanation: str
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def matrix() -> Matrix:
     """Two clients and three servers, of which one pair was never seen."""
     wrong = "broker-1 has 02:5a:10:00:00:0a for 10.20.4.57; it is 02:5a:10:00:00:0b."
@@ -262,13 +262,13 @@ def matrix() -> Matrix:
     return Matrix(axes=MatrixAxes("Who reaches whom", row="client", column="server"), cells=cells, rows=2, columns=3)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def reach(present: Diagnosis, matrix: Matrix) -> Diagnosis:
     """A diagnosis with a matrix and without points."""
     return replace(present, findings=(replace(present.findings[0], matrix=matrix, points=()),))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def unknown() -> Diagnosis:
     unseen = LinkFinding(
         link="quiet",
@@ -303,7 +303,7 @@ def unknown() -> Diagnosis:
                      since=at(8.2342), until=at(8.2342), files=1, bytes=412, lines=1)  # fmt: skip
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def absent() -> Diagnosis:
     return Diagnosis(
         path="captures/healthy",
@@ -318,7 +318,7 @@ def absent() -> Diagnosis:
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def hostile(present: Diagnosis) -> Diagnosis:
     """The incident again, with a line in every place that tries to break out of it."""
     line = Evidence(file=HOSTILE + ".log", line=1, text=HOSTILE, time=at(1), before=(HOSTILE,), after=(HOSTILE,))

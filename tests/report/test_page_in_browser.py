@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from leadsman.report.page.render import render_page
 
 pytestmark = pytest.mark.browser
 
+VIEWPORT = {"width": 1100, "height": 900}
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 # No sandbox, because CI runs as root; no GPU and no /dev/shm, because containers have neither.
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
@@ -72,34 +74,66 @@ class Opened:
         dialog.dismiss()
 
 
+@pytest.fixture(scope="module")
+def url_of(request, tmp_path_factory):
+    """The address of a page of these diagnoses, which is rendered once."""
+
+    @cache
+    def render(*names):
+        file = tmp_path_factory.mktemp("page") / "report.html"
+        file.write_text(render_page([request.getfixturevalue(name) for name in names]), encoding="utf-8")
+        return file.as_uri()
+
+    return render
+
+
 @pytest.fixture
-def open_page(browser, tmp_path, request):
-    def opening(*names, width=1100, scheme="light", script=True):
-        context = browser.new_context(
-            viewport={"width": width, "height": 900}, color_scheme=scheme, java_script_enabled=script
-        )
+def open_page(browser, url_of, request):
+    """A page in a tab of its own, in which a test may act."""
+
+    def opening(*names, scheme="light", script=True):
+        context = browser.new_context(viewport=VIEWPORT, color_scheme=scheme, java_script_enabled=script)
         request.addfinalizer(context.close)
         opened = Opened(context.new_page())
-        file = tmp_path / "report.html"
-        file.write_text(render_page([request.getfixturevalue(name) for name in names]), encoding="utf-8")
-        opened.tab.goto(file.as_uri())
+        opened.tab.goto(url_of(*names))
         return opened
 
     return opening
 
 
+@pytest.fixture(scope="module")
+def look_at(browser, url_of):
+    """A page in a tab that many tests look at, each in its own width and colours: none of them acts there."""
+    context = browser.new_context(viewport=VIEWPORT)
+
+    @cache
+    def open_once(*names):
+        opened = Opened(context.new_page())
+        opened.tab.goto(url_of(*names))
+        return opened
+
+    def looking(*names, width=VIEWPORT["width"], scheme="light"):
+        opened = open_once(*names)
+        opened.tab.set_viewport_size(VIEWPORT | {"width": width})
+        opened.tab.emulate_media(color_scheme=scheme)
+        return opened
+
+    yield looking
+    context.close()
+
+
 @pytest.mark.parametrize(
     "names", [("present",), ("unknown",), ("absent",), ("reach",), ("present", "unknown", "absent", "hostile")]
 )
-def test_the_page_opens_without_a_complaint_and_asks_for_nothing(names, open_page):
-    opened = open_page(*names)
+def test_the_page_opens_without_a_complaint_and_asks_for_nothing(names, look_at):
+    opened = look_at(*names)
 
     assert opened.complaints == []
     assert [url for url in opened.requests if not url.endswith("/report.html")] == []
 
 
-def test_a_hostile_line_does_nothing(open_page):
-    opened = open_page("hostile")
+def test_a_hostile_line_does_nothing(look_at):
+    opened = look_at("hostile")
 
     assert opened.dialogs == []
     assert opened.complaints == []
@@ -123,8 +157,8 @@ def test_a_script_that_got_in_all_the_same_is_stopped_by_the_policy(open_page):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_both_charts_are_drawn_within_their_frames(scheme, open_page):
-    opened = open_page("present", scheme=scheme)
+def test_both_charts_are_drawn_within_their_frames(scheme, look_at):
+    opened = look_at("present", scheme=scheme)
 
     charts = opened.tab.get_by_role("img")
     assert charts.count() == 2
@@ -147,11 +181,11 @@ def test_a_matrix_is_drawn_within_its_frame_and_repeated_as_a_table(scheme, open
     assert "no data" in rows.nth(2).inner_text()
 
 
-def test_charts_follow_the_colour_scheme(open_page):
+def test_charts_follow_the_colour_scheme(look_at):
     colour = "getComputedStyle(document.querySelector('.chart svg text')).fill"
 
-    light = open_page("present", scheme="light").tab.evaluate(colour)
-    dark = open_page("present", scheme="dark").tab.evaluate(colour)
+    light = look_at("present", scheme="light").tab.evaluate(colour)
+    dark = look_at("present", scheme="dark").tab.evaluate(colour)
 
     assert light == "rgb(86, 96, 105)"
     assert dark == "rgb(160, 171, 180)"
@@ -159,16 +193,16 @@ def test_charts_follow_the_colour_scheme(open_page):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["present", "unknown", "absent", "reach"])
-def test_text_stands_out_from_its_ground(scheme, name, open_page):
-    opened = open_page(name, scheme=scheme)
+def test_text_stands_out_from_its_ground(scheme, name, look_at):
+    opened = look_at(name, scheme=scheme)
 
     assert opened.tab.evaluate(CONTRASTS) == []
 
 
 @pytest.mark.parametrize("name", ["present", "unknown", "absent", "hostile", "reach"])
 @pytest.mark.parametrize("width", [320, 400])
-def test_a_narrow_window_scrolls_in_one_direction_only(name, width, open_page):
-    opened = open_page(name, width=width)
+def test_a_narrow_window_scrolls_in_one_direction_only(name, width, look_at):
+    opened = look_at(name, width=width)
 
     assert opened.tab.evaluate("document.documentElement.scrollWidth") <= width
     assert opened.tab.evaluate(SPILLING) == []
@@ -196,8 +230,8 @@ def test_folded_evidence_opens_from_the_keyboard(open_page):
     assert details.locator(".evidence").first.is_visible()
 
 
-def test_everything_that_scrolls_or_acts_can_be_reached_by_keyboard(open_page):
-    tab = open_page("present").tab
+def test_everything_that_scrolls_or_acts_can_be_reached_by_keyboard(look_at):
+    tab = look_at("present").tab
 
     unreachable = tab.evaluate("""() => [...document.querySelectorAll('a, button, summary, .scroll')]
       .filter(e => e.checkVisibility() && e.tabIndex < 0).length""")
@@ -205,8 +239,8 @@ def test_everything_that_scrolls_or_acts_can_be_reached_by_keyboard(open_page):
     assert unreachable == 0
 
 
-def test_a_screen_reader_finds_landmarks_and_headings_in_order(open_page):
-    tab = open_page("present", "unknown").tab
+def test_a_screen_reader_finds_landmarks_and_headings_in_order(look_at):
+    tab = look_at("present", "unknown").tab
 
     levels = tab.evaluate("[...document.querySelectorAll('h1,h2,h3,h4')].map(h => Number(h.tagName[1]))")
     steps = [after - before for before, after in pairwise(levels)]
@@ -215,8 +249,8 @@ def test_a_screen_reader_finds_landmarks_and_headings_in_order(open_page):
     assert max(steps) == 1
 
 
-def test_every_column_and_row_of_a_table_has_its_heading(open_page):
-    tab = open_page("present", "unknown").tab
+def test_every_column_and_row_of_a_table_has_its_heading(look_at):
+    tab = look_at("present", "unknown").tab
 
     headings = tab.locator("th")
     assert headings.count() > 10
