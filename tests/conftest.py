@@ -61,7 +61,7 @@ def verdict_of(diagnosed: Diagnose) -> Callable[[Path], str]:
     return run
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def rows() -> Callable[[Path], list[EventRow]]:
     """Every event of every stream below a path."""
 

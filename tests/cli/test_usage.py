@@ -1,15 +1,13 @@
 """A call whose words are off is answered by exit code 2 and by what to write instead."""
 
-import os
+import logging
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from leadsman.catalogue import Mode, every_mode
+from leadsman.catalogue import every_mode
 from leadsman.cli import group
 
 HEALTHY = "healthy-java"
@@ -157,14 +155,16 @@ def test_a_closed_pipe_is_not_taken_for_a_finding(call, monkeypatch: pytest.Monk
     assert call("modes").code == 2
 
 
-def test_debugging_shows_what_each_detector_took() -> None:
-    capture = Mode("idle_disconnect").folder / "recorded" / "broken-java"
-    command = [sys.executable, "-m", "leadsman", "diagnose", str(capture), "--format", "json"]
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_debugging_shows_what_each_detector_took(
+    call, recorded: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LEADSMAN_DEBUG", "1")
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])  # pytest's own, beside which the command adds none
 
-    result = subprocess.run(
-        command, env={**os.environ, "LEADSMAN_DEBUG": "1"}, capture_output=True, text=True, timeout=280, check=False
-    )
+    result = call("diagnose", recorded("broken-java"), "--format", "json")
 
-    assert result.returncode == 1
-    assert re.search(r"broken-java: idle_disconnect: \d+\.\d\d s", result.stderr)
-    assert re.search(r"broken-java: conditions: \d+\.\d\d s", result.stderr)
+    assert result.code == 1
+    assert re.search(r"broken-java: idle_disconnect: \d+\.\d\d s", result.err)
+    assert re.search(r"broken-java: conditions: \d+\.\d\d s", result.err)

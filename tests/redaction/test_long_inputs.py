@@ -29,6 +29,10 @@ UNITS = [
     "password: |", "sasl.jaas.config=", "user_a=", "org.apache.kafka.", "secret=a.b.c.D", "secret=/etc/a", "%22", "&quot;",
     "password&quot;:&quot;", "identified by '", "digest:a:", "_", "0", "AKIA", "password=(", "password=}", "pwd=/a",
 ]  # fmt: skip
+LINES = [
+    "password:\n", "password: |\n a", "x\\\n", "password=a\\\n", "name: password\n", "-----BEGIN PRIVATE KEY-----\n",
+    "-----END PRIVATE KEY-----\n",
+]  # fmt: skip
 RULE_HINTS = sorted(
     {*HINTS, *(hint for form in FORMS for hint in form.hints.split("|")), *(rule.hint for rule in RULES)}
 )
@@ -62,17 +66,12 @@ def test_a_line_of_a_megabyte_takes_time_in_proportion(unit: str) -> None:
     assert is_in_proportion(unit, SHORT, LONG, "password=a ")
 
 
-@pytest.mark.parametrize(
-    "unit",
-    [
-        "password:\n",
-        "password: |\n a",
-        "x\\\n",
-        "password=a\\\n",
-        "name: password\n",
-        "-----BEGIN PRIVATE KEY-----\n",
-        "-----END PRIVATE KEY-----\n",
-    ],
-)
+@pytest.mark.parametrize("unit", LINES)
 def test_many_lines_take_time_in_proportion(unit: str) -> None:
+    assert is_in_proportion(unit, SHORT // 4, LONG // 4)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("unit", LINES)
+def test_a_megabyte_of_lines_takes_time_in_proportion(unit: str) -> None:
     assert is_in_proportion(unit, SHORT, LONG)
