@@ -16,34 +16,53 @@ from leadsman.prevent.alerts.rules import rule_document, scaled
 from leadsman.prevent.alerts.write import RULES, TESTS, write_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
+
+    from leadsman.prevent.alerts.alert import Alert
+    from leadsman.prevent.alerts.coverage import Coverage
 
 ALERTS = [pytest.param(each, id=each.alert.name) for each in every_alert()]
 EXPORTERS = [pytest.param(each, id=str(each)) for each in CHOICES]
 ALL = coverage(CHOICES, every_alert())
 
 
-def write_cases(exporter: Exporter, folder: Path) -> list[Path]:
-    """Write the rules of each alert alone, and its tests: all rules in every test would take minutes."""
-    found = coverage([exporter], every_alert())
-    written = []
-    for each in found.covered:
-        single = found.only(each.alert.name)
-        rules = folder / f"{each.alert.name}.rules.yml"
-        rules.write_text(yaml.safe_dump(rule_document(single)))
-        for interval in {case.interval for case in each.alert.cases}:
-            tests = folder / f"{each.alert.name}.{interval}.yml"
-            tests.write_text(yaml.safe_dump(case_document(single, rules.name, interval)))
-            written.append(tests)
-    return written
+@pytest.fixture(scope="module")
+def coverages() -> list[Coverage]:
+    """What each exporter alone covers."""
+    return [coverage([exporter], every_alert()) for exporter in CHOICES]
 
 
-@pytest.mark.parametrize("exporter", EXPORTERS)
-def test_broken_fires_and_cured_and_near_misses_stay_silent(exporter: Exporter, tmp_path: Path, program) -> None:
-    files = write_cases(exporter, tmp_path)
+def distinct_cases(alert: Alert, coverages: Iterable[Coverage]) -> set[tuple[str, str]]:
+    """The rules of an alert alone and its tests, with each exporter: several exporters may have the same ones."""
+    covering = [each for each in coverages if alert.name in {one.alert.name for one in each.covered}]
+    intervals = {case.interval for case in alert.cases}
+    return {
+        (yaml.safe_dump(rule_document(single)), yaml.safe_dump(case_document(single, RULES, interval)))
+        for single in (each.only(alert.name) for each in covering)
+        for interval in intervals
+    }
+
+
+def write_cases(cases: Iterable[tuple[str, str]], folder: Path) -> list[Path]:
+    """Write rules and tests; return the files of tests. All rules in every test would take minutes."""
+    places = []
+    for number, (rules, tests) in enumerate(sorted(cases)):
+        place = folder / str(number)
+        place.mkdir()
+        (place / RULES).write_text(rules)
+        (place / "tests.yml").write_text(tests)
+        places.append(place / "tests.yml")
+    return places
+
+
+@pytest.mark.parametrize("declared", ALERTS)
+def test_broken_fires_and_cured_and_near_misses_stay_silent(declared, coverages, tmp_path: Path, program) -> None:
+    files = write_cases(distinct_cases(declared.alert, coverages), tmp_path)
 
     done = program("promtool", "test", "rules", *files)
 
+    assert files
     assert done.returncode == 0, done.stdout + done.stderr
 
 
