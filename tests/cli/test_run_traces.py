@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
@@ -26,28 +28,6 @@ pytestmark = pytest.mark.spark
 (MODE,) = (mode for mode in every_mode() if mode.name == "idle_disconnect")
 RECORDING = MODE.folder / "recorded" / "broken-kafka-python"
 SOON = timedelta(seconds=90)
-
-
-@pytest.fixture
-def scratch(tmp_path: Path) -> Path:
-    folder = tmp_path / "scratch"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
-def running(tmp_path: Path, scratch: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A diagnosis in a process of its own, whose temporary files lie in `scratch`."""
-    words = ["diagnose", str(RECORDING), "--out", str(tmp_path / "report"), "--table", "parquet"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "leadsman", *words],
-        env={**os.environ, "TMPDIR": str(scratch), "LEADSMAN_DAEMON": "off"},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    yield process
-    process.kill()
-    process.wait()
 
 
 def family(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
@@ -76,49 +56,94 @@ def is_jvm(process: psutil.Process) -> bool:
         return False
 
 
-def test_every_socket_is_on_loopback_and_every_temporary_folder_is_private(
-    running: subprocess.Popen[bytes], scratch: Path
-) -> None:
-    addresses: set[str] = set()
-    modes: set[int] = set()
-    while running.poll() is None:
-        addresses |= listening_addresses(running)
-        modes |= {path.stat().st_mode & 0o777 for path in scratch.iterdir() if path.is_dir()}
-        psutil.cpu_percent(interval=0.05)
-
-    assert running.returncode == 1
-    assert addresses
-    assert {address for address in addresses if not is_loopback(address)} == set()
-    assert modes == {0o700}
-    assert list(scratch.iterdir()) == []
-
-
 def is_loopback(address: str) -> bool:
     parsed = ip_address(address)
     mapped = getattr(parsed, "ipv4_mapped", None)
     return (mapped or parsed).is_loopback
 
 
-def test_a_run_that_is_killed_leaves_no_jvm_and_the_next_run_removes_its_files(
-    running: subprocess.Popen[bytes], scratch: Path
-) -> None:
-    jvms: list[psutil.Process] = []
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of temporary files for all runs of this module."""
+    return tmp_path_factory.mktemp("scratch")
 
-    def find_jvm() -> bool:
-        jvms[:] = [each for each in family(running) if is_jvm(each)]
-        return bool(jvms) and any(scratch.glob("leadsman-*/spark-*"))
 
-    wait_for(find_jvm, timeout=SOON, what="Spark")
-    started = [*family(running)]
-    running.send_signal(signal.SIGKILL)
-    running.wait()
-    _, alive = psutil.wait_procs(started, timeout=SOON.total_seconds())
-
-    assert alive == []
-    subprocess.run(
-        [sys.executable, "-m", "leadsman", "diagnose", str(RECORDING)],
+@contextmanager
+def running(scratch: Path, *words: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A diagnosis in a process of its own, whose temporary files lie in `scratch`."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "leadsman", "diagnose", str(RECORDING), *words],
         env={**os.environ, "TMPDIR": str(scratch), "LEADSMAN_DAEMON": "off"},
-        check=False,
-        capture_output=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
-    assert list(scratch.iterdir()) == []
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture(scope="module")
+def alive_after_kill(scratch: Path) -> list[psutil.Process]:
+    """The processes of a run that are still alive after it was killed. Its files stay."""
+    with running(scratch) as process:
+        wait_for(
+            lambda: any(map(is_jvm, family(process))) and any(scratch.glob("leadsman-*/spark-*")),
+            timeout=SOON,
+            what="Spark",
+        )
+        started = family(process)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    _, alive = psutil.wait_procs(started, timeout=SOON.total_seconds())
+    return alive
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traces:
+    """What the run after that left on the machine: at its begin, while it ran, and at its end."""
+
+    code: int
+    addresses: set[str]
+    modes: set[int]
+    files_before: list[Path]
+    files_after: list[Path]
+
+
+@pytest.fixture(scope="module")
+def traces(alive_after_kill: list[psutil.Process], scratch: Path, tmp_path_factory: pytest.TempPathFactory) -> Traces:
+    addresses: set[str] = set()
+    modes: set[int] = set()
+    before = list(scratch.iterdir())
+    with running(scratch, "--out", str(tmp_path_factory.mktemp("out") / "report"), "--table", "parquet") as process:
+        while process.poll() is None:
+            addresses |= listening_addresses(process)
+            modes |= {path.stat().st_mode & 0o777 for path in scratch.iterdir() if path.is_dir()}
+            psutil.cpu_percent(interval=0.05)
+    return Traces(
+        code=process.returncode,
+        addresses=addresses,
+        modes=modes,
+        files_before=before,
+        files_after=list(scratch.iterdir()),
+    )
+
+
+def test_every_socket_is_on_loopback(traces: Traces) -> None:
+    assert traces.code == 1
+    assert traces.addresses
+    assert {address for address in traces.addresses if not is_loopback(address)} == set()
+
+
+def test_every_temporary_folder_is_private(traces: Traces) -> None:
+    assert traces.modes == {0o700}
+
+
+def test_a_run_that_is_killed_leaves_no_jvm(alive_after_kill: list[psutil.Process]) -> None:
+    assert alive_after_kill == []
+
+
+def test_the_next_run_removes_the_files_of_one_that_was_killed_and_its_own(traces: Traces) -> None:
+    assert traces.files_before
+    assert traces.files_after == []
