@@ -59,10 +59,10 @@ def call(capfd: pytest.CaptureFixture[str]) -> Call:
 def call_once(tmp_path_factory: pytest.TempPathFactory) -> Call:
     """Run `leadsman` as `call` does, for fixtures of a module: one call of which several tests look at the result."""
 
-    def calling(*words: object) -> Called:
+    def calling(*words: object, folder: Path | None = None) -> Called:
         out, err = StringIO(), StringIO()
         with pytest.MonkeyPatch.context() as monkeypatch, redirect_stdout(out), redirect_stderr(err):
-            isolate(monkeypatch, tmp_path_factory.mktemp("alone"), tmp_path_factory.mktemp("config"))
+            isolate(monkeypatch, folder or tmp_path_factory.mktemp("alone"), tmp_path_factory.mktemp("config"))
             code = run([str(word) for word in words])
         return Called(code, out.getvalue(), err.getvalue())
 

@@ -45,23 +45,42 @@ def repository(tmp_path: Path, recorded) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(("mode", "recording", "sample"), SAMPLES)
-def test_a_file_that_invites_the_diagnosed_mode_is_a_result(
-    call, tmp_path: Path, mode: str, recording: str, *, sample: str
-) -> None:
-    file = tmp_path / "src" / Path(sample).name.replace("broken", "service")
-    file.parent.mkdir()
-    shutil.copy(MODES / mode / "samples" / sample, file)
+@pytest.fixture(scope="module")
+def incidents(call_once, tmp_path_factory: pytest.TempPathFactory):
+    """The answer on an incident of each mode, where the sources hold a file that invites each."""
+    folder = tmp_path_factory.mktemp("service")
+    (folder / "src").mkdir()
+    for mode, _, sample in SAMPLES:
+        shutil.copy(MODES / mode / "samples" / sample, folder / place_of(sample))
+    recordings = [MODES / mode / "recorded" / recording for mode, recording, _ in SAMPLES]
+    return call_once("diagnose", *recordings, "--format", "sarif", "--source", "src", folder=folder)
 
-    result = call("diagnose", MODES / mode / "recorded" / recording, "--format", "sarif", "--source", "src")
 
-    assert result.code == 1
-    assert errors_of(result.out) == []
-    (run,) = json.loads(result.out)["runs"]
-    assert {each["ruleId"] for each in run["results"]} == {sample.partition("/")[0]}
-    places = [each["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for each in run["results"]]
-    assert set(places) == {f"src/{file.name}"}
-    assert {each["level"] for each in run["results"]} == {"error"}
+def place_of(sample: str) -> str:
+    return "src/" + Path(sample).name.replace("broken", "service")
+
+
+def results_at(document: str) -> dict[str, list[tuple[str, str]]]:
+    """The rule and the level of each result, by the file that it names."""
+    (run,) = json.loads(document)["runs"]
+    found: dict[str, list[tuple[str, str]]] = {}
+    for each in run["results"]:
+        file = each["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+        found.setdefault(file, []).append((each["ruleId"], each["level"]))
+    return found
+
+
+@pytest.mark.parametrize("sample", [sample for _, _, sample in SAMPLES])
+def test_a_file_that_invites_the_diagnosed_mode_is_a_result(incidents, sample: str) -> None:
+    found = results_at(incidents.out)[place_of(sample)]
+
+    assert set(found) == {(sample.partition("/")[0], "error")}
+
+
+def test_the_results_of_several_incidents_fit_the_schema_and_name_no_other_file(incidents) -> None:
+    assert incidents.code == 1
+    assert errors_of(incidents.out) == []
+    assert results_at(incidents.out).keys() == {place_of(sample) for _, _, sample in SAMPLES}
 
 
 def test_a_result_names_its_line_and_the_lines_that_prove_the_incident(call, repository: Path) -> None:
