@@ -176,43 +176,44 @@ def test_every_line_of_evidence_stands_in_the_input(mode: Mode, folder: Path, di
 
 
 @pytest.fixture(scope="module")
-def excerpts(diagnosed_recordings, diagnosed, tmp_path_factory):
-    """By mode and recording, what is said of the lines of a first failure alone, in one Spark job."""
-    pasted = {}
+def excerpts(diagnosed_recordings, tmp_path_factory) -> dict[Path, Path]:
+    """By broken recording, a folder with the lines of its first failure alone."""
+    places = {folder: tmp_path_factory.mktemp("excerpt") for mode in every_mode() for folder in broken_of(mode)}
     for mode, folder in ((each, folder) for each in every_mode() for folder in broken_of(each)):
-        place = tmp_path_factory.mktemp("excerpt")
         lines = _symptoms_only(mode, diagnosed_recordings[str(folder)])
-        (place / "excerpt.log").write_text("\n".join(lines) + "\n")
-        pasted[mode.name, folder] = place
-    diagnoses = {each.path: each for each in diagnosed(pasted.values())}
-    return {which: diagnoses[str(place)] for which, place in pasted.items()}
+        (places[folder] / "excerpt.log").write_text("\n".join(lines) + "\n")
+    return places
+
+
+@pytest.fixture(scope="module")
+def no_source(tmp_path_factory) -> dict[str, Path]:
+    """By mode, a folder with the files of a broken recording that could not have shown its symptom."""
+    places = {mode.name: tmp_path_factory.mktemp("blind") for mode in every_mode()}
+    for mode in every_mode():
+        _copy_what_shows_no_symptom(mode, broken_of(mode)[0], places[mode.name])
+    return places
+
+
+@pytest.fixture(scope="module")
+def parts(diagnosed, excerpts, no_source) -> dict[str, Diagnosis]:
+    """The diagnoses of all these folders by path, in one Spark job."""
+    return {each.path: each for each in diagnosed([*excerpts.values(), *no_source.values()])}
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize(("mode", "folder"), BROKEN)
-def test_a_failure_with_nothing_before_it_is_unknown(mode: Mode, folder: Path, excerpts):
+def test_a_failure_with_nothing_before_it_is_unknown(mode: Mode, folder: Path, excerpts, *, parts):
     """What was quiet before is not in the capture: the symptom alone must not name the cause."""
-    diagnosis = excerpts[mode.name, folder]
+    diagnosis = parts[str(excerpts[folder])]
 
     assert diagnosis.verdicts[mode.name] is Verdict.UNKNOWN
     assert diagnosis.findings[0].next
 
 
-@pytest.fixture(scope="module")
-def no_source(diagnosed, tmp_path_factory):
-    """By mode, what is said of the files of a broken recording that could not have shown its symptom."""
-    places = {mode.name: tmp_path_factory.mktemp("blind") for mode in every_mode()}
-    for mode in every_mode():
-        broken = next(folder for folder in mode.recordings() if folder.name.startswith("broken"))
-        _copy_what_shows_no_symptom(mode, broken, places[mode.name])
-    diagnoses = {each.path: each for each in diagnosed(places.values())}
-    return {name: diagnoses[str(place)] for name, place in places.items()}
-
-
 @pytest.mark.spark
 @pytest.mark.parametrize("mode", MODES)
-def test_a_capture_that_could_not_have_shown_the_symptom_is_unknown(mode: Mode, no_source):
-    assert no_source[mode.name].verdicts[mode.name] is Verdict.UNKNOWN
+def test_a_capture_that_could_not_have_shown_the_symptom_is_unknown(mode: Mode, no_source, parts):
+    assert parts[str(no_source[mode.name])].verdicts[mode.name] is Verdict.UNKNOWN
 
 
 @pytest.mark.spark
