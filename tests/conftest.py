@@ -47,7 +47,7 @@ def diagnosed(spark: SparkSession) -> Diagnose:
 def diagnosed_recordings(diagnosed: Diagnose) -> dict[str, Diagnosis]:
     """Every recorded capture of every mode by its path, diagnosed in one Spark job, with the points of a page."""
     folders = [folder for mode in every_mode() for folder in mode.recordings()]
-    return {each.path: each for each in diagnosed(folders, points=True)}
+    return dict(zip(map(str, folders), diagnosed(folders, points=True), strict=True))
 
 
 @pytest.fixture

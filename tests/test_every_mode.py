@@ -147,9 +147,9 @@ def test_a_near_miss_with_the_symptom_names_its_real_cause(name: str, diagnosed_
 def test_healthy_recordings_have_no_symptom_to_explain(mode: Mode, diagnosed_recordings):
     healthy = [folder for folder in mode.recordings() if folder.name.startswith("healthy")]
 
-    assert [diagnosed_recordings[str(folder)].absent_reasons.get(mode.name, ()) for folder in healthy] == [()] * len(
-        healthy
-    )
+    reasons = [diagnosed_recordings[str(folder)].absent_reasons.get(mode.name, ()) for folder in healthy]
+
+    assert reasons == [()] * len(healthy)
 
 
 @pytest.mark.spark

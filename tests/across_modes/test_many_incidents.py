@@ -22,7 +22,7 @@ PAIRS = [pytest.param(pair, id="-".join(mode.name for mode in pair)) for pair in
 @pytest.fixture(scope="module")
 def pairs(tmp_path_factory) -> dict[tuple[str, ...], Path]:
     """One broken recording of each of two modes, in one folder, as if of one cluster."""
-    folders = {}
+    folders: dict[tuple[str, ...], Path] = {}
     for first, second in combinations(every_mode(), 2):
         folder = tmp_path_factory.mktemp("merged")
         for mode in (first, second):
@@ -35,7 +35,8 @@ def pairs(tmp_path_factory) -> dict[tuple[str, ...], Path]:
 @pytest.fixture(scope="module")
 def diagnoses(diagnosed: Callable[..., list[Diagnosis]], pairs) -> dict[str, Diagnosis]:
     """The diagnoses by path: in one Spark job they take as long as those of the four incidents alone."""
-    return {each.path: each for each in diagnosed([FOUR, *pairs.values()])}
+    paths = [FOUR, *pairs.values()]
+    return dict(zip(map(str, paths), diagnosed(paths), strict=True))
 
 
 @pytest.fixture(scope="module")
