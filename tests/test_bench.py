@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from leadsman.pipeline.events import EventRow
 
 ROOT = Path(__file__).parent.parent
-MEGABYTES, WRITERS = 1, 10
+MEGABYTES, WRITERS = 1, 3
 
 
 @pytest.fixture(scope="module", autouse=True)
