@@ -250,11 +250,11 @@ def _start(options: dict[str, Any], folder: Path, stack: ExitStack) -> Watch:
     from leadsman.pipeline.spark.event_frames import cores  # PySpark is imported while the JVM starts
     from leadsman.watch.file_listing import FolderListing
     from leadsman.watch.replay import ReplayListing
-    from leadsman.watch.state.state_folder import held_state
+    from leadsman.watch.state.state_folder import locked_state
     from leadsman.watch.watching import Watch, WatchOptions, replayed_input
     from leadsman.watch.where_tasks_run import is_local
 
-    stack.enter_context(held_state(folder, PRIVATE if is_local(spark) else READABLE))
+    stack.enter_context(locked_state(folder, PRIVATE if is_local(spark) else READABLE))
     watch_options = WatchOptions(folder, zone, options["interval"], cores(spark))
     if not options["replay"]:
         private = stack.enter_context(run_folder(memory_folder() if is_local(spark) else folder.resolve()))

@@ -1,4 +1,4 @@
-"""The folder of a watch's state: made where it is not there, and held by one watch at a time."""
+"""The folder of a watch's state: made where it is not there, and locked by one watch at a time."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ WITHOUT_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP)
 
 
 @contextmanager
-def held_state(folder: Path, mode: int) -> Iterator[None]:
-    """Make the folder with these permissions, and hold it until the end of the block, or of this process.
+def locked_state(folder: Path, mode: int) -> Iterator[None]:
+    """Make the folder with these permissions, and lock it until the end of the block, or of this process.
 
-    Raises StateError where the folder cannot be written, is no state, or is held by another watch.
+    Raises StateError where the folder cannot be written, is no state, or is locked by another watch.
     """
     try:
         folder.mkdir(mode, parents=True, exist_ok=True)
