@@ -66,13 +66,18 @@ def test_time_outs_after_a_long_idle_time_follow_it_though_nothing_is_logged_at_
     assert diagnosis.verdicts["idle_disconnect"] == "PRESENT"
 
 
+def figures_of(diagnosis: Diagnosis) -> dict[str, float]:
+    (finding,) = diagnosis.findings
+    return {name: value for name, value in finding.figures.items() if isinstance(value, float)}
+
+
 @pytest.mark.spark
 def test_the_time_for_which_a_request_waits_is_no_part_of_the_idle_time(verdict: Callable[..., Diagnosis]) -> None:
-    (finding,) = verdict(timedelta(seconds=322)).findings
+    figures = figures_of(verdict(timedelta(seconds=322)))
 
-    assert finding.figures["failures"] == finding.figures["after_gap"] == 12
-    assert 321 <= finding.figures["limit_high"] <= 322
-    assert 321 <= finding.figures["longest_gap"] <= 322
+    assert figures["failures"] == figures["after_gap"] == 12
+    assert 321 <= figures["limit_high"] <= 322
+    assert 321 <= figures["longest_gap"] <= 322
 
 
 @pytest.mark.spark
@@ -80,15 +85,15 @@ def test_the_time_for_which_a_request_waits_is_no_part_of_the_idle_time(verdict:
 def test_a_bootstrap_connection_that_is_closed_ends_no_idle_gap(
     seconds: int, verdict: Callable[..., Diagnosis]
 ) -> None:
-    (finding,) = verdict(timedelta(seconds=400), ("Node -1 disconnected.", timedelta(seconds=seconds))).findings
+    figures = figures_of(verdict(timedelta(seconds=400), ("Node -1 disconnected.", timedelta(seconds=seconds))))
 
-    assert finding.figures["after_gap"] == 12
-    assert 399 <= finding.figures["limit_high"] <= 400
-    assert finding.figures["limit_low"] == 4
+    assert figures["after_gap"] == 12
+    assert 399 <= figures["limit_high"] <= 400
+    assert figures["limit_low"] == 4
 
 
 @pytest.mark.spark
 def test_a_connection_that_is_closed_while_idle_was_not_used_then(verdict: Callable[..., Diagnosis]) -> None:
-    (finding,) = verdict(timedelta(seconds=900), ("Node 2 disconnected.", timedelta(seconds=540))).findings
+    figures = figures_of(verdict(timedelta(seconds=900), ("Node 2 disconnected.", timedelta(seconds=540))))
 
-    assert finding.figures["limit_low"] == 4
+    assert figures["limit_low"] == 4
