@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import io
 import logging
+import os
 import random
 import sqlite3
 import time
@@ -29,7 +30,7 @@ from account_linking.store.postgresql import PostgresStore, parse_url
 from account_linking.store.sealing import Sealer, add_key, read_key_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from account_linking.store import Claim, Store
 
@@ -48,6 +49,15 @@ def aws_client(service: str, url: str) -> Any:
         aws_access_key_id="an-id",
         aws_secret_access_key="no-secret",
     )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_system_certificates() -> Iterator[None]:
+    """pg8000 reads all of the system's for every connection: 26 of 29 ms of processor time. No server here has TLS."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("SSL_CERT_FILE", os.devnull)
+        patched.setenv("SSL_CERT_DIR", os.devnull)
+        yield
 
 
 @pytest.fixture
