@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
+import shutil
 from collections import Counter
-from dataclasses import replace
+from contextlib import redirect_stdout
+from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -19,18 +22,18 @@ from account_linking.demo.simulator.banks import FaultInjection, SimulatedBanks
 from account_linking.store import SqliteStore
 from account_linking.tables import translate
 from account_linking.tables.__main__ import main
-from account_linking.tables.ingest import replay
+from account_linking.tables.layout import Layout
 from account_linking.tables.quarantine import read_quarantine
+from account_linking.tables.rebuild import Rebuilt, rebuild
 from account_linking.topics import raw_topic
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from pyspark.sql import Row, SparkSession
 
     from account_linking.requester.worker import Outgoing
-    from account_linking.tables.layout import Layout
 
 PROVIDERS = ("plaid", "yodlee", "fdx")
 JUNK: list[Any] = [
@@ -180,76 +183,130 @@ def test_records_in_are_rows_and_quarantined_and_superseded(
 account = partial(raw_record, entity="accounts")
 
 GOOD = {"account_id": "a", "type": "depository", "subtype": "checking", "name": "Checking"}
-
-
-def test_malformed_accounts_are_quarantined_and_good_ones_are_rows(spark: SparkSession, layout: Layout) -> None:
-    bad = {
-        "has_account": account({**GOOD, "account_id": None}),
-        "is_json": account(b'{"account_id": "a"'),
-        "has_user": account(GOOD, user=""),
-        "has_kind": account({"account_id": "a", "transaction_id": "t", "amount": 5}),
-        "has_revision": account(GOOD, revision="x"),
-        "has_known_op": account(GOOD, op="DELETE"),
-        "has_known_provider": account(GOOD, provider="mystery"),
-    }
-
-    ingest_records(spark, layout, [*bad.values(), account(GOOD, revision="7")])
-
-    rules = {row.source_offset: {error.rule for error in row.errors} for row in table(spark, layout, "quarantine")}
-    assert [rule in rules[offset] for offset, rule in enumerate(bad)] == [True] * len(bad)
-    assert [(row.provider_account_id, row.revision) for row in table(spark, layout, "accounts")] == [("a", 7)]
-
+BAD_ACCOUNTS = {
+    "has_account": account({**GOOD, "account_id": None}),
+    "is_json": account(b'{"account_id": "a"'),
+    "has_user": account(GOOD, user=""),
+    "has_kind": account({"account_id": "a", "transaction_id": "t", "amount": 5}),
+    "has_revision": account(GOOD, revision="x"),
+    "has_known_op": account(GOOD, op="DELETE"),
+    "has_known_provider": account(GOOD, provider="mystery"),
+}
+"""By the rule that each breaks."""
 
 TRANSACTION = {**PURCHASE, "name": "SECRET"}
+POINTS = {"transaction_id": "points", "iso_currency_code": None, "unofficial_currency_code": "POINTS"}
+FEE = {"primary": "BANK_FEES", "detailed": "BANK_FEES_ATM_FEES", "version": "v2"}
+TRANSACTIONS = [
+    raw_record({**TRANSACTION, "transaction_id": "fee", "personal_finance_category": FEE}),
+    raw_record({**TRANSACTION, **POINTS}),
+    raw_record({**TRANSACTION, "amount": 0.125}),
+    raw_record({**TRANSACTION, "date": "2026\x1b[2J"}),
+    raw_record(b'{"name": "SECRET'),
+]
+"""The first breaks only a rule that is too strict, the second one that a new currency's name cures."""
+
+RECORDS = [*BAD_ACCOUNTS.values(), account(GOOD, revision="7"), account(b"\xff", provider="mystery"), *TRANSACTIONS]
 
 
-def test_the_quarantine_is_looked_at_and_tried_again_by_commands(
-    spark: SparkSession, layout: Layout, capsys: pytest.CaptureFixture[str]
-) -> None:
-    points = {"transaction_id": "p", "iso_currency_code": None, "unofficial_currency_code": "POINTS"}
-    values = [{**TRANSACTION, "amount": 0.125}, {**TRANSACTION, **points}, {**TRANSACTION, "date": "2026\x1b[2J"}]
-    records = [raw_record(value) for value in values]
-    records += [raw_record(b'{"name": "SECRET'), account(b"\xff", provider="mystery")]
-    ingest_records(spark, layout, records)
+@dataclass(frozen=True)
+class Replayed:
+    """Tables whose quarantine was replayed twice, and what the commands printed, and the tables had, on the way."""
 
-    main(["quarantine", "--tables", layout.root], spark)
-    before = capsys.readouterr().out
+    layout: Layout
+    classified_before: list[Row]
+    rules_before: set[str]
+    printed_before: str
+    printed_by_replays: str
+    printed_after: str
+
+
+@pytest.fixture(scope="module")
+def quarantined(spark: SparkSession, empty_tables: Layout, tmp_path_factory: pytest.TempPathFactory) -> Layout:
+    """The tables after all records, with a rule more, which no transaction passes."""
+    layout = Layout(str(tmp_path_factory.mktemp("quarantined") / "tables"))
+    shutil.copytree(empty_tables.root, layout.root)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(translate, "RULES", (*translate.RULES, translate.RowRule("is_cheap", "amount", "false")))
+        ingest_records(spark, layout, RECORDS)
+    return layout
+
+
+@pytest.fixture(scope="module")
+def replayed(spark: SparkSession, quarantined: Layout) -> Iterator[Replayed]:
+    classified, rules = table(spark, quarantined, "classified"), rules_of(spark, quarantined, "0.125")
+    before = printed(spark, quarantined, "quarantine", "--samples", "20")
     with pytest.MonkeyPatch.context() as patched:
         lenient = tuple(rule for rule in translate.RULES if rule.name != "currency_is_known")
         patched.setattr(translate, "RULES", lenient)
-        main(["replay", "--tables", layout.root], spark)
-        main(["replay", "--tables", layout.root], spark)
-    moved = capsys.readouterr().out
-    main(["quarantine", "--tables", layout.root, "--rule", "is_date", "--samples", "1"], spark)
-    after = capsys.readouterr().out
+        replays = printed(spark, quarantined, "replay") + printed(spark, quarantined, "replay")
+        after = printed(spark, quarantined, "quarantine", "--rule", "is_date", "--samples", "1")
+        yield Replayed(quarantined, classified, rules, before, replays, after)
 
-    assert "Records in quarantine: 5. Moved to their tables since: 0." in before
+
+def printed(spark: SparkSession, layout: Layout, *words: str) -> str:
+    """What a command prints."""
+    with redirect_stdout(io.StringIO()) as output:
+        assert main([*words, "--tables", layout.root], spark) == 0
+    return output.getvalue()
+
+
+def rules_of(spark: SparkSession, layout: Layout, value: str) -> set[str]:
+    """The rules that the quarantined records with this text break."""
+    rows = table(spark, layout, "quarantine")
+    return {error.rule for row in rows if value in row.value for error in row.errors}
+
+
+def test_malformed_accounts_are_quarantined_and_good_ones_are_rows(spark: SparkSession, quarantined: Layout) -> None:
+    rows = table(spark, quarantined, "quarantine")
+
+    rules = {row.source_offset: {error.rule for error in row.errors} for row in rows}
+    accounts = table(spark, quarantined, "accounts")
+    assert [rule in rules[offset] for offset, rule in enumerate(BAD_ACCOUNTS)] == [True] * len(BAD_ACCOUNTS)
+    assert [(row.provider_account_id, row.revision) for row in accounts] == [("a", 7)]
+
+
+def test_a_row_leaves_the_quarantine_when_its_rule_is_fixed(spark: SparkSession, replayed: Replayed) -> None:
+    classes = {row.provider_transaction_id: row["class"] for row in table(spark, replayed.layout, "classified")}
+
+    waiting = [row for row in table(spark, replayed.layout, "quarantine") if row.replayed_at is None]
+    assert replayed.classified_before == []
+    assert classes == {"fee": "fees", "points": "uncategorized"}
+    assert {row.source_offset for row in waiting} == set(range(len(RECORDS))) - {7, 9, 10}
+
+
+def test_the_quarantine_is_looked_at_and_tried_again_by_commands(spark: SparkSession, replayed: Replayed) -> None:
+    before, after = replayed.printed_before, replayed.printed_after
+
+    assert "Records in quarantine: 13. Moved to their tables since: 0." in before
     assert 'currency_is_known: unofficial_currency = "POINTS"' in before
     assert 'amount_in_minor_units: amount = "0.125"' in before
     assert "is_json: value = a record of 16 bytes" in before
     assert "\x1b" not in before
     assert "SECRET" not in before
-    assert moved.splitlines() == [
-        "Moved from quarantine to their tables: 1. Still in quarantine: 4.",
-        "Moved from quarantine to their tables: 0. Still in quarantine: 4.",
+    assert replayed.printed_by_replays.splitlines() == [
+        "Moved from quarantine to their tables: 2. Still in quarantine: 11.",
+        "Moved from quarantine to their tables: 0. Still in quarantine: 11.",
     ]
-    assert "Records in quarantine: 4. Moved to their tables since: 1." in after
+    assert "Records in quarantine: 11. Moved to their tables since: 2." in after
+    assert "is_date" in after
     assert "amount_in_minor_units" not in after
-    assert [row.provider_transaction_id for row in table(spark, layout, "silver")] == ["p"]
+    rows = table(spark, replayed.layout, "silver")
+    assert sorted(row.provider_transaction_id for row in rows) == ["fee", "points"]
 
 
-@pytest.mark.long  # several batches
-def test_a_record_that_still_breaks_a_rule_gets_the_current_reason(spark: SparkSession, layout: Layout) -> None:
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(translate, "RULES", (*translate.RULES, translate.RowRule("is_cheap", "amount", "false")))
-        ingest_records(spark, layout, [raw_record({**TRANSACTION, "amount": 0.125})])
-    before = read_quarantine(spark, layout, samples=0).rules
+def test_a_record_that_still_breaks_a_rule_gets_the_current_reason(spark: SparkSession, replayed: Replayed) -> None:
+    assert replayed.rules_before == {"amount_in_minor_units", "is_cheap"}
+    assert rules_of(spark, replayed.layout, "0.125") == {"amount_in_minor_units"}
 
-    moved = replay(spark, layout)
 
-    assert moved == 0
-    assert {each.rule for each in before} == {"amount_in_minor_units", "is_cheap"}
-    assert [each.rule for each in read_quarantine(spark, layout, samples=0).rules] == ["amount_in_minor_units"]
+def test_replay_marks_rows_that_pass_now(spark: SparkSession, replayed: Replayed) -> None:
+    rows = table(spark, replayed.layout, "quarantine")
+
+    rebuilt = rebuild(spark, replayed.layout)
+
+    assert sorted(row.source_offset for row in rows if row.replayed_at) == [9, 10]
+    assert rebuilt == Rebuilt(silver=0, accounts=0, quarantine=0)
 
 
 def test_an_empty_quarantine_is_one_line(spark: SparkSession, layout: Layout) -> None:

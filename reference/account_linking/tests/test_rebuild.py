@@ -11,7 +11,7 @@ import pytest
 
 from account_linking.demo.sample_records import bought, ingest_records, raw_record, with_user
 from account_linking.providers import every_provider
-from account_linking.tables import classify, ingest, rebuild, streams, translate
+from account_linking.tables import classify, rebuild, streams, translate
 from account_linking.tables.layout import Layout
 from account_linking.tables.merge import latest_version
 
@@ -88,12 +88,46 @@ def correct_translation(patched: pytest.MonkeyPatch, **columns: str) -> None:
     patched.setattr(translate, "LINEAGE_COLUMNS", {**translate.LINEAGE_COLUMNS, "schema_version": version})
 
 
-def test_a_transaction_that_moves_to_another_user_takes_its_months_with_it(spark: SparkSession, layout: Layout) -> None:
-    ingest_records(spark, layout, [bought("anna", account="joint"), bought("anna", 1, account="her own")])
+@pytest.fixture(scope="module")
+def corrected(spark: SparkSession, empty_tables: Layout, tmp_path_factory: pytest.TempPathFactory) -> Layout:
+    """The tables after two batches, the second by a corrected translation. Its records are of three tests."""
+    layout = copied(empty_tables, tmp_path_factory.mktemp("corrected") / "tables")
+    joint = bought("anna", account="joint")
+    first = [joint, bought("anna", 1, account="her own"), bought("carla")]
+    second = [with_user("bob", bought("anna", account="joint", revision=5)), bought("carla")]
+    loan = replace(account("pool", revision=2), value=b'{"account_id": "pool", "type": "investment", "name": "A"}')
 
-    ingest_records(spark, layout, [with_user("bob", bought("anna", account="joint", revision=5))], offset=1000)
+    ingest_records(spark, layout, [*first, account("pool"), with_user("dan", bought("dan", account="pool"))])
+    with pytest.MonkeyPatch.context() as patched:
+        correct_translation(patched, description_clean="'corrected'")
+        ingest_records(spark, layout, [*second, loan], offset=1000)
+    return layout
 
-    assert months(spark, layout) == {"anna": 1, "bob": 1}
+
+def test_a_transaction_that_moves_to_another_user_takes_its_months_with_it(
+    spark: SparkSession, corrected: Layout
+) -> None:
+    found = months(spark, corrected)
+
+    assert (found["anna"], found["bob"]) == (1, 1)
+
+
+def test_a_corrected_translation_reaches_silver_when_a_record_comes_again(
+    spark: SparkSession, corrected: Layout
+) -> None:
+    rows = spark.read.format("delta").load(corrected.path("silver")).where("user_ref = 'carla'").collect()
+
+    assert [(row.description_clean, row.schema_version, row.revision) for row in rows] == [
+        ("corrected", translate.SCHEMA_VERSION + 1, 1)
+    ]
+
+
+def test_an_account_record_of_one_user_reclassifies_the_transactions_of_another(
+    spark: SparkSession, corrected: Layout
+) -> None:
+    rows = spark.read.format("delta").load(corrected.path("classified")).where("provider_account_id = 'pool'").collect()
+
+    assert [(row.user_ref, row["class"]) for row in rows] == [("dan", "investment")]
 
 
 @pytest.mark.long  # several batches
@@ -110,19 +144,6 @@ def test_a_batch_that_was_killed_after_a_row_had_moved_still_moves_its_months(
     ingest_records(spark, layout, moving, offset=1000)
 
     assert months(spark, layout) == {"bob": 1}
-
-
-@pytest.mark.long  # several batches
-def test_an_account_record_of_one_user_reclassifies_the_transactions_of_another(
-    spark: SparkSession, layout: Layout
-) -> None:
-    ingest_records(spark, layout, [account("joint"), with_user("bob", bought("bob", account="joint"))])
-    loan = replace(account("joint", revision=2), value=b'{"account_id": "joint", "type": "investment", "name": "A"}')
-
-    ingest_records(spark, layout, [loan], offset=1000)
-
-    (row,) = spark.read.format("delta").load(layout.path("classified")).collect()
-    assert (row.user_ref, row["class"]) == ("bob", "investment")
 
 
 @pytest.mark.long  # several batches
@@ -171,18 +192,6 @@ def test_a_corrected_translation_reaches_all_tables_and_no_earlier_one_comes_bac
     silver, classified = (spark.read.format("delta").load(layout.path(name)) for name in ("silver", "classified"))
     assert {row.description_clean for row in silver.collect()} == {"corrected"}
     assert {row.description_clean for row in classified.collect()} == {"corrected"}
-
-
-def test_a_corrected_translation_reaches_silver_when_a_record_comes_again(
-    spark: SparkSession, layout: Layout, patched: pytest.MonkeyPatch
-) -> None:
-    ingest_records(spark, layout, [bought("anna")])
-    correct_translation(patched, description_clean="'corrected'")
-
-    ingest_records(spark, layout, [bought("anna")], offset=1000)
-
-    (row,) = spark.read.format("delta").load(layout.path("silver")).collect()
-    assert (row.description_clean, row.schema_version) == ("corrected", translate.SCHEMA_VERSION + 1)
 
 
 @pytest.mark.long  # several minutes
@@ -255,20 +264,13 @@ def run_batches(
         errors.append(error)
 
 
-def test_sequences_of_tables_that_are_created_anew_are_higher(spark: SparkSession, layout: Layout) -> None:
-    ingest_records(spark, layout, RECORDS)
+def test_sequences_of_tables_that_are_created_anew_are_higher(
+    spark: SparkSession, corrected: Layout, tmp_path: Path
+) -> None:
+    layout = copied(corrected, tmp_path / "tables")
     last = streams.first_sequence(spark, layout) + latest_version(spark, layout, "classified")
     shutil.rmtree(layout.root)
 
     layout.create(spark)
 
     assert streams.first_sequence(spark, layout) > last
-
-
-def test_replay_marks_rows_that_pass_now(spark: SparkSession, layout: Layout, patched: pytest.MonkeyPatch) -> None:
-    with patched.context() as stricter:
-        stricter.setattr(translate, "RULES", (*translate.RULES, translate.RowRule("never", "amount", "false")))
-        ingest_records(spark, layout, [bought("anna")])
-
-    assert ingest.replay(spark, layout) == 1
-    assert rebuild.rebuild(spark, layout) == rebuild.Rebuilt(silver=0, accounts=0, quarantine=0)
