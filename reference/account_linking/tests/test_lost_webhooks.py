@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from account_linking import fetch_tasks
@@ -27,6 +27,8 @@ from account_linking.tables.bronze import to_bronze
 from account_linking.tables.ingest import Ingestion
 from account_linking.tables.layout import Layout
 from leadsman.run_folder import memory_folder, run_folder
+
+from .drawn_examples import SLOW, drawn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,7 +64,6 @@ STEPS = st.builds(
 STORIES = st.lists(
     st.tuples(st.sampled_from(PROVIDERS), st.lists(STEPS, min_size=1, max_size=14)), min_size=3, max_size=5
 )
-SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
 
 def next_change(banks: SimulatedBanks, item: SimulatedItem, step: Step, number: int) -> MovementChange:
@@ -220,12 +221,12 @@ def check_tables(spark: SparkSession, layout: Layout, stories: list[tuple[str, l
     } == expected_rows(harness.banks.ledger, harness.banks.now)
 
 
-@given(STORIES)
-@settings(max_examples=2, deadline=None, suppress_health_check=SLOW, phases=[Phase.generate], derandomize=True)
 def test_tables_equal_the_ledger_whichever_webhooks_are_lost(
-    spark: SparkSession, shared: Layout, tmp_path_factory: pytest.TempPathFactory, stories: list[tuple[str, list[Step]]]
+    spark: SparkSession, shared: Layout, tmp_path: Path
 ) -> None:
-    check_tables(spark, shared, stories, tmp_path_factory.mktemp("items"))
+    stories = [story for stories in drawn(STORIES, 3) for story in stories]
+
+    check_tables(spark, shared, stories, tmp_path)
 
 
 @pytest.mark.long

@@ -10,7 +10,7 @@ from decimal import Context, Decimal, Inexact
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from account_linking.currencies import official, unofficial
@@ -21,6 +21,8 @@ from account_linking.tables import dates
 from account_linking.tables.amounts import exact, quote_numbers
 from account_linking.tables.bronze import to_bronze
 from account_linking.tables.translate import translate
+
+from .drawn_examples import SLOW, drawn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -169,14 +171,10 @@ def check(spark: SparkSession, cases: Sequence[Case]) -> None:
         assert row.errors or row.direction == ("DEBIT" if row.amount < 0 else "CREDIT")
 
 
-SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
+def test_an_amount_is_exact_or_quarantined(spark: SparkSession) -> None:
+    examples = drawn(st.lists(CASES, min_size=60, max_size=90), 5, derandomize=False)
 
-
-@given(st.lists(CASES, min_size=60, max_size=90))
-@settings(max_examples=5, deadline=None, suppress_health_check=SLOW, phases=[Phase.explicit, Phase.generate])
-@example(ALL_NASTY)
-def test_an_amount_is_exact_or_quarantined(spark: SparkSession, cases: list[Case]) -> None:
-    check(spark, cases)
+    check(spark, [*ALL_NASTY, *(case for cases in examples for case in cases)])
 
 
 @pytest.mark.long
@@ -307,9 +305,9 @@ def expected_day(text: str) -> date | None:
     return day if date(1900, 1, 1) <= day <= LATEST else None
 
 
-@given(st.lists(DAY_TEXTS, min_size=60, max_size=90))
-@settings(max_examples=5, deadline=None, suppress_health_check=SLOW, phases=[Phase.generate])
-def test_a_date_is_complete_and_plausible_or_the_row_is_quarantined(spark: SparkSession, texts: list[str]) -> None:
+def test_a_date_is_complete_and_plausible_or_the_row_is_quarantined(spark: SparkSession) -> None:
+    examples = drawn(st.lists(DAY_TEXTS, min_size=60, max_size=90), 5, derandomize=False)
+    texts = [text for example in examples for text in example]
     values = [
         json.dumps({**PLAID, "date": text, "authorized_date": None if number % 2 else "2026-05-30"})
         for number, text in enumerate(texts)
@@ -352,10 +350,18 @@ def test_the_latest_date_depends_on_when_the_record_came() -> None:
     assert "current" not in dates.exact_date("text")
 
 
-@pytest.mark.parametrize(
-    "tail", [" ", "\n", "x", "{}", ",", "]", "}", "],[{", ',{"a":1}', "\x00", "// comment", '"', "null"], ids=range(13)
-)
-def test_nothing_may_stand_after_the_json_but_space(spark: SparkSession, tail: str) -> None:
-    (row,) = translated(spark, [raw_record(json.dumps(PLAID) + tail)])
+TAILS = (" ", "\n", "x", "{}", ",", "]", "}", "],[{", ',{"a":1}', "\x00", "// comment", '"', "null")
+
+
+@pytest.fixture(scope="module")
+def rows_with_tails(spark: SparkSession) -> dict[str, Row]:
+    """The row of a transaction's JSON with each tail, all translated at once."""
+    rows = translated(spark, [raw_record(json.dumps(PLAID) + tail) for tail in TAILS])
+    return dict(zip(TAILS, rows, strict=True))
+
+
+@pytest.mark.parametrize("tail", TAILS, ids=range(13))
+def test_nothing_may_stand_after_the_json_but_space(rows_with_tails: dict[str, Row], tail: str) -> None:
+    row = rows_with_tails[tail]
 
     assert [error.rule for error in row.errors] == ([] if tail.isspace() else ["is_json"])
