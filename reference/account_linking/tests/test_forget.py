@@ -168,10 +168,11 @@ def test_the_stream_of_changes_starts_after_vacuum_without_its_checkpoint(
 
 
 def test_topics_are_created_once_and_every_topic_gets_its_retention(
-    own_cluster: Cluster, capsys: pytest.CaptureFixture[str]
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    settings = {"KAFKA_BOOTSTRAP": own_cluster.bootstrap}
-    admin = AdminClient({"bootstrap.servers": own_cluster.bootstrap})
+    create_topics(cluster.bootstrap, 1)
+    settings = {"KAFKA_BOOTSTRAP": cluster.bootstrap}
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     admin.delete_topics([TRANSACTIONS])[TRANSACTIONS].result(30)
     wait_for(
         lambda: TRANSACTIONS not in admin.list_topics(timeout=10).topics,
@@ -184,8 +185,8 @@ def test_topics_are_created_once_and_every_topic_gets_its_retention(
 
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(";")[0] for line in lines] == ["Topics created: 1", "Topics created: 0"]
-    assert setting(own_cluster, TRANSACTIONS, "cleanup.policy") == "compact"
-    assert setting(own_cluster, "provider.plaid.transactions.raw", "retention.ms") == str(28 * 24 * 3600 * 1000)
+    assert setting(cluster, TRANSACTIONS, "cleanup.policy") == "compact"
+    assert setting(cluster, "provider.plaid.transactions.raw", "retention.ms") == str(28 * 24 * 3600 * 1000)
     with pytest.raises(InvalidSettings, match="KAFKA_BOOTSTRAP"):
         topic_setup([], {})
 
