@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 import uuid
 from dataclasses import dataclass, replace
@@ -167,10 +168,10 @@ def check(spark: SparkSession, layout: Layout, harness: FetchHarness) -> None:
 
 
 @pytest.fixture(scope="module")
-def shared(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Layout:
+def shared(empty_tables: Layout, tmp_path_factory: pytest.TempPathFactory) -> Layout:
     """Tables shared by all examples; each example has its own items."""
-    tables = Layout(str(tmp_path_factory.mktemp("tables")))
-    tables.create(spark)
+    tables = Layout(str(tmp_path_factory.mktemp("shared") / "tables"))
+    shutil.copytree(empty_tables.root, tables.root)
     return tables
 
 

@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -40,9 +41,10 @@ from leadsman_clients import NotDelivered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
     from pyspark.sql import SparkSession
+
+    from account_linking.tables.layout import Layout
 
 USER, PASSWORD = "worker", 'a "planted" pass\\word; with=marks'
 TIMEOUT = timedelta(seconds=60)
@@ -187,14 +189,14 @@ def variables(broker: SecureBroker, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.spark
 @pytest.mark.usefixtures("variables")
 def test_spark_reads_and_writes_by_scram_over_tls_and_shows_no_password(
-    broker: SecureBroker, spark: SparkSession, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    broker: SecureBroker, spark: SparkSession, layout: Layout, capfd: pytest.CaptureFixture[str]
 ) -> None:
     publish(broker.settings, [raw_record({**PURCHASE, "transaction_id": name}) for name in ("t1", "t2")])
 
-    main(["stream", "--once", "--tables", str(tmp_path / "tables"), "--bootstrap", broker.address], spark)
+    main(["stream", "--once", "--tables", layout.root, "--bootstrap", broker.address], spark)
 
     written = "".join(capfd.readouterr())
-    for path in (tmp_path / "tables").rglob("*"):
+    for path in Path(layout.root).rglob("*"):
         written += path.read_bytes().decode(errors="replace") if path.is_file() else ""
     changes = [json.loads(each) for each in broker.cluster.read_topic(TRANSACTIONS)]
     assert sorted(each["provider_transaction_id"] for each in changes) == ["t1", "t2"]

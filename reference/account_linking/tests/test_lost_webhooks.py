@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import uuid
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -201,10 +202,10 @@ def test_a_lost_window_is_requested_by_the_next_webhook(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def shared(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Layout:
+def shared(empty_tables: Layout, tmp_path_factory: pytest.TempPathFactory) -> Layout:
     """Tables shared by all examples; each example has its own items."""
-    tables = Layout(str(tmp_path_factory.mktemp("tables")))
-    tables.create(spark)
+    tables = Layout(str(tmp_path_factory.mktemp("shared") / "tables"))
+    shutil.copytree(empty_tables.root, tables.root)
     return tables
 
 
