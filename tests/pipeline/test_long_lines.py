@@ -6,14 +6,14 @@ import gzip
 import json
 from collections import Counter
 from datetime import UTC
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
 from leadsman import vocabulary as names
 from leadsman.pipeline.events import batches
-from leadsman.pipeline.read.blocks import BLOCK_BYTES
+from leadsman.pipeline.read.blocks import BLOCK_BYTES, LONGEST_LINE_BYTES
 from leadsman.pipeline.read.stream import read
 from leadsman.pipeline.scope.streams import list_files
 from leadsman.telemetry.outputs.json_value_lines import ValueLines
@@ -24,11 +24,24 @@ if TYPE_CHECKING:
 
     from leadsman.pipeline.events import EventRow
 
-COUNT = 20_000
-LONGER_THAN_LINES = 220_000
-"""Entries of a neighbour table whose line is longer than `streams.LONGEST_LINE`."""
+SEVERAL_BLOCKS_BYTES = 2 * BLOCK_BYTES
+"""A longer line begins in one block, fills a second, and ends in a third, wherever it begins."""
+SEVERAL_PIECES_BYTES = 2 * LONGEST_LINE_BYTES
+"""A longer line is handed out in three pieces; the second is neither its beginning nor its end."""
 SECTION = "### leadsman 2026-11-21T12:00:00.000Z broker-1 state/x.txt $ command\n{}### leadsman exit 0\n"
 REMARKS = {"alone": "", "below a remark": "WARNING: something of no matter\n"}
+
+
+def count_longer_than(size_bytes: int, printed: Callable[[int], str]) -> int:
+    """Return how many entries make an output longer than this: an even number, as some are of two brokers."""
+    thousand_bytes = len(printed(2000)) - len(printed(1000))
+    return 1000 * (size_bytes // thousand_bytes + 1)
+
+
+def events_of(folder: Path) -> pa.Table:
+    """As columns: making a row of each of so many events takes longer than reading them."""
+    events = (each for stream in list_files(str(folder)).streams for each in read(stream, UTC))
+    return pa.Table.from_batches(batches(events))
 
 
 def address(number: int) -> str:
@@ -116,32 +129,38 @@ def test_an_output_of_one_line_is_read_whole(
     *,
     write: Callable[[Path, str], None],
     remark: str,
-    rows: Callable[[Path], list[EventRow]],
     tmp_path: Path,
 ) -> None:
-    text = printed(COUNT)
-    assert len(text) > 3 * BLOCK_BYTES
+    count = count_longer_than(SEVERAL_BLOCKS_BYTES, printed)
+    text = printed(count)
+    assert len(text) > SEVERAL_BLOCKS_BYTES
     write(tmp_path / "x.txt", remark + text)
 
-    found = rows(tmp_path)
+    found = events_of(tmp_path)
 
-    counted = Counter(row.name for row in found)
-    assert (counted[event], counted[names.FILE_NOT_UNDERSTOOD]) == (COUNT, 0)
-    assert {row.line for row in found if row.name == event} == {1 + bool(remark) + (write is section)}
+    places: Any = Counter(zip(found["name"].to_pylist(), found["line"].to_pylist(), strict=True))
+    assert {line: number for (name, line), number in places.items() if name == event} == {
+        1 + bool(remark) + (write is section): count
+    }
+    assert names.FILE_NOT_UNDERSTOOD not in found["name"].to_pylist()
 
 
 @pytest.mark.parametrize(("printed", "event"), [(log_dirs, names.LOG_SIZE), (neighbours, names.NEIGHBOUR_ENTRY)])
 def test_a_line_longer_than_any_log_s_is_read_whole(printed: Callable[[int], str], event: str, tmp_path: Path) -> None:
-    (tmp_path / "x.txt").write_text("A remark of the tool\n" + printed(LONGER_THAN_LINES))
+    count = count_longer_than(SEVERAL_PIECES_BYTES, printed)
+    text = printed(count)
+    assert len(text) > SEVERAL_PIECES_BYTES
+    (tmp_path / "x.txt").write_text("A remark of the tool\n" + text)
 
-    (stream,) = list_files(str(tmp_path)).streams
-    found: Any = Counter(chain.from_iterable(batch["name"].to_pylist() for batch in batches(read(stream, UTC))))
+    found: Any = Counter(events_of(tmp_path)["name"].to_pylist())
 
-    assert (found[event], found[names.FILE_NOT_UNDERSTOOD]) == (LONGER_THAN_LINES, 0)
+    assert (found[event], found[names.FILE_NOT_UNDERSTOOD]) == (count, 0)
 
 
 def test_log_directories_that_break_off_are_told(rows: Callable[[Path], list[EventRow]], tmp_path: Path) -> None:
-    (tmp_path / "x.txt").write_text("A remark\n" + log_dirs(COUNT)[: 2 * BLOCK_BYTES])
+    (tmp_path / "x.txt").write_text(
+        "A remark\n" + log_dirs(count_longer_than(SEVERAL_BLOCKS_BYTES, log_dirs))[:SEVERAL_BLOCKS_BYTES]
+    )
 
     found = rows(tmp_path)
 
