@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from leadsman.pipeline.events import EventRow
 
 LINE = "2026-11-21 12:00:00,{:03d} INFO orders: [Producer clientId=p] password=hunter2 number {}\n"
+LINES, LONGER_THAN_A_MEGABYTE = 200, 13_000
+"""Lines of a log; the second number of them is longer than a megabyte."""
 
 
 def collected(*words: str) -> int:
@@ -27,11 +29,15 @@ def collected(*words: str) -> int:
     return int(answer.return_value or 0)
 
 
+def lines(count: int) -> str:
+    return "".join(LINE.format(number % 1000, number) for number in range(count))
+
+
 @pytest.fixture
 def logs(tmp_path: Path) -> Path:
     folder = tmp_path / "var log"
     (folder / "old").mkdir(parents=True)
-    (folder / "worker.log").write_text("".join(LINE.format(number % 1000, number) for number in range(20_000)))
+    (folder / "worker.log").write_text(lines(LINES))
     (folder / "old" / "worker.log").write_bytes(gzip.compress(LINE.format(0, "old").encode()))
     return folder
 
@@ -44,20 +50,23 @@ def test_files_are_copied_without_their_secrets(logs: Path, tmp_path: Path) -> N
     code = collected(str(logs), "--out", str(tmp_path / "c"))
 
     assert code == 0
-    assert copied(tmp_path / "c", logs, "worker.log").read_text().count("password=[hidden]") == 20_000
+    assert copied(tmp_path / "c", logs, "worker.log").read_text().count("password=[hidden]") == LINES
     assert copied(tmp_path / "c", logs, "old/worker.log").read_text() == LINE.format(0, "old").replace(
         "hunter2", "[hidden]"
     )
 
 
 def test_of_a_large_file_the_end_is_kept_in_whole_lines(logs: Path, tmp_path: Path) -> None:
+    (logs / "worker.log").write_text(lines(LONGER_THAN_A_MEGABYTE))
+
     collected(str(logs / "worker.log"), "--max-mb", "1", "--out", str(tmp_path / "c"))
 
-    lines = copied(tmp_path / "c", logs, "worker.log").read_text().splitlines()
+    kept = copied(tmp_path / "c", logs, "worker.log").read_text().splitlines()
     manifest = read_manifest(tmp_path / "c")
-    assert lines[-1].endswith("number 19999")
-    assert all(line.startswith("2026") for line in lines)
-    assert len(lines) < 20_000
+    assert kept[-1].endswith(f"number {LONGER_THAN_A_MEGABYTE - 1}")
+    assert all(line.startswith("2026") for line in kept)
+    assert all("password=[hidden]" in line for line in kept)
+    assert len(kept) < LONGER_THAN_A_MEGABYTE
     assert manifest is not None
     assert [item.note for item in manifest.items if item.note] == ["the last 1 MiB of the file"]
 
@@ -79,5 +88,5 @@ def test_the_printed_commands_give_the_same_lines(
     (tmp_path / "pasted.txt").write_text(pasted)
 
     (active,) = [row for row in rows(tmp_path / "pasted.txt") if row.name == "subject.active"]
-    assert active.value == 20_001  # the blank line before the exit code is one
+    assert active.value == LINES + 1  # the blank line before the exit code is one
     assert str(active.subject).endswith("worker.log")

@@ -33,10 +33,10 @@ def together(failures: list[Failure]) -> list[bool]:
     return [each in affected_failures or beside(each, affected_failures) for each in failures]
 
 
-def frame(spark: SparkSession, failures: list[Failure]) -> pa.Table:
+def frame(failures_by_capture: dict[str, list[Failure]]) -> pa.Table:
     rows = [
         {
-            "capture": "c",
+            "capture": capture,
             "subject": each.subject,
             "failed_at": BEGAN + timedelta(seconds=each.at),
             "failed_until": BEGAN + timedelta(seconds=each.at),
@@ -45,6 +45,7 @@ def frame(spark: SparkSession, failures: list[Failure]) -> pa.Table:
             "idle_seconds": 1.0,
             "other_cause": False,
         }
+        for capture, failures in failures_by_capture.items()
         for each in failures
     ]
     kinds = {str: pa.string(), datetime: pa.timestamp("us", tz="UTC"), float: pa.float64(), bool: pa.bool_()}
@@ -53,10 +54,8 @@ def frame(spark: SparkSession, failures: list[Failure]) -> pa.Table:
     )
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_nearby_failures_match_a_comparison_of_every_pair(spark: SparkSession, seed: int) -> None:
-    random = Random(seed)
-    failures = [
+def failures_of(random: Random) -> list[Failure]:
+    return [
         Failure(
             f"w{random.randrange(12)}",
             round(random.choice((0, 300, 600, 900)) + random.uniform(0, 90), 1),
@@ -64,21 +63,41 @@ def test_nearby_failures_match_a_comparison_of_every_pair(spark: SparkSession, s
         )
         for _ in range(90)
     ]
-    lost_requests = frame(spark, failures)
+
+
+@pytest.fixture(scope="module")
+def failures() -> dict[str, list[Failure]]:
+    """Failures of three captures, which one query takes: most of a query's time is that of its plan."""
+    return {str(seed): failures_of(Random(seed)) for seed in range(3)}
+
+
+@pytest.fixture(scope="module")
+def found(spark: SparkSession, failures: dict[str, list[Failure]]) -> dict[tuple[str, str, float, str], bool]:
+    """Whether each failure has a common cause, by the query."""
     nothing = pa.table({"capture": pa.array([], pa.string()), "at": pa.array([], pa.timestamp("us", tz="UTC")),
                         "until": pa.array([], pa.timestamp("us", tz="UTC"))})  # fmt: skip
     result = run_steps(
-        {"lost_requests": create_frame(spark, lost_requests), "gaps": create_frame(spark, nothing)},
+        {"lost_requests": create_frame(spark, frame(failures)), "gaps": create_frame(spark, nothing)},
         steps(share=0.5, subjects=3, burst_seconds=WITHIN),
     )
-
-    found = {
-        (row["subject"], row["failed_at"].timestamp(), row["idle"]): row["common_cause"] for row in result.collect()
+    return {
+        (row["capture"], row["subject"], row["failed_at"].timestamp(), row["idle"]): row["common_cause"]
+        for row in result.collect()
     }
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("capture", ["0", "1", "2"])
+def test_nearby_failures_match_a_comparison_of_every_pair(
+    capture: str,
+    failures: dict[str, list[Failure]],
+    found: dict[tuple[str, str, float, str], bool],
+) -> None:
+    of_capture = {key: common for key, common in found.items() if key[0] == capture}
 
     expected = {
-        (each.subject, (BEGAN + timedelta(seconds=each.at)).timestamp(), each.idle): expected_value
-        for each, expected_value in zip(failures, together(failures), strict=True)
+        (capture, each.subject, (BEGAN + timedelta(seconds=each.at)).timestamp(), each.idle): common
+        for each, common in zip(failures[capture], together(failures[capture]), strict=True)
     }
-    assert found == expected
+    assert of_capture == expected
     assert set(expected.values()) == {True, False}
