@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leadsman.pipeline.events import ARROW_SCHEMA
@@ -73,12 +73,26 @@ def test_a_table_that_does_not_exist_holds_nothing(table: EventTable):
 STEPS = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 2), st.integers(0, 2), st.integers(1, 2)), max_size=12)
 
 
+@settings(max_examples=25)
 @given(STEPS)
 def test_what_is_current_in_the_table_is_what_memory_has(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int, int, int]]
 ):
+    assert_same_as_memory(tmp_path_factory.mktemp("table") / "events", steps)
+
+
+@pytest.mark.long  # more of the same examples
+@settings(max_examples=300)
+@given(STEPS)
+def test_after_any_steps_what_is_current_in_the_table_is_what_memory_has(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int, int, int]]
+):
+    assert_same_as_memory(tmp_path_factory.mktemp("table") / "events", steps)
+
+
+def assert_same_as_memory(folder: Path, steps: list[tuple[str, int, int, int]]) -> None:
     """An offset of a stream has a summary, and perhaps facts; versions of a stream grow. Each batch comes twice."""
-    table, current = EventTable(tmp_path_factory.mktemp("table") / "events"), CurrentEvents()
+    table, current = EventTable(folder), CurrentEvents()
     version: dict[str, int] = {}
     for number, (stream, more, facts, summary) in enumerate(steps, start=1):
         version[stream] = version.get(stream, 1) + more

@@ -68,6 +68,14 @@ def browser() -> Iterator[Browser]:
         opened.close()
 
 
+@pytest.fixture(autouse=True)
+def closed_pages(browser: Browser) -> Iterator[None]:
+    """A page that stays open asks its server for news without end, also when the server is gone."""
+    yield
+    for context in browser.contexts:
+        context.close()
+
+
 class Tab:
     """A tab, and what it complained about."""
 

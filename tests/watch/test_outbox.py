@@ -172,7 +172,7 @@ def test_a_message_is_read_as_it_was_written(path: Path):
     assert message_from_json(message_json(sent.message)) == sent.message
 
 
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(4, 15))])
 def test_whatever_happens_each_message_keeps_its_id_and_every_end_follows_its_beginning(tmp_path: Path, seed: int):
     """The property, with a process that dies before or after a message was accepted: as one sees it from outside."""
     chance = random.Random(seed)

@@ -1,4 +1,4 @@
-"""Which events are kept: a diagnosis of them is one with `--since`, and there are not more of them after a month."""
+"""Which events are kept: a diagnosis of them is one with `--since`, and there are not more of them after many days."""
 
 from __future__ import annotations
 
@@ -75,12 +75,12 @@ def hourly_failures(folder: Path, day: int) -> None:
             file.write(f"{time:%Y-%m-%d %H:%M:%S},900 WARN Connection to node 1 terminated during authentication\n")
 
 
-def test_a_month_of_failures_takes_no_more_memory_than_the_retention(tmp_path: Path, embedded: SparkSession):
+def test_failures_of_many_days_take_no_more_memory_than_the_retention(tmp_path: Path, embedded: SparkSession):
     watch = InProcessWatch(embedded, FolderListing([str(tmp_path / "logs")]), tmp_path / "streams")
     day = 0
     rounds = Rounds(watch, DiagnosisRequest(()), 3 * DAY, clock=lambda: day * DAY.total_seconds())
     counts = []
-    for day in range(30):
+    for day in range(12):
         hourly_failures(tmp_path, day)
         watch.read()
         rounds.run(datetime(2026, 1, 2, tzinfo=UTC) + day * DAY)

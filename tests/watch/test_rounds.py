@@ -32,6 +32,7 @@ RETENTION = timedelta(days=3)
 ERROR = "ERROR no stock left"
 LOST = "ERROR [main] Orders - Event 4 failed: org.apache.kafka.common.errors.NetworkException: Disconnected from node 1"
 """A trigger event of idle_disconnect."""
+SEEDS = [0, pytest.param(1, marks=pytest.mark.long), pytest.param(2, marks=pytest.mark.long)]
 
 
 class Clock:
@@ -128,7 +129,7 @@ def test_the_round_of_all_modes_looks_at_what_changed_in_the_minute_before(
     assert {each.path for each in rounds.run(NOW)} == {str(tmp_path / "quiet"), str(tmp_path / "busy")}
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_rounds_over_a_log_that_grows_end_in_the_findings_of_diagnose(
     seed: int, tmp_path: Path, embedded: SparkSession, clock: Clock
 ):
@@ -234,7 +235,7 @@ def test_errors_of_a_summary_that_did_not_change_start_no_round(watched: InProce
     assert rounds.run(NOW) == []
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_rounds_over_clusters_that_grow_end_in_the_findings_of_diagnose(
     seed: int, tmp_path: Path, embedded: SparkSession, clock: Clock
 ):

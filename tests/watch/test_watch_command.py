@@ -92,6 +92,7 @@ def test_a_replay_that_was_killed_twenty_times_ends_in_the_document_of_diagnose(
     assert_same_document(arguments, diagnosed(CAPTURES))
 
 
+@pytest.mark.long  # a log that grows is opened in test_watch_goes_on.py, objects that appear in test_watch_objects.py
 def test_a_growing_log_opens_a_finding_and_ctrl_c_ends_the_watch(tmp_path: Path):
     logs = tmp_path / "logs"
     logs.mkdir()

@@ -77,19 +77,19 @@ def lives(receiver: WebhookReceiver) -> list[str]:
     return [each["life"] for each in {each["key"]: each for each in receiver.accepted}.values()]
 
 
-def test_a_finding_is_sent_once_through_kills_and_its_history_has_each_change_once(tmp_path: Path):
+def test_a_finding_of_a_new_log_is_sent_once_through_kills_and_its_history_has_each_change_once(tmp_path: Path):
     logs, state = tmp_path / "logs", tmp_path / "state"
     logs.mkdir()
-    last = copy_log(logs)
     with receiving() as receiver:
         arguments = (str(logs), "--to", str(state), "--notify", receiver.url)
         with watching(*arguments, end=signal.SIGKILL):
+            last = copy_log(logs)
             wait_for(lambda: receiver.accepted, timeout=WAIT, what="the first message", error=LeadsmanError)
         with watching(*arguments, end=signal.SIGKILL):
             append(logs, last + timedelta(minutes=1))
             wait_for((state / "checkpoint" / "commits").exists, timeout=WAIT, what="a batch", error=LeadsmanError)
         append(logs, last + timedelta(hours=2))
-        with watching(*arguments):
+        with watching(*arguments) as interrupted:
             wait_for(lambda: "resolved" in lives(receiver), timeout=WAIT, what="the end", error=LeadsmanError)
             wait_for(
                 lambda: any(row["life"] == "resolved" for row in history(state)),
@@ -99,6 +99,7 @@ def test_a_finding_is_sent_once_through_kills_and_its_history_has_each_change_on
             )
 
     rows = history(state)
+    assert interrupted.returncode == 130
     assert lives(receiver) == ["opened", "resolved"]
     assert [row["life"] for row in rows if row["life"] != "updated"] == ["opened", "resolved"]
     assert len({row["seq"] for row in rows}) == len(rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import random
+import signal
 import uuid
 from datetime import UTC, timedelta
 from functools import partial
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from leadsman import modes
-from leadsman.lab.brokers.cluster import Cluster, ClusterPlan
+from leadsman.lab import faults
 from leadsman.pipeline.events import ARROW_SCHEMA, batches
 from leadsman.pipeline.read.growing import GrowingStream
 from leadsman.pipeline.read.stream import read
@@ -30,10 +31,17 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from leadsman.lab.brokers.cluster import Cluster
+
     MakeWatch = Callable[..., Any]
     Produce = Callable[..., None]
 
 CAPTURES = sorted(path for path in Path(next(iter(modes.__path__))).glob("*/recorded/*") if path.is_dir())
+RECORDINGS = [
+    pytest.param(path, id=f"{path.parent.parent.name}/{path.name}", marks=[pytest.mark.long] if place % 4 else [])
+    for place, path in enumerate(CAPTURES)
+]
+"""Each fourth is of every mode and of every client's layout, broken and not. The others run in `make lab`."""
 IDLE = next(path for path in CAPTURES if path.name == "broken-java")
 KEEP = {"retention.ms": "-1"}
 SOON = timedelta(seconds=60)
@@ -109,7 +117,7 @@ def failing(*names: str, minute: int = 0) -> list[dict[str, Any]]:
     return [{"key": "app", "value": LINE.format(minute, place, name)} for place, name in enumerate(names)]
 
 
-@pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: f"{path.parent.parent.name}/{path.name}")
+@pytest.mark.parametrize("capture", RECORDINGS)
 @pytest.mark.parametrize("shipped", [raw, as_filebeat], ids=["lines", "filebeat"])
 def test_a_recording_s_logs_in_a_topic_have_the_events_of_the_files(
     capture: Path, shipped: Callable[[Path], Any], topic: str, *, watch_topics: MakeWatch, produce: Produce
@@ -506,29 +514,21 @@ def test_a_request_travels_to_other_processes_without_secrets(watch_topics: Make
     assert Path(settings).stat().st_mode & 0o077 == 0
 
 
-def test_a_broker_that_is_away_is_said_once_and_read_on_when_it_is_back(tmp_path: Path, watch_topics: MakeWatch):
-    from confluent_kafka import Producer
-
-    with Cluster(ClusterPlan()) as own:
-        own.create_topic("logs", config=KEEP)
-        watch = watch_topics("logs")
-        object.__setattr__(watch.request, "bootstrap", own.bootstrap)
-        producer = Producer({"bootstrap.servers": own.bootstrap})
-        producer.produce("logs", key="app", value=LINE.format(0, 0, "first"))
-        producer.flush()
-        watch.to_end()
-        own.brokers[0].kill()
-        for _ in range(2):
-            assert not watch.trigger()
+def test_a_broker_that_is_away_is_said_once_and_read_on_when_it_is_back(
+    cluster: Cluster, topic: str, watch_topics: MakeWatch, produce: Produce
+):
+    produce(topic, failing("first"))
+    watch = watch_topics(topic)
+    watch.to_end()
+    with faults.down(cluster.brokers[0], by=signal.SIGKILL):
+        is_read = [watch.trigger() for _ in range(2)]
         away = watch.new_messages()
         lag = read_lag(watch.request.sources_folder)
-        own.brokers[0].start()
-        producer.produce("logs", key="app", value=LINE.format(0, 1, "second"))
-        producer.flush()
-        found = wait_for(
-            lambda: watch.trigger() and errors_of(watch.events.table()), timeout=SOON, what="the second line"
-        )
+    produce(topic, failing("second", minute=1))
 
+    found = wait_for(lambda: watch.trigger() and errors_of(watch.events.table()), timeout=SOON, what="the second line")
+
+    assert is_read == [False, False]
     assert len(found) == 2
     assert ["does not answer" in each for each in away] == [True]
     assert lag["is_away"]
