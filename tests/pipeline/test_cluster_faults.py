@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
@@ -17,6 +17,8 @@ import pytest
 from leadsman.catalogue import Mode
 from leadsman.lab.processes.program import SOURCES
 from leadsman.lab.spark.cluster import SHORT_LIVED, SMALL_EXECUTORS, SparkCluster, spark_cluster
+from leadsman.model import Diagnosis
+from leadsman.report.json_documents.findings import findings_json
 from leadsman.waiting import wait_for
 
 BROKEN = Mode("idle_disconnect").folder / "recorded" / "broken-confluent-kafka"
@@ -46,9 +48,9 @@ def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def alone(capture: Path) -> dict[str, object]:
-    with started(capture, where=str(capture)) as process:
-        return answer(process)
+def alone(capture: Path, diagnosed: Callable[..., list[Diagnosis]]) -> dict[str, object]:
+    """What one machine finds."""
+    return without_path(findings_json(diagnosed([capture])))
 
 
 @pytest.fixture
@@ -58,8 +60,8 @@ def cluster(tmp_path: Path) -> Iterator[SparkCluster]:
 
 
 @contextmanager
-def started(capture: Path, *options: str, program: str = MAIN, where: str = "") -> Iterator[subprocess.Popen[str]]:
-    words = [sys.executable, "-c", program, "diagnose", where or capture.as_uri(), "--format", "json", *options]
+def started(capture: Path, *options: str, program: str = MAIN) -> Iterator[subprocess.Popen[str]]:
+    words = [sys.executable, "-c", program, "diagnose", capture.as_uri(), "--format", "json", *options]
     around = {**os.environ, "PYTHONPATH": str(SOURCES), "SPARK_SUBMIT_OPTS": SHORT_LIVED}
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=around) as process:
         try:
@@ -71,7 +73,11 @@ def started(capture: Path, *options: str, program: str = MAIN, where: str = "") 
 def answer(process: subprocess.Popen[str]) -> dict[str, object]:
     output, errors = process.communicate(timeout=280)
     assert process.returncode in {1, 3}, errors
-    (found,) = json.loads(output)["captures"]
+    return without_path(output)
+
+
+def without_path(document: str) -> dict[str, object]:
+    (found,) = json.loads(document)["captures"]
     return {**found, "path": ""}
 
 

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,9 @@ import pytest
 from leadsman.catalogue import Mode
 from leadsman.lab.processes.program import SOURCES
 from leadsman.lab.spark.cluster import SHORT_LIVED, SMALL_EXECUTORS, connect_server
+from leadsman.model import Diagnosis
 from leadsman.pipeline.spark.executors import make_archive
+from leadsman.report.json_documents.findings import findings_json
 
 BROKEN = Mode("producer_id_leak").folder / "recorded" / "broken-java"
 """Its detector reads the table of defaults, a file that is no Python."""
@@ -88,9 +90,9 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="module")
-def alone() -> object:
+def alone(diagnosed: Callable[..., list[Diagnosis]]) -> object:
     """What one machine finds."""
-    return answer_of({})["captures"]
+    return json.loads(findings_json(diagnosed([BROKEN.as_uri()])))["captures"]
 
 
 def answer_of(requested: dict[str, object], python: Path | None = None) -> dict[str, Any]:

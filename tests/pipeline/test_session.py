@@ -98,22 +98,65 @@ def test_a_start_that_is_interrupted_leaves_no_jvm(later: float) -> None:
     assert not machine.is_running()
 
 
-STARTUP = """
-import sys
+PROGRAM = """
+import json, os, sys
+from pathlib import Path
 from leadsman.pipeline.events import text_table
+from leadsman.pipeline.spark.environment import TABLE_FOLDER
 from leadsman.pipeline.spark.pyspark_startup import create_frame
-from leadsman.pipeline.spark.session import session
-with session() as spark:
+from leadsman.pipeline.spark.session import SessionOptions, session
+
+found = {}
+options = {"spark.driver.extraJavaOptions": "-Dleadsman.a='two words' -Dleadsman.b=1"}
+with session(SessionOptions(conf=options, delta=True)) as spark:  # the second must know nothing of Delta
     rows = create_frame(spark, text_table({"name": ["a", None]})).selectExpr("count(name)").collect()
-print(rows[0][0], "pandas" in sys.modules)
+    found["rows"], found["imports_pandas"] = rows[0][0], "pandas" in sys.modules
+    properties = spark.sparkContext._jvm.System
+    found["properties"] = [properties.getProperty("leadsman.a"), properties.getProperty("leadsman.b")]
+    tables = Path(os.environ[TABLE_FOLDER])
+    (of_worker,) = spark.sparkContext.parallelize([0], 1).map(lambda _: os.environ[TABLE_FOLDER]).collect()
+    found["tables_are_there"], found["tables_of_worker"] = tables.is_dir(), of_worker == str(tables)
+found["tables_are_there_after"], found["tables_are_set_after"] = tables.exists(), TABLE_FOLDER in os.environ
+
+with session() as spark:
+    found["rows_of_second"] = spark.range(5).count()
+
 import pandas
-print(pandas.Series([1, 2]).sum())
+found["sum_by_pandas"] = int(pandas.Series([1, 2]).sum())
+print(json.dumps(found))
 """
 
 
-def test_a_session_and_its_first_frame_do_not_import_pandas_which_stays_importable():
-    reported = subprocess.run([sys.executable, "-c", STARTUP], capture_output=True, text=True, timeout=120, check=False)
-    assert (reported.stdout.split("\n")[:2], reported.stderr) == (["1 False", "3"], "")
+@pytest.fixture(scope="module")
+def two_sessions() -> dict[str, object]:
+    """What a program finds that opens one session after another. It prints nothing else, also no complaint."""
+    outside = {name: value for name, value in os.environ.items() if name != TABLE_FOLDER}  # a session may be open here
+    command = [sys.executable, "-c", PROGRAM]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False, env=outside)
+    assert (done.returncode, done.stderr) == (0, "")
+    return dict(json.loads(done.stdout))
+
+
+@pytest.mark.spark
+def test_a_session_and_its_first_frame_do_not_import_pandas_which_stays_importable(two_sessions: dict[str, object]):
+    assert (two_sessions["rows"], two_sessions["imports_pandas"]) == (1, False)
+    assert two_sessions["sum_by_pandas"] == 3
+
+
+@pytest.mark.spark
+def test_tables_of_workers_lie_in_a_folder_that_the_driver_removes(two_sessions: dict[str, object]):
+    assert (two_sessions["tables_are_there"], two_sessions["tables_of_worker"]) == (True, True)
+    assert (two_sessions["tables_are_there_after"], two_sessions["tables_are_set_after"]) == (False, False)
+
+
+@pytest.mark.spark
+def test_java_options_of_the_driver_reach_its_jvm(two_sessions: dict[str, object]):
+    assert two_sessions["properties"] == ["two words", "1"]
+
+
+@pytest.mark.spark
+def test_one_process_can_open_a_session_after_another(two_sessions: dict[str, object]):
+    assert (two_sessions["rows"], two_sessions["rows_of_second"]) == (1, 5)
 
 
 @pytest.mark.parametrize(
@@ -155,28 +198,6 @@ def test_archives_that_were_not_used_for_a_month_are_removed(tmp_path: Path) -> 
     remove_unused_archives(tmp_path, now=now)
 
     assert sorted(each.name for each in tmp_path.iterdir()) == ["used.jsa", "used.json"]
-
-
-TABLES = """
-import os
-from pathlib import Path
-from leadsman.pipeline.spark.environment import TABLE_FOLDER
-from leadsman.pipeline.spark.session import session
-
-with session() as spark:
-    tables = Path(os.environ[TABLE_FOLDER])
-    (found,) = spark.sparkContext.parallelize([0], 1).map(lambda _: os.environ[TABLE_FOLDER]).collect()
-    print(tables.is_dir(), found == str(tables))
-print(tables.exists(), TABLE_FOLDER in os.environ)
-"""
-
-
-def test_tables_of_workers_lie_in_a_folder_that_the_driver_removes():
-    outside = {name: value for name, value in os.environ.items() if name != TABLE_FOLDER}  # a session may be open here
-
-    done = subprocess.run([sys.executable, "-c", TABLES], check=True, capture_output=True, text=True, env=outside)
-
-    assert done.stdout.splitlines() == ["True True", "False False"]
 
 
 JVM_KILLED = """
@@ -255,24 +276,6 @@ def test_a_broken_archive_is_removed_and_spark_starts_without_it(tmp_path: Path)
     assert not broken.exists()
 
 
-TWO_SESSIONS = """
-from leadsman.pipeline.spark.session import SessionOptions, session
-for delta in (True, False):
-    with session(SessionOptions(delta=delta)) as spark:
-        print(spark.range(5).count())
-"""
-
-
-@pytest.mark.spark
-def test_one_process_can_open_a_session_after_another():
-    done = subprocess.run(
-        [sys.executable, "-c", TWO_SESSIONS], capture_output=True, text=True, timeout=280, check=False
-    )
-
-    assert done.stdout.split() == ["5", "5"]
-    assert done.stderr == ""
-
-
 JVM_KILLED_AT_ITS_START = """
 import sys, threading, time
 import psutil
@@ -301,19 +304,3 @@ def test_a_jvm_that_is_killed_at_its_start_is_not_started_again(seconds: float):
 
     assert "was killed by SIGKILL before it was ready" in done.stdout
     assert done.stderr == ""
-
-
-JAVA_OPTION = """
-from leadsman.pipeline.spark.session import SessionOptions, session
-options = {"spark.driver.extraJavaOptions": "-Dleadsman.a='two words' -Dleadsman.b=1"}
-with session(SessionOptions(conf=options)) as spark:
-    properties = spark.sparkContext._jvm.System
-    print(properties.getProperty("leadsman.a"), properties.getProperty("leadsman.b"))
-"""
-
-
-@pytest.mark.spark
-def test_java_options_of_the_driver_reach_its_jvm():
-    done = subprocess.run([sys.executable, "-c", JAVA_OPTION], capture_output=True, text=True, timeout=280, check=True)
-
-    assert done.stdout == "two words 1\n"

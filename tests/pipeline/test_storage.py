@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,8 @@ from leadsman.java import jars
 from leadsman.lab.processes.program import SOURCES
 from leadsman.lab.spark.cluster import SMALL_EXECUTORS, connect_server, spark_cluster
 from leadsman.lab.spark.storage import BUCKET, S3, hdfs, put_into_hdfs, put_into_s3, s3
+from leadsman.model import Diagnosis
+from leadsman.report.json_documents.findings import findings_json
 
 BROKEN = Mode("idle_disconnect").folder / "recorded" / "broken-confluent-kafka"
 MANY = 10_000
@@ -44,9 +46,9 @@ def captures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def alone(captures: Path) -> list[dict[str, object]]:
+def alone(captures: Path, diagnosed: Callable[..., list[Diagnosis]]) -> list[dict[str, object]]:
     """What is found on disk."""
-    return diagnosed([str(path) for path in sorted(captures.iterdir())])
+    return without_paths(findings_json(diagnosed(sorted(captures.iterdir()))))
 
 
 @pytest.fixture(scope="module")
@@ -55,13 +57,17 @@ def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
         yield server
 
 
-def diagnosed(paths: list[str], *options: str, code: int = 1) -> list[dict[str, object]]:
+def answers(paths: list[str], *options: str, code: int = 1) -> list[dict[str, object]]:
     """Return the answers without the paths, which differ."""
     words = [sys.executable, "-m", "leadsman", "diagnose", *paths, "--format", "json", *options]
     around = {**os.environ, "PYTHONPATH": str(SOURCES)}
     finished = subprocess.run(words, capture_output=True, text=True, timeout=280, check=False, env=around)
     assert finished.returncode == code, finished.stderr
-    return [{**each, "path": ""} for each in json.loads(finished.stdout)["captures"]]
+    return without_paths(finished.stdout)
+
+
+def without_paths(document: str) -> list[dict[str, object]]:
+    return [{**each, "path": ""} for each in json.loads(document)["captures"]]
 
 
 def of_s3(server: S3) -> list[str]:
@@ -75,7 +81,7 @@ def test_hdfs_is_read_as_the_disk_is(tmp_path: Path, captures: Path, alone: list
     with hdfs(tmp_path) as root:
         put_into_hdfs(root, captures, "/captures")
 
-        assert diagnosed([f"{root}/captures/{path.name}" for path in sorted(captures.iterdir())]) == alone
+        assert answers([f"{root}/captures/{path.name}" for path in sorted(captures.iterdir())]) == alone
 
 
 @pytest.mark.spark
@@ -83,7 +89,7 @@ def test_s3_is_read_as_the_disk_is(s3_server: S3, captures: Path, alone: list[di
     put_into_s3(s3_server, captures, "day-1")
 
     urls = [f"s3a://{BUCKET}/day-1/{path.name}" for path in sorted(captures.iterdir())]
-    assert diagnosed(urls, *of_s3(s3_server)) == alone
+    assert answers(urls, *of_s3(s3_server)) == alone
 
 
 @pytest.mark.long
@@ -91,7 +97,7 @@ def test_s3_is_read_as_the_disk_is(s3_server: S3, captures: Path, alone: list[di
 def test_a_folder_of_captures_on_s3_is_each_of_them(s3_server: S3, captures: Path, alone: list[dict[str, object]]):
     put_into_s3(s3_server, captures, "day-2")
 
-    assert diagnosed([f"s3a://{BUCKET}/day-2"], *of_s3(s3_server)) == diagnosed([str(captures)])
+    assert answers([f"s3a://{BUCKET}/day-2"], *of_s3(s3_server)) == answers([str(captures)])
 
 
 @pytest.mark.spark
@@ -117,7 +123,7 @@ def test_ten_thousand_objects_on_s3_are_read_as_the_disk_is(tmp_path: Path, s3_s
         (place / f"{number % 10:06d}{'.gz' if packed else ''}").write_bytes(gzip.compress(text) if packed else text)
     put_into_s3(s3_server, folder, "many")
 
-    assert diagnosed([f"s3a://{BUCKET}/many"], *of_s3(s3_server)) == diagnosed([str(folder)])
+    assert answers([f"s3a://{BUCKET}/many"], *of_s3(s3_server)) == answers([str(folder)])
 
 
 @pytest.mark.long
@@ -130,7 +136,7 @@ def test_a_cluster_reads_s3_as_the_disk_is(
     small = [word for key, value in SMALL_EXECUTORS.items() for word in ("--spark-conf", f"{key}={value}")]
 
     with spark_cluster(tmp_path) as cluster:
-        assert diagnosed(urls, "--master", cluster.url, *small, *of_s3(s3_server)) == alone
+        assert answers(urls, "--master", cluster.url, *small, *of_s3(s3_server)) == alone
 
 
 @pytest.mark.long
@@ -143,4 +149,4 @@ def test_a_connect_server_reads_s3_with_the_key_of_the_session(
     settings = [word for key, value in s3_server.settings.items() for word in ("--spark-conf", f"{key}={value}")]
 
     with connect_server(tmp_path, conf={"spark.jars": ",".join(map(str, jars.fetch_jars("s3")))}) as address:
-        assert diagnosed(urls, "--remote", address, *settings) == alone
+        assert answers(urls, "--remote", address, *settings) == alone

@@ -15,11 +15,12 @@ from leadsman.watch.event_store import CurrentEvents, EventBatch, changes_of
 from leadsman.watch.kafka.client_settings import write_settings
 from leadsman.watch.kafka.listing import KafkaListing, TopicsRequest
 from leadsman.watch.kafka.topic_changes import TopicChange, read_topic_change
+from leadsman.watch.kafka.topic_consumer import consumer_of
 from leadsman.watch.messages import SourceMessages
 from leadsman.watch.positions import PositionFiles, TopicPosition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     import pyarrow as pa
     from pyspark.sql import Row
@@ -91,14 +92,17 @@ Produce = Callable[..., None]
 
 
 @pytest.fixture
-def watch_topics(cluster: Cluster, tmp_path: Path) -> MakeWatch:
+def watch_topics(cluster: Cluster, tmp_path: Path) -> Iterator[MakeWatch]:
+    """Make watches. Their consumers end with the test: else those of all tests go on asking a broker that is away."""
+
     def make(*topics: str, state: str = "state", **options: Any) -> TopicWatch:
         private = tmp_path / "private"
         private.mkdir(exist_ok=True)
         settings = write_settings(None, private)
         return TopicWatch(TopicsRequest(cluster.bootstrap, topics, settings, str(tmp_path / state), **options))
 
-    return make
+    yield make
+    consumer_of.cache_clear()
 
 
 @pytest.fixture
