@@ -3,7 +3,7 @@
 import logging
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -19,7 +19,7 @@ from leadsman.pipeline import diagnose as diagnose_module
 from leadsman.pipeline import diagnose_in_tasks
 from leadsman.pipeline.diagnose import diagnose
 from leadsman.pipeline.diagnose_in_session import diagnose_in_session
-from leadsman.pipeline.request import DiagnosisRequest, find_input, read_small_input
+from leadsman.pipeline.request import DiagnosisRequest, Input, find_input, read_small_input
 from leadsman.pipeline.spark import embedded
 
 FEW = [folder for mode in every_mode() for kind in ("broken", "near-miss") for folder in mode.recordings()
@@ -68,111 +68,133 @@ def comparable(diagnosis: Diagnosis) -> tuple[object, ...]:
     )
 
 
-@pytest.mark.parametrize(
-    "folders",
-    [
-        pytest.param(FEW, id="some"),
-        pytest.param(EVERY, id="all", marks=[pytest.mark.long, pytest.mark.timeout(1800)]),
-    ],
-)
-def test_tasks_find_what_spark_finds(
-    spark: SparkSession, folders: list[Path], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-):
-    source = read_small_input(find_input([str(folder) for folder in folders]))
+def source_of(folders: Sequence[Path]) -> Input:
+    """Events that are read in this process."""
+    return read_small_input(find_input([str(folder) for folder in folders]))
 
-    with caplog.at_level(logging.DEBUG, logger="leadsman"):
-        in_tasks = diagnose(spark, source, request_for())
+
+def compared(diagnoses: Iterable[Diagnosis]) -> list[tuple[object, ...]]:
+    return [comparable(each) for each in diagnoses]
+
+
+def in_tasks(spark: SparkSession, source: Input, names: Sequence[str] = ()) -> list[Diagnosis]:
+    """Diagnose in tasks; fail where these leave anything to Spark SQL."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(diagnose_module, "_diagnose_by_spark_sql", fail_as_left)
+        return diagnose(spark, source, request_for(names))
+
+
+def fail_as_left(*_: object) -> list[Diagnosis]:
+    raise AssertionError(LEFT)
+
+
+@pytest.fixture(scope="module")
+def few(spark: SparkSession) -> list[Diagnosis]:
+    """What tasks find in the few captures."""
+    return in_tasks(spark, source_of(FEW))
+
+
+@pytest.fixture(scope="module")
+def first(spark: SparkSession) -> list[Diagnosis]:
+    """What tasks find in the first capture, of one mode."""
+    return in_tasks(spark, source_of(FEW[:1]), ["idle_disconnect"])
+
+
+def test_tasks_find_what_spark_finds(spark: SparkSession, few: list[Diagnosis], monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(diagnose_module, "MAX_TASK_EVENTS", -1)
-    by_spark = diagnose(spark, source, request_for())
 
-    assert LEFT not in caplog.text
-    assert [comparable(each) for each in in_tasks] == [comparable(each) for each in by_spark]
+    by_spark = diagnose(spark, source_of(FEW), request_for())
+
+    assert compared(few) == compared(by_spark)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+def test_tasks_find_what_spark_finds_in_every_recording(spark: SparkSession, monkeypatch: pytest.MonkeyPatch):
+    found = in_tasks(spark, source_of(EVERY))
+    monkeypatch.setattr(diagnose_module, "MAX_TASK_EVENTS", -1)
+
+    by_spark = diagnose(spark, source_of(EVERY), request_for())
+
+    assert compared(found) == compared(by_spark)
 
 
 def on_files(folders: list[Path]) -> list[Diagnosis]:
     """Diagnose in a process of its own, with every frame in a file, as those of large captures are."""
     embedded.INLINE_BYTES = 0
-    source = read_small_input(find_input([str(folder) for folder in folders]))
+    source = source_of(folders)
     with embedded.embedded_session() as session:
         found = diagnose_in_session(session, source, request_for())
     return [diagnose_module._with_lab_notes(each, source.captures[each.path]) for each in found]
 
 
-@pytest.mark.parametrize(
-    "folders",
-    [
-        pytest.param(FEW, id="some"),
-        pytest.param(EVERY, id="all", marks=[pytest.mark.long, pytest.mark.timeout(1800)]),
-    ],
-)
-def test_large_captures_are_diagnosed_as_small_ones(spark: SparkSession, folders: list[Path]):
-    """Predicates with a lambda failed on frames of more than a megabyte."""
+def in_other_process(folders: list[Path]) -> list[Diagnosis]:
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as other:
-        large = other.submit(on_files, folders).result()
-
-    small = diagnose(spark, read_small_input(find_input([str(folder) for folder in folders])), request_for())
-
-    assert [comparable(each) for each in large] == [comparable(each) for each in small]
+        return other.submit(on_files, folders).result()
 
 
-def test_captures_together_are_diagnosed_as_each_alone(spark: SparkSession):
-    paths = [str(folder) for folder in FEW]
-
-    together = diagnose(spark, read_small_input(find_input(paths)), request_for())
-    alone = [each for path in paths for each in diagnose(spark, read_small_input(find_input([path])), request_for())]
-
-    assert [comparable(each) for each in together] == [comparable(each) for each in alone]
+def test_large_captures_are_diagnosed_as_small_ones(few: list[Diagnosis]):
+    """Predicates with a lambda failed on frames of more than a megabyte."""
+    assert compared(in_other_process(FEW)) == compared(few)
 
 
-def test_events_of_workers_are_diagnosed_in_tasks_too(spark: SparkSession, caplog: pytest.LogCaptureFixture):
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+def test_every_recording_is_diagnosed_as_a_small_one_when_it_is_large(spark: SparkSession):
+    assert compared(in_other_process(EVERY)) == compared(in_tasks(spark, source_of(EVERY)))
+
+
+def test_captures_together_are_diagnosed_as_each_alone(spark: SparkSession, few: list[Diagnosis]):
+    alone = [each for folder in FEW for each in diagnose(spark, source_of([folder]), request_for())]
+
+    assert compared(few) == compared(alone)
+
+
+def test_events_of_workers_are_diagnosed_in_tasks_too(spark: SparkSession, few: list[Diagnosis]):
     """What is read by Spark's tasks and not in this process."""
     paths = [str(folder) for folder in FEW[:3]]
 
-    with caplog.at_level(logging.DEBUG, logger="leadsman"):
-        remote = diagnose(spark, find_input(paths), request_for())
+    remote = in_tasks(spark, find_input(paths))
 
-    here = diagnose(spark, read_small_input(find_input(paths)), request_for())
-    assert LEFT not in caplog.text
-    assert [comparable(each) for each in remote] == [comparable(each) for each in here]
+    assert compared(remote) == compared(each for each in few if each.path in paths)
 
 
-def test_spark_diagnoses_a_capture_that_is_too_large_for_a_worker(spark: SparkSession, monkeypatch: pytest.MonkeyPatch):
-    source = read_small_input(find_input([str(FEW[0])]))
-    in_task = diagnose(spark, source, request_for(["idle_disconnect"]))
-
+def test_spark_diagnoses_a_capture_that_is_too_large_for_a_worker(
+    spark: SparkSession, first: list[Diagnosis], monkeypatch: pytest.MonkeyPatch
+):
+    """Of events that Spark's tasks read; of those that this process reads, the first test has every mode."""
     monkeypatch.setattr(diagnose_module, "MAX_TASK_EVENTS", 10)
-    by_spark = diagnose(spark, source, request_for(["idle_disconnect"]))
+
     remote = diagnose(spark, find_input([str(FEW[0])]), request_for(["idle_disconnect"]))
 
-    expected = [comparable(each) for each in in_task]
-    assert [comparable(each) for each in by_spark] == expected
-    assert [comparable(each) for each in remote] == expected
+    assert compared(remote) == compared(first)
 
 
 def test_spark_diagnoses_a_capture_that_the_engine_fails_on(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    spark: SparkSession,
+    first: list[Diagnosis],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ):
     """As on an executor on which the engine is not installed."""
-    source = read_small_input(find_input([str(FEW[0])]))
-    expected = [comparable(each) for each in diagnose(spark, source, request_for(["idle_disconnect"]))]
-
     monkeypatch.setattr(diagnose_in_tasks, "_run_task", refuse)
+
     with caplog.at_level(logging.DEBUG, logger="leadsman"):
-        found = diagnose(spark, source, request_for(["idle_disconnect"]))
+        found = diagnose(spark, source_of(FEW[:1]), request_for(["idle_disconnect"]))
 
     assert LEFT in caplog.text
-    assert [comparable(each) for each in found] == expected
+    assert compared(found) == compared(first)
 
 
-def test_spark_diagnoses_the_captures_of_a_worker_that_died(spark: SparkSession, monkeypatch: pytest.MonkeyPatch):
+def test_spark_diagnoses_the_captures_of_a_worker_that_died(
+    spark: SparkSession, first: list[Diagnosis], monkeypatch: pytest.MonkeyPatch
+):
     """As the kernel kills a process when memory runs out."""
-    source = read_small_input(find_input([str(FEW[0])]))
-    expected = [comparable(each) for each in diagnose(spark, source, request_for(["idle_disconnect"]))]
-
     monkeypatch.setattr(diagnose_in_tasks, "_run_task", die)
-    found = diagnose(spark, source, request_for(["idle_disconnect"]))
 
-    assert [comparable(each) for each in found] == expected
+    found = diagnose(spark, source_of(FEW[:1]), request_for(["idle_disconnect"]))
+
+    assert compared(found) == compared(first)
 
 
 def die(_paths: Sequence[str], _events: pa.Table, _task: diagnose_in_tasks.TaskRequest) -> list[pa.RecordBatch]:
@@ -185,9 +207,7 @@ def refuse(paths: Sequence[str], _events: pa.Table, _task: diagnose_in_tasks.Tas
 
 
 def test_no_folder_is_left_in_shared_memory(spark: SparkSession):
-    diagnose(
-        spark, read_small_input(find_input([str(folder) for folder in EVERY[:20]])), request_for(["idle_disconnect"])
-    )
+    diagnose(spark, source_of(EVERY[:20]), request_for(["idle_disconnect"]))
 
     workers = [each.pid for each in psutil.Process().children(recursive=True)]
     assert workers
