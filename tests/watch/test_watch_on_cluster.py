@@ -30,8 +30,8 @@ MODES = Path(next(iter(modes.__path__)))
 CAPTURES = ["idle_disconnect/recorded/broken-confluent-kafka", "producer_id_leak/recorded/broken-java"]
 """Relative to MODES: executors work in folders of their own."""
 
-BATCH_BYTES = 60_000
-"""Five batches: enough that a machine or a client is lost between the first and the last."""
+BATCH_BYTES = 40_000
+"""Eight batches: enough that a client and then a machine are lost between the first and the last."""
 
 MINUTES_4 = timedelta(minutes=4)
 SMALL = [word for key, value in SMALL_EXECUTORS.items() for word in ("--spark-conf", f"{key}={value}")]
@@ -86,6 +86,29 @@ def test_a_connect_server_lists_paths_of_the_folder_in_which_the_command_runs(mo
     assert _paths_as_listed(CAPTURES, None) == CAPTURES
 
 
+def test_a_connect_server_s_cluster_ends_in_the_document_of_diagnose_after_a_client_and_a_machine_were_lost(
+    tmp_path: Path, plain_python: Path, expected: str
+):
+    state = tmp_path / "state"
+    environment = {"PYTHONPATH": "", "PYSPARK_PYTHON": str(plain_python)}
+    with (
+        spark_cluster(tmp_path, environment=environment) as cluster,
+        connect_server(tmp_path, master=cluster.url, conf=SMALL_EXECUTORS, environment=environment) as address,
+    ):
+        killed = watch(state, "--remote", address)
+        wait_for_offsets(state, 1, killed)
+        os.killpg(killed.pid, signal.SIGKILL)
+        killed.communicate()
+        process = watch(state, "--remote", address)
+        wait_for_offsets(state, committed(state) + 1, process)
+        kill_family(cluster.workers[2].popen.pid)
+        output, errors = process.communicate(timeout=400)
+
+    assert output == expected, errors
+    assert process.returncode == 1
+
+
+@pytest.mark.long  # the first test has a lost machine, and test_cluster_faults.py a driver of our own
 def test_a_cluster_that_loses_a_machine_ends_in_the_document_of_diagnose(
     tmp_path: Path, plain_python: Path, expected: str
 ):
@@ -100,6 +123,7 @@ def test_a_cluster_that_loses_a_machine_ends_in_the_document_of_diagnose(
     assert process.returncode == 1
 
 
+@pytest.mark.long  # the first test has a killed client
 def test_a_client_of_a_connect_server_that_is_killed_goes_on_where_it_was(
     tmp_path: Path, plain_python: Path, expected: str
 ):
