@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+EXAMPLES = 150
+"""Some ten seconds for the four properties. Each run draws others."""
+
 LINES = (
     "START RequestId: 611855e6-8c68-4843-afa7-7820c5e24327 Version: $LATEST",
     "END RequestId: 611855e6-8c68-4843-afa7-7820c5e24327",
@@ -180,7 +183,7 @@ def documents_of_events(draw: st.DrawFn) -> bytes:
     return draw(st.sampled_from(changes))
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     data=documents_of_events(), block_bytes=st.sampled_from((150, 700, 5000)), window=st.sampled_from((500, 1 << 25))
 )
@@ -277,7 +280,7 @@ def json_lines(draw: st.DrawFn) -> bytes:
     return draw(st.sampled_from((data, data, data.replace(b"long", b"l\xffng"), b"\xef\xbb\xbf" + data, b"\n" + data)))
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=json_lines(), block_bytes=st.sampled_from((200, 1000, 1 << 20)))
 def test_json_lines_are_read_by_columns_as_they_are_read_line_by_line(data, block_bytes):
     if not isinstance(recognise(data, zone=UTC), RecognisedFormat):
@@ -320,7 +323,7 @@ def odd_lines(text: str) -> st.SearchStrategy[str]:
     )
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=tail_lines(), block_bytes=st.sampled_from((200, 1000, 1 << 20)))
 def test_a_tail_is_read_by_columns_as_it_is_read_line_by_line(data, block_bytes):
     if not isinstance(recognise(data, zone=UTC), RecognisedFormat):
@@ -359,7 +362,7 @@ def lines_of_several(draw: st.DrawFn) -> bytes:
     return draw(st.sampled_from((data, data, data.replace(b"long", b"l\xffng"), b"\n" + data)))
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=lines_of_several(), block_bytes=st.sampled_from((200, 1000, 1 << 20)), blocks=st.sampled_from((2, 1 << 30)))
 def test_lines_of_several_writers_are_read_by_columns_as_they_are_read_line_by_line(data, block_bytes, blocks):
     if not isinstance(recognise(data, zone=UTC), RecognisedFormat):

@@ -74,7 +74,7 @@ def compared(episodes: dict[str, list[Episode]]) -> dict[str, set[str]]:
 
 
 @pytest.mark.parametrize("common_from", [0, 3, 1000])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(3, 8))])
 def test_unhealthy_things_alone_have_the_episodes_of_all(seed, common_from, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("leadsman.pipeline.conditions.samples.SEPARATE_FRAME_EVENTS", common_from)
     with embedded_session():

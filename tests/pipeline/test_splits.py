@@ -117,7 +117,7 @@ def log(chance: random.Random, *, order: str, newline: str = "\n", lines: int = 
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", [*range(6), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(6, 16))])
 def test_splits_tell_what_the_whole_file_tells(
     seed: int, order: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
