@@ -223,7 +223,7 @@ def test_leader_counts_come_from_the_metric_where_there_are_no_metadata(findings
 
 
 def test_imbalance_is_the_largest_leader_count_divided_by_the_average(frozen: Finding) -> None:
-    last = {point.subject: point.value for point in frozen.points if point.outcome == "leaders"}
+    last = {point.subject: point.value or 0.0 for point in frozen.points if point.outcome == "leaders"}
     imbalance = [point.value for point in frozen.points if point.outcome == "imbalance"]
 
     assert imbalance[0] == 1.0
