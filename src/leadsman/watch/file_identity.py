@@ -39,6 +39,17 @@ class FoundFile:
         """What the file system calls it."""
         return f"{self.status.st_dev}:{self.status.st_ino}"
 
+    @property
+    def changed_us(self) -> int:
+        """When it was written last, in microseconds since 1970."""
+        return self.status.st_mtime_ns // 1000
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether it has the size and the time of the last change that it had before."""
+        before = self.before
+        return before is not None and (self.status.st_size, self.changed_us) == (before.size, before.changed_us)
+
 
 def identified(files: Sequence[File], before: Sequence[FilePosition]) -> Iterator[FoundFile]:
     """Yield the files of a stream that are there, each with its position before. Copies being made are left out."""
@@ -79,7 +90,7 @@ def _goes_on(found: FoundFile) -> bool:
     before, status = found.before, found.status
     if before is None:
         return False
-    if (status.st_size, status.st_mtime_ns // 1000) == (before.size, before.changed_us):
+    if found.is_untouched:
         return True
     if status.st_size < before.read_to or not before.edges:
         return status.st_size >= before.read_to and not before.identity  # of a version that noted no edges

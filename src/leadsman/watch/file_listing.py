@@ -97,19 +97,19 @@ def _streams(paths: Sequence[str], without: Sequence[str]) -> Iterator[tuple[str
 
 def _position(found: FoundFile, number: int, budget: Budget) -> FilePosition | None:
     """Return how far a file can be read; None where it vanished."""
-    path, status, before = found.file.path, found.status, found.before
+    path, before = found.file.path, found.before
     key, begin = (before.key, before.end) if before else (f"{found.identity}:{number}", 0)
     try:
         end, half_line = _readable_end(path, begin, found, budget)
         is_same = before is not None and (before.end, before.half_line) == (end, half_line)
-        if before and is_same and before.changed_us == status.st_mtime_ns // 1000:
+        if before and is_same and before.changed_us == found.changed_us:
             content = before.edges
         else:
             content = edges(path, end + half_line) if (before and before.edges) or is_plain(path) else ""
     except OSError:
         return None
-    changed_us = status.st_mtime_ns // 1000
-    return FilePosition(path, found.file.name, key, end, status.st_size, changed_us, found.identity, content, half_line)
+    name, size = found.file.name, found.status.st_size
+    return FilePosition(path, name, key, end, size, found.changed_us, found.identity, content, half_line)
 
 
 def _readable_end(path: str, begin: int, found: FoundFile, budget: Budget) -> tuple[int, int]:
@@ -119,15 +119,7 @@ def _readable_end(path: str, begin: int, found: FoundFile, budget: Budget) -> tu
         return begin, 0
     if not is_plain(path):
         return status.st_size, 0
-    if (
-        before
-        and before.half_line
-        and (before.read_to, before.changed_us)
-        == (
-            status.st_size,
-            status.st_mtime_ns // 1000,
-        )
-    ):
+    if before and before.half_line and found.is_untouched:
         return before.end, before.half_line
     limit = begin + budget.take(status.st_size - begin)
     end = line_end(path, begin, limit)
