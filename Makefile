@@ -11,7 +11,7 @@ READY := .venv/.ready
 JAVA_READY := .venv/.java-ready
 PROGRAMS_READY := .venv/.programs-ready
 
-.PHONY: help setup demo demo-accounts test quick test-leadsman test-lab test-reading test-accounts test-watch check lab bench bench-compare lock lambda-package spark-archive docs clean
+.PHONY: help setup demo demo-accounts test quick test-leadsman test-lab test-reading test-accounts test-watch test-topics check lab bench bench-compare lock lambda-package spark-archive docs clean
 
 help: ## Show what there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,21 +43,26 @@ check: $(READY) ## Lint, types, import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# The checks use a processor while Java, jars and programs are fetched. Then three of five parts at a time on two cores,
+# The checks use a processor while Java, jars and programs are fetched. Then three of six parts at a time on two cores,
 # the longest first: tests wait for brokers and disks a third of their time.
 test: ## Every check, and every test but the long ones
 	$(MAKE) --no-print-directory --jobs 3 setup check
-	$(MAKE) --no-print-directory --jobs 3 --keep-going test-leadsman test-reading test-accounts test-lab test-watch
+	$(MAKE) --no-print-directory --jobs 3 --keep-going test-leadsman test-reading test-accounts test-lab test-watch test-topics
 
 LAB := tests/clients tests/collect tests/lab tests/modes tests/remedies
 READING := tests/pipeline
 WATCH := tests/watch
+TOPICS := tests/watch/kafka
 
 # Left out: files that start a JVM for some of their tests, and those that take more than three seconds.
-SLOW := tests/cli/test_daemon.py tests/cli/test_usage.py tests/clients/test_provider_machine.py tests/lab tests/modes \
-	tests/pipeline/test_long_lines.py tests/pipeline/test_packed_events.py tests/pipeline/test_record_batches.py \
-	tests/prevent tests/pipeline/test_session.py tests/pipeline/test_splits.py tests/pipeline/test_tasks.py tests/telemetry/test_outputs_fuzzed.py \
-	tests/test_additions.py tests/test_bench.py tests/test_bench_forms.py
+SLOW := tests/cli/test_daemon.py tests/cli/test_light_install.py tests/cli/test_usage.py tests/clients/test_provider_machine.py \
+	tests/collect/test_logs.py tests/collect/test_prometheus.py tests/gate/test_language_server.py tests/lab tests/modes \
+	tests/notify/test_sending.py tests/pipeline/test_batched_matches.py tests/pipeline/test_cached.py \
+	tests/pipeline/test_failing_parts.py tests/pipeline/test_long_lines.py tests/pipeline/test_packed_events.py \
+	tests/pipeline/test_pyspark_startup.py tests/pipeline/test_record.py tests/pipeline/test_record_batches.py \
+	tests/pipeline/test_samples.py tests/pipeline/test_session.py tests/pipeline/test_splits.py tests/pipeline/test_tasks.py \
+	tests/prevent tests/redaction/test_long_inputs.py tests/telemetry/test_outputs_fuzzed.py tests/test_additions.py \
+	tests/test_bench.py tests/test_bench_forms.py $(WATCH)
 
 quick: $(READY) ## The tests that need neither Java nor a broker and take seconds
 	$(BIN)/pytest -q -m "not spark and not lab and not browser and not long" $(addprefix --ignore=,$(SLOW))
@@ -65,7 +70,7 @@ quick: $(READY) ## The tests that need neither Java nor a broker and take second
 test-leadsman: setup
 	$(BIN)/pytest -m "not long" $(addprefix --ignore=,$(LAB) $(READING) $(WATCH))
 
-test-lab test-reading test-accounts test-watch: test-%: setup
+test-lab test-reading test-accounts test-watch test-topics: test-%: setup
 	$(BIN)/pytest -m "not long" --timeout $(TIMEOUT) $($*_TESTS) > .venv/test-$*.log 2>&1 || { cat .venv/test-$*.log; exit 1; }
 	@echo "$*: $$(grep -E '^=+ .* in [0-9.]+s' .venv/test-$*.log | tail -n 1)"  # libraries may write after pytest
 
@@ -73,7 +78,8 @@ test-lab test-reading test-accounts test-watch: test-%: setup
 TIMEOUT := 900
 lab_TESTS := $(LAB)
 reading_TESTS := $(READING)
-watch_TESTS := $(WATCH)
+watch_TESTS := $(WATCH) --ignore=$(TOPICS)
+topics_TESTS := $(TOPICS)
 accounts_TESTS := reference/account_linking/tests
 
 lab: setup ## The long experiments; writes the tables of docs/clients.md, docs/prevention.md, docs/watch.md and of what frees producer ids
