@@ -158,6 +158,17 @@ def test_a_table_of_one_device_takes_the_device_from_the_command() -> None:
     assert {each["device"] for each in named} == {"eth0"}
 
 
+@pytest.mark.parametrize(
+    "odd", ['"dev": 7', '"lladdr": 7', '"state": [7]', '"state": "STALE"', '"state": {}', '"dev": null'], ids=str
+)
+def test_a_value_of_another_type_in_json_is_left_out(odd: str) -> None:
+    events = events_of(f'[{{"dst": "10.0.0.9", {odd}}}, 7, {{"dst": "10.0.0.8", "dev": "eth0"}}]\n'.encode())
+
+    assert [labels["address"] for *_, labels in events] == ["10.0.0.9", "10.0.0.8"]
+    assert events[1][-1]["device"] == "eth0"
+    assert all(isinstance(value, str) for *_, labels in events for value in labels.values())
+
+
 @pytest.mark.parametrize("line", ["10.0.0.9 STALE", "10.0.0.9 is STALE", "10.0.0.9 lladdr"])
 def test_a_sentence_with_an_address_and_a_state_is_no_table(line: str) -> None:
     assert not matches_head(line.encode())

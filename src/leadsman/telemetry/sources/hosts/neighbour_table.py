@@ -155,7 +155,7 @@ def _from_json(lines: Lines, place: int) -> EventColumns | None:
         document = json.loads(line)
     except ValueError:
         return None
-    every = document if isinstance(document, list) else [document]
+    every = [each for each in (document if isinstance(document, list) else [document]) if isinstance(each, dict)]
     plain = [address(str(each.get("dst"))) for each in every]
     if None in plain:
         every = [each for each, known in zip(every, plain, strict=True) if known is not None]
@@ -167,12 +167,20 @@ def _from_json(lines: Lines, place: int) -> EventColumns | None:
         texts=[line] * len(plain) if short else [f'"dst":"{each["dst"]}"' for each in every],
         labels={
             "address": plain,
-            "mac": [mac(each.get("lladdr")) for each in every],
-            "state": [(each.get("state") or [None])[0] for each in every],
-            "device": [each.get("dev") for each in every],
+            "mac": [mac(_text(each.get("lladdr"))) for each in every],
+            "state": [_first_text(each.get("state")) for each in every],
+            "device": [_text(each.get("dev")) for each in every],
             "updated": [None if each.get("updated") is None else str(each["updated"]) for each in every],
         },
     )
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _first_text(values: object) -> str | None:
+    return _text(values[0]) if isinstance(values, list) and values else None
 
 
 SOURCE = Source(
