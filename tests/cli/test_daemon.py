@@ -15,6 +15,7 @@ import pytest
 from leadsman.catalogue import Mode, every_mode
 from leadsman.cli.settings import user_file
 from leadsman.daemon.client import run_in_daemon
+from leadsman.lab.processes.families import kill_family
 from leadsman.waiting import wait_for
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
@@ -151,8 +152,7 @@ def test_a_daemon_that_was_killed_is_in_nobodys_way(call, tmp_path: Path, monkey
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     assert run(["daemon", "start"], tmp_path).returncode == 0
     daemon = psutil.Process(pid_of(call))
-    for each in (*daemon.children(recursive=True), daemon):
-        each.kill()
+    kill_family(daemon.pid)
 
     ended = run(["diagnose", BROKEN], tmp_path)
 

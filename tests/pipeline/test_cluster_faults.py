@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from leadsman.catalogue import Mode
+from leadsman.lab.processes.families import descendants, kill_family, signal_all
 from leadsman.lab.processes.program import SOURCES
 from leadsman.lab.spark.cluster import SHORT_LIVED, SMALL_EXECUTORS, SparkCluster, spark_cluster
 from leadsman.model import Diagnosis
@@ -89,7 +90,7 @@ def on(cluster: SparkCluster) -> list[str]:
 def reader_below(worker: int) -> list[psutil.Process]:
     """The Python processes of a worker's executor that hold a file of the capture which they have put on disk."""
     with suppress(psutil.NoSuchProcess):
-        return [each for each in psutil.Process(worker).children(recursive=True) if reads(each)]
+        return [each for each in descendants(worker) if reads(each)]
     return []
 
 
@@ -106,7 +107,7 @@ def test_an_executor_that_dies_while_it_reads_changes_no_verdict(
     worker = cluster.workers[2]
     with started(capture, *on(cluster)) as process:
         wait_for(lambda: reader_below(worker.popen.pid), timeout=MINUTES_2, what="the second machine to read")
-        signal_all(family_of(worker.popen.pid), signal.SIGKILL)
+        kill_family(worker.popen.pid)
         found = answer(process)
 
     assert found == alone
@@ -124,7 +125,7 @@ def test_an_executor_that_dies_with_events_it_has_read_changes_no_verdict(
 
     with started(capture, *on(cluster), *options, program=BY_SPARK_SQL) as process:
         wait_for(lambda: jobs_done(log) >= JOBS_READING, timeout=MINUTES_4, what="queries over what was read")
-        signal_all(family_of(worker.popen.pid), signal.SIGKILL)
+        kill_family(worker.popen.pid)
         found = answer(process)
 
     assert found == alone
@@ -147,10 +148,6 @@ def jobs_done(log: Path) -> int:
     return sum(path.read_text(errors="replace").count("SparkListenerJobEnd") for path in log.iterdir())
 
 
-def family_of(worker: int) -> list[psutil.Process]:
-    return [psutil.Process(worker), *psutil.Process(worker).children(recursive=True)]
-
-
 @pytest.mark.long
 @pytest.mark.spark
 def test_a_slow_executor_changes_no_verdict(cluster: SparkCluster, capture: Path, alone: dict[str, object]):
@@ -168,7 +165,7 @@ def slowed(worker: int) -> Iterator[list[int]]:
 
     def by_turns() -> None:
         while not over.is_set():
-            family = psutil.Process(worker).children(recursive=True)
+            family = descendants(worker)
             signal_all(family, signal.SIGSTOP)
             over.wait(STOPPED.total_seconds())
             signal_all(family, signal.SIGCONT)
@@ -182,9 +179,3 @@ def slowed(worker: int) -> Iterator[list[int]]:
     finally:
         over.set()
         thread.join()
-
-
-def signal_all(processes: list[psutil.Process], number: signal.Signals) -> None:
-    for each in processes:
-        with suppress(psutil.NoSuchProcess):
-            each.send_signal(number)

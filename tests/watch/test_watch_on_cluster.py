@@ -6,16 +6,15 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import psutil
 import pytest
 
 from leadsman import modes
 from leadsman.cli.commands.watch import _paths_as_listed
+from leadsman.lab.processes.families import kill_family
 from leadsman.lab.processes.program import SOURCES
 from leadsman.lab.spark.cluster import SHORT_LIVED, SMALL_EXECUTORS, connect_server, spark_cluster
 from leadsman.report.json_documents.findings import findings_json
@@ -61,14 +60,6 @@ def wait_for_offsets(state: Path, number: int, process: subprocess.Popen[str]) -
         what=f"{number} offsets",
     )
     assert process.poll() is None, process.communicate()
-
-
-def kill_family(pid: int) -> None:
-    """Kill a process and all that it started."""
-    family = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
-    for each in family:
-        with suppress(psutil.NoSuchProcess):
-            each.send_signal(signal.SIGKILL)
 
 
 @pytest.fixture

@@ -19,13 +19,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import psutil
-
 from account_linking import tables
 from account_linking.tables import streams, translate
 from account_linking.tables.__main__ import main
 from account_linking.tables.layout import Layout
 from account_linking.tables.upkeep import run_upkeep
+from leadsman.lab.processes.families import descendants, signal_all
 from leadsman.pipeline.spark.session import SessionOptions, session
 
 if TYPE_CHECKING:
@@ -90,8 +89,7 @@ class Tracer:
 
 def die() -> None:
     """Kill Spark's JVM and this process, so that neither cleans up."""
-    for child in psutil.Process().children(recursive=True):
-        child.kill()
+    signal_all(descendants(os.getpid()), signal.SIGKILL)
     os.kill(os.getpid(), signal.SIGKILL)
 
 

@@ -11,7 +11,6 @@ from datetime import timedelta
 from random import Random
 from typing import TYPE_CHECKING
 
-import psutil
 import pytest
 
 from account_linking.demo.balance import compare_with_ledger
@@ -22,6 +21,7 @@ from account_linking.tables import streams
 from account_linking.tables.layout import Layout
 from leadsman.lab import faults
 from leadsman.lab.brokers.cluster import Cluster, ClusterPlan
+from leadsman.lab.processes.families import kill_family
 from leadsman.lab.processes.program import Program
 from leadsman.waiting import wait_for
 
@@ -82,9 +82,7 @@ class Victims:
         assert self.driver
         if not self.driver.is_running:
             return
-        family = [psutil.Process(self.driver.popen.pid)]
-        for process in [*family[0].children(recursive=True), *family]:
-            process.kill()
+        kill_family(self.driver.popen.pid)
         self.driver.kill()
 
     def kill_worker(self) -> None:

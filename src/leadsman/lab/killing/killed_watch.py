@@ -17,6 +17,7 @@ from uuid import uuid4
 import psutil
 
 from leadsman.errors import LabError
+from leadsman.lab.processes.families import signal_all
 from leadsman.lab.processes.marked import MARK, marked_processes, process_name
 from leadsman.waiting import wait_for
 
@@ -75,7 +76,7 @@ class KilledWatch:
         java = self._named("java")
         if not java:
             return self.kill_driver()
-        _kill(java[0])
+        signal_all(java[:1], signal.SIGKILL)
         self._require_end("after the kill of the JVM")
         self._look_for_traceback()
         return None
@@ -86,13 +87,12 @@ class KilledWatch:
         workers = [each for each in self._named("python") if each.pid != main and _parent(each) != main]
         if not workers:
             return self.kill_driver()
-        _kill(workers[-1])
+        signal_all(workers[-1:], signal.SIGKILL)
         return None
 
     def kill_all(self) -> None:
         """Kill all processes at once, as the end of a machine does."""
-        for each in self.processes:
-            _kill(each)
+        signal_all(self.processes, signal.SIGKILL)
         self._require_end("after the kill of all")
 
     def stop(self) -> None:
@@ -155,8 +155,7 @@ class KilledWatch:
         except LabError:
             left = self.processes
             self.faults[f"left {when}"] = ", ".join(f"{process_name(each)} ({each.pid})" for each in left)
-            for each in left:
-                _kill(each)
+            signal_all(left, signal.SIGKILL)
         self._main.wait()
 
     def _look_for_traceback(self) -> None:
@@ -231,11 +230,6 @@ class Killers:
         self.disk.fill()
         self.pause(10.0)
         self.disk.free()
-
-
-def _kill(process: psutil.Process) -> None:
-    with suppress(psutil.Error):
-        process.kill()
 
 
 def _parent(process: psutil.Process) -> int:
