@@ -201,14 +201,15 @@ def test_archives_that_were_not_used_for_a_month_are_removed(tmp_path: Path) -> 
 
 
 JVM_KILLED = """
-import logging
-import psutil
+import logging, os
 from leadsman.errors import SparkError
+from leadsman.lab.processes.families import descendants
+from leadsman.lab.processes.marked import process_name
 from leadsman.pipeline.spark.session import session
 logging.getLogger().addHandler(logging.NullHandler())  # as the command does: py4j complains there
 try:
     with session() as spark:
-        (jvm,) = (each for each in psutil.Process().children(recursive=True) if each.name() == "java")
+        (jvm,) = (each for each in descendants(os.getpid()) if process_name(each) == "java")
         jvm.kill()
         spark.range(3).count()
 except SparkError as error:
@@ -235,14 +236,15 @@ def test_an_error_of_the_jvm_is_read_while_the_jvm_runs(spark: SparkSession):
 
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    ("setting", "why"),
+    ("option", "value", "why"),
     [
-        ("spark.driver.port=abc", r"Spark did not start: .*INVALID_CONF_VALUE.*spark\.driver\.port"),
-        ("spark.executor.memory=nonsense", r"Spark did not start: .*JAVA_GATEWAY_EXITED"),
+        ("--spark-conf", "spark.driver.port=abc", r"Spark did not start: .*INVALID_CONF_VALUE.*spark\.driver\.port"),
+        ("--spark-conf", "spark.executor.memory=nonsense", r"Spark did not start: .*JAVA_GATEWAY_EXITED"),
+        ("--master", "spark://nowhere", r"No Spark cluster answers at spark://nowhere: .*Invalid master URL"),
     ],
 )
-def test_a_setting_with_which_spark_does_not_start_is_named(setting: str, why: str):
-    command = [sys.executable, "-m", "leadsman", "diagnose", str(BROKEN), "--spark-conf", setting]
+def test_a_setting_with_which_spark_does_not_start_is_named(option: str, value: str, why: str):
+    command = [sys.executable, "-m", "leadsman", "diagnose", str(BROKEN), option, value]
 
     done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
 
@@ -277,12 +279,13 @@ def test_a_broken_archive_is_removed_and_spark_starts_without_it(tmp_path: Path)
 
 
 JVM_KILLED_AT_ITS_START = """
-import sys, threading, time
-import psutil
+import os, sys, threading, time
 from leadsman.errors import SparkError
+from leadsman.lab.processes.families import descendants
+from leadsman.lab.processes.marked import process_name
 from leadsman.pipeline.spark.session import session
 def kill():
-    while not (java := [each for each in psutil.Process().children(recursive=True) if each.name() == "java"]):
+    while not (java := [each for each in descendants(os.getpid()) if process_name(each) == "java"]):
         time.sleep(0.01)
     time.sleep(float(sys.argv[1]))
     java[0].kill()
