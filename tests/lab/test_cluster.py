@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
+import sys
 import tempfile
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 import psutil
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from leadsman.errors import BrokerDidNotStart, LabError
 from leadsman.lab import faults
@@ -203,3 +207,19 @@ def test_a_killed_broker_of_the_zookeeper_era_comes_back_once_its_session_has_en
 def test_a_version_that_the_lab_does_not_have_is_named() -> None:
     with pytest.raises(LabError, match=r"1\.0\.0.*2\.8\.2"), Cluster(ClusterPlan(kafka="1.0.0")):
         pass
+
+
+def test_brokers_for_a_try_run_until_they_are_ended_and_leave_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "leadsman.lab.brokers", "--topic", "tried", "--partitions", "2"]
+    around = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=around) as process:
+        assert process.stdout is not None
+        bootstrap = process.stdout.readline().strip()
+        topics = AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=60).topics
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+
+    assert len(topics["tried"].partitions) == 2
+    assert process.returncode == 0, errors
+    assert "Traceback" not in errors
+    assert list(tmp_path.iterdir()) == []
