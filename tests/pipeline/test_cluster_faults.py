@@ -17,7 +17,7 @@ import pytest
 from leadsman.catalogue import Mode
 from leadsman.lab.processes.families import descendants, kill_family, signal_all
 from leadsman.lab.processes.program import SOURCES
-from leadsman.lab.spark.cluster import SHORT_LIVED, SMALL_EXECUTORS, SparkCluster, spark_cluster
+from leadsman.lab.spark.cluster import SHORT_LIVED, SparkCluster, small_executors, spark_cluster
 from leadsman.model import Diagnosis
 from leadsman.report.json_documents.findings import findings_json
 from leadsman.waiting import wait_for
@@ -83,7 +83,7 @@ def without_path(document: str) -> dict[str, object]:
 
 
 def on(cluster: SparkCluster) -> list[str]:
-    small = [word for key, value in SMALL_EXECUTORS.items() for word in ("--spark-conf", f"{key}={value}")]
+    small = [word for key, value in small_executors().items() for word in ("--spark-conf", f"{key}={value}")]
     return ["--master", cluster.url, *small]
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from leadsman.catalogue import Mode
 from leadsman.lab.processes.program import SOURCES
-from leadsman.lab.spark.cluster import SHORT_LIVED, SMALL_EXECUTORS, connect_server
+from leadsman.lab.spark.cluster import SHORT_LIVED, connect_server, small_executors
 from leadsman.model import Diagnosis
 from leadsman.pipeline.spark.executors import make_archive
 from leadsman.report.json_documents.findings import findings_json
@@ -117,7 +117,7 @@ def environment(python: Path | None) -> dict[str, str]:
 @pytest.mark.long  # a watch on such a cluster is among the short tests
 @pytest.mark.spark
 def test_a_cluster_with_packages_runs_the_zip_without_a_fallback(standalone: str, plain: Path, alone: object):
-    answer = answer_of({"master": standalone, "conf": SMALL_EXECUTORS}, plain)
+    answer = answer_of({"master": standalone, "conf": small_executors()}, plain)
 
     assert (answer["captures"], answer["failed"]) == (alone, [])
     assert ".zip/leadsman" in answer["leadsman"]
@@ -135,7 +135,7 @@ def test_a_connect_server_with_packages_runs_the_zip_without_a_fallback(connect:
 @pytest.mark.long
 @pytest.mark.spark
 def test_a_cluster_without_packages_is_sent_the_archive(standalone: str, bare: Path, archive: str, alone: object):
-    answer = answer_of({"master": standalone, "conf": SMALL_EXECUTORS, "executors": archive}, bare)
+    answer = answer_of({"master": standalone, "conf": small_executors(), "executors": archive}, bare)
 
     assert (answer["captures"], answer["failed"]) == (alone, [])
     assert "leadsman-python/lib/pyarrow" in answer["pyarrow"]

@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from leadsman.catalogue import Mode
 from leadsman.errors import SparkError
 from leadsman.java.runtime import find_java
-from leadsman.lab.spark.cluster import SMALL_EXECUTORS, connect_server
+from leadsman.lab.spark.cluster import connect_server, small_executors
 from leadsman.pipeline.spark.embedded import embedded_session
 from leadsman.pipeline.spark.environment import CONNECT_MODE, TABLE_FOLDER
 from leadsman.pipeline.spark.jvm import archive_path, is_archive_complete, remove_unused_archives
@@ -70,7 +70,7 @@ def alone(large: Path) -> dict[str, object]:
 @pytest.mark.long
 @pytest.mark.spark
 def test_a_standalone_cluster_finds_what_one_machine_finds(standalone: str, large: Path, alone: dict[str, object]):
-    small = [word for key, value in SMALL_EXECUTORS.items() for word in ("--spark-conf", f"{key}={value}")]
+    small = [word for key, value in small_executors().items() for word in ("--spark-conf", f"{key}={value}")]
 
     assert diagnosed(large, "--master", standalone, *small) == alone
 

@@ -14,7 +14,7 @@ import pytest
 from leadsman.catalogue import Mode
 from leadsman.java import jars
 from leadsman.lab.processes.program import SOURCES
-from leadsman.lab.spark.cluster import SMALL_EXECUTORS, connect_server, spark_cluster
+from leadsman.lab.spark.cluster import connect_server, small_executors, spark_cluster
 from leadsman.lab.spark.storage import BUCKET, S3, hdfs, put_into_hdfs, put_into_s3, s3
 from leadsman.model import Diagnosis
 from leadsman.report.json_documents.findings import findings_json
@@ -133,7 +133,7 @@ def test_a_cluster_reads_s3_as_the_disk_is(
 ):
     put_into_s3(s3_server, captures, "day-3")
     urls = [f"s3a://{BUCKET}/day-3/{path.name}" for path in sorted(captures.iterdir())]
-    small = [word for key, value in SMALL_EXECUTORS.items() for word in ("--spark-conf", f"{key}={value}")]
+    small = [word for key, value in small_executors().items() for word in ("--spark-conf", f"{key}={value}")]
 
     with spark_cluster(tmp_path) as cluster:
         assert answers(urls, "--master", cluster.url, *small, *of_s3(s3_server)) == alone

@@ -16,7 +16,7 @@ from leadsman import modes
 from leadsman.cli.commands.watch import _paths_as_listed
 from leadsman.lab.processes.families import kill_family
 from leadsman.lab.processes.program import SOURCES
-from leadsman.lab.spark.cluster import SHORT_LIVED, SMALL_EXECUTORS, connect_server, spark_cluster
+from leadsman.lab.spark.cluster import SHORT_LIVED, connect_server, small_executors, spark_cluster
 from leadsman.report.json_documents.findings import findings_json
 from leadsman.waiting import wait_for
 
@@ -33,7 +33,7 @@ BATCH_BYTES = 40_000
 """Eight batches: enough that a client and then a machine are lost between the first and the last."""
 
 MINUTES_4 = timedelta(minutes=4)
-SMALL = [word for key, value in SMALL_EXECUTORS.items() for word in ("--spark-conf", f"{key}={value}")]
+SMALL = [word for key, value in small_executors().items() for word in ("--spark-conf", f"{key}={value}")]
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
@@ -84,7 +84,7 @@ def test_a_connect_server_s_cluster_ends_in_the_document_of_diagnose_after_a_cli
     environment = {"PYTHONPATH": "", "PYSPARK_PYTHON": str(plain_python)}
     with (
         spark_cluster(tmp_path, environment=environment) as cluster,
-        connect_server(tmp_path, master=cluster.url, conf=SMALL_EXECUTORS, environment=environment) as address,
+        connect_server(tmp_path, master=cluster.url, conf=small_executors(), environment=environment) as address,
     ):
         killed = watch(state, "--remote", address)
         wait_for_offsets(state, 1, killed)
