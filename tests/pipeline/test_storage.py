@@ -108,6 +108,7 @@ def test_a_wrong_key_is_an_error(s3_server: S3):
 
     assert finished.returncode == 2
     assert f"No capture at s3a://{BUCKET}/day-1" in finished.stderr
+    assert "Check the address, the credentials, and Hadoop's settings of s3a://" in finished.stderr
 
 
 @pytest.mark.long

@@ -53,6 +53,9 @@ PIECE_BYTES = 4 << 20
 JAVA = Path(__file__).with_name("java") / "RemoteFiles.java"
 
 LIST_FUNCTION, READ_FUNCTION = "leadsman_files_below", "leadsman_piece"
+NOT_THERE = "there is no such file or folder"
+"""RemoteFiles.java says so; every other problem is what the file system says."""
+
 LISTING_DDL = "array<struct<path:string,name:string,bytes:bigint,changed:bigint,problem:string>>"
 PIECE_DDL = "struct<content:binary,problem:string>"
 
@@ -141,7 +144,13 @@ def list_url(spark: SparkSession, url: str) -> list[File | NotUnderstood]:
     )
     files = [_file(**row.asDict()) for row in rows]
     if len(files) == 1 and not rows[0]["name"]:
-        raise CaptureError(f"No capture at {url}: {rows[0]['problem']}. Give a folder of logs, or a log file.")
+        problem, scheme = rows[0]["problem"], url.partition("://")[0]
+        remedy = (
+            "Give a folder of logs, or a log file."
+            if problem == NOT_THERE
+            else f"Check the address, the credentials, and Hadoop's settings of {scheme}:// (docs/scale.md, Storage)."
+        )
+        raise CaptureError(f"No capture at {url}: {problem}. {remedy}")
     if not any(isinstance(each, File) for each in files):
         raise CaptureError(f"Nothing to read at {url}. Give a capture, a folder of logs, or a log file.")
     return files

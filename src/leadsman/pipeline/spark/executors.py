@@ -71,12 +71,12 @@ DRIVER_PACKAGES = (
 """What the archive has besides where a driver on the cluster runs with it: `spark-submit --deploy-mode cluster`."""
 
 FOLDER = "leadsman-python"
+"""The folder below an executor's working folder with the archive's content."""
 
 WRAPPER = re.compile("PythonException: An exception was thrown|An error occurred while calling")
 """What PySpark says of any error of a worker or of the JVM; the error follows."""
 
 CAUSED_BY = "Caused by: "
-"""The folder below an executor's working folder with the archive's content."""
 
 LAUNCHER = """#!/bin/sh
 # Runs this machine's Python {version} with the packages of this archive. LEADSMAN_PYTHON names another Python.
