@@ -6,16 +6,13 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from leadsman.errors import MissingExtra, UsageError
-from leadsman.java import jars, runtime
+from leadsman.java import class_archives, jars, runtime
 from leadsman.java.recipes import RECIPES
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HELLO = """
 public final class Hello { public static void main(String[] a) { System.out.println("hello " + a[0]); } }
@@ -164,3 +161,20 @@ def test_without_java_the_error_names_the_installation(monkeypatch: pytest.Monke
 
 def test_the_cache_is_below_xdg_cache_home(cache: Path) -> None:
     assert jars.cache_folder() == cache
+
+
+def test_a_class_archive_is_used_when_it_is_complete_and_only_then(cache: Path) -> None:
+    jar = cache / "some.jar"
+    archive = class_archives.archive_path(runtime.java_build(runtime.find_java()), str(jar))
+    option = class_archives.read_option(archive)
+
+    def write(code: int) -> bool:
+        Path(class_archives.write_option(archive).partition("=")[2]).write_bytes(b"classes")
+        class_archives.publish(archive, code)
+        return option in runtime.java_command("Main", [jar], heap_mb=32)
+
+    assert not write(code=1)
+    assert write(code=0)
+    os.truncate(archive, 3)
+    assert option not in runtime.java_command("Main", [jar], heap_mb=32)
+    assert [path.suffix for path in archive.parent.iterdir() if path.name.startswith(".")] == []

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import psutil
@@ -17,10 +18,9 @@ from confluent_kafka.admin import AdminClient
 from leadsman.errors import BrokerDidNotStart, LabError
 from leadsman.lab import faults
 from leadsman.lab.brokers.cluster import START_TIMEOUT, Cluster, ClusterPlan
+from leadsman.lab.brokers.fast_start import broker_archive
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from leadsman.lab.brokers.cluster import Broker
 
 pytestmark = pytest.mark.lab
@@ -54,6 +54,15 @@ def test_a_topic_can_be_made_and_described(cluster: Cluster) -> None:
 
     assert "Topic: described\t" in described
     assert "PartitionCount: 2" in described
+
+
+def test_a_broker_starts_with_the_class_archive(cluster: Cluster) -> None:
+    program = cluster.brokers[0].program
+    assert program is not None
+
+    mapped = Path(f"/proc/{program.popen.pid}/maps").read_text()
+
+    assert str(broker_archive()) in mapped
 
 
 def test_its_logs_know_nothing_of_the_folder_it_was_started_from(cluster: Cluster) -> None:

@@ -19,11 +19,12 @@ from pyspark.sql import SparkSession
 
 from leadsman.catalogue import Mode
 from leadsman.errors import SparkError
+from leadsman.java.class_archives import is_archive_complete, remove_unused_archives
 from leadsman.java.runtime import find_java
 from leadsman.lab.spark.cluster import connect_server, small_executors
 from leadsman.pipeline.spark.embedded import embedded_session
 from leadsman.pipeline.spark.environment import CONNECT_MODE, TABLE_FOLDER
-from leadsman.pipeline.spark.jvm import archive_path, is_archive_complete, remove_unused_archives
+from leadsman.pipeline.spark.jvm import archive_path
 from leadsman.pipeline.spark.session import session
 from leadsman.waiting import wait_for
 

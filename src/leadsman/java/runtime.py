@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from leadsman.errors import LeadsmanError, MissingExtra
 from leadsman.installation import install_command
-from leadsman.java import jars
+from leadsman.java import class_archives, jars
+from leadsman.java.class_archives import is_archive_complete
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,6 +25,9 @@ OLDEST_VERSION = 17
 
 SMALL_JVM_OPTIONS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 """Options for programs that run for seconds: one GC thread, no optimising compiler. Start-up takes half the time."""
+
+QUIET_SHARING = "-Xlog:cds*=off"
+"""An archive that does not fit is no news for who reads the program's output."""
 
 SOURCE_LEVEL = "11"
 """Kafka clients 2.x to 4.x all run on Java 11, and the compiler can target it on every runtime."""
@@ -96,9 +100,14 @@ def _version_output(java: Path) -> str:
 
 
 def java_command(main: str, class_path: Sequence[Path], *, heap_mb: int, options: Sequence[str] = ()) -> list[str]:
-    """Return the command line of a small Java program, up to its main class; arguments follow."""
-    joined = os.pathsep.join(map(str, class_path))
-    return [str(find_java()), f"-Xmx{heap_mb}m", *SMALL_JVM_OPTIONS, *options, "-cp", joined, main]
+    """Return the command line of a small Java program, up to its main class; arguments follow.
+
+    It starts with the class archive of its class path, where there is one.
+    """
+    java, joined = find_java(), os.pathsep.join(map(str, class_path))
+    archive = class_archives.archive_path(java_build(java), joined)
+    sharing = [QUIET_SHARING, class_archives.read_option(archive)] if is_archive_complete(archive) else []
+    return [str(java), f"-Xmx{heap_mb}m", *SMALL_JVM_OPTIONS, *sharing, *options, "-cp", joined, main]
 
 
 def compile_source(source: Path, class_path: Sequence[Path]) -> Path:

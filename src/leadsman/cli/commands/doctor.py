@@ -107,10 +107,11 @@ def _fast_start() -> MachineCheck:
     if find_spec("pyspark") is None:
         return MachineCheck("Fast start", "needs Spark", install_command("spark"))
     from leadsman.java import runtime
+    from leadsman.java.class_archives import is_archive_complete
     from leadsman.pipeline.spark import jvm
 
     try:
-        ready = jvm.is_archive_complete(jvm.archive_path(runtime.find_java()))
+        ready = is_archive_complete(jvm.archive_path(runtime.find_java()))
     except (LeadsmanError, OSError):
         ready = False
     return (

@@ -27,9 +27,9 @@ Examples:
     "--fast-start/--no-fast-start",
     default=True,
     show_default=True,
-    help="Make the class archive (about 150 MB) with which Spark starts twice as fast.",
+    help="Make the class archives (about 200 MB) with which Spark and the lab's brokers start twice as fast.",
 )
-@click.option("--again", is_flag=True, help="Make the archive even if there is one.")
+@click.option("--again", is_flag=True, help="Make the archives even if there are some.")
 @click.option(
     "--executors",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -67,6 +67,7 @@ def command(*, fast_start: bool, again: bool, executors: Path | None, applicatio
     _compile_programs()
     if fast_start:
         _archive(again=again)
+        _archive_brokers(again=again)
 
 
 def _write_application(target: Path) -> None:
@@ -96,19 +97,35 @@ def _compile_programs() -> None:
 
 def _archive(*, again: bool) -> None:
     from leadsman.java import runtime
+    from leadsman.java.class_archives import is_archive_complete
     from leadsman.pipeline.spark import jvm
 
     archive = jvm.archive_path(runtime.find_java())
-    if jvm.is_archive_complete(archive) and not again:
+    if is_archive_complete(archive) and not again:
         _show_step("fast start: ready")
         return
     _show_step("fast start: archiving the classes of one diagnosis (a minute at most)")
     _diagnose_recordings()
     _show_step(
         "fast start: ready"
-        if jvm.is_archive_complete(archive)
+        if is_archive_complete(archive)
         else "fast start: not possible on this machine; Spark starts as usual"
     )
+
+
+def _archive_brokers(*, again: bool) -> None:
+    try:
+        require_extra("lab", "setup")
+    except MissingExtra:
+        return
+    from leadsman.java.class_archives import is_archive_complete
+    from leadsman.lab.brokers.fast_start import archive_broker_classes, broker_archive
+
+    if again or not is_archive_complete(broker_archive()):
+        _show_step("fast start of brokers: archiving the classes of one broker (half a minute at most)")
+        archive_broker_classes()
+    is_ready = is_archive_complete(broker_archive())
+    _show_step(f"fast start of brokers: {'ready' if is_ready else 'not possible on this machine; they start as usual'}")
 
 
 def _diagnose_recordings() -> None:

@@ -11,9 +11,10 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from leadsman.errors import LabError
+from leadsman.java.class_archives import is_archive_complete, read_option
 from leadsman.java.runtime import find_java
 from leadsman.lab.processes.program import LOOPBACK, Program
-from leadsman.pipeline.spark.jvm import FLAGS, archive_path, class_path, is_archive_complete, spark_home
+from leadsman.pipeline.spark.jvm import FLAGS, archive_path, class_path, spark_home
 from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def shared_classes() -> tuple[str, ...]:
     It serves JVMs whose class path begins with Spark's, and spares them a third of the processor time of their start.
     """
     archive = archive_path(find_java())
-    return (f"-XX:SharedArchiveFile={archive}",) if is_archive_complete(archive) else ()
+    return (read_option(archive),) if is_archive_complete(archive) else ()
 
 
 @cache

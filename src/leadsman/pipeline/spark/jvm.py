@@ -8,8 +8,6 @@ back to Spark's own start.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import shutil
 import signal
@@ -18,8 +16,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from importlib import import_module
@@ -29,6 +25,8 @@ from typing import TYPE_CHECKING
 
 from leadsman.errors import SparkError
 from leadsman.interrupt import defer_interrupts
+from leadsman.java import class_archives
+from leadsman.java.class_archives import DUMP_TIMEOUT, publish
 from leadsman.java.runtime import java_build
 from leadsman.waiting import wait_for
 
@@ -82,11 +80,6 @@ STOP_TIMEOUT = timedelta(seconds=10)
 END_TIMEOUT = timedelta(seconds=1)
 """So long after a connection to the JVM broke it may still be ending."""
 
-DUMP_TIMEOUT = timedelta(minutes=5)
-"""Writing the archive took 6 s on two idle cores and 70 s on two busy ones."""
-
-UNUSED_AFTER = timedelta(days=30)
-
 
 @dataclass(frozen=True, slots=True)
 class Gateway:
@@ -114,7 +107,7 @@ class Gateway:
             self.process.kill()
             self.process.wait()
         if self.archive:
-            _publish(_temporary_path(self.archive), self.archive, self.process.returncode)
+            publish(self.archive, self.process.returncode)
 
 
 class JvmKilled(SparkError):
@@ -123,29 +116,6 @@ class JvmKilled(SparkError):
 
 def _end(code: int) -> str:
     return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
-
-
-def _temporary_path(archive: Path) -> Path:
-    return archive.with_name(f".{archive.name}.{os.getpid()}")
-
-
-def _publish(part: Path, archive: Path, code: int) -> None:
-    """Publish a complete archive by one rename, after its size is written to a file beside it."""
-    if code == 0 and part.exists():
-        archive.with_suffix(".json").write_text(json.dumps({"bytes": part.stat().st_size}))
-        part.replace(archive)
-        remove_unused_archives(archive.parent, now=time.time())
-    part.unlink(missing_ok=True)
-
-
-def remove_unused_archives(folder: Path, *, now: float) -> None:
-    """Remove archives that no JVM has read for UNUSED_AFTER: each upgrade and checkout writes 130 MB of its own."""
-    for archive in folder.glob("*.jsa"):
-        with suppress(OSError):  # another process may remove it, too
-            state = archive.stat()
-            if now - max(state.st_atime, state.st_mtime) > UNUSED_AFTER.total_seconds():
-                archive.unlink()
-                archive.with_suffix(".json").unlink(missing_ok=True)
 
 
 def spark_home() -> Path:
@@ -170,17 +140,7 @@ def class_path(jars: Sequence[Path] = ()) -> str:
 
 def archive_path(java: Path) -> Path:
     """Return the path of this Java's class archive of Spark. It serves every class path that begins with Spark's."""
-    name = hashlib.sha256((java_build(java) + class_path()).encode()).hexdigest()[:24]
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / "leadsman" / "cds" / f"{name}.jsa"
-
-
-def is_archive_complete(archive: Path) -> bool:
-    """Say whether the archive is complete, by the size in the file beside it. A truncated one crashes the JVM."""
-    try:
-        return bool(json.loads(archive.with_suffix(".json").read_text())["bytes"] == archive.stat().st_size)
-    except (OSError, ValueError, KeyError):
-        return False
+    return class_archives.archive_path(java_build(java), class_path())
 
 
 def launch(
@@ -200,10 +160,9 @@ def launch(
     `scratch` is the folder for temporary files of the JVM, and of the Python workers that it starts. One that `stays`
     compiles to faster code, at the cost of a slower start. `java_options` override ours.
     """
-    sharing = [f"-XX:SharedArchiveFile={archive}"] if archive else []
+    sharing = [class_archives.read_option(archive)] if archive else []
     if dump:
-        dump.parent.mkdir(parents=True, exist_ok=True)
-        sharing = [f"-XX:ArchiveClassesAtExit={_temporary_path(dump)}"]
+        sharing = [class_archives.write_option(dump)]
     scratch_option = [f"-Djava.io.tmpdir={scratch}"] if scratch else []
     settings = [word for key, value in (conf or {}).items() for word in ("--conf", f"{key}={value}")]
     options = [*FLAGS, *([] if stays else [FAST_START]), *scratch_option, *sharing, *java_options]

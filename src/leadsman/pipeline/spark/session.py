@@ -282,6 +282,7 @@ def _own_jvm(
 ) -> tuple[SparkSession, Gateway | None]:
     """Start our own JVM; where that fails for any reason Spark's own launcher starts one, which has no gateway here."""
     from leadsman.java import runtime  # only where a JVM is started
+    from leadsman.java.class_archives import is_archive_complete
     from leadsman.pipeline.spark import jvm
 
     executable = runtime.find_java()
@@ -290,11 +291,7 @@ def _own_jvm(
     heap_mb = _heap_mb(settings)
     java_options = shlex.split(settings.get("spark.driver.extraJavaOptions", ""))  # SparkSubmit comes too late for them
     attempts = (
-        [{"dump": archive}]
-        if options.dump_archive
-        else [{"archive": archive}]
-        if jvm.is_archive_complete(archive)
-        else []
+        [{"dump": archive}] if options.dump_archive else [{"archive": archive}] if is_archive_complete(archive) else []
     )
     suspect: Path | None = None
     for attempt in [*attempts, {}]:
