@@ -23,7 +23,7 @@ $(READY): requirements.lock scripts/installer.lock scripts/install.sh pyproject.
 	scripts/install.sh
 	@touch $@
 
-$(JAVA_READY): $(READY) src/leadsman/java/jars.lock
+$(JAVA_READY): $(READY) src/leadsman/java/jars.lock src/leadsman/lab/brokers/fast_start.py
 	$(BIN)/leadsman setup
 	@touch $@
 
