@@ -129,6 +129,23 @@ def test_the_round_of_all_modes_looks_at_what_changed_in_the_minute_before(
     assert {each.path for each in rounds.run(NOW)} == {str(tmp_path / "quiet"), str(tmp_path / "busy")}
 
 
+def test_a_new_cluster_is_diagnosed_for_the_modes_that_are_due_and_within_a_minute_for_all(
+    clusters: InProcessWatch, tmp_path: Path, clock: Clock
+):
+    rounds = Rounds(clusters, DiagnosisRequest(every_mode()), RETENTION, clock)
+    rounds.run(NOW)
+    new = tmp_path / "capture" / "new.log"
+    new.write_text(f"2026-02-16 12:00:00.000 INFO Cluster ID: {'C' * 22}\n2026-02-16 12:00:01.000 {LOST}\n")
+    clusters.read()
+    found = rounds.run(NOW)
+    clock.seconds = ALL_MODES_EVERY_SECONDS
+
+    of_new = {each.cluster: each for each in rounds.run(NOW)}["C" * 22]
+
+    assert [(each.cluster, list(each.verdicts)) for each in found] == [("C" * 22, ["idle_disconnect"])]
+    assert len(of_new.verdicts) == len(every_mode())
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_rounds_over_a_log_that_grows_end_in_the_findings_of_diagnose(
     seed: int, tmp_path: Path, embedded: SparkSession, clock: Clock

@@ -133,9 +133,12 @@ class Rounds:
         return self._scopes.get(_key(scope)) != scope or not scope.files.isdisjoint(changed)
 
     def _is_reshaped(self, scope: ClusterScope) -> bool:
-        """Whether files came from another scope, or went to one: then no earlier finding can be kept."""
+        """Whether files came from another scope, or went to one: then no earlier finding can be kept.
+
+        A new scope of new files has no earlier finding: until the round of all modes, those that are due suffice.
+        """
         before = self._scopes.get(_key(scope))
-        if before is None or not before.files <= scope.files:
+        if before is not None and not before.files <= scope.files:
             return True
         others = (each for each in self._scopes.values() if each.path == scope.path and each is not before)
         return any(not scope.files.isdisjoint(each.files) for each in others)
