@@ -64,8 +64,19 @@ SLOW := tests/cli/test_daemon.py tests/cli/test_light_install.py tests/cli/test_
 	tests/prevent tests/redaction/test_long_inputs.py tests/telemetry/test_outputs_fuzzed.py tests/test_additions.py \
 	tests/test_bench.py tests/test_bench_forms.py $(WATCH)
 
+# In two processes, which take the same time.
+QUICK := $(BIN)/pytest -q -m "not spark and not lab and not browser and not long"
+QUICK_FIRST := tests/collect tests/gate tests/pipeline tests/telemetry
+
 quick: $(READY) ## The tests that need neither Java nor a broker and take seconds
-	$(BIN)/pytest -q -m "not spark and not lab and not browser and not long" $(addprefix --ignore=,$(SLOW))
+	$(MAKE) --no-print-directory --jobs 2 --keep-going --output-sync quick-first quick-second
+
+.PHONY: quick-first quick-second
+quick-first:
+	$(QUICK) $(addprefix --ignore=,$(SLOW)) $(QUICK_FIRST)
+
+quick-second:
+	$(QUICK) $(addprefix --ignore=,$(SLOW) $(QUICK_FIRST))
 
 test-leadsman: setup
 	$(BIN)/pytest -m "not long" $(addprefix --ignore=,$(LAB) $(READING) $(WATCH))
