@@ -165,7 +165,7 @@ def test_the_cache_is_below_xdg_cache_home(cache: Path) -> None:
 
 def test_a_class_archive_is_used_when_it_is_complete_and_only_then(cache: Path) -> None:
     jar = cache / "some.jar"
-    archive = class_archives.archive_path(runtime.java_build(runtime.find_java()), str(jar))
+    archive = runtime.class_archive([jar])
     option = class_archives.read_option(archive)
 
     def write(code: int) -> bool:

@@ -89,9 +89,7 @@ def on(cluster: SparkCluster) -> list[str]:
 
 def reader_below(worker: int) -> list[psutil.Process]:
     """The Python processes of a worker's executor that hold a file of the capture which they have put on disk."""
-    with suppress(psutil.NoSuchProcess):
-        return [each for each in descendants(worker) if reads(each)]
-    return []
+    return [each for each in descendants(worker) if reads(each)]
 
 
 def reads(process: psutil.Process) -> bool:

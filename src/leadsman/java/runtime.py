@@ -104,10 +104,15 @@ def java_command(main: str, class_path: Sequence[Path], *, heap_mb: int, options
 
     It starts with the class archive of its class path, where there is one.
     """
-    java, joined = find_java(), os.pathsep.join(map(str, class_path))
-    archive = class_archives.archive_path(java_build(java), joined)
+    archive = class_archive(class_path)
     sharing = [QUIET_SHARING, class_archives.read_option(archive)] if is_archive_complete(archive) else []
-    return [str(java), f"-Xmx{heap_mb}m", *SMALL_JVM_OPTIONS, *sharing, *options, "-cp", joined, main]
+    joined = os.pathsep.join(map(str, class_path))
+    return [str(find_java()), f"-Xmx{heap_mb}m", *SMALL_JVM_OPTIONS, *sharing, *options, "-cp", joined, main]
+
+
+def class_archive(class_path: Sequence[Path]) -> Path:
+    """Return the path of the class archive of a class path, whether there is one or not."""
+    return class_archives.archive_path(java_build(find_java()), os.pathsep.join(map(str, class_path)))
 
 
 def compile_source(source: Path, class_path: Sequence[Path]) -> Path:

@@ -116,8 +116,10 @@ class Rounds:
             scopes = [each for each in scopes if self._is_reshaped(each) or self._due_modes([each], changed)]
             if not scopes:
                 return []
-        is_new = any(map(self._is_reshaped, scopes))
-        request = self.request if is_full or is_new else replace(self.request, modes=self._due_modes(scopes, changed))
+        is_reshaped = any(map(self._is_reshaped, scopes))
+        request = (
+            self.request if is_full or is_reshaped else replace(self.request, modes=self._due_modes(scopes, changed))
+        )
         found = list(map(_with_zone, self.watch.diagnose(request, current.only(scopes))))
         if is_full:
             self._all_modes_at = self.clock()

@@ -5,7 +5,6 @@ To format a broker's storage, start it, create a topic and stop it took 4.9 s of
 
 from __future__ import annotations
 
-import os
 import signal
 from typing import TYPE_CHECKING
 
@@ -23,8 +22,7 @@ ENDED_BY_SIGTERM = 128 + signal.SIGTERM
 
 def broker_archive(kafka: str = ClusterPlan().kafka) -> Path:
     """Return the path of the class archive of a Kafka version; `java_command` uses it once it is complete."""
-    class_path = os.pathsep.join(map(str, jars.fetch_jars(f"kafka-{kafka}")))
-    return class_archives.archive_path(runtime.java_build(runtime.find_java()), class_path)
+    return runtime.class_archive(jars.fetch_jars(f"kafka-{kafka}"))
 
 
 def archive_broker_classes(kafka: str = ClusterPlan().kafka) -> Path:

@@ -44,7 +44,7 @@ class SparkCluster:
 def shared_classes() -> tuple[str, ...]:
     """Return Java's options for the class archive that leadsman keeps of Spark; none where there is none.
 
-    It serves JVMs whose class path begins with Spark's, and spares them a third of the processor time of their start.
+    It serves JVMs whose class path begins with Spark's.
     """
     archive = archive_path(find_java())
     return (read_option(archive),) if is_archive_complete(archive) else ()
