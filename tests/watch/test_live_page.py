@@ -19,6 +19,7 @@ import pytest
 
 from leadsman.errors import LeadsmanError, UsageError
 from leadsman.model import Finding, Harm, NotUnderstood, Verdict
+from leadsman.watch.file_listing import FolderListing
 from leadsman.watch.finding_changes import FindingHistory
 from leadsman.watch.live.address import parse_address
 from leadsman.watch.live.notices import notices_of
@@ -30,6 +31,7 @@ from leadsman.watch.live.snapshot import (
     QueryState,
     ShownFinding,
     Snapshot,
+    sources_of,
     undecided_of,
     worst_first,
 )
@@ -303,3 +305,16 @@ def test_the_worst_is_first():
     order = [each.known.change.title for each in worst_first([unknown_harm, stalled, lost, more_lost])]
 
     assert order == ["more", "lost", "stalled", "none"]
+
+
+def test_a_deleted_file_is_neither_followed_nor_behind(tmp_path: Path):
+    for name in ("a.log", "b.log"):
+        (tmp_path / name).write_text("one line\n" * 10)
+    positions = FolderListing([str(tmp_path)], max_bytes=100).positions({}, 1)  # one file and one line
+    (before,) = sources_of(positions, ())
+    (unread,) = (each for stream in positions.values() for each in stream.files if each.read_to < each.size)
+    Path(unread.path).unlink()
+    (after,) = sources_of(positions, ())
+
+    assert (before.files, before.lag_bytes) == (2, 9 * 9)
+    assert (after.files, after.lag_bytes) == (1, 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leadsman.model import Harm, Verdict
@@ -65,7 +66,10 @@ class TopicState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaptureState:
-    """One capture that is read: its files and topics, what is written and not read yet, and its last line."""
+    """One capture that is read: its files and topics, what is written and not read yet, and its last line.
+
+    A deleted file does not count: its position stays until its events expire, and what was not read of it is lost.
+    """
 
     name: str
     files: int
@@ -194,7 +198,8 @@ def sources_of(
 def _source(
     path: str, positions: Sequence[Position], diagnoses: Sequence[Diagnosis], topics: Mapping[str, Any]
 ) -> CaptureState:
-    files = [file for each in positions if isinstance(each, StreamPosition) for file in each.files]
+    known = (file for each in positions if isinstance(each, StreamPosition) for file in each.files)
+    files = [each for each in known if Path(each.path).exists()]
     return CaptureState(
         name=path,
         files=len(files),
