@@ -92,7 +92,7 @@ def main() -> None:
         return
     chosen = rows()[:3] if options.smoke else rows()
     table = [_line(number, row, runs=1 if options.smoke else options.runs) for number, row in enumerate(chosen)]
-    about = ", ".join(f"{name}: {seconds_by_detector}" for name, seconds_by_detector in machine().items())
+    about = ", ".join(f"{name}: {value}" for name, value in machine().items())
     budgets, over = _budgets(runs=1 if options.smoke else options.runs)
     section = "\n".join((f"Processor seconds, medians. Machine: {about}", "", *HEAD, *table, "", *budgets))
     print(section)
@@ -170,8 +170,8 @@ def _line(number: int, row: DetectorInput, *, runs: int) -> str:
 def _in_process(row: int | str, way: str) -> dict[str, float]:
     words = [sys.executable, "-m", "bench.detectors", "--measure", way, "--row", str(row)]
     done = subprocess.run(words, check=True, capture_output=True, text=True, cwd=ROOT)
-    seconds_by_detector: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return seconds_by_detector
+    figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return figures
 
 
 def _measured(row: DetectorInput, way: str) -> dict[str, float]:

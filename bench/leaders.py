@@ -39,7 +39,7 @@ LOST = 3
 
 PARTITIONS = {"smoke": 10_000, "full": 1_000_000}
 BROKERS, REPLICAS, PER_TOPIC = 100, 3, 50
-ELECTED_TIMEOUT = 3.0
+ELECTION_SECONDS = 3.0
 """Seconds over which a controller hands out the leaders of a lost broker; made up, as is their spread."""
 
 SEED = 20201220
@@ -121,7 +121,7 @@ def _described(listed: list[Partition], lost: int | None) -> Iterator[str]:
 def _take_over(folder: Path, led: list[Partition], fenced: datetime) -> None:
     by_broker: dict[int, list[str]] = {}
     for place, each in enumerate(led):
-        at = fenced + timedelta(seconds=ELECTED_TIMEOUT * place / max(len(led), 1))
+        at = fenced + timedelta(seconds=ELECTION_SECONDS * place / max(len(led), 1))
         by_broker.setdefault(each.led(lost=LOST), []).append(each.taken_over(at))
     for broker, lines in by_broker.items():
         own = folder / "brokers" / str(broker)
@@ -155,7 +155,7 @@ def diagnosed(capture: Path, out: Path, cores: int) -> ProcessUsage:
     while process.poll() is None:
         used = list(_used(process))
         processor = max(processor, sum(seconds for seconds, _ in used))
-        peak = max(peak, sum(cpu_and_memory for _, cpu_and_memory in used))
+        peak = max(peak, sum(rss_bytes for _, rss_bytes in used))
         with_deadline = partial(process.wait, timeout=0.2)
         try:
             with_deadline()
@@ -169,10 +169,10 @@ def diagnosed(capture: Path, out: Path, cores: int) -> ProcessUsage:
 def _used(process: psutil.Process) -> Iterator[tuple[float, int]]:
     for each in (process, *process.children(recursive=True)):
         try:
-            times, cpu_and_memory = each.cpu_times(), each.memory_info().rss
+            times, rss_bytes = each.cpu_times(), each.memory_info().rss
         except psutil.Error:
             continue
-        yield times.user + times.system + times.children_user + times.children_system, cpu_and_memory
+        yield times.user + times.system + times.children_user + times.children_system, rss_bytes
 
 
 def main() -> None:

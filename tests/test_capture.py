@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leadsman.capture import AbsentItem, Item, Manifest, read_manifest, write_file, write_manifest
+from leadsman.capture import Item, Manifest, MissingItem, read_manifest, write_file, write_manifest
 from leadsman.errors import CaptureError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def test_a_manifest_comes_back_as_it_was_written(tmp_path: Path) -> None:
         stands_for={"connections.max.idle.ms": "3 s stands for 600 s"},
         settings={"producer": {"acks": "1"}},
         items=(Item(file="clients/a.log", source="client_log", command="kubectl logs a", at=NOON, note="trimmed"),),
-        absent=(AbsentItem(what="brokers/2/server.log", why="Permission denied"),),
+        absent=(MissingItem(what="brokers/2/server.log", why="Permission denied"),),
         notes=("aiokafka has no setting retries",),
     )
 

@@ -258,7 +258,7 @@ def retry_commits(
     well: float,
     wait_ms: int,
 ) -> None:
-    """The program catches the time-out of its commit and tries again with the next batch."""
+    """The program catches the timeout of its commit and tries again with the next batch."""
     path, thread = service.files[pod], f"{service.name}-poll-0"
     at = outage.start + random.uniform(1, 4)
     timeline.be_idle(path, outage.start, well)

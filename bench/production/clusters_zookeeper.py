@@ -40,7 +40,7 @@ def log_zookeeper_outage(cluster: SyntheticCluster, timeline: LogTimeline, rando
 
 
 def _word_as_2_8(timeline: LogTimeline) -> None:
-    """2.8 has other words for the same: zkVersion, no line for a request's time-out, another place in the source."""
+    """2.8 has other words for the same: zkVersion, no line for a request's timeout, another place in the source."""
     for path, events in timeline.events.items():
         timeline.events[path] = [_event_of_2_8(event) for event in events if event.logger != NETWORK]
 

@@ -23,8 +23,10 @@ BYTES_OF_LINE = 330  # some come in pairs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerLog:
-    """What a broker's log is of. Blocks are new ids, of `new_ids` in an hour, by the hour; only ZooKeeper's brokers
-    tell them. Ids are spread over `partitions` of the topic; `ids_elsewhere` is how many the other topics' have."""
+    """What a broker's log is of: `new_ids` producer ids in an hour, of which only ZooKeeper's brokers log the blocks.
+
+    Ids are spread over `partitions` of the topic.
+    """
 
     version: str = MODERN
     hours: int = 72

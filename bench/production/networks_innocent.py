@@ -298,7 +298,7 @@ def _moved() -> tuple[DiagnosisCase, ...]:
             Plan(faults=_failover, parts=INVENTORY, reuse=timedelta(minutes=4)),
             verdict=ABSENT,
             form="ip neigh and ss before and after a move, describe-instances",
-            why="Set-up time-outs ended ninety seconds after the address moved; the tables read after it are right.",
+            why="Set-up timeouts ended ninety seconds after the address moved; the tables read after it are right.",
         ),
         networks_case(
             "duplicate-address",

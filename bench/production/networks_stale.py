@@ -319,7 +319,7 @@ def unproven() -> tuple[DiagnosisCase, ...]:
             verdict=UNKNOWN,
             form="client logs, then ip neigh and ss after a flush",
             why=(
-                "Set-up time-outs ended before anybody read the tables, which are right by then; what they held "
+                "Set-up timeouts ended before anybody read the tables, which are right by then; what they held "
                 "meanwhile nobody saw."
             ),
         ),

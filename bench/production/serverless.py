@@ -41,7 +41,7 @@ INCIDENTS = (
     ("600s-kafka-python-json", 600, KAFKA_PYTHON, FAILED, "S3 export", 0.0, 30_000),
     ("240s-librdkafka-json", 240, RDKAFKA, TIMED_OUT, "aws logs tail", 0.0, 10_000),
 )
-"""Name, limit in seconds, client, harm, form, part that is spared, the request's time-out in milliseconds."""
+"""Name, limit in seconds, client, harm, form, part that is spared, the request's timeout in milliseconds."""
 
 
 def _incident(row: tuple[str, int, str, str, str, float, int]) -> DiagnosisCase:

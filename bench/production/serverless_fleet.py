@@ -32,7 +32,7 @@ DAY_0_MS = int(datetime(2026, 11, 17, tzinfo=UTC).timestamp() * 1000)
 HOUR_MS = 3_600_000
 LAMBDA, SERVICE = "lambda", "service"
 KILLED_AFTER_MS = 15_002.41
-"""What REPORT says of an invocation that its function's time-out of 15 s ended."""
+"""What REPORT says of an invocation that its function's timeout of 15 s ended."""
 VERSIONS = {
     JAVA_2: ("2.6.3", "8a3b51a1f1c1d2b8"),
     JAVA_3: ("3.7.1", "e2494e6ffb89f828"),

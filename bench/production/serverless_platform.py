@@ -32,7 +32,7 @@ def start(at_ms: int, request: str) -> str:
 
 
 def report(at_ms: int, request: str, took_ms: float, *, killed: bool) -> str:
-    """An invocation has ended, well or by the function's time-out."""
+    """An invocation has ended, well or by the function's timeout."""
     metrics = {
         "durationMs": round(took_ms, 3),
         "billedDurationMs": int(took_ms) + 1,

@@ -54,7 +54,7 @@ def _case(name: str, why: str, verdict: str, *, fleet: WorkerFleet, form: str) -
 
 def _half_open() -> tuple[DiagnosisCase, ...]:
     why = (
-        "Requests stall for the whole request time-out after gaps above 350 s, and every send after a "
+        "Requests stall for the whole request timeout after gaps above 350 s, and every send after a "
         "shorter gap takes milliseconds."
     )
     rows = ((JAVA_3, 30_000, "Docker JSON"), (RDKAFKA, 60_000, "Docker JSON"), (KAFKA_PYTHON, 30_000, "text"))

@@ -44,7 +44,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AbsentItem:
+class MissingItem:
     """Something that was not collected, and why: no data is not good news."""
 
     what: str
@@ -68,7 +68,7 @@ class Manifest:
     stands_for: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     items: tuple[Item, ...] = ()
-    absent: tuple[AbsentItem, ...] = ()
+    absent: tuple[MissingItem, ...] = ()
     notes: tuple[str, ...] = ()
     schema: str = SCHEMA
 
@@ -120,7 +120,7 @@ def _manifest(document: dict[str, object]) -> Manifest:
     settings = _members(document.get("settings", {}))
     known["settings"] = {program: _texts(values) for program, values in settings.items()}
     known["items"] = tuple(_item(item) for item in _list(document.get("items")))
-    known["absent"] = tuple(AbsentItem(what=str(a["what"]), why=str(a["why"])) for a in _list(document.get("absent")))
+    known["absent"] = tuple(MissingItem(what=str(a["what"]), why=str(a["why"])) for a in _list(document.get("absent")))
     known["notes"] = tuple(str(note) for note in _list(document.get("notes")))
     return Manifest(**known)
 

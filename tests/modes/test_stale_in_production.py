@@ -268,14 +268,14 @@ CASES = {
         {**AT_CLIENT, "worker-3/neigh.txt": f"{BROKER} dev eth0 FAILED \n" + neighbour(BROKER, OTHER)},
     ),
     "logs of clients that try a container's address": Case(Verdict.UNKNOWN, {"pods/ledger.log": DOCKER * 2}),
-    "logs of time-outs while their broker was fenced": Case(
+    "logs of timeouts while their broker was fenced": Case(
         Verdict.ABSENT,
         {"pods/orders-7f.log": SETUP.format(1, 4) + SETUP.format(2, 2147483643), "c/controller.log": FENCED + UNFENCED},
     ),
-    "logs of time-outs at a broker that stayed fenced": Case(
+    "logs of timeouts at a broker that stayed fenced": Case(
         Verdict.UNKNOWN, {"pods/orders-7f.log": SETUP.format(1, 4) + SETUP.format(2, 4), "c/controller.log": FENCED}
     ),
-    "logs of time-outs that go on after the broker was back": Case(
+    "logs of timeouts that go on after the broker was back": Case(
         Verdict.UNKNOWN,
         {"pods/orders-7f.log": SETUP.format(2, 4) + SETUP.format(6, 4), "c/controller.log": FENCED + UNFENCED},
     ),

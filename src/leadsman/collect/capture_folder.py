@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from leadsman.capture import MANIFEST, AbsentItem, Item, Manifest, read_manifest, write_manifest
+from leadsman.capture import MANIFEST, Item, Manifest, MissingItem, read_manifest, write_manifest
 from leadsman.collect.collector import NotCollected
 from leadsman.collect.run_command import command_output
 from leadsman.errors import CaptureError
@@ -39,7 +39,7 @@ class CaptureFolder:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     began: datetime = field(init=False)
     items: dict[str, Item] = field(default_factory=dict)
-    absent: dict[str, AbsentItem] = field(default_factory=dict)
+    absent: dict[str, MissingItem] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     before: Manifest | None = None
 
@@ -70,7 +70,7 @@ class CaptureFolder:
             )
         else:
             why = mask(why)
-            self.absent[probe.file] = AbsentItem(what=probe.file, why=why)
+            self.absent[probe.file] = MissingItem(what=probe.file, why=why)
         return why
 
     def close(self) -> None:

@@ -149,7 +149,7 @@ RECIPES = {
     "clients-2.8.2": _clients_recipe("2.8.2"),
     "clients-3.9.2": _clients_recipe("3.9.2"),
     "clients-4.3.1": _clients_recipe("4.3.1"),
-    # Streams died of a commit's time-out up to 2.7; since 2.8 a task has its own.
+    # Streams died of a commit's timeout up to 2.7; since 2.8 a task has its own.
     "streams-2.3.1": _streams_recipe("2.3.1"),
     "streams-2.7.2": _streams_recipe("2.7.2"),
     "streams-2.8.2": _streams_recipe("2.8.2"),

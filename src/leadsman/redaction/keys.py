@@ -7,7 +7,7 @@ import re
 import string
 from typing import TYPE_CHECKING
 
-from leadsman.redaction.harmless import is_harmless, is_prose
+from leadsman.redaction.harmless import MASK, is_harmless, is_prose
 from leadsman.redaction.values import QUOTE, Line, quoted_end, unquoted_end
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def _value(line: Line, match: re.Match[str], start: int, *, separator: str) -> I
     word = _word_start(text, match.start())
     owns = _OWN_LINE.fullmatch(text[:word][:MAX_INDENT]) is not None and word < MAX_INDENT
     head = text[max(0, word - 3) : word].rstrip(" \\\"'`")
-    if text.startswith("[hidden]", start) and _ends(text, start + 8):
+    if text.startswith(MASK, start) and _ends(text, start + len(MASK)):
         return
     if not match["password"] and owns and _COUNT.match(text, start):
         return

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from leadsman.redaction.harmless import MASK
+
 QUOTE = re.compile(
     r"(?:[bru]{1,2}(?=[\"']))?(?:(?P<escapes>\\*)(?P<quote>[\"'`])|(?P<entity>&quot;|&\#34;|&\#39;|&apos;|%22|\\+u002[27]))"
 )
@@ -125,11 +127,8 @@ def _trimmed(line: Line, start: int, end: int, key: int) -> int:
     text = line.text
     while end > start + 1:
         last = text[end - 1]
-        closes = last in _OPENED_BY and line.opens(_OPENED_BY[last], key) and not text.startswith(MASK_END, end - 8)
+        closes = last in _OPENED_BY and line.opens(_OPENED_BY[last], key) and not text.endswith(MASK, 0, end)
         if not (last in _TRAILING or last.isspace() or closes):
             break
         end -= 1
     return end
-
-
-MASK_END = "[hidden]"

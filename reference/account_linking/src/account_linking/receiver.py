@@ -49,7 +49,7 @@ MAX_BODY_BYTES = 900_000
 
 OK = 200
 STORE_TIMEOUT = timedelta(seconds=5)
-"""Plaid's own time-out for a webhook is 10 s."""
+"""Plaid's own timeout for a webhook is 10 s."""
 
 BODY_TIMEOUT = timedelta(seconds=10)
 """A sender that takes longer for its 900 kB keeps the connection and the memory for nothing."""

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 def broker_lines(cluster: ClusterAdmin) -> Iterator[str]:
     """Yield a line for each broker, like kafka-broker-api-versions, with its version and the controller (ZooKeeper)."""
     described = cluster.describe()
-    quorum_lines = _has_quorum(cluster)
+    has_quorum = _has_quorum(cluster)
     for broker in sorted(described["brokers"], key=lambda each: int(each["broker_id"])):
         node = broker["broker_id"]
         fields = [f"id: {node}", f"rack: {broker['rack'] or 'null'}"]
         if broker.get("is_fenced") is not None:
             fields.append(f"isFenced: {str(broker['is_fenced']).lower()}")
-        if not quorum_lines:  # with a quorum, this names any broker
+        if not has_quorum:  # with a quorum, this names any broker
             fields.append(f"controller: {str(node == described['controller_id']).lower()}")
         fields += _broker_version(cluster, node)
         yield f"{broker['host']}:{broker['port']} ({' '.join(fields)}) -> (\n)\n"

@@ -121,9 +121,9 @@ class KilledState:
         self.watch.start()
         pause_in(self.dice.uniform(0.0, MAX_PAUSE_SECONDS))
         if self.last == "disk":
-            self.watch.require_running_or_disk_error()
+            self.watch.note_end_unless_disk_was_full()
         else:
-            self.watch.require_running(f"by itself, some time after {self.last or 'the start'}")
+            self.watch.note_end(f"by itself, some time after {self.last or 'the start'}")
         self.watch.start()
         (name,) = self.dice.choices(names, [WEIGHTS[each] for each in names])
         self.killers.by_name()[name]()

@@ -105,12 +105,12 @@ class KilledWatch:
         if files := [each.name for each in self._scratch.iterdir() if not each.name.startswith("hsperfdata_")]:
             self.faults["temporary files"] = ", ".join(files[:5])
 
-    def require_running(self, what: str) -> None:
+    def note_end(self, what: str) -> None:
         """Note it as a fault where the watch has ended of something that it should survive."""
         if not self.is_running:
             self.faults[f"ended {what}"] = self._end_of_output()
 
-    def require_running_or_disk_error(self) -> None:
+    def note_end_unless_disk_was_full(self) -> None:
         """Note it as a fault where the watch has ended, and not because the disk was full a moment ago."""
         if not self.is_running and not DISK_ERROR.search(self._end_of_output()):
             self.faults["ended after the disk was full"] = self._end_of_output()
@@ -224,7 +224,7 @@ class Killers:
         self.broker.kill()
         self.pause(10.0)
         self.broker.start()
-        self.watch.require_running("while the broker was away")
+        self.watch.note_end("while the broker was away")
 
     def _disk(self) -> None:
         self.disk.fill()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from leadsman.capture import AbsentItem, Item, Manifest, read_manifest, write_file, write_manifest
+from leadsman.capture import Item, Manifest, MissingItem, read_manifest, write_file, write_manifest
 from leadsman.java import jars
 from leadsman.lab.brokers import metrics_agent
 from leadsman.lab.processes.program import SOURCES
@@ -52,7 +52,7 @@ class Recorder:
     working_folder: Path
     began: datetime = field(default_factory=lambda: datetime.now(UTC))
     _items: list[Item] = field(default_factory=list)
-    _absent: list[AbsentItem] = field(default_factory=list)
+    _absent: list[MissingItem] = field(default_factory=list)
 
     def text(self, file: str, text: str, *, source: str, command: str) -> None:
         """Add one file, secrets masked."""
@@ -65,7 +65,7 @@ class Recorder:
         try:
             text = self._neutral(path.read_text(encoding="utf-8", errors="surrogateescape"), path.parent)
         except OSError as error:
-            self._absent.append(AbsentItem(what=file, why=error.strerror or str(error)))
+            self._absent.append(MissingItem(what=file, why=error.strerror or str(error)))
         else:
             self.text(file, text, source=source, command=command)
 

@@ -19,7 +19,7 @@ MODE = FailureMode(
     title="Idle connection dropped: first send after a pause failed",
     what_happens=(
         "A client sends on a connection that a hop of its path dropped while the client was idle. The record is "
-        "lost, is late, or waits for a time-out."
+        "lost, is late, or waits for a timeout."
     ),
     harm=(Harm.LOST, Harm.DELAYED, Harm.STALLED),
     summary=(
@@ -129,7 +129,7 @@ MODE = FailureMode(
                     "connection."
                 ),
                 (
-                    "{stalled:count request|requests} stalled until a time-out: the path dropped the connection "
+                    "{stalled:count request|requests} stalled until a timeout: the path dropped the connection "
                     "without a reset."
                 ),
                 "{frozen:count request was|requests were} the first after the runtime was frozen (AWS Lambda).",
@@ -278,7 +278,7 @@ MODE = FailureMode(
         Cure(
             title="Limit the stall",
             why=(
-                "Where the path drops packets without a reset, the client waits for its request time-out: "
+                "Where the path drops packets without a reset, the client waits for its request timeout: "
                 f"{duration(seconds('producer', 'request.timeout.ms'))} in Java (request.timeout.ms), "
                 f"{duration(seconds('librdkafka', 'socket.timeout.ms'))} in librdkafka (socket.timeout.ms)."
             ),
@@ -293,8 +293,8 @@ MODE = FailureMode(
         "{lost:count record was|records were} reported as failed.",
         "{retried:count record was|records were} retried and delivered late.",
         (
-            "{stalled:count request|requests} waited up to {longest_wait:at_most} for a time-out.",
-            "{stalled:count request|requests} waited for a time-out.",
+            "{stalled:count request|requests} waited up to {longest_wait:at_most} for a timeout.",
+            "{stalled:count request|requests} waited for a timeout.",
         ),
         "{killed:count invocation was|invocations were} killed by a time limit: their records are lost.",
         "Services: {services}.",

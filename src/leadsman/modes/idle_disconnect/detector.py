@@ -128,7 +128,7 @@ GAPS = f"""
 """
 """Every idle gap and every span of a subject that is no broker, and whether a failure followed the gap.
 
-The silence of a request that stalls until its time-out is the failure itself, and no idle gap. A gap that ends with a
+The silence of a request that stalls until its timeout is the failure itself, and no idle gap. A gap that ends with a
 warning does not end with an ordinary use. A gap that begins with a warning and is no longer than a stall belongs to the
 failure. The line of a connection that was closed is no use of it, and what follows is no use of the same connection."""
 

@@ -34,7 +34,7 @@ IS_PRODUCE_REQUEST = "upper(coalesce(labels['api'], 'PRODUCE')) = 'PRODUCE'"
 """A line that names another request than PRODUCE (METADATA, FETCH, HEARTBEAT, ...) loses no record: the client sends
 that request again without harm."""
 
-LOST_UNDER_WAY = f"name IN ({sql_literals(*SEVERED)}) AND {IS_PRODUCE_REQUEST} AND NOT {IS_CONSUMER_LINE}"
+LOST_IN_FLIGHT = f"name IN ({sql_literals(*SEVERED)}) AND {IS_PRODUCE_REQUEST} AND NOT {IS_CONSUMER_LINE}"
 
 RETRIED_OR_FAILED = (
     f"name IN ('{names.PRODUCE_RETRIED}', '{names.RECORD_FAILED}') AND "
@@ -49,7 +49,7 @@ CLOSED_AND_FAILED = (
 error within a second, a request was in flight. That line may not name the request, so no record is known to be
 harmed."""
 
-IS_SEVERED = f"(({LOST_UNDER_WAY}) OR ({RETRIED_OR_FAILED}) OR ({CLOSED_AND_FAILED}))"
+IS_SEVERED = f"(({LOST_IN_FLIGHT}) OR ({RETRIED_OR_FAILED}) OR ({CLOSED_AND_FAILED}))"
 
 HARMED_A_RECORD = (
     f"(name IN ({sql_literals(names.PRODUCE_RETRIED, *FAILED)}) OR labels['api'] IS NOT NULL "
@@ -57,7 +57,7 @@ HARMED_A_RECORD = (
     f"OR name = '{names.REQUEST_TIMED_OUT}' AND other_requests = 0)"
 )
 """The line names a record or a produce request that was lost, failed, retried or late; or a request of unknown kind
-waited for its whole time-out, and no nearby line names a request that carries no record. A connection reset alone may
+waited for its whole timeout, and no nearby line names a request that carries no record. A connection reset alone may
 be harmless."""
 
 FROZEN = "(?:REPORT|END) RequestId|platform[.](?:report|runtimeDone)"
@@ -195,7 +195,7 @@ GAP_SINCE = "CAST(try_to_timestamp(labels['since']) AS DOUBLE)"
 def _failures_with_gap(*, reset: float, stall: float) -> Mapping[str, str]:
     """Return the steps that add when each request was sent, and the idle gap that ended at that time.
 
-    Many clients log nothing when they send. So the gap of a request that timed out can also end with the time-out: then
+    Many clients log nothing when they send. So the gap of a request that timed out can also end with the timeout: then
     it is longer than the request was in flight. A gap as long as that is the stall alone.
 
     A bootstrap connection that is closed is no use of another connection: the gap goes on (`BOOTSTRAP_CLOSINGS`).

@@ -136,7 +136,7 @@ def restart_broker(context: RunContext) -> None:
     context.run_scripts({}, background=dict.fromkeys(RESTART_WORKERS, busy), foreground=restart)
 
 
-# The path sends no reset, so each long gap costs a whole request time-out: 5 s stand for the clients' 30 to 60 s.
+# The path sends no reset, so each long gap costs a whole request timeout: 5 s stand for the clients' 30 to 60 s.
 SILENT_SETTINGS = {"request.timeout.ms": "5000"}
 SILENT_FOR_CLIENT = {**FOR_CLIENT, "confluent-kafka": {"socket.timeout.ms": "5000"}}
 SILENT_STANDS_FOR = {"request.timeout.ms": "5 s stands for 30 s (confluent-kafka: socket.timeout.ms, for 60 s)"}

@@ -157,7 +157,7 @@ MODE = FailureMode(
                     "The controller changed {partitions_moved:count partition|partitions} whose ISR contained the "
                     "broker. The partitions that the broker led got new leaders.",
                 ),
-                "The session time-out between broker and ZooKeeper is {session:duration}.",
+                "The session timeout between broker and ZooKeeper is {session:duration}.",
                 "{saw_no_leader:count consumer|consumers} timed out while partitions had no leader at all.",
                 (
                     "{given_new_coordinator:count consumer was|consumers were} sent to another coordinator only "
@@ -188,7 +188,7 @@ MODE = FailureMode(
             ),
             not_visible=(
                 "One client's own log does not show whether the broker failed or only this client's connection to "
-                "the broker. Collect the controller's log from before the time-out to after it, or the logs of other "
+                "the broker. Collect the controller's log from before the timeout to after it, or the logs of other "
                 "consumers of the same broker."
             ),
             collect_command="leadsman diagnose FOLDER_WITH_THE_LOGS_OF_THE_CONTROLLERS_AND_OF_OTHER_CONSUMERS",
@@ -213,7 +213,7 @@ MODE = FailureMode(
         ),
         Link(
             id="died",
-            claim="The time-out crashed the consumer, and the consumer was not restarted.",
+            claim="The timeout crashed the consumer, and the consumer was not restarted.",
             observed=(
                 "{dead:count consumer|consumers} crashed.",
                 (
@@ -228,7 +228,7 @@ MODE = FailureMode(
                 ),
             ),
             contradicted=("The consumer recovered, was restarted, or ended because of an exception of its own.",),
-            not_visible=("No line shows whether the consumer survived the time-out.",),
+            not_visible=("No line shows whether the consumer survived the timeout.",),
             collect_command="leadsman diagnose FOLDER_WITH_THE_LOGS_OF_THE_CONSUMERS",
         ),
     ),
@@ -264,7 +264,7 @@ MODE = FailureMode(
             id="rebalance_storm",
             cause="The group was rebalancing continuously",
             distinguished_by="the group does not settle for long",
-            ruled_out="No crashed consumer had joined its group more than five times around the time-out.",
+            ruled_out="No crashed consumer had joined its group more than five times around the timeout.",
             observed=(
                 "{rebalance_storm:count crashed consumer|crashed consumers} had joined the group more than five times."
             ),
@@ -295,7 +295,7 @@ MODE = FailureMode(
             title="Let offset commits wait longer than a failover takes",
             why=(
                 "Measure first how long a failover takes. retries and session.timeout.ms change nothing: the client "
-                "retries a commit until this time-out."
+                "retries a commit until this timeout."
             ),
             settings="# consumers, and Streams before 2.8\ndefault.api.timeout.ms=300000\n"
             "# Streams since 2.8\ntask.timeout.ms=300000",

@@ -1,4 +1,4 @@
-"""A program with `leaderless_partition`: a consumer with the default commit time-out that handles no failed commit."""
+"""A program with `leaderless_partition`: a consumer with the default commit timeout that handles no failed commit."""
 
 from __future__ import annotations
 

@@ -182,10 +182,10 @@ def capture_figures_query() -> str:
     """Return the query for the worst incident with the figures and facts that are derived from its columns.
 
     `failover_over_timeout` and `failover_at_least` are the duration of the failover, exact or at least, where the
-    failover exceeds every commit's time-out. `expired_timeout` is the longest time-out that expired, where it exceeds
+    failover exceeds every commit's timeout. `expired_timeout` is the longest timeout that expired, where it exceeds
     the failover: the coordinator of a group can be unavailable for longer than the leaders. `unknown_failover_timeout`
-    is the commits' time-out where the end of the failover is not known. `with_shortest_timeout` and
-    `with_longer_timeout` count the consumers by their time-out. A garbage collection is a cause if it lasted for at
+    is the commits' timeout where the end of the failover is not known. `with_shortest_timeout` and
+    `with_longer_timeout` count the consumers by their timeout. A garbage collection is a cause if it lasted for at
     least half of the outage.
     """
     times = {name: iso_8601(name) for name in ("maintenance_at", "returned_at", "leading_again_at", "listed_at")}

@@ -2,7 +2,7 @@
 
 Metadata still name a lost broker as leader, so this detector does not look for `Leader: none` alone. Clients log that
 their coordinator or a leader does not answer, repeatedly for the same broker. The controller logs when it fenced that
-broker and gave its partitions to other brokers. Between the two the failover takes place. A commit whose time-out is
+broker and gave its partitions to other brokers. Between the two the failover takes place. A commit whose timeout is
 shorter than the failover fails, and its consumer ends.
 """
 
@@ -87,7 +87,7 @@ def detect(
     """Return the observations of every link, and the points of the page.
 
     min_leaderless_seconds: an orderly change of leader takes less; no client stalled longer in a rolling restart.
-    nearby_seconds: a consumer that ends this soon after a commit's time-out ended because of it; Streams closes its
+    nearby_seconds: a consumer that ends this soon after a commit's timeout ended because of it; Streams closes its
         tasks first.
     before_seconds: a broker may have been lost this long before a commit began to wait: Streams commits every 30 s.
     back_seconds: a consumer that joins again this soon was restarted by its platform; later restarts are manual.

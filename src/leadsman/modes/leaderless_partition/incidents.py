@@ -91,7 +91,7 @@ LINES = f"""
 """The lines about consumers, with the broker that each line names."""
 
 MAX_INCIDENTS = 20
-"""Incidents of one capture that are examined, those with most time-outs first: a client that never recovers makes many
+"""Incidents of one capture that are examined, those with most timeouts first: a client that never recovers makes many
 incidents."""
 
 

@@ -1,7 +1,7 @@
 """Reproduces `leaderless_partition` on three real brokers, twelve times faster than in production.
 
 Two services commit their offsets to the broker that is killed or frozen: a Streams application and a consumer in a
-loop. A third service has a longer commit time-out. Until the controller fences the broker, metadata still name it as
+loop. A third service has a longer commit timeout. Until the controller fences the broker, metadata still name it as
 leader, and every commit waits.
 """
 
@@ -31,7 +31,7 @@ SCALE = 12
 TIMEOUT = "default.api.timeout.ms"
 
 SESSION_MS = 20_000
-"""The session of a broker, after which the controller fences it: four times the commit time-out, as in the incident."""
+"""The session of a broker, after which the controller fences it: four times the commit timeout, as in the incident."""
 
 RECOVERED_TIMEOUT = timedelta(seconds=120)
 
@@ -39,16 +39,16 @@ BEFORE_SECONDS = 3.0
 """Normal operation, so that every service has committed."""
 
 AFTER_SECONDS = 12.0
-"""Long enough to see which services process again: twice the commit time-out of the affected services."""
+"""Long enough to see which services process again: twice the commit timeout of the affected services."""
 
 FROZEN_SECONDS = 30.0
 """A live migration that takes longer than the session lasts."""
 
 NONE_SECONDS = 12.0
-"""How long the partitions have no leader: twice the commit time-out of the affected services."""
+"""How long the partitions have no leader: twice the commit timeout of the affected services."""
 
 REFUSED_SECONDS = 15.0
-"""How long brokers refuse commits because of too few replicas: three times the commit time-out."""
+"""How long brokers refuse commits because of too few replicas: three times the commit timeout."""
 
 JOINS = 6
 JOINED_SECONDS = 2.0
@@ -62,12 +62,12 @@ QUICK_SESSION = SLOW_SESSION | {"broker.session.timeout.ms": "6000", "zookeeper.
 
 
 def at_lab_scale(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return settings with the commit time-out scaled like the sessions of the brokers."""
+    """Return settings with the commit timeout scaled like the sessions of the brokers."""
     return {**settings, TIMEOUT: str(int(settings[TIMEOUT]) // SCALE)}
 
 
 def services(settings: Mapping[str, str], *, supervised: bool = False) -> tuple[Service, ...]:
-    """Return a Streams application, a consumer in a loop, and a consumer with a longer commit time-out."""
+    """Return a Streams application, a consumer in a loop, and a consumer with a longer commit timeout."""
     longer = {TIMEOUT: at_lab_scale(healthy.SETTINGS)[TIMEOUT]}
     return (
         Service(name="orders-stream", kind="streams", settings=settings, supervised=supervised),

@@ -77,16 +77,16 @@ MODE = FailureMode(
     ),
     unknown=(
         (
-            "{log_only:count client|clients} could not connect ({timeouts:count time-out|time-outs} in the logs). They "
+            "{log_only:count client|clients} could not connect ({timeouts:count timeout|timeouts} in the logs). They "
             "connect to {unroutable}: Docker's default bridge, loopback or link-local, which cannot be reached from "
             "another host. Check advertised.listeners of the brokers first.",
-            "{log_only:count client|clients} could not connect ({timeouts:count time-out|time-outs} in the logs). The "
+            "{log_only:count client|clients} could not connect ({timeouts:count timeout|timeouts} in the logs). The "
             "logs look the same for a stale neighbour entry, a firewall, a full accept queue and an unreachable "
             "address. The server's sockets and the MACs of both sides, collected during the failure, distinguish them.",
         ),
         (
             "Sockets of {sockets_unrelated:count host|hosts} were listed from {sockets_from} to {sockets_until} UTC "
-            "and show no opening connections of these clients; the time-outs are from {failed_from} to {failed_until} "
+            "and show no opening connections of these clients; the timeouts are from {failed_from} to {failed_until} "
             "UTC."
         ),
         (
@@ -193,7 +193,7 @@ MODE = FailureMode(
                     "{entry_address} has {true_mac}, {true_mac_source}. Missing, from the time of the failing "
                     "connections: which MAC the other side had for it (`ip neigh` there, or packets with MACs).",
                     "Neighbour tables of {tables_unrelated:count host|hosts} were read from {tables_from} to "
-                    "{tables_until} UTC; no entry belongs to the time-outs from {failed_from} to {failed_until} UTC. "
+                    "{tables_until} UTC; no entry belongs to the timeouts from {failed_from} to {failed_until} UTC. "
                     "Missing, from that time: the server's entry for the client, and the client's own MAC.",
                     "Missing, from the time of the failing connections: the server's entry for the client (`ip neigh`) "
                     "and the client's own MAC (`ip address`, or the inventory); or packets with MACs at the server.",

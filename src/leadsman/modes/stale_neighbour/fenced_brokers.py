@@ -1,6 +1,6 @@
-"""Finds logs whose time-outs are explained by a broker that the controller fenced and unfenced.
+"""Finds logs whose timeouts are explained by a broker that the controller fenced and unfenced.
 
-A frozen broker answers no request. Time-outs of this broker alone, only while it was fenced, need no other cause. A
+A frozen broker answers no request. Timeouts of this broker alone, only while it was fenced, need no other cause. A
 broker that never came back explains nothing: a replaced host is fenced too, also by hosts that have its old MAC.
 """
 
@@ -60,5 +60,5 @@ STEPS: Mapping[str, str] = {
 
 
 def explained_logs(events: DataFrame) -> DataFrame:
-    """Return the logs (capture, subject) whose time-outs are all of brokers that were fenced at that time."""
+    """Return the logs (capture, subject) whose timeouts are all of brokers that were fenced at that time."""
     return run_steps({"events": events}, STEPS)

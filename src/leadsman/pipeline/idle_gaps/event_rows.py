@@ -49,7 +49,7 @@ def activity_of(subjects: Iterable[SubjectActivity], *, capture: str, file: str)
 
 
 def _row(capture: str, name: str, gap: Gap) -> EventRow:
-    """Return the same event as `_quiet`. Secrets are masked where rows become a batch."""
+    """Return the same event as `_idle_rows` does. Secrets are masked where rows become a batch."""
     labels = {
         "since": iso(gap.at - round(gap.seconds * 1000)),
         "before_line": str(gap.before_line),

@@ -46,7 +46,8 @@ class FileReading:
     """The reading of one file: which line it has come to, and which record that line belongs to.
 
     `name` is that of the file's writer. Of a section, `line` lines of the file lie above it, and `at` is when it was
-    had: its lines may carry no times of their own. Of a range of the file, `head` is the last line above with a time.
+    collected: its lines may carry no times of their own. Of a range of the file, `head` is the last line above that
+    has a time.
     """
 
     def __init__(

@@ -82,7 +82,7 @@ class DuplicateFile:
 
 @dataclass(frozen=True, slots=True)
 class CaptureFiles:
-    """What a path holds. `refused` are files that are not read, each with the reason.
+    """What a path holds. `skipped` are files that are not read, each with the reason.
 
     `manifest` is None for bare logs, and where it cannot be read.
     """

@@ -62,16 +62,16 @@ class Alert:
 
     `expression` and the values of `recordings` are PromQL templates: `$name` is a threshold's value, `$$` a dollar.
     They read signals as `leadsman:NAME`. `signals` are all that it needs: an exporter that lacks one does not have the
-    alert. `holds` is Prometheus's `for`, `why_holds` its reason. `symptom_of` names alerts that inhibit this one where
-    the labels `inhibited_by_equal` are equal. `misses` says what the alert does not see on any exporter.
+    alert. `for_duration` is Prometheus's `for`, `why_for_duration` its reason. `symptom_of` names alerts that inhibit
+    this one where the labels `inhibited_by_equal` are equal. `misses` says what the alert does not see on any exporter.
     """
 
     name: str
     summary: str
     expression: str
     signals: tuple[str, ...]
-    holds: timedelta
-    why_holds: str
+    for_duration: timedelta
+    why_for_duration: str
     severity: Severity
     owner: Owner
     meaning: str

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from leadsman.prevent.alerts.alert import Alert
     from leadsman.prevent.alerts.coverage import Coverage, DeclaredAlert
 
-PAGES = "https://github.com/leadsman/leadsman/blob/main/src/leadsman/modes/{mode}/page.md"
-NO_PAGE = "https://github.com/leadsman/leadsman/blob/main/docs/prevention.md"
+RUNBOOK_URL = "https://github.com/leadsman/leadsman/blob/main/src/leadsman/modes/{mode}/page.md"
+GENERAL_RUNBOOK_URL = "https://github.com/leadsman/leadsman/blob/main/docs/prevention.md"
 GROUP = "leadsman {}"
 MARK = {"rules": "leadsman"}
 """The label of all alerts: routes and inhibition of Alertmanager select by it."""
@@ -56,11 +56,11 @@ def _alert_rules(declared: DeclaredAlert, seen: set[str]) -> list[dict[str, Any]
 
 
 def _alert_rule(alert: Alert, mode: str) -> dict[str, Any]:
-    holds = {"for": prometheus_duration(alert.holds)} if alert.holds else {}
+    for_clause = {"for": prometheus_duration(alert.for_duration)} if alert.for_duration else {}
     return {
         "alert": alert.name,
         "expr": HOST.format(expression=alert.filled(alert.expression)),
-        **holds,
+        **for_clause,
         "labels": {
             **MARK,
             "severity": str(alert.severity),
@@ -72,7 +72,7 @@ def _alert_rule(alert: Alert, mode: str) -> dict[str, Any]:
             "description": f"{alert.meaning} {alert.action}",
             "threshold": threshold_text(alert),
             "command": alert.command,
-            "runbook_url": PAGES.format(mode=mode) if mode else NO_PAGE,
+            "runbook_url": RUNBOOK_URL.format(mode=mode) if mode else GENERAL_RUNBOOK_URL,
         },
     }
 
@@ -80,7 +80,7 @@ def _alert_rule(alert: Alert, mode: str) -> dict[str, Any]:
 def threshold_text(alert: Alert) -> str:
     """Return each threshold with its reason, and the reason of the duration."""
     parts = [f"{each.name} {each.value:g}: {each.why}." for each in alert.thresholds]
-    return " ".join([*parts, f"For {prometheus_duration(alert.holds)}: {alert.why_holds}"])
+    return " ".join([*parts, f"For {prometheus_duration(alert.for_duration)}: {alert.why_for_duration}"])
 
 
 def prometheus_duration(duration: timedelta) -> str:
@@ -102,10 +102,10 @@ def scaled(document: dict[str, Any], factor: float, *, mode: str = "") -> dict[s
 
 
 def _scaled_rule(rule: dict[str, Any], factor: float) -> dict[str, Any]:
-    holds = (
+    for_clause = (
         {"for": DURATION.sub(lambda found: _shorter(found, factor), f"[{rule['for']}]")[1:-1]} if "for" in rule else {}
     )
-    return {**rule, "expr": DURATION.sub(lambda found: _shorter(found, factor), rule["expr"]), **holds}
+    return {**rule, "expr": DURATION.sub(lambda found: _shorter(found, factor), rule["expr"]), **for_clause}
 
 
 def _shorter(found: re.Match[str], factor: float) -> str:

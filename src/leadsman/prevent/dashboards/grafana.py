@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from leadsman.prevent.alerts.rules import MARK, NO_PAGE, PAGES
+from leadsman.prevent.alerts.rules import GENERAL_RUNBOOK_URL, MARK, RUNBOOK_URL
 from leadsman.prevent.alerts.signal import PREFIX
 from leadsman.prevent.dashboards.queries import (
     CLIENT,
@@ -199,9 +199,9 @@ def _links(dashboard: Dashboard) -> list[DashboardLink]:
     from grafana_foundation_sdk.models.dashboard import DashboardLinkType
 
     others = DashboardLink("Failure modes").type(DashboardLinkType.DASHBOARDS).tags([TAG]).as_dropdown(True)
-    pages = [("Alerts", NO_PAGE)]
+    pages = [("Alerts", GENERAL_RUNBOOK_URL)]
     if dashboard.mode:
-        pages.append(("What this failure is, and its cure", PAGES.format(mode=dashboard.mode)))
+        pages.append(("What this failure is, and its cure", RUNBOOK_URL.format(mode=dashboard.mode)))
     links = [
         DashboardLink(title).type(DashboardLinkType.LINK).icon("doc").url(url).target_blank(True)
         for title, url in pages

@@ -40,7 +40,7 @@ def render_page(diagnoses: Sequence[Diagnosis]) -> str:
 
 
 def _render(diagnoses: Sequence[Diagnosis], detail: Detail) -> str:
-    verdicts = [findings.WORST_FIRST.index(findings.worst_verdict(each)) for each in diagnoses]
+    verdicts = [findings.VERDICT_ORDER.index(findings.worst_verdict(each)) for each in diagnoses]
     worst_first = sorted(enumerate(diagnoses), key=lambda pair: verdicts[pair[0]])
     shown = sorted(worst_first[: detail.captures], key=lambda pair: pair[0])
     with_points = [

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from leadsman.model import AlternativeFinding, Evidence, Finding
 
-WORST_FIRST = (Verdict.PRESENT, Verdict.UNKNOWN, Verdict.ABSENT)
+VERDICT_ORDER = (Verdict.PRESENT, Verdict.UNKNOWN, Verdict.ABSENT)
 
 COUNT_SUFFIX = "_count"
 COMMAND_PREFIX = "leadsman "
@@ -38,7 +38,7 @@ VERDICT_MEANING: Mapping[Verdict, str] = {
 def worst_verdict(diagnosis: Diagnosis) -> Verdict:
     """Return the verdict to show first. UNKNOWN where no mode was evaluated."""
     verdicts = {*diagnosis.verdicts.values(), *(finding.verdict for finding in diagnosis.findings)}
-    return next((verdict for verdict in WORST_FIRST if verdict in verdicts), Verdict.UNKNOWN)
+    return next((verdict for verdict in VERDICT_ORDER if verdict in verdicts), Verdict.UNKNOWN)
 
 
 def diagnosis_titles(diagnoses: Sequence[Diagnosis]) -> list[str]:
@@ -56,7 +56,7 @@ def diagnosis_titles(diagnoses: Sequence[Diagnosis]) -> list[str]:
 def headline(diagnosis: Diagnosis) -> str:
     """Return the counts of verdicts in one line."""
     tally = Counter(diagnosis.verdicts.values())
-    parts = [f"{tally[verdict]} {verdict}" for verdict in WORST_FIRST if tally[verdict]]
+    parts = [f"{tally[verdict]} {verdict}" for verdict in VERDICT_ORDER if tally[verdict]]
     if not parts:
         return "No failure mode was evaluated"
     return f"{count(len(diagnosis.verdicts), 'failure mode|failure modes')}: {', '.join(parts)}"

@@ -6,7 +6,7 @@ import gc
 import json
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from leadsman.errors import StateError
 from leadsman.redaction import mask
@@ -289,16 +289,16 @@ class TopicReading:
         if not self._change.before:
             return TopicIndex()
         index = self._states.load(self._key(""), self._change.before)
-        return index if isinstance(index, TopicIndex) else self._refuse("index")
+        return index if isinstance(index, TopicIndex) else self._raise_unreadable("index")
 
     def _load_writer(self, name: str) -> WriterLines:
         before = self._index.writers.get(name)
         if before is None:
             return WriterLines.begin(self._change.capture, name, self._file(name), self._change.number)
         writer = self._states.load(self._key(name), before)
-        return writer if isinstance(writer, WriterLines) else self._refuse(name)
+        return writer if isinstance(writer, WriterLines) else self._raise_unreadable(name)
 
-    def _refuse(self, what: str) -> Any:  # noqa: ANN401 - never returns
+    def _raise_unreadable(self, what: str) -> NoReturn:
         raise StateError(
             f"The state of {what} in the topic {self._change.name} cannot be read: it is damaged, or of another "
             "version of leadsman. Its records cannot be read again from the beginning. Start with another --to folder."

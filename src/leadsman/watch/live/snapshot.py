@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from leadsman.watch.live.notices import Notice
     from leadsman.watch.positions import Position, Positions
 
-WORST_FIRST = (Harm.LOST, Harm.CRASHED, Harm.DUPLICATED, Harm.STALLED, Harm.DIED, Harm.DELAYED, Harm.RETAINED)
+HARM_ORDER = (Harm.LOST, Harm.CRASHED, Harm.DUPLICATED, Harm.STALLED, Harm.DIED, Harm.DELAYED, Harm.RETAINED)
 """What cannot be made good comes first: records that are lost, then brokers that are gone, then what waits."""
 
 RESOLVED_SHOWN = 20
@@ -163,7 +163,7 @@ def worst_first(findings: Iterable[ShownFinding]) -> tuple[ShownFinding, ...]:
     """Return the findings in the order of the page: by harm, then by how many are affected, then the newest."""
 
     def rank(each: ShownFinding) -> tuple[int, int, float]:
-        harm = min((WORST_FIRST.index(harm) for harm in each.harm), default=len(WORST_FIRST))
+        harm = min((HARM_ORDER.index(harm) for harm in each.harm), default=len(HARM_ORDER))
         since = each.known.change.since or datetime.min.replace(tzinfo=UTC)
         return harm, -each.known.subjects, -since.timestamp() if each.known.change.since else 0.0
 

@@ -25,7 +25,7 @@ FIRST_RETRY_SECONDS = 0.2
 """The first pause after an error 5xx; each next pause is twice as long."""
 
 CALL_TIMEOUT_SECONDS = 10.0
-"""The time-out of one call; shorter where the deadline is nearer."""
+"""The timeout of one call; shorter where the deadline is nearer."""
 
 MAX_IDLE = timedelta(seconds=60)
 """HTTP servers and load balancers drop idle connections after 60 s or more; a frozen worker does not notice."""

@@ -23,8 +23,8 @@ ALERTS = (
                 name="factor", value=STEAL_FACTOR, why="the detector's limit: a constant steal is no maintenance"
             ),
         ),
-        holds=timedelta(0),
-        why_holds="A live migration takes less than a minute, and the rate covers two.",
+        for_duration=timedelta(0),
+        why_for_duration="A live migration takes less than a minute, and the rate covers two.",
         severity=Severity.TICKET,
         owner=Owner.HOSTS,
         meaning="Much more steal than five minutes before: maintenance of the host, or a noisy neighbour.",

@@ -168,7 +168,7 @@ class Environment:
         return ended
 
     def _wait_for_start(self) -> bool:
-        """Wait until the runtime requests its first event; False if the process ended or the time-out is over."""
+        """Wait until the runtime requests its first event; False if the process ended or the timeout is over."""
         assert self._process is not None
         deadline = time.monotonic() + START_TIMEOUT_SECONDS
         while not self._is_waiting.wait(POLL_SECONDS):

@@ -26,7 +26,7 @@ SECONDS_PER_NEW_KEY = 10.0
 """Made-up ids cost at most six calls a minute, and the memory for an hour of them."""
 
 KEY_TIMEOUT_SECONDS = 6.0
-"""How long a webhook waits for a key that another one is fetching: longer than the call's own time-out of 5 s."""
+"""How long a webhook waits for a key that another one is fetching: longer than the call's own timeout of 5 s."""
 
 
 class UnknownKey(WebhookRefused):
