@@ -299,15 +299,15 @@ SIGNAL_FILE = '''
 """Requests of an Acme proxy."""
 
 from leadsman.prevent.alerts.exporter import Exporter
-from leadsman.prevent.alerts.signal import Reading, Signal
+from leadsman.prevent.alerts.signal import ExporterMetric, Signal
 
 SIGNAL = Signal(
     meaning="requests that wait in an Acme proxy",
-    readings={Exporter.JMX: Reading(metric="acme_waiting_requests", source="Acme's manual")},
+    readings={Exporter.JMX: ExporterMetric(metric="acme_waiting_requests", source="Acme's manual")},
 )
 '''
 ALERT_FILE = '''
-"""An alert on an Acme proxy that stands still."""
+"""An alert on an Acme proxy that stalls."""
 
 from datetime import timedelta
 
@@ -315,12 +315,12 @@ from leadsman.prevent.alerts.alert import Alert, Case, Owner, Severity
 
 ALERTS = (
     Alert(
-        name="AcmeProxyStandsStill",
-        summary="Acme stands still",
+        name="AcmeProxyStalled",
+        summary="Acme is stalled",
         expression="leadsman:acme_waiting > 100",
         signals=("acme_waiting",),
-        holds=timedelta(minutes=1),
-        why_holds="A burst takes less.",
+        for_duration=timedelta(minutes=1),
+        why_for_duration="A burst takes less.",
         severity=Severity.PAGE,
         owner=Owner.SERVICES,
         meaning="Requests wait.",
@@ -340,7 +340,7 @@ def test_an_alert_and_its_signal_are_one_new_file_each(tree: Path) -> None:
     run(tree, "-m", "leadsman", "alerts", "--out", str(tree.parent / "alerts"))
 
     rules = (tree.parent / "alerts" / "leadsman.rules.yml").read_text()
-    assert "alert: AcmeProxyStandsStill" in rules
+    assert "alert: AcmeProxyStalled" in rules
     assert "expr: acme_waiting_requests" in rules
     assert {path: path.read_bytes() for path in before} == before
 
@@ -387,7 +387,7 @@ PANEL = DashboardPanel(
     unit="short",
     description="Requests that wait in an Acme proxy.",
     legend="{{cluster}}",
-    alerts=("AcmeProxyStandsStill",),
+    alerts=("AcmeProxyStalled",),
 )
 DASHBOARD = Dashboard(title="Acme", description="Acme.", rows=(DashboardRow(title=SHOWS_IT, panels=(PANEL,)),))
 '''

@@ -87,8 +87,8 @@ def test_a_client_that_begins_is_new_and_one_that_falls_silent_is_not_gone(resul
     assert ("client", "gone", "") not in result
 
 
-def test_ids_taken_are_counted_by_the_hour(result) -> None:
-    change = result["ids_taken", "more", ""]
+def test_allocated_ids_are_counted_by_the_hour(result) -> None:
+    change = result["producer_ids_allocated", "more", ""]
 
     assert change["things"] == ["orders-v2 (orders-v2)"]
     assert change["before"] == 0
@@ -164,7 +164,7 @@ def test_settings_that_come_together_are_one_change(call, tmp_path: Path) -> Non
 def test_two_captures_are_compared_as_two_times_are(call) -> None:
     result = call("changes", LEAK / "healthy-java", LEAK / "broken-java", "--format", "json")
 
-    id_changes = [each for each in json.loads(result.out)["changes"] if each["kind"] == "ids_held"]
+    id_changes = [each for each in json.loads(result.out)["changes"] if each["kind"] == "producer_ids"]
     assert result.code == 1
     assert id_changes[0]["how"] == "more"
     assert id_changes[0]["after"] > 10 * id_changes[0]["before"]
@@ -209,6 +209,9 @@ def test_a_finding_has_the_changes_at_its_beginning(diagnosed_recordings: dict[s
     findings = diagnosed_recordings[str(LEAK / "broken-deployed-java")].findings
 
     (finding,) = [each for each in findings if each.mode == "producer_id_leak"]
-    taken_more = [each for each in finding.changes if each.kind == "ids_taken" and each.how == "more"]
-    assert finding.changes[0] == taken_more[0]
-    assert {thing.split("/")[-1] for each in taken_more for thing in each.things} == {"worker-1.log)", "worker-2.log)"}
+    more_allocated = [each for each in finding.changes if each.kind == "producer_ids_allocated" and each.how == "more"]
+    assert finding.changes[0] == more_allocated[0]
+    assert {thing.split("/")[-1] for each in more_allocated for thing in each.things} == {
+        "worker-1.log)",
+        "worker-2.log)",
+    }

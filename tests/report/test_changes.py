@@ -29,7 +29,12 @@ KEPT = Change(
     evidence=LINE,
 )
 TAKEN = Change(
-    kind="ids_taken", how=ChangeType.MORE, things=("orders-v2 (10.2.3.4)",), count=1, before=2.0, after=3_000.0
+    kind="producer_ids_allocated",
+    how=ChangeType.MORE,
+    things=("orders-v2 (10.2.3.4)",),
+    count=1,
+    before=2.0,
+    after=3_000.0,
 )
 NEW = Change(kind="client", how=ChangeType.NEW, things=("a", "b", "c", "d", "e"), count=7)
 HOSTILE = replace(KEPT, things=("<script>alert(1)</script>",), evidence=replace(LINE, file="<b>\x1b[31m.txt"))

@@ -35,7 +35,7 @@ COMMANDS = {
     "sweep": "Measure which client setting decides, over a grid of values.",
     "remedy": "Cure a running system: show the plan, ask, do it, verify.",
     "alerts": "Write Prometheus rules that report these failures, and their tests.",
-    "dashboards": "Write Grafana dashboards: what stayed green, beside what shows it.",
+    "dashboards": "Write Grafana dashboards: metrics that show each failure.",
     "check": "Find settings that would cause a failure, before the failure.",
     "explain": "Explain one failure mode: symptoms, cause, proof, cure.",
     "modes": "List the failure modes that leadsman knows.",

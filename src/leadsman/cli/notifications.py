@@ -9,6 +9,7 @@ import click
 
 from leadsman.cli.progress import progress
 from leadsman.errors import UsageError
+from leadsman.report.message.message import is_url
 from leadsman.report.output_format import find_format
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 def notification_destinations(texts: Sequence[str], link: str | None) -> list[Destination]:
     """Return the destinations of --notify. UsageError where one, or the link, cannot be used."""
-    if link and not link.startswith(("http://", "https://")):
+    if link and not is_url(link):
         raise UsageError("--notify-link takes an http or https URL, such as https://HOST/incident/report.html.")
     if not texts:
         return []

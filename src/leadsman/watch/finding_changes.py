@@ -202,17 +202,17 @@ class FindingHistory:
         if known is None:
             yield from self._opened(sighting, sighting.finding.since)
             return
-        harm = _next_harm(known, sighting.finding)
-        if harm is None:
+        harm_at = _next_harm(known, sighting.finding)
+        if harm_at is None:
             if known.is_open or (known.is_retracted and not self._is_over(known, sighting)):
-                yield self._continued(known, sighting, harm)
+                yield self._continued(known, sighting, harm_at)
             return
-        pause = harm - (known.until or harm)
+        pause = harm_at - (known.until or harm_at)
         if not known.is_open and pause > self.times.reopened_within:
-            yield from self._opened(sighting, harm)
+            yield from self._opened(sighting, harm_at)
             return
         grown = replace(known, longest_pause=max(known.longest_pause, pause))
-        yield (after := self._continued(grown, sighting, harm))
+        yield (after := self._continued(grown, sighting, harm_at))
         if after.is_open and self._is_over(after, sighting):
             yield _changed(after, Life.RESOLVED, sighting.now)
 
@@ -245,8 +245,8 @@ class FindingHistory:
         if self._is_over(known, sighting):
             yield _changed(known, Life.RESOLVED, sighting.now)
 
-    def _continued(self, known: KnownFinding, sighting: DiagnosedFinding, harm: datetime | None) -> KnownFinding:
-        """Return a known finding after it was seen again, `harm` being its first new harm."""
+    def _continued(self, known: KnownFinding, sighting: DiagnosedFinding, harm_at: datetime | None) -> KnownFinding:
+        """Return a known finding after it was seen again, `harm_at` being the time of its first new harm."""
         finding = sighting.finding
         is_present = finding.verdict is Verdict.PRESENT
         after = replace(
@@ -262,18 +262,18 @@ class FindingHistory:
             cluster=sighting.diagnosis.cluster or known.change.cluster,
             since=_earlier(known, finding),
         )
-        life = self._life(after, shown, sighting, harm=harm)
+        life = self._life(after, shown, sighting, harm_at=harm_at)
         if life is None:
             return after
         after = replace(after, change=replace(shown, is_news=not self._is_old(after)), is_retracted=False)
         return _changed(after, life, sighting.now)
 
     def _life(
-        self, known: KnownFinding, shown: FindingChange, sighting: DiagnosedFinding, *, harm: datetime | None
+        self, known: KnownFinding, shown: FindingChange, sighting: DiagnosedFinding, *, harm_at: datetime | None
     ) -> Life | None:
-        if not known.is_open or (not known.change.is_news and harm is not None and not self._is_old(known)):
+        if not known.is_open or (not known.change.is_news and harm_at is not None and not self._is_old(known)):
             return Life.REOPENED
-        if harm is None and self._is_over(known, sighting):
+        if harm_at is None and self._is_over(known, sighting):
             return Life.RESOLVED
         if known.subjects >= WORSE_FACTOR * known.reported_subjects:
             return Life.WORSE

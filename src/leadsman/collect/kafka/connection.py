@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
 T = TypeVar("T")
+V = TypeVar("V")
 
 CONNECT_TIMEOUT_MS = 15_000
 REQUEST_TIMEOUT_MS = 30_000
@@ -45,6 +46,22 @@ class ClusterAdmin:
             return call(self._open_connection(), *arguments)
         except (KafkaError, OSError, ValueError, LookupError, TimeoutError) as error:
             raise NotCollected(_error_text(error)) from error
+
+    def request_halving(
+        self, call: Callable[[Any, Sequence[T]], Mapping[T, V]], items: Sequence[T]
+    ) -> tuple[dict[T, V], dict[T, str]]:
+        """Return the result of `call`, a function of the admin client and of items, and why single items have none.
+
+        One item that fails, fails the request for all: the request is repeated for each half.
+        """
+        try:
+            return dict(self.request(call, items)), {}
+        except NotCollected as error:
+            if len(items) == 1:
+                return {}, {items[0]: str(error)}
+        half = len(items) // 2
+        first, second = (self.request_halving(call, some) for some in (items[:half], items[half:]))
+        return first[0] | second[0], first[1] | second[1]
 
     def describe(self) -> dict[str, Any]:
         """Return the cluster's `brokers` (broker_id, host, port, rack), `controller_id` and `cluster_id`."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leadsman.collect.collector import NotCollected
 from leadsman.collect.kafka.connection import batches
 
 if TYPE_CHECKING:
@@ -62,16 +61,9 @@ def _list_groups(admin: Any, node: int) -> list[dict[str, Any]]:  # noqa: ANN401
     return list(admin.list_groups(broker_ids=[node]))
 
 
-def _describe_groups(cluster: ClusterAdmin, names: list[str], node: int) -> dict[str, dict[str, Any]]:
-    """Return the descriptions of these groups. One group that cannot be described fails the request for all."""
-    try:
-        response: dict[str, dict[str, Any]] = cluster.request(lambda admin: admin.describe_groups(names, node))
-    except NotCollected:
-        if len(names) == 1:
-            return {}
-        half = len(names) // 2
-        return _describe_groups(cluster, names[:half], node) | _describe_groups(cluster, names[half:], node)
-    return response
+def _describe_groups(cluster: ClusterAdmin, names: Sequence[str], node: int) -> dict[str, dict[str, Any]]:
+    """Return the descriptions of these groups, without those that cannot be described."""
+    return cluster.request_halving(lambda admin, some: dict(admin.describe_groups(some, node)), names)[0]
 
 
 def _group(listed: dict[str, Any], description: dict[str, Any] | None, node: int, address: str) -> ConsumerGroup:
@@ -123,18 +115,12 @@ def _end_offsets(cluster: ClusterAdmin, partitions: list[Any]) -> dict[Any, int]
     """Return the end offsets. A partition without a leader has none."""
     offsets: dict[Any, int] = {}
     for some in batches(partitions, PARTITIONS_PER_REQUEST):
-        offsets |= _request_end_offsets(cluster, list(some))
+        offsets |= cluster.request_halving(_request_end_offsets, some)[0]
     return offsets
 
 
-def _request_end_offsets(cluster: ClusterAdmin, some: list[Any]) -> dict[Any, int]:
-    try:
-        response = cluster.request(lambda admin: admin.list_partition_offsets(dict.fromkeys(some, -1), timeout_ms=5000))
-    except NotCollected:
-        if len(some) == 1:
-            return {}
-        half = len(some) // 2
-        return _request_end_offsets(cluster, some[:half]) | _request_end_offsets(cluster, some[half:])
+def _request_end_offsets(admin: Any, partitions: Sequence[Any]) -> dict[Any, int]:  # noqa: ANN401 - the library has no types
+    response = admin.list_partition_offsets(dict.fromkeys(partitions, -1), timeout_ms=5000)
     return {each: int(offset.offset) for each, offset in response.items()}
 
 

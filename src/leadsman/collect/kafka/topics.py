@@ -140,19 +140,17 @@ def _producers_of_leader(cluster: ClusterAdmin, partitions: list[Partition]) -> 
         size = max(1, min(PARTITIONS_PER_REQUEST, PRODUCER_IDS_PER_REQUEST // max(1, most)))
 
 
-def _describe_producers(cluster: ClusterAdmin, some: list[Partition]) -> dict[Partition, Any]:
-    """Return the producers of these partitions, or the reason. One partition that fails, fails the request for all."""
+def _describe_producers(cluster: ClusterAdmin, partitions: Sequence[Partition]) -> dict[Partition, Any]:
+    """Return the producers of these partitions, or the reason as a text."""
+    producers, reasons = cluster.request_halving(_request_producers, partitions)
+    return producers | reasons
+
+
+def _request_producers(admin: Any, partitions: Sequence[Partition]) -> dict[Partition, Any]:  # noqa: ANN401 - the library has no types
     from kafka import TopicPartition  # loaded only where it is used
 
-    partitions = [TopicPartition(*each) for each in some]
-    try:
-        response = cluster.request(lambda admin: admin.describe_producers(partitions))
-    except NotCollected as error:
-        if len(some) == 1:
-            return {some[0]: str(error)}
-        half = len(some) // 2
-        return _describe_producers(cluster, some[:half]) | _describe_producers(cluster, some[half:])
-    return {(each.topic, each.partition): response[each].active_producers for each in partitions}
+    response = admin.describe_producers([TopicPartition(*each) for each in partitions])
+    return {each: response[TopicPartition(*each)].active_producers for each in partitions}
 
 
 def _table(description: Any) -> Iterator[str]:  # noqa: ANN401 - the library has no types

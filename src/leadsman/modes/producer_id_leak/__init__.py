@@ -61,7 +61,7 @@ MODE = FailureMode(
             ),
         ),
         "OutOfMemoryError: {oom_brokers}.",
-        "The clients of {ids_taken:count id|ids} are known from the logs; most went to {clients}.",
+        "The clients of {ids_allocated:count id|ids} are known from the logs; most went to {clients}.",
         "On Kafka {version} {frees}.",
     ),
     unknown=(

@@ -51,7 +51,7 @@ FIGURES_UNLESS_ZERO = (
     "ids_beyond_fleet",
     "connections_grown",
     "idle_ids",
-    "ids_taken",
+    "ids_allocated",
     "id_heap_bytes",
     "limit",
     "live",

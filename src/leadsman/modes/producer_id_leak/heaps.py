@@ -182,7 +182,7 @@ def capture_rows(events: DataFrame) -> DataFrame:
     ).selectExpr("*", f"max(coalesce({broker}, false)) OVER (PARTITION BY capture, subject) AS is_broker")
     is_owner = f"name = '{names.SETTING}' AND labels['owner'] = 'topics'"
     is_taken = f"name = '{names.PRODUCER_ID_TAKEN}'"
-    taker = (
+    allocating_client = (
         "concat(coalesce(labels['client_id'], 'a client without a name'), ' (', coalesce(labels['host'], subject), ')')"
     )
     return (
@@ -192,8 +192,8 @@ def capture_rows(events: DataFrame) -> DataFrame:
                 f"max(IF(is_broker AND name = '{names.CLIENT_STARTED}', labels['version'], NULL)) AS version",
                 f"coalesce(min({current}), min({old})) AS expiry",
                 f"IF(min({current}) IS NULL, '{OLD_SETTING}', '{SETTING}') AS expiry_setting",
-                f"count_if({is_taken}) AS ids_taken",
-                f"slice(collect_list(IF({is_taken}, {taker}, NULL)), 1, 10000) AS takers",
+                f"count_if({is_taken}) AS ids_allocated",
+                f"slice(collect_list(IF({is_taken}, {allocating_client}, NULL)), 1, 10000) AS allocating_clients",
                 f"array_sort(collect_list(IF({is_owner}, struct(line, {PATTERN} AS pattern, labels['value'] AS owner), "
                 "NULL))) AS owners",
             ),
@@ -203,8 +203,8 @@ def capture_rows(events: DataFrame) -> DataFrame:
             "version",
             "expiry",
             "expiry_setting",
-            "ids_taken",
-            f"{_ranked('takers')} AS clients",
+            "ids_allocated",
+            f"{_ranked('allocating_clients')} AS clients",
             f"{_by_version(lambda versions: sql_literals(versions.frees))} AS frees",
             f"{_by_version(_expiry)} AS default_expiry",
             "owners",

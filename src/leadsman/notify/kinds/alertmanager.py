@@ -9,7 +9,7 @@ from leadsman.notify.http import basic
 from leadsman.notify.kind import Notification, NotificationKind
 from leadsman.prevent.alerts.alert import Severity
 from leadsman.prevent.alerts.rules import MARK
-from leadsman.report.message.message import in_utc
+from leadsman.report.message.message import in_utc, is_url
 from leadsman.report.message.plain_text import plain_text
 
 if TYPE_CHECKING:
@@ -33,14 +33,13 @@ def _alert(notification: Notification, now: datetime) -> dict[str, Any]:
     """Return the alert. `finding` keeps findings of one mode in several captures apart; empty labels are none."""
     message = notification.message
     labels = {"alertname": ALERT_NAME, "mode": message.mode, "cluster": message.cluster, "finding": notification.id}
-    is_url = message.link.startswith(("http://", "https://"))
     begin = in_utc(message.since) if message.since else now
     return {
         "labels": {**{name: value for name, value in labels.items() if value}, "severity": Severity.PAGE, **MARK},
         "annotations": {"summary": message.title, "description": plain_text(message)},
         "startsAt": min(begin, now).isoformat(),
         "endsAt": (now if notification.is_resolved else now + LASTS).isoformat(),
-        **({"generatorURL": message.link} if is_url else {}),
+        **({"generatorURL": message.link} if is_url(message.link) else {}),
     }
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from leadsman.notify.document import notification_document
 from leadsman.notify.kind import Notification, NotificationKind
-from leadsman.report.message.message import shortened
+from leadsman.report.message.message import is_url, shortened
 
 if TYPE_CHECKING:
     from leadsman.notify.destination import Destination
@@ -22,13 +22,12 @@ def _deliver(exchange: Exchange, destination: Destination, notification: Notific
 
 def _event(routing_key: str, notification: Notification) -> dict[str, Any]:
     message = notification.message
-    is_url = message.link.startswith(("http://", "https://"))
     return {
         "routing_key": routing_key,
         "event_action": "resolve" if notification.is_resolved else "trigger",
         "dedup_key": notification.id,
         "client": "leadsman",
-        **({"links": [{"href": message.link, "text": "Report"}]} if is_url else {}),
+        **({"links": [{"href": message.link, "text": "Report"}]} if is_url(message.link) else {}),
         "payload": {
             "summary": shortened(message.title, MAX_SUMMARY),
             "source": message.cluster or message.path,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from leadsman.notify.kind import Notification, NotificationKind
-from leadsman.report.message.message import shortened
+from leadsman.report.message.message import is_url, shortened
 from leadsman.report.message.slack import entities
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def _code(text: str) -> dict[str, Any]:
 
 
 def _link(link: str) -> dict[str, Any]:
-    if not link.startswith(("http://", "https://")):
+    if not is_url(link):
         return {"type": "section", "text": _plain(f"Report: {link}", MAX_SECTION)}
     return {"type": "section", "text": {"type": "mrkdwn", "text": f"<{entities(link)}|Report>", "verbatim": True}}
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from leadsman.notify.kind import Notification, NotificationKind
+from leadsman.report.message.message import is_url
 
 if TYPE_CHECKING:
     from leadsman.notify.destination import Destination
@@ -36,7 +37,7 @@ def _card(message: FindingMessage) -> dict[str, Any]:
         *(_text(f"{line.where}\n{line.text}", fontType="Monospace") for line in message.proof),
     ]
     card = {"type": "AdaptiveCard", "$schema": CARD_SCHEMA, "version": CARD_VERSION, "msteams": {"width": "Full"}}
-    if message.link.startswith(("http://", "https://")):
+    if is_url(message.link):
         action = {"type": "Action.OpenUrl", "title": "Report", "url": message.link}
         return {**card, "body": body, "actions": [action]}
     return {**card, "body": [*body, _text(f"Report: {message.link}")] if message.link else body}

@@ -107,13 +107,13 @@ COMPARED_STATES = (
         scope=GROUP_SCOPE,
     ),
     ComparedState(
-        kind="ids_taken",
+        kind="producer_ids_allocated",
         where=f"name = '{names.PRODUCER_ID_TAKEN}'",
         thing=f"concat(coalesce({CLIENT}, 'a client without a name'), ' (', coalesce(labels['host'], subject), ')')",
         rate=True,
     ),
     ComparedState(
-        kind="ids_held",
+        kind="producer_ids",
         where=f"name = '{names.PRODUCERS_COUNTED}' AND labels['topic'] IS NOT NULL",
         thing="labels['topic']",
         key="labels['via']",
@@ -133,5 +133,5 @@ KINDS = tuple(dict.fromkeys(state.kind for state in COMPARED_STATES))
 
 RATES = tuple(state.kind for state in COMPARED_STATES if state.rate)
 AMOUNTS = tuple(state.kind for state in COMPARED_STATES if state.amount != NO_AMOUNT)
-TOPIC_KINDS = ("partition", "leader", "replicas", "ids_held")
+TOPIC_KINDS = ("partition", "leader", "replicas", "producer_ids")
 """Kinds that belong to a topic: where the topic is new or gone, their changes are not reported."""

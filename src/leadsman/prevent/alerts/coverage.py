@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from leadsman.prevent.alerts.alert import Alert
-    from leadsman.prevent.alerts.signal import Reading, Signal
+    from leadsman.prevent.alerts.signal import ExporterMetric, Signal
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Coverage:
         sources = {signal: self.sources[signal] for signal in declared.alert.signals}
         return replace(self, covered=(declared,), not_covered={}, sources=sources)
 
-    def reading(self, signal: str) -> Reading:
+    def reading(self, signal: str) -> ExporterMetric:
         """Return how a covered signal is measured."""
         return every_signal()[signal].readings[self.sources[signal]]
 

@@ -21,7 +21,7 @@ NAMED_METRIC = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*(\{[^{}]*\})?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class ExporterMetric:
     """How one exporter measures a signal.
 
     `metric` is a selector, `older` that of the exporter's earlier releases where they named it otherwise. `labels`
@@ -60,7 +60,7 @@ class Signal:
     """One measured quantity. `not_measured` gives the reason for an exporter where its scope is not the reason."""
 
     meaning: str
-    readings: Mapping[Exporter, Reading]
+    readings: Mapping[Exporter, ExporterMetric]
     not_measured: Mapping[Exporter, str] = field(default_factory=dict)
 
     def why_not_measured(self, exporter: Exporter) -> str:
@@ -70,18 +70,18 @@ class Signal:
 
 def broker_readings(
     *, jmx: str, msk: str, strimzi: str = "", transform: str = "", jmx_source: str = "", misses: str = ""
-) -> dict[Exporter, Reading]:
+) -> dict[Exporter, ExporterMetric]:
     """Return the readings of a broker's MBean by jmx_exporter, Strimzi and MSK: one MBean under three names."""
     example = jmx_source or "prometheus/jmx_exporter examples/kafka-2_0_0.yml and kafka-kraft-3_0_0.yml"
     return {
-        Exporter.JMX: Reading(metric=jmx, source=example, transform=transform, misses=misses),
-        Exporter.STRIMZI: Reading(
+        Exporter.JMX: ExporterMetric(metric=jmx, source=example, transform=transform, misses=misses),
+        Exporter.STRIMZI: ExporterMetric(
             metric=strimzi or jmx,
             source="strimzi/strimzi-kafka-operator examples/metrics/kafka-metrics.yaml",
             transform=transform,
             misses=misses,
         ),
-        Exporter.MSK: Reading(
+        Exporter.MSK: ExporterMetric(
             metric=msk,
             source="Amazon MSK, Use Prometheus metrics (all of Kafka's JMX metrics); AWS's recipe for MSK "
             "names kafka_server_ReplicaManager_Value and kafka_controller_KafkaController_Value",

@@ -30,7 +30,7 @@ WITHOUT_REACHABLE_LEADER = DashboardPanel(
     title="Partitions without a reachable leader",
     expression="leadsman:partitions:leaderless",
     unit="short",
-    description="What there is, less what the brokers that answer lead together. Zero in a healthy cluster.",
+    description="Partitions of the cluster minus those that the scraped brokers lead. Zero in a healthy cluster.",
     legend="{{cluster}}",
     alerts=("KafkaPartitionsWithoutReachableLeader",),
 )
@@ -62,9 +62,9 @@ CONSUMERS_ALIVE = DashboardPanel(
     title="Consumers that make progress",
     expression="min by (instance, name) (leadsman:consumer_alive)",
     unit="bool",
-    description="1 while a consumer makes progress or has nothing to do; 0 while it stands still.",
+    description="1 while a consumer makes progress or has nothing to do; 0 while it is stalled.",
     legend="{{name}} on {{instance}}",
-    alerts=("KafkaConsumerStandsStill",),
+    alerts=("KafkaConsumerStalled",),
 )
 HEAP_SHARE = DashboardPanel(
     title="Live data in the brokers' heap",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from leadsman.report.message.message import is_url
+
 if TYPE_CHECKING:
     from leadsman.report.message.message import FindingMessage
 
@@ -32,4 +34,4 @@ def escaped(text: str) -> str:
 
 
 def _link(link: str) -> str:
-    return f"[{link}]" if link.startswith(("http://", "https://")) and "]" not in link else escaped(link)
+    return f"[{link}]" if is_url(link) and "]" not in link else escaped(link)

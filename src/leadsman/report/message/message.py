@@ -73,6 +73,11 @@ def present_findings(diagnoses: Sequence[Diagnosis]) -> list[tuple[Diagnosis, Fi
     ]
 
 
+def is_url(link: str) -> bool:
+    """Whether a link is a URL that a browser opens, and no path."""
+    return link.startswith(("http://", "https://"))
+
+
 def message_about(diagnosis: Diagnosis, finding: Finding, *, link: str = "") -> FindingMessage:
     """Return the message about a finding."""
     return FindingMessage(

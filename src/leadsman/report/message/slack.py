@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from leadsman.report.message.message import is_url
+
 if TYPE_CHECKING:
     from leadsman.report.message.message import FindingMessage
 
@@ -47,4 +49,4 @@ def entities(text: str) -> str:
 
 
 def _link(link: str) -> str:
-    return f"<{entities(link)}>" if link.startswith(("http://", "https://")) else escaped(link)
+    return f"<{entities(link)}>" if is_url(link) else escaped(link)

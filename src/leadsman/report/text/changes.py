@@ -20,8 +20,8 @@ NOUNS: Mapping[str, str] = {
     "partition": "partition partitions",
     "broker": "broker brokers",
     "host": "host hosts",
-    "ids_taken": "new producer ids per hour",
-    "ids_held": "producer ids on brokers",
+    "producer_ids_allocated": "new producer ids per hour",
+    "producer_ids": "producer ids on brokers",
     "leader": "leader of a partition|leaders of partitions",
     "replicas": "replicas of a partition|replicas of partitions",
 }
@@ -40,7 +40,7 @@ def kind_noun(kind: str, number: int = 2) -> str:
 
 
 def _is_number(kind: str) -> bool:
-    return kind.startswith("ids_")
+    return kind.startswith("producer_ids")
 
 
 def change_sentence(change: Change) -> str:

@@ -1,4 +1,4 @@
-"""Alerts on consumers that died, or stand still, and stay so after the cluster recovered."""
+"""Alerts on consumers that died, or stall, and stay so after the cluster recovered."""
 
 from datetime import timedelta
 
@@ -170,12 +170,12 @@ ALERTS = (
         ),
     ),
     Alert(
-        name="KafkaConsumerStandsStill",
+        name="KafkaConsumerStalled",
         summary="Consumer {{ $labels.name }} of {{ $labels.instance }} makes no progress",
         expression="leadsman:consumer_alive == 0",
         signals=("consumer_alive",),
         for_duration=timedelta(minutes=5),
-        why_for_duration="leadsman_clients replaces a consumer that stands still; five minutes are several attempts.",
+        why_for_duration="leadsman_clients replaces a consumer that stalls; five minutes are several attempts.",
         severity=Severity.PAGE,
         owner=Owner.SERVICES,
         meaning="The consumer has records to process and does not, and replacing it did not help.",

@@ -1,12 +1,12 @@
 """Clients that a leadsman_clients provider could not create."""
 
 from leadsman.prevent.alerts.exporter import Exporter
-from leadsman.prevent.alerts.signal import Reading, Signal
+from leadsman.prevent.alerts.signal import ExporterMetric, Signal
 
 SIGNAL = Signal(
     meaning="creations of a client that failed, by provider",
     readings={
-        Exporter.CLIENT: Reading(
+        Exporter.CLIENT: ExporterMetric(
             metric="leadsman_client_create_failures_total", source="leadsman_clients.observability.metrics"
         ),
     },

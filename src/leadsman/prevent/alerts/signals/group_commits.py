@@ -1,12 +1,12 @@
 """Offset commits of consumer groups."""
 
 from leadsman.prevent.alerts.exporter import Exporter
-from leadsman.prevent.alerts.signal import Reading, Signal
+from leadsman.prevent.alerts.signal import ExporterMetric, Signal
 
 SIGNAL = Signal(
     meaning="offsets that a consumer group committed",
     readings={
-        Exporter.KMINION: Reading(
+        Exporter.KMINION: ExporterMetric(
             metric="kminion_kafka_consumer_group_offset_commits_total",
             source="redpanda-data/kminion docs/metrics.md",
             labels={"group": "group_id"},

@@ -1,22 +1,22 @@
 """Members of consumer groups."""
 
 from leadsman.prevent.alerts.exporter import Exporter
-from leadsman.prevent.alerts.signal import Reading, Signal
+from leadsman.prevent.alerts.signal import ExporterMetric, Signal
 
 SIGNAL = Signal(
     meaning="members of a consumer group",
     readings={
-        Exporter.KMINION: Reading(
+        Exporter.KMINION: ExporterMetric(
             metric="kminion_kafka_consumer_group_members",
             source="redpanda-data/kminion docs/metrics.md",
             labels={"group": "group_id"},
         ),
-        Exporter.KAFKA_EXPORTER: Reading(
+        Exporter.KAFKA_EXPORTER: ExporterMetric(
             metric="kafka_consumergroup_members",
             source="danielqsj/kafka_exporter kafka_exporter.go",
             labels={"group": "consumergroup"},
         ),
-        Exporter.OPENTELEMETRY: Reading(
+        Exporter.OPENTELEMETRY: ExporterMetric(
             metric="kafka_consumer_group_members",
             source="opentelemetry-collector-contrib receiver/kafkametricsreceiver/documentation.md",
         ),

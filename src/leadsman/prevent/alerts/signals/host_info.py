@@ -1,12 +1,12 @@
 """A host that node_exporter measures."""
 
 from leadsman.prevent.alerts.exporter import Exporter
-from leadsman.prevent.alerts.signal import Reading, Signal
+from leadsman.prevent.alerts.signal import ExporterMetric, Signal
 
 SIGNAL = Signal(
     meaning="1 for each host",
     readings={
-        Exporter.NODE: Reading(
+        Exporter.NODE: ExporterMetric(
             metric="node_uname_info",
             source="prometheus/node_exporter collector/fixtures/e2e-output.txt",
         ),

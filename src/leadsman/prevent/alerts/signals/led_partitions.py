@@ -1,7 +1,7 @@
 """Partitions that have a leader."""
 
 from leadsman.prevent.alerts.exporter import Exporter
-from leadsman.prevent.alerts.signal import Reading, Signal, broker_readings
+from leadsman.prevent.alerts.signal import ExporterMetric, Signal, broker_readings
 
 SIGNAL = Signal(
     meaning="partitions that are led, by the counts of all brokers that answer",
@@ -12,7 +12,7 @@ SIGNAL = Signal(
             transform="sum by (cluster) ({metric})",
             misses="partitions led by a broker that Prometheus alone cannot reach look leaderless",
         ),
-        Exporter.KAFKA_EXPORTER: Reading(
+        Exporter.KAFKA_EXPORTER: ExporterMetric(
             metric="kafka_topic_partition_leader",
             source="danielqsj/kafka_exporter kafka_exporter.go: no series for a partition without leader",
             transform="count by (cluster) ({metric})",

@@ -1,7 +1,7 @@
 """Partitions of a cluster."""
 
 from leadsman.prevent.alerts.exporter import Exporter
-from leadsman.prevent.alerts.signal import Reading, Signal, broker_readings
+from leadsman.prevent.alerts.signal import ExporterMetric, Signal, broker_readings
 
 SIGNAL = Signal(
     meaning="partitions of the cluster",
@@ -12,23 +12,23 @@ SIGNAL = Signal(
             transform="max by (cluster) ({metric})",
             misses="of a KRaft cluster the dedicated controllers must be scraped too",
         ),
-        Exporter.KMINION: Reading(
+        Exporter.KMINION: ExporterMetric(
             metric="kminion_kafka_topic_partition_high_water_mark",
             source="redpanda-data/kminion docs/metrics.md",
             transform="count by (cluster) ({metric})",
             misses="a partition whose water mark cannot be read, because it has no leader, is not counted",
         ),
-        Exporter.KAFKA_EXPORTER: Reading(
+        Exporter.KAFKA_EXPORTER: ExporterMetric(
             metric="kafka_topic_partitions",
             source="danielqsj/kafka_exporter kafka_exporter.go",
             transform="sum by (cluster) ({metric})",
         ),
-        Exporter.CONFLUENT: Reading(
+        Exporter.CONFLUENT: ExporterMetric(
             metric="confluent_kafka_server_partition_count",
             source="Confluent Cloud Metrics API, io.confluent.kafka.server/partition_count",
             transform="sum by (cluster) ({metric})",
         ),
-        Exporter.OPENTELEMETRY: Reading(
+        Exporter.OPENTELEMETRY: ExporterMetric(
             metric="kafka_topic_partitions",
             source="opentelemetry-collector-contrib receiver/kafkametricsreceiver/documentation.md",
             transform="sum by (cluster) ({metric})",

@@ -1,12 +1,12 @@
 """Records that Java producers could not send."""
 
 from leadsman.prevent.alerts.exporter import Exporter
-from leadsman.prevent.alerts.signal import Reading, Signal
+from leadsman.prevent.alerts.signal import ExporterMetric, Signal
 
 SIGNAL = Signal(
     meaning="records that failed for good, expired ones among them, by producer",
     readings={
-        Exporter.CLIENT: Reading(
+        Exporter.CLIENT: ExporterMetric(
             metric="kafka_producer_producer_metrics_record_error",
             older="kafka_producer_producer_metrics_record_error_total",
             source="prometheus/jmx_exporter default format, of kafka.producer:type=producer-metrics,client-id=*; "

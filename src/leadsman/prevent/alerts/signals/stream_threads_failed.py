@@ -1,12 +1,12 @@
 """Stream threads of a Kafka Streams application that died."""
 
 from leadsman.prevent.alerts.exporter import Exporter
-from leadsman.prevent.alerts.signal import Reading, Signal
+from leadsman.prevent.alerts.signal import ExporterMetric, Signal
 
 SIGNAL = Signal(
     meaning="stream threads that died of an exception since the start, by application instance",
     readings={
-        Exporter.CLIENT: Reading(
+        Exporter.CLIENT: ExporterMetric(
             metric="kafka_streams_failed_stream_threads", source="prometheus/jmx_exporter examples/kafka_stream.yml"
         ),
     },

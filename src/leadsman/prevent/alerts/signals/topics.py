@@ -1,7 +1,7 @@
 """Topics of a cluster."""
 
 from leadsman.prevent.alerts.exporter import Exporter
-from leadsman.prevent.alerts.signal import Reading, Signal, broker_readings
+from leadsman.prevent.alerts.signal import ExporterMetric, Signal, broker_readings
 
 SIGNAL = Signal(
     meaning="topics of the cluster",
@@ -12,17 +12,17 @@ SIGNAL = Signal(
             transform="max by (cluster) ({metric})",
             misses="of a KRaft cluster the dedicated controllers must be scraped too",
         ),
-        Exporter.KMINION: Reading(
+        Exporter.KMINION: ExporterMetric(
             metric="kminion_kafka_topic_info",
             source="redpanda-data/kminion docs/metrics.md",
             transform="count by (cluster) ({metric})",
         ),
-        Exporter.KAFKA_EXPORTER: Reading(
+        Exporter.KAFKA_EXPORTER: ExporterMetric(
             metric="kafka_topic_partitions",
             source="danielqsj/kafka_exporter kafka_exporter.go",
             transform="count by (cluster) ({metric})",
         ),
-        Exporter.OPENTELEMETRY: Reading(
+        Exporter.OPENTELEMETRY: ExporterMetric(
             metric="kafka_topic_partitions",
             source="opentelemetry-collector-contrib receiver/kafkametricsreceiver/documentation.md",
             transform="count by (cluster) ({metric})",
