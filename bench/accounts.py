@@ -29,7 +29,7 @@ from account_linking.demo.ledger import START
 from account_linking.demo.ledger_generator import generate_households
 from account_linking.demo.simulator import plaid, yodlee
 from account_linking.tables import classify, translate
-from account_linking.tables.layout import ACCOUNTS, OVERRIDES, RULES, SILVER
+from account_linking.tables.layout import ACCOUNTS, OVERRIDES, SILVER, USER_RULES
 from account_linking.tables.session import session
 from leadsman.java.jars import fetch_jars
 
@@ -130,7 +130,7 @@ def by_spark(spark: SparkSession, folder: Path, out: Path) -> Mapping[str, int]:
         name: spark.sql(
             f"select {', '.join(f'cast(null as {kind}) as {column}' for column, kind in columns.items())} limit 0"
         )
-        for name, columns in (("accounts", ACCOUNTS), ("overrides", OVERRIDES), ("rules", RULES))
+        for name, columns in (("accounts", ACCOUNTS), ("overrides", OVERRIDES), ("rules", USER_RULES))
     }
     classified = classify.classify(silver=spark.read.parquet(str(out / "silver")), **empty, small=False)
     classified.write.mode("overwrite").parquet(str(out / "classified"))

@@ -36,7 +36,7 @@ def test_every_error_of_the_table_exists_in_the_client(name: str) -> None:
         (KafkaError(KafkaError._MAX_POLL_EXCEEDED), Action.REJOIN),
         (KafkaError(KafkaError._AUTHENTICATION), Action.RESTART),
         (KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED), Action.STOP),
-        (KafkaError(KafkaError._PARTITION_EOF), Action.SKIP),
+        (KafkaError(KafkaError._PARTITION_EOF), Action.IGNORE),
         (KafkaError(KafkaError.THROTTLING_QUOTA_EXCEEDED, "unlisted", False, True), Action.RETRY),
         (KafkaError(KafkaError.THROTTLING_QUOTA_EXCEEDED, "unlisted", True), Action.RESTART),
         (KafkaError(KafkaError.THROTTLING_QUOTA_EXCEEDED, "unlisted"), Action.RESTART),

@@ -100,11 +100,11 @@ def run(root: str, bootstrap: str, tracer: Tracer) -> None:
         tracer.install()
         Layout(root).create(spark)
         tracer.stage = "batch"
-        rules = translate.RULES
+        rules = translate.ROW_RULES
         # A rule that is too strict at first, so that `replay` has rows to move.
-        translate.RULES = (*rules, translate.RowRule("is_small", "amount", "op = 'DELETE' or abs(amount) < 1000"))
+        translate.ROW_RULES = (*rules, translate.RowRule("is_small", "amount", "op = 'DELETE' or abs(amount) < 1000"))
         main(["stream", "--once", *arguments], spark)
-        translate.RULES = rules
+        translate.ROW_RULES = rules
         tracer.stage = "maintenance"
         for command in ("replay", "reclassify", "rebuild"):
             main([command, *arguments], spark)

@@ -227,7 +227,9 @@ def quarantined(spark: SparkSession, empty_tables: Layout, tmp_path_factory: pyt
     layout = Layout(str(tmp_path_factory.mktemp("quarantined") / "tables"))
     shutil.copytree(empty_tables.root, layout.root)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(translate, "RULES", (*translate.RULES, translate.RowRule("is_cheap", "amount", "false")))
+        patched.setattr(
+            translate, "ROW_RULES", (*translate.ROW_RULES, translate.RowRule("is_cheap", "amount", "false"))
+        )
         ingest_records(spark, layout, RECORDS)
     return layout
 
@@ -237,8 +239,8 @@ def replayed(spark: SparkSession, quarantined: Layout) -> Iterator[Replayed]:
     classified, rules = table(spark, quarantined, "classified"), rules_of(spark, quarantined, "0.125")
     before = printed(spark, quarantined, "quarantine", "--samples", "20")
     with pytest.MonkeyPatch.context() as patched:
-        lenient = tuple(rule for rule in translate.RULES if rule.name != "currency_is_known")
-        patched.setattr(translate, "RULES", lenient)
+        lenient = tuple(rule for rule in translate.ROW_RULES if rule.name != "currency_is_known")
+        patched.setattr(translate, "ROW_RULES", lenient)
         replays = printed(spark, quarantined, "replay") + printed(spark, quarantined, "replay")
         after = printed(spark, quarantined, "quarantine", "--rule", "is_date", "--samples", "1")
         yield Replayed(quarantined, classified, rules, before, replays, after)

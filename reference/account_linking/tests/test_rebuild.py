@@ -202,7 +202,7 @@ def test_a_rebuild_with_other_rules_gives_what_the_history_gives_in_empty_tables
     strict = translate.RowRule("is_early", "revision", "revision < 5 and provider_transaction_id <> 'bob-0'")
 
     with patched.context() as stricter:
-        stricter.setattr(translate, "RULES", (*translate.RULES, strict))
+        stricter.setattr(translate, "ROW_RULES", (*translate.ROW_RULES, strict))
         rebuilt = rebuild.rebuild(spark, layout)
         ingest_records(spark, other, RECORDS)
         rebuilt_rows, expected = rows(spark, layout), rows(spark, other)

@@ -281,7 +281,7 @@ def test_the_first_source_with_a_class_wins(spark: SparkSession, tables: Layout)
         "plain": ("spending", "provider"),
         "back": ("refund", "provider"),
         "words": ("income", "words"),
-        "odd": ("uncategorized", "nobody"),
+        "odd": ("uncategorized", "none"),
         "out": ("savings", "transfer"),
         "in": ("savings", "transfer"),
         "late": ("transfer_external", "provider"),

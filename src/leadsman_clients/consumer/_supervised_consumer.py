@@ -205,7 +205,7 @@ class SupervisedConsumer:
 
     def _on_error(self, error: KafkaError) -> None:
         decided = error_action(error)
-        if decided.action is Action.SKIP:
+        if decided.action is Action.IGNORE:
             return
         self._log(error, decided)
         if decided.action in {Action.RESTART, Action.STOP} and self.failure is None:

@@ -15,7 +15,7 @@ class Action(StrEnum):
 
     RETRY = "retry"
     """Continue to poll: the client recovers by itself. Only a stall replaces it."""
-    SKIP = "skip"
+    IGNORE = "ignore"
     """Nothing: it is no error."""
     REJOIN = "rejoin"
     """Continue to poll: the client joins its group again. Records in flight are delivered again."""
@@ -96,8 +96,8 @@ ERROR_ACTIONS: Mapping[str, ErrorAction] = {
         ("TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"),
         ErrorAction(Action.STOP, _DENIED),
     ),
-    "_PARTITION_EOF": ErrorAction(Action.SKIP, "The end of a partition (enable.partition.eof)."),
-    "_NO_OFFSET": ErrorAction(Action.SKIP, "There was nothing to commit."),
+    "_PARTITION_EOF": ErrorAction(Action.IGNORE, "The end of a partition (enable.partition.eof)."),
+    "_NO_OFFSET": ErrorAction(Action.IGNORE, "There was nothing to commit."),
     "_AUTO_OFFSET_RESET": ErrorAction(
         Action.STOP, "There is no valid offset, and auto.offset.reset forbids to choose one: records may be lost."
     ),

@@ -82,7 +82,7 @@ class InstanceHolder(Generic[T]):
         now = self.read_clock()
         with self.lock:
             if self.lifecycle.expire(ExpiryReason.UNUSABLE, now, managed):
-                error = CreationFailed(f"{self.name} #{managed.number} is not usable.")
+                error = CreationFailed(f"{self.name} #{managed.generation} is not usable.")
                 self._creator.backoff.note_failure(error, now)
             self.lifecycle.release(managed, now, active=False)
         return False
@@ -179,7 +179,7 @@ class InstanceHolder(Generic[T]):
 
     def invalidate(self, cause: BaseException | str, managed: ManagedInstance[T]) -> bool:
         """Stop giving out this instance; return whether it was the live one."""
-        return self.expire(ExpiryReason.FAILED, generation=managed.number, message=describe_cause(cause))
+        return self.expire(ExpiryReason.FAILED, generation=managed.generation, message=describe_cause(cause))
 
     # Expiry and retirement. Instances are never retired, and events never emitted, under the lock.
 
@@ -223,7 +223,7 @@ class InstanceHolder(Generic[T]):
             ClientEvent(
                 kind=EventKind.ABANDONED,
                 provider=self.name,
-                generation=managed.number,
+                generation=managed.generation,
                 reason=managed.expiry_reason,
             )
             for managed in instances

@@ -18,23 +18,23 @@ T = TypeVar("T")
 
 
 class ManagedInstance(Generic[T]):
-    """One instance, `value`, with its number (the `generation` of events and leases), times, limits and leases."""
+    """One instance, `value`, with its `generation` (1 for the first), times, limits and leases."""
 
     __slots__ = (
         "age_limit",
         "created_at",
         "expired_at",
         "expiry_reason",
+        "generation",
         "idle_limit",
         "last_active_at",
         "leases",
-        "number",
         "value",
     )
 
-    def __init__(self, value: T, number: int, now: Instant, policy: Policy) -> None:
+    def __init__(self, value: T, generation: int, now: Instant, policy: Policy) -> None:
         self.value = value
-        self.number = number
+        self.generation = generation
         self.created_at = now
         self.last_active_at = now
         """When it last proved to be alive."""
@@ -105,19 +105,19 @@ class Lifecycle(Generic[T]):
 
     def release_leaked(self, managed: ManagedInstance[T], now: Instant) -> None:
         """End a lease that was garbage-collected without being released."""
-        self._note(EventKind.LEAKED, managed.number)
+        self._note(EventKind.LEAKED, managed.generation)
         self.release(managed, now, active=False)
 
     def touch(self, managed: ManagedInstance[T], now: Instant) -> None:
         """Note that an instance proved to be alive."""
         if now[2] < managed.last_active_at[2]:
-            self._note(EventKind.CLOCK_SET_BACK, managed.number)
+            self._note(EventKind.CLOCK_SET_BACK, managed.generation)
         managed.last_active_at = now
 
     def find_live(self, *, generation: int | None = None, instance: T | None = None) -> ManagedInstance[T] | None:
         """Return the live instance; with a number or an instance, only if they match: late reports are ignored."""
         live = self.live
-        if live is None or generation not in {None, live.number}:
+        if live is None or generation not in {None, live.generation}:
             return None
         return live if instance is None or instance is live.value else None
 
@@ -130,8 +130,8 @@ class Lifecycle(Generic[T]):
         self.live = None
         managed.expiry_reason, managed.expired_at = reason, now
         idle_seconds = elapsed(managed.last_active_at, now)
-        self._note(EventKind.EXPIRED, managed.number, reason=reason, seconds=idle_seconds, message=message)
-        self._expired_in_use[managed.number] = managed
+        self._note(EventKind.EXPIRED, managed.generation, reason=reason, seconds=idle_seconds, message=message)
+        self._expired_in_use[managed.generation] = managed
         if managed.leases == 0:
             self._mark_due(managed)
         return True
@@ -140,7 +140,7 @@ class Lifecycle(Generic[T]):
         """Return what must be retired now: expired, and without leases or leased beyond the grace period."""
         for managed in self.expired_in_use:
             if managed.expired_at and self._is_beyond_grace(managed.expired_at, now):
-                self._note(EventKind.OVERSTAYED, managed.number, message=f"leases={managed.leases}")
+                self._note(EventKind.OVERSTAYED, managed.generation, message=f"leases={managed.leases}")
                 self._mark_due(managed)
         due, self._due = self._due, []
         return due
@@ -152,10 +152,10 @@ class Lifecycle(Generic[T]):
             self._mark_due(managed)
         return self.pop_due(now)
 
-    def note_inherited(self, number: int) -> None:
+    def note_inherited(self, generation: int) -> None:
         """Note the instance that the parent process had at the fork: this process must neither use nor close it."""
         for kind in (EventKind.EXPIRED, EventKind.ABANDONED):
-            self._note(kind, number, reason=ExpiryReason.FORKED)
+            self._note(kind, generation, reason=ExpiryReason.FORKED)
 
     def pop_events(self) -> list[ClientEvent]:
         """Return what happened since the last call."""
@@ -166,13 +166,13 @@ class Lifecycle(Generic[T]):
         return elapsed(expired_at, now) >= self._policy.grace_period.total_seconds()
 
     def _mark_due(self, managed: ManagedInstance[T]) -> None:
-        if self._expired_in_use.pop(managed.number, None) is not None:
+        if self._expired_in_use.pop(managed.generation, None) is not None:
             self._due.append(managed)
 
     def _note(
         self,
         kind: EventKind,
-        number: int,
+        generation: int,
         *,
         reason: ExpiryReason | None = None,
         seconds: float = 0.0,
@@ -180,6 +180,6 @@ class Lifecycle(Generic[T]):
     ) -> None:
         self._events.append(
             ClientEvent(
-                kind=kind, provider=self._name, generation=number, reason=reason, seconds=seconds, message=message
+                kind=kind, provider=self._name, generation=generation, reason=reason, seconds=seconds, message=message
             )
         )

@@ -93,7 +93,7 @@ class InstanceRetirer(Generic[T]):
         hung = [task for task in self._running if task.started is not None and now - task.started > limit]
         self._running.difference_update(hung)
         self._thread_count -= len(hung)
-        return sorted(hung, key=lambda task: task.managed.number)
+        return sorted(hung, key=lambda task: task.managed.generation)
 
     def _work(self) -> None:
         while task := self._next_task():
@@ -136,7 +136,7 @@ class InstanceRetirer(Generic[T]):
             ClientEvent(
                 kind=kind,
                 provider=self._name,
-                generation=managed.number,
+                generation=managed.generation,
                 reason=managed.expiry_reason,
                 unsent=unsent,
                 seconds=seconds,

@@ -158,7 +158,7 @@ class AsyncExpiringProvider(Generic[T]):
     async def _expire_unusable(self, state: _LoopState[T], managed: ManagedInstance[T]) -> None:
         now = self._read_clock()
         if state.lifecycle.expire(ExpiryReason.UNUSABLE, now, managed):
-            state.backoff.note_failure(CreationFailed(f"{self.name} #{managed.number} is not usable."), now)
+            state.backoff.note_failure(CreationFailed(f"{self.name} #{managed.generation} is not usable."), now)
         await self._release(state, managed, active=False)
 
     async def _wait_for_instance(self, state: _LoopState[T], began: Instant, remaining_seconds: float) -> None:
@@ -263,7 +263,7 @@ class AsyncExpiringProvider(Generic[T]):
 
     def _event(self, kind: EventKind, managed: ManagedInstance[T], **details: Any) -> ClientEvent:  # noqa: ANN401 - ClientEvent checks them
         return ClientEvent(
-            kind=kind, provider=self.name, generation=managed.number, reason=managed.expiry_reason, **details
+            kind=kind, provider=self.name, generation=managed.generation, reason=managed.expiry_reason, **details
         )
 
     def _emit(self, events: Iterable[ClientEvent]) -> None:

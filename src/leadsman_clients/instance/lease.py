@@ -50,7 +50,7 @@ class Lease(Generic[T]):
     @property
     def generation(self) -> int:
         """The number of the instance: 1 for the provider's first."""
-        return self._managed.number
+        return self._managed.generation
 
     def touch(self) -> None:
         """Report that the instance proved to be alive: the server answered."""

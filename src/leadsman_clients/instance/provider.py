@@ -154,7 +154,7 @@ class ExpiringProvider(Generic[T]):
 
     def __repr__(self) -> str:
         holder, live = self._holder, self._holder.lifecycle.live
-        state = "closed" if holder.is_closed else f"#{live.number}" if live else "empty"
+        state = "closed" if holder.is_closed else f"#{live.generation}" if live else "empty"
         return f"<ExpiringProvider {self.name} {state}>"
 
     def __del__(self) -> None:
@@ -183,7 +183,7 @@ class ExpiringProvider(Generic[T]):
         NEVER_CLOSED.append(inherited)
         self._holder.is_closed = inherited.is_closed
         if inherited.lifecycle.live is not None:
-            self._holder.lifecycle.note_inherited(inherited.lifecycle.live.number)
+            self._holder.lifecycle.note_inherited(inherited.lifecycle.live.generation)
 
     def at_exit(self) -> None:
         """Flush and close in this thread: no other can be started any more."""

@@ -76,34 +76,36 @@ def detect(
     *,
     min_leaderless_seconds: float = MIN_LEADERLESS_SECONDS,
     nearby_seconds: float = 30.0,
-    before_seconds: float = 120.0,
-    back_seconds: float = 600.0,
+    lost_before_seconds: float = 120.0,
+    rejoin_seconds: float = 600.0,
     fenced_seconds: float = 300.0,
     maintenance_seconds: float = 600.0,
     steal_share: float = STEAL_SHARE,
     steal_factor: float = STEAL_FACTOR,
-    usual_seconds: float = USUAL_SECONDS,
+    steal_history_seconds: float = USUAL_SECONDS,
 ) -> Detection:
     """Return the observations of every link, and the points of the page.
 
     min_leaderless_seconds: an orderly change of leader takes less; no client stalled longer in a rolling restart.
     nearby_seconds: a consumer that ends this soon after a commit's timeout ended because of it; Streams closes its
         tasks first.
-    before_seconds: a broker may have been lost this long before a commit began to wait: Streams commits every 30 s.
-    back_seconds: a consumer that joins again this soon was restarted by its platform; later restarts are manual.
+    lost_before_seconds: a broker may have been lost this long before a commit began to wait: Streams commits every
+        30 s.
+    rejoin_seconds: a consumer that joins again this soon was restarted by its platform; later restarts are manual.
     fenced_seconds: a broker that the controller fences this soon after a commit timed out was already missing.
     maintenance_seconds: maintenance of a host this close to the loss of a broker may be its cause.
     steal_share: the least share of CPU steal that counts; at 10 % alert rules for node_exporter report a noisy
         neighbour (awesome-prometheus-alerts, HostCpuStealNoisyNeighbor).
     steal_factor: the steal around the loss must be this factor times the usual steal before; a constant steal is no
         maintenance.
-    usual_seconds: the usual steal of a host is known from samples over this long before the loss: five, one a minute.
+    steal_history_seconds: the usual steal of a host is known from samples over this long before the loss: five, one
+        a minute.
     """
     frames = {"events": events}
-    steal = {"near": maintenance_seconds, "share": steal_share, "times": steal_factor, "history": usual_seconds}
+    steal = {"near": maintenance_seconds, "share": steal_share, "times": steal_factor, "history": steal_history_seconds}
     add_materialized(frames, {"lines": LINES})
-    add_materialized(frames, incident_steps(before=before_seconds, after=fenced_seconds))
-    add_materialized(frames, consumer_steps(near=nearby_seconds, back=back_seconds, silent=nearby_seconds))
+    add_materialized(frames, incident_steps(before=lost_before_seconds, after=fenced_seconds))
+    add_materialized(frames, consumer_steps(near=nearby_seconds, back=rejoin_seconds, silent=nearby_seconds))
     if frames["consumers"].where("commit_timeout_count > 0").isEmpty():
         return empty_detection(*list(frames.values())[1:])
     add_materialized(frames, {"partition_states": STATES})

@@ -44,29 +44,30 @@ AT_GRID = (
 """The number of ids of a partition at the time `g.t`, interpolated between its samples. Before the first sample the
 number is that of the first sample, so that a partition that is sampled late does not look like growth."""
 
-OUTSIDE = (
+DISTANCE_FROM_NEIGHBOURS = (
     "greatest(0D, get(counted, i) - greatest(get(counted, i - 1), get(counted, i + 1)),"
     " least(get(counted, i - 1), get(counted, i + 1)) - get(counted, i))"
 )
 """How far a count lies outside its two neighbours. Where a number only grows, falls or makes a step, that is 0."""
 
-WOBBLES = (
+DEVIATIONS = (
     "IF(size(counted) < 3, CAST(array() AS array<double>),"
-    f" transform(sequence(1, size(counted) - 2), i -> coalesce({OUTSIDE} / nullif(get(counted, i), 0), 0D)))"
+    " transform(sequence(1, size(counted) - 2),"
+    f" i -> coalesce({DISTANCE_FROM_NEIGHBOURS} / nullif(get(counted, i), 0), 0D)))"
 )
-ALL_WOBBLES = "array_sort(flatten(collect_list(wobbles)))"
-UPPER_QUARTILE = f"coalesce(get({ALL_WOBBLES}, CAST(floor(0.75D * size({ALL_WOBBLES})) AS INT)), 0D)"
+ALL_DEVIATIONS = "array_sort(flatten(collect_list(deviations)))"
+UPPER_QUARTILE = f"coalesce(get({ALL_DEVIATIONS}, CAST(floor(0.75D * size({ALL_DEVIATIONS})) AS INT)), 0D)"
 """The fluctuation of counts, as a share of them: the upper quartile, so that restarts of brokers do not matter."""
 
-WOBBLES_IN_BAND = 6
+FLUCTUATIONS_IN_BAND = 6
 """Counts that only fluctuate stay within a band of so many times the fluctuation: six standard deviations of a normal
 distribution. The band is a share of the curve: the sum of several partitions fluctuates less than each alone."""
 
-FEW_SAMPLES, DEVIATIONS = 5, 3
+FEW_SAMPLES, STANDARD_DEVIATIONS = 5, 3
 """Fewer samples do not show how much a count fluctuates. Then the band is so many standard deviations of the number of
 producers that come and go independently: one is the square root of the number."""
 
-FOLLOWED = (
+SMOOTHED_CURVE = (
     "aggregate(slice(summed, 2, size(summed)), slice(summed, 1, 1), (curve, p) -> concat(curve, array(struct(p.t AS t,"
     " IF(abs(p.v - try_element_at(curve, -1).v) > band * greatest(p.v, try_element_at(curve, -1).v), p.v,"
     " try_element_at(curve, -1).v) AS v))))"
@@ -74,7 +75,7 @@ FOLLOWED = (
 """A curve that moves to a count only where that is further away than the counts fluctuate. So a number that only
 fluctuates does not move, and slow growth moves as soon as it exceeds the fluctuation."""
 
-LATE_WOBBLE = (
+LATE_SMALL_STEP = (
     "coalesce(s.d <= 1.5D * band * (s.v + s.d) AND s.d < 0.1D * (s.v - get(curve, 0).v)"
     " AND s.since - get(risen, i - 1).until > get(risen, i - 1).until - get(risen, 0).since, false)"
 )
@@ -98,16 +99,16 @@ COUNTS = {
     " IF(before IS NULL OR after IS NULL, value, greatest(value, least(before, after))) AS v))) AS points,"
     " transform(array_sort(collect_list(struct(at, value))), s -> s.value) AS counted"
     " FROM samples_with_neighbours GROUP BY capture, kind, entity, via, part",
-    "wobbling_points": f"SELECT *, {WOBBLES} AS wobbles FROM partition_points",
+    "points_with_deviations": f"SELECT *, {DEVIATIONS} AS deviations FROM partition_points",
     "fluctuations": "SELECT capture, kind, entity, via, sum(mean) AS level,"
-    f" {UPPER_QUARTILE} * sqrt(sum(mean * mean)) / nullif(sum(mean), 0) AS wobble"
-    " FROM wobbling_points GROUP BY capture, kind, entity, via",
+    f" {UPPER_QUARTILE} * sqrt(sum(mean * mean)) / nullif(sum(mean), 0) AS fluctuation"
+    " FROM points_with_deviations GROUP BY capture, kind, entity, via",
     "gridded_points": "SELECT capture, kind, entity, via, points,"
     f" max_by(points, struct(size(points), get(points, 0).t, part)) OVER ({BY_CURVE}) AS best"
     " FROM partition_points",
     "interpolated_points": "SELECT capture, kind, entity, via,"
-    f" greatest({WOBBLES_IN_BAND}D * coalesce(wobble, 0D), IF(size(best) < {FEW_SAMPLES} AND level > 0,"
-    f" {DEVIATIONS}D / nullif(sqrt(level), 0), 0D)) AS band,"
+    f" greatest({FLUCTUATIONS_IN_BAND}D * coalesce(fluctuation, 0D), IF(size(best) < {FEW_SAMPLES} AND level > 0,"
+    f" {STANDARD_DEVIATIONS}D / nullif(sqrt(level), 0), 0D)) AS band,"
     f" posexplode(transform(best, g -> struct(g.t, {AT_GRID} AS v)))"
     " FROM gridded_points LEFT JOIN fluctuations USING (capture, kind, entity, via)",
     "summed_points": "SELECT capture, kind, entity, via, max(band) AS band,"
@@ -115,7 +116,8 @@ COUNTS = {
     " FROM interpolated_points GROUP BY capture, kind, entity, via, pos",
     "counted_curves": "SELECT capture, kind, entity, via, max(band) AS band, array_sort(collect_list(point)) AS summed"
     " FROM summed_points GROUP BY capture, kind, entity, via",
-    "count_curves": f"SELECT capture, kind, entity, via, 0D AS width, band, {FOLLOWED} AS curve FROM counted_curves",
+    "count_curves": f"SELECT capture, kind, entity, via, 0D AS width, band, {SMOOTHED_CURVE} AS curve"
+    " FROM counted_curves",
 }
 """Curves of counts: the sum over all partitions, at the times of the partition with the most samples, without the
 counts' own fluctuation."""
@@ -201,7 +203,7 @@ def _steps(min_ids_per_hour: float) -> dict[str, str]:
         " get(curve, i + 1).v - get(curve, i).v AS d)),"
         " s -> s.until > s.since) AS steps FROM all_curves",
         "all_rising_steps": f"SELECT *, filter(steps, s -> {rising}) AS risen FROM curve_steps",
-        "rising_steps": f"SELECT *, filter(risen, (s, i) -> NOT {LATE_WOBBLE}) AS rising FROM all_rising_steps",
+        "rising_steps": f"SELECT *, filter(risen, (s, i) -> NOT {LATE_SMALL_STEP}) AS rising FROM all_rising_steps",
     }
 
 
@@ -260,7 +262,7 @@ def _growth_states(short: float) -> dict[str, str]:
                 size(rising) AS rises, size(steps) AS steps,
                 get(curve, 0).t AS since, first, last, last_since, until, longest_pause, rising_seconds, ids_added,
                     climb, per_hour,
-                {EVEN} AS even_rises,
+                {LEAST_EVEN_RISES} AS even_rises,
                 per_day, IF({from_arrivals}, NULL, next_sample_at) AS next_sample_at, slow_rate, fast_rate,
                 IF({from_arrivals}, size(rising) >= {ARRIVAL_RISES} AND rising_seconds >= {short}D,
                     sample_count >= {MIN_SAMPLES}
@@ -278,10 +280,10 @@ def _growth_states(short: float) -> dict[str, str]:
 MANY_RISES = 10
 """More steps of growth than the deployments of a few days make."""
 
-RESOLVED = "climb / nullif(band * array_max(transform(curve, p -> p.v)), 0)"
-EVEN = (
+CLIMB_IN_BANDS = "climb / nullif(band * array_max(transform(curve, p -> p.v)), 0)"
+LEAST_EVEN_RISES = (
     "least(size(steps) / 2, "
-    f"IF(band > 0, greatest({MANY_RISES}D, coalesce({RESOLVED} / 2, {MANY_RISES}D)), size(steps) / 2))"
+    f"IF(band > 0, greatest({MANY_RISES}D, coalesce({CLIMB_IN_BANDS} / 2, {MANY_RISES}D)), size(steps) / 2))"
 )
 """Growth that goes on all the time rises in half of the steps, or half as often as it can exceed the fluctuation."""
 

@@ -55,7 +55,7 @@ def _class(
         "mcc": _by_code(row),
         "words": _by_words(row),
     }
-    source, name = next(((each, name) for each, name in candidates.items() if name), ("nobody", "uncategorized"))
+    source, name = next(((each, name) for each, name in candidates.items() if name), ("none", "uncategorized"))
     return {
         "class": "refund" if name == "spending" and row["amount"] > 0 else name,
         "class_source": source,

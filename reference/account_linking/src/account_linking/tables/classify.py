@@ -1,7 +1,7 @@
 """Classifies transactions: income, spending, savings and so on. A pure function of silver, so it can be run again.
 
 The first source with a class wins, and `class_source` names it: the user's rule, the user's override, the account, an
-internal transfer, the provider's category, the merchant category code, words of the description; else `nobody`.
+internal transfer, the provider's category, the merchant category code, words of the description; else `none`.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def _first_class() -> str:
 with joined as (
   select m.*, s.by_transfer, s.transfer_of from classify_mapped m left join classify_transfers s using (id)),
 decided as (
-  select *, coalesce({known}, 'uncategorized') as decided, case {source} else 'nobody' end as decided_by from joined)
+  select *, coalesce({known}, 'uncategorized') as decided, case {source} else 'none' end as decided_by from joined)
 select *, if(is_deleted, null, if(decided = 'spending' and amount > 0, 'refund', decided)) as class,
        if(is_deleted, 'deleted', decided_by) as class_source,
        if(decided_by = 'provider', category_confidence, null) as class_confidence,

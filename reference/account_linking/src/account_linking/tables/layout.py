@@ -126,7 +126,7 @@ MONTHLY: Final = {
 """Both legs of a transfer have its class: their sum `amount` is 0, and `money_in` is the amount that was moved."""
 
 OVERRIDES: Final = {"user_ref": "string", "logical_transaction_id": "string", "class": "string"}
-RULES: Final = {"user_ref": "string", "contains": "string", "class": "string"}
+USER_RULES: Final = {"user_ref": "string", "contains": "string", "class": "string"}
 HOLDERS: Final = {"user_ref": "string", "provider_account_id": "string"}
 """The accounts of which a user has or had a transaction. Rows are only added, before silver has the transaction."""
 
@@ -144,7 +144,7 @@ TABLES: Final = {
     "classified": CLASSIFIED,
     "monthly": MONTHLY,
     "overrides": OVERRIDES,
-    "rules": RULES,
+    "rules": USER_RULES,
     "holders": HOLDERS,
     "forgotten": FORGOTTEN,
 }

@@ -102,7 +102,7 @@ RULES_FOR_UPSERTS = (
     ),
     RowRule("has_status", "status", "status in ('PENDING', 'POSTED', 'SCHEDULED', 'CANCELLED', 'UNKNOWN')"),
 )
-RULES = (
+ROW_RULES = (
     *RULES_FOR_ALL,
     *(RowRule(rule.name, rule.field, f"op = 'DELETE' or ({rule.condition})", rule.shown) for rule in RULES_FOR_UPSERTS),
 )
@@ -112,14 +112,14 @@ RULES_FOR_ACCOUNTS = (
     RowRule("has_known_op", "op", "op = 'UPSERT'"),
 )
 KNOWN_PROVIDER = "has_known_provider"
-RULE_NAMES = tuple(sorted({KNOWN_PROVIDER, *(rule.name for rule in (*RULES, *RULES_FOR_ACCOUNTS))}))
+RULE_NAMES = tuple(sorted({KNOWN_PROVIDER, *(rule.name for rule in (*ROW_RULES, *RULES_FOR_ACCOUNTS))}))
 
 
 def translate(bronze: DataFrame) -> DataFrame:
     """Return the transactions of all providers in the generic schema, each with `errors`: the rules that it breaks."""
     parts = [_translate_provider(bronze, provider) for provider in every_provider().values()]
     rows = reduce(lambda one, other: one.unionByName(other), parts)
-    return _with_errors(rows, RULES).select(*SILVER, "value", "key", "entity", "errors")
+    return _with_errors(rows, ROW_RULES).select(*SILVER, "value", "key", "entity", "errors")
 
 
 def translate_accounts(bronze: DataFrame) -> DataFrame:
