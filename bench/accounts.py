@@ -153,7 +153,7 @@ def _lines(jobs: list[Job], *, rows: int, about: Mapping[str, str], cores: int) 
     yield f"- {', '.join(f'{key}: {value}' for key, value in about.items())}"
     busy = max(max(job.others) for job in jobs)
     yield f"- pyspark {version('pyspark')}, DuckDB {version('duckdb')}; other programs kept up to {busy:.1f} cores busy meanwhile\n"
-    yield "| | wall, s | processor, s | rows a second |"
+    yield "| | wall, s | CPU, s | rows a second |"
     yield "|---|---|---|---|"
     for job in jobs:
         cpu = sorted(job.cpu)[len(job.cpu) // 2]

@@ -152,12 +152,12 @@ def text(jobs: list[Job], *, ids: int, about: str) -> str:
             f"smallest and largest in brackets. kafka-dump-log of Kafka {KAFKA} prints every id, and its lines are counted; leadsman "
             f"checks the checksum and adds up what a diagnosis needs. Machine: {about}.",
             "",
-            "| target | goal | measured | by processor time | reached |",
+            "| target | goal | measured | by CPU time | reached |",
             "|---|---|---|---|---|",
             f"| census: leadsman against kafka-dump-log | {LEAST} x | {middle:.0f} x ({low:.0f} to {high:.0f}) | "
             f"{cpu_ratio(mine, kafka):.0f} x | {reached} |",
             "",
-            "| job | wall, s | processor, s | other programs, cores | result |",
+            "| job | wall, s | CPU, s | other programs, cores | result |",
             "|---|---|---|---|---|",
             *rows,
         ]

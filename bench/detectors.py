@@ -3,7 +3,7 @@
 python -m bench.detectors             three runs a row, by turns: an hour on two quiet cores
 python -m bench.detectors --smoke     the smallest rows, once, the table on the screen only
 
-Reading is done before. What is measured is from events to diagnoses, by all modes: processor time of the whole process
+Reading is done before. What is measured is from events to diagnoses, by all modes: CPU time of the whole process
 tree (this process, the JVM, its Python workers), in a session that has done nothing before, and again in the same one.
 """
 
@@ -42,7 +42,7 @@ WARM_CALLS = 2
 
 
 class DetectorInput(NamedTuple):
-    """One input: recordings, how often each and as what, and goals in processor seconds, cold and warm."""
+    """One input: recordings, how often each and as what, and goals in CPU seconds, cold and warm."""
 
     name: str
     recordings: Sequence[Path]
@@ -94,7 +94,7 @@ def main() -> None:
     table = [_line(number, row, runs=1 if options.smoke else options.runs) for number, row in enumerate(chosen)]
     about = ", ".join(f"{name}: {value}" for name, value in machine().items())
     budgets, over = _budgets(runs=1 if options.smoke else options.runs)
-    section = "\n".join((f"Processor seconds, medians. Machine: {about}", "", *HEAD, *table, "", *budgets))
+    section = "\n".join((f"CPU seconds, medians. Machine: {about}", "", *HEAD, *table, "", *budgets))
     print(section)
     if not options.smoke:
         page.put("detectors", section)
@@ -109,7 +109,7 @@ HEAD = (
 
 
 BUDGET_S = 3.0
-"""Processor seconds of one detector, warm, over 10,000 events of its own incident. The dearest took 2.6 on a slow
+"""CPU seconds of one detector, warm, over 10,000 events of its own incident. The dearest took 2.6 on a slow
 machine; what is over this does something that the others do not."""
 
 OF_EACH = {"idle_disconnect": 29, "leaderless_partition": 10, "producer_id_leak": 9, "stale_neighbour": 7}
@@ -182,13 +182,13 @@ def _measured(row: DetectorInput, way: str) -> dict[str, float]:
     taken: list[float] = []
     with session() as spark, patch.object(whole, "MAX_TASK_EVENTS", most):
         for _ in range(1 + WARM_CALLS):
-            before = _processor_seconds()
+            before = _cpu_seconds()
             whole.diagnose(spark, source, request)
-            taken.append(_processor_seconds() - before)
+            taken.append(_cpu_seconds() - before)
     return {"events": source.events.num_rows, "cold": taken[0], "warm": median(taken[1:])}
 
 
-def _processor_seconds() -> float:
+def _cpu_seconds() -> float:
     total = 0.0
     this = psutil.Process()
     for each in (this, *this.children(recursive=True)):

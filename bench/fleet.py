@@ -106,7 +106,7 @@ def _stale(document: Any) -> int:  # noqa: ANN401 - JSON
 
 
 class ProcessSampler:
-    """The processor time of a process and all that it starts, and the most memory its Pythons and its Java held."""
+    """The CPU time of a process and all that it starts, and the most memory its Pythons and its Java held."""
 
     def __init__(self, pid: int) -> None:
         self.cpu, self.python, self.java = 0.0, 0, 0
@@ -139,7 +139,7 @@ class ProcessSampler:
             return []
 
     def _look(self, process: psutil.Process) -> tuple[str, int]:
-        """Return what kind of process it is and what it holds alone; note its processor time."""
+        """Return what kind of process it is and what it holds alone; note its CPU time."""
         try:
             times, kind = process.cpu_times(), "java" if "java" in process.name() else "python"
             self._spent[process.pid] = times.user + times.system
@@ -153,9 +153,9 @@ def _table(measured: Sequence[FleetResult]) -> Iterator[str]:
     yield (
         "`leadsman diagnose` over the capture of a generated cluster, a whole cold process; `python -m bench.fleet` "
         f"writes this. {os.cpu_count()} cores. {about}. Memory is the largest use at one time. "
-        "Processor time is sampled 4 times a second, so up to a quarter of a second before the end of each process is not counted.\n"
+        "CPU time is sampled 4 times a second, so up to a quarter of a second before the end of each process is not counted.\n"
     )
-    yield "| brokers | hosts | partitions | ids | input | lines | wall, s | processor, s | s a GB | Python | Java | found |"
+    yield "| brokers | hosts | partitions | ids | input | lines | wall, s | CPU, s | s a GB | Python | Java | found |"
     yield "|---|---|---|---|---|---|---|---|---|---|---|---|"
     for each in measured:
         present = [mode for mode, verdict in each.verdicts.items() if verdict == "PRESENT"]

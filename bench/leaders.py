@@ -132,7 +132,7 @@ def _take_over(folder: Path, led: list[Partition], fenced: datetime) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ProcessUsage:
-    """One run of a whole process: seconds, processor seconds of it and all it started, and its largest memory."""
+    """One run of a whole process: seconds, CPU seconds of it and all it started, and its largest memory."""
 
     wall: float
     processor: float
@@ -201,7 +201,7 @@ def _table(count: int, runs: int) -> str:
         f"| {what} | {size / 1e6:.0f} MB |\n|---|---|\n"
         f"| `leadsman diagnose --out`, a whole process, {cores} cores, {runs} runs | {median(walls):.1f} s "
         f"({min(walls):.1f} to {max(walls):.1f}) |\n"
-        f"| processor time | {median(one.processor for one in each):.1f} s |\n"
+        f"| CPU time | {median(one.processor for one in each):.1f} s |\n"
         f"| memory, JVM and all | {max(one.peak for one in each) / 1e9:.1f} GB |"
     )
 

@@ -42,7 +42,7 @@ def in_turn(jobs: list[Job], runs: int, report: Callable[[str], None]) -> None:
             gc.collect()
             _once(job)
             report(
-                f"{job.name} {number}/{runs}: {job.wall[-1]:.2f} s, {job.cpu[-1]:.2f} s of processor time, "
+                f"{job.name} {number}/{runs}: {job.wall[-1]:.2f} s, {job.cpu[-1]:.2f} s of CPU time, "
                 f"{job.others[-1]:.1f} cores busy elsewhere"
             )
 
@@ -65,7 +65,7 @@ def ratios(of: Job, to: Job) -> tuple[float, float, float]:
 
 
 def cpu_ratio(of: Job, to: Job) -> float:
-    """Return the same in processor time, which a busy machine disturbs less."""
+    """Return the same in CPU time, which a busy machine disturbs less."""
     return median(to.cpu) / median(of.cpu)
 
 
@@ -75,7 +75,7 @@ def _busy() -> float:
 
 
 def _ours() -> float:
-    """Return the processor seconds of this process and all that it started, ended ones too."""
+    """Return the CPU seconds of this process and all that it started, ended ones too."""
     total = 0.0
     for process in _family():
         try:

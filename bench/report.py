@@ -62,7 +62,7 @@ def _circumstances(about: Mapping[str, str], *, size: int, cores: int, runs: int
     machine = ", ".join(f"{key}: {value}" for key, value in about.items())
     busiest = max(max(job.others) for job in jobs)
     load = (
-        f"Other programs kept up to {busiest:.1f} cores busy meanwhile: read the ratios and the processor times, not the wall times."
+        f"Other programs kept up to {busiest:.1f} cores busy meanwhile: read the ratios and the CPU times, not the wall times."
         if busiest > QUIET_CORES
         else "The machine was quiet."
     )
@@ -73,7 +73,7 @@ def _circumstances(about: Mapping[str, str], *, size: int, cores: int, runs: int
 
 
 def _targets(jobs: Mapping[str, Job]) -> Iterator[str]:
-    yield "| target | goal | measured | by processor time | reached |"
+    yield "| target | goal | measured | by CPU time | reached |"
     yield "|---|---|---|---|---|"
     for target in TARGETS:
         ours, peer = jobs[target.ours], jobs[target.peer]
@@ -95,7 +95,7 @@ def _yes(reached: bool) -> str:  # noqa: FBT001 - a cell of a table
 
 
 def _figures(measured: Sequence[Job], size: int) -> Iterator[str]:
-    yield "| job | wall, s | processor, s | MB a processor second | other programs, cores | result |"
+    yield "| job | wall, s | CPU, s | MB a CPU second | other programs, cores | result |"
     yield "|---|---|---|---|---|---|"
     for job in (job for job in measured if "python_bytes" not in job.facts):
         low, high = min(job.wall), max(job.wall)
@@ -127,7 +127,7 @@ COMPARED = """
   get what ripgrep derives by itself: plain texts that a line must contain (`bench/literals.py`).
 - **cold: all** is `leadsman diagnose` as a whole process, **cold: small** the same on a recorded capture, once with leadsman's own
   JVM start and its class archive, once only until the finding is printed, once in a session that Spark starts itself. The
-  benchmark does not see the end of a cold run's workers, which end with their JVM: their processor time appears as `other programs`.
+  benchmark does not see the end of a cold run's workers, which end with their JVM: their CPU time appears as `other programs`.
 - Memory beside the JVM is the largest sum of the memory that only the Python processes use (unique set size), sampled 20 times
   a second during one more full job, which is not timed.
 """

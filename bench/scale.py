@@ -197,7 +197,7 @@ def _table(runs: Sequence[DiagnosisRun]) -> str:
         ("reading, sum of the tasks", [f"{run.reading:.1f} s" for run in runs]),
         ("reading, a core", [f"{run.bytes / 1e6 / run.reading:.0f} MB/s" for run in runs]),
         ("all other tasks, sum", [f"{run.others:.1f} s" for run in runs]),
-        ("processor time of executors' JVMs (without Python)", [f"{run.cpu:.1f} s" for run in runs]),
+        ("CPU time of executors' JVMs (without Python)", [f"{run.cpu:.1f} s" for run in runs]),
         ("shuffled", [f"{run.shuffled / 1e6:.2f} MB" for run in runs]),
         ("waited for a shuffle", [f"{run.wait:.2f} s" for run in runs]),
         ("jobs, tasks", [f"{run.jobs}, {run.tasks}" for run in runs]),

@@ -4,7 +4,7 @@ python -m bench.watch             300 MB of mixed logs, two rounds
 python -m bench.watch --smoke     6 MB, one round, the table on the screen only
 
 The same lines lie in files and in a topic of four partitions, keyed by writer. Each round begins with an empty state in
-the same warm session. Processor time is that of the driver, the JVM and the Python workers; the broker's is left out.
+the same warm session. CPU time is that of the driver, the JVM and the Python workers; the broker's is left out.
 Beside them a Kafka Streams program looks for the same signatures in the same topic (`bench/watch_peer.py`).
 """
 
@@ -49,7 +49,7 @@ TOPIC = "logs"
 
 @dataclass(slots=True)
 class SourceTimings:
-    """One source and what its rounds took: seconds of wall time and of processor time."""
+    """One source and what its rounds took: seconds of wall time and of CPU time."""
 
     name: str
     listing: Any
@@ -138,7 +138,7 @@ def _round(
         query.processAllAvailable()
         wall, used = time.perf_counter() - started, _cpu(brokers) - cpu
         source.events = watch._events.table().num_rows  # noqa: SLF001 - a benchmark looks inside
-    print(f"{source.name}: {wall:.1f} s, {used:.1f} s of processor time, {source.events} events")
+    print(f"{source.name}: {wall:.1f} s, {used:.1f} s of CPU time, {source.events} events")
     if is_warm:
         source.wall.append(wall)
         source.cpu.append(used)
@@ -146,14 +146,14 @@ def _round(
 
 def _peer_round(peer: StreamsPeer, timings: SourceTimings, *, is_warm: bool) -> None:
     wall, cpu, timings.events = peer.round()
-    print(f"{timings.name}: {wall:.1f} s, {cpu:.1f} s of processor time, {timings.events} matched lines")
+    print(f"{timings.name}: {wall:.1f} s, {cpu:.1f} s of CPU time, {timings.events} matched lines")
     if is_warm:
         timings.wall.append(wall)
         timings.cpu.append(cpu)
 
 
 def _cpu(brokers: Sequence[psutil.Process]) -> float:
-    """Return the processor seconds of this process and all that it started, without those of brokers."""
+    """Return the CPU seconds of this process and all that it started, without those of brokers."""
     left_out = {each.pid for each in brokers}
     total = 0.0
     me = psutil.Process()
@@ -184,7 +184,7 @@ def _table(sources: Sequence[SourceTimings], lines: InputVolume, about: dict[str
             f"| {each.events:,} |"
         )
     yield (
-        f"\nA line from Kafka takes {_ratio(kafka, files)} the processor time of one from a file, and "
+        f"\nA line from Kafka takes {_ratio(kafka, files)} the CPU time of one from a file, and "
         f"{_ratio(kafka, streams)} that of the Streams program, whose events are matched lines."
     )
 

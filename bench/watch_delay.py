@@ -73,7 +73,7 @@ class WatchProcess:
             return {}
 
     def cpu_seconds(self) -> float:
-        """Return the processor time of the watch and all that it started."""
+        """Return the CPU time of the watch and all that it started."""
         me = psutil.Process(self.process.pid)
         times = [each.cpu_times() for each in [me, *me.children(recursive=True)] if each.is_running()]
         own = sum(each.user + each.system for each in times)

@@ -35,7 +35,7 @@ class StreamsPeer:
         self._process = process
 
     def round(self) -> tuple[float, float, int]:
-        """Return wall seconds, processor seconds and matched lines of one more round."""
+        """Return wall seconds, CPU seconds and matched lines of one more round."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write("round\n")

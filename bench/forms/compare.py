@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bench.forms.form import Form
 
 MAX_SLOWER = 1.2
-"""Times the processor time of the other revision: a row that takes longer fails the benchmark."""
+"""Times the CPU time of the other revision: a row that takes longer fails the benchmark."""
 
 MIN_ROUNDS = 3
 
@@ -78,7 +78,7 @@ def compare(form: Form, work: Path, size: int, *, theirs: Path, rounds: int, rep
 
 
 def _seconds(folder: Path, code: Path) -> float | str:
-    """Return the processor time of reading, or why the form is not read."""
+    """Return the CPU time of reading, or why the form is not read."""
     try:
         facts = once(peers.LEADSMAN, folder, code)
     except NotMeasured as error:
@@ -91,7 +91,7 @@ def _seconds(folder: Path, code: Path) -> float | str:
 def report(compared: Iterable[Compared], revision: str) -> tuple[str, bool]:
     """Return what came of it, the slowest first, and whether that is a failure: so is that nothing was compared."""
     rows = sorted(compared, key=lambda row: -(row.times or 0))
-    lines = [f"| form | times the processor time of {revision} |", "|---|---|"]
+    lines = [f"| form | times the CPU time of {revision} |", "|---|---|"]
     lines += [f"| {row.name} | {row.why or f'{row.times:.2f}'} |" for row in rows]
     slower = [row.name for row in rows if row.is_slower]
     share, known = f"{MAX_SLOWER - 1:.0%}", sum(row.times is not None for row in rows)

@@ -1,7 +1,7 @@
 """What is measured, each in a process of its own: leadsman's reading of a folder, and peers on the same bytes.
 
 python -m bench.forms.peers NAME FOLDER SOURCE... prints what it took. All but the other engines use one thread; what
-counts is processor time. A peer does the work that anybody has to do who wants the same from the bytes: it parses JSON,
+counts is CPU time. A peer does the work that anybody has to do who wants the same from the bytes: it parses JSON,
 makes a dictionary of each row or packet, looks for the same patterns. `FOUR` does the least that tells anything.
 """
 

@@ -123,7 +123,7 @@ def _by_turns(
                 report(f"  {name}: {error}")
             else:
                 taken[name].append(facts)
-                report(f"  {number}/{rounds} {name}: {facts['seconds']:.2f} s of processor time")
+                report(f"  {number}/{rounds} {name}: {facts['seconds']:.2f} s of CPU time")
     return taken
 
 

@@ -39,7 +39,7 @@ RULE_HINTS = sorted(
 
 
 def seconds(text: str) -> float:
-    """The processor time of masking, which other programs disturb less than wall time."""
+    """The CPU time of masking, which other programs disturb less than wall time."""
     started = time.process_time()
     mask(text)
     return time.process_time() - started

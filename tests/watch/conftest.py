@@ -41,5 +41,5 @@ def plain_python(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def quick_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A watch of a minute spends a third of its processor time on code for the hours that follow."""
+    """A watch of a minute spends a third of its CPU time on code for the hours that follow."""
     monkeypatch.setenv("LEADSMAN_WATCH_SPARK_CONF", "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1")

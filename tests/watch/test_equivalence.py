@@ -26,8 +26,8 @@ from leadsman.pipeline.diagnose_in_session import diagnose_in_session
 from leadsman.pipeline.request import DiagnosisRequest, find_input, read_small_input
 from leadsman.report.json_documents.findings import findings_json
 from leadsman.watch.file_listing import FolderListing
-from leadsman.watch.quiet_copies import QUIET_SECONDS
 from leadsman.watch.rounds import ALL_MODES_EVERY_SECONDS, Rounds
+from leadsman.watch.unchanged_copies import UNCHANGED_SECONDS
 
 from .in_process import InProcessWatch
 
@@ -40,7 +40,7 @@ RECORDINGS = sorted(Path(next(iter(modes.__path__))).glob("*/recorded/*/manifest
 FOUR_AT_ONCE = Path(__file__).parents[1] / "across_modes" / "recorded" / "four-at-once"
 CAPTURES = [FOUR_AT_ONCE, *(each.parent for each in RECORDINGS)]
 NOW = datetime(2027, 1, 1, tzinfo=UTC)
-LONG_AGO_SECONDS = 2 * QUIET_SECONDS
+LONG_AGO_SECONDS = 2 * UNCHANGED_SECONDS
 MAX_PIECES = 12
 LOOKS = 10
 """How often a watch looks while files grow, about."""
@@ -145,7 +145,7 @@ def watched(spark: SparkSession, arrival: Arrival, states: Path) -> list[Diagnos
     looks = LOOKS / sum(len(each.cuts) for each in arrival.files)
     while arrival.step():
         if chance.random() < looks:
-            arrival.age(chance.choice((0, 0, QUIET_SECONDS / 2, LONG_AGO_SECONDS)))
+            arrival.age(chance.choice((0, 0, UNCHANGED_SECONDS / 2, LONG_AGO_SECONDS)))
             watch.read()
             clock.seconds += chance.choice((1, 1, 1, 100))
             rounds.run(NOW)

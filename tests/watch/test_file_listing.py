@@ -13,7 +13,7 @@ import pytest
 from leadsman.catalogue import MODES
 from leadsman.watch.file_listing import FolderListing
 from leadsman.watch.positions import PositionFiles, Positions, StreamPosition
-from leadsman.watch.quiet_copies import QUIET_SECONDS
+from leadsman.watch.unchanged_copies import UNCHANGED_SECONDS
 
 CAPTURE = MODES / "idle_disconnect" / "recorded" / "broken-java"
 
@@ -221,7 +221,7 @@ def test_a_copy_under_another_name_is_not_read_once_both_are_quiet_and_is_read_w
 
     assert copies() == {}, "a file that has just been written may go on"
     for path in folder.path.iterdir():
-        os.utime(path, (time.time() - 2 * QUIET_SECONDS,) * 2)
+        os.utime(path, (time.time() - 2 * UNCHANGED_SECONDS,) * 2)
     assert copies() == {"copy-of-app.log": "app.log"}
     (folder.path / "app.log").unlink()
     assert copies() == {"copy-of-app.log": "app.log"}, "its lines were read"

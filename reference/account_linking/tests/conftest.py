@@ -38,7 +38,7 @@ LATE_OPTIMIZATION = " ".join(
     }.items()
 )
 """Java's optimizing compiler begins at four times its default counts. In the few minutes of these tests it takes a
-third of the JVM's processor time: with these counts the first five batches took 132 s, with the defaults 155 s beside
+third of the JVM's CPU time: with these counts the first five batches took 132 s, with the defaults 155 s beside
 them on the same machine."""
 
 settings.register_profile("busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -53,7 +53,7 @@ def aws_client(service: str, url: str) -> Any:
 
 @pytest.fixture(scope="module", autouse=True)
 def no_system_certificates() -> Iterator[None]:
-    """pg8000 reads all of the system's for every connection: 26 of 29 ms of processor time. No server here has TLS."""
+    """pg8000 reads all of the system's for every connection: 26 of 29 ms of CPU time. No server here has TLS."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("SSL_CERT_FILE", os.devnull)
         patched.setenv("SSL_CERT_DIR", os.devnull)

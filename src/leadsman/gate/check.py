@@ -77,7 +77,7 @@ def check_files(files: Iterable[str], rules: Sequence[ModeRule]) -> Report:
     """Check files one after the other."""
     report = Report()
     for path in files:
-        report.add(_unless_it_fails(path, partial(check_file, path, rules)))
+        report.add(_report_or_error(path, partial(check_file, path, rules)))
     return report
 
 
@@ -91,10 +91,10 @@ def check_text(path: str, text: str, rules: Sequence[ModeRule]) -> Report:
         refuse_if_large(len(content))
         return check_facts(facts_of(path, text, reader), rules)
 
-    return _unless_it_fails(path, checked)
+    return _report_or_error(path, checked)
 
 
-def _unless_it_fails(path: str, checked: Callable[[], Report]) -> Report:
+def _report_or_error(path: str, checked: Callable[[], Report]) -> Report:
     try:
         return checked()
     except UnreadableFile as error:

@@ -13,7 +13,7 @@ from leadsman.pipeline.read.blocks import is_plain
 from leadsman.pipeline.request import list_captures
 from leadsman.watch.file_identity import FoundFile, edges, identified
 from leadsman.watch.positions import FilePosition, StreamPosition
-from leadsman.watch.quiet_copies import copies_among
+from leadsman.watch.unchanged_copies import copies_among
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -123,8 +123,8 @@ def _readable_end(path: str, begin: int, found: FoundFile, budget: Budget) -> tu
         return before.end, before.half_line
     limit = begin + budget.take(status.st_size - begin)
     end = line_end(path, begin, limit)
-    is_quiet = limit == status.st_size and time.time() - status.st_mtime > LINE_TIMEOUT_SECONDS
-    return end, limit - end if is_quiet else 0
+    is_unchanged = limit == status.st_size and time.time() - status.st_mtime > LINE_TIMEOUT_SECONDS
+    return end, limit - end if is_unchanged else 0
 
 
 def line_end(path: str, begin: int, limit: int) -> int:

@@ -134,7 +134,7 @@ PER_RECORD = frozenset({"foreach", "forEach", "map", "flatMap", "udf", "filter"}
 TESTS = ("test", "should", "Test")
 
 
-def repeated(code: Code, client: ClientFacts) -> str:
+def repetition_phrase(code: Code, client: ClientFacts) -> str:
     """Return where a producer is created again and again for records that it then sends."""
     library, creation = client.library, client.creation
     if library is None or creation is None:

@@ -1,6 +1,6 @@
 """Archives the classes of a broker, with which brokers and Kafka's tools start sooner.
 
-To format a broker's storage, start it, create a topic and stop it took 4.9 s of processor time, and takes 3.2 s.
+To format a broker's storage, start it, create a topic and stop it took 4.9 s of CPU time, and takes 3.2 s.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BUDGET_SECONDS = 5.0
-"""Processor time for one input of at most some 100 kB, which takes milliseconds. A busy machine is no fault."""
+"""CPU time for one input of at most some 100 kB, which takes milliseconds. A busy machine is no fault."""
 
 MAX_EVENTS_PER_BYTE = 2.0
 """More events than this come from expansion, not from the file. `wrap` and `splice` may lengthen an input."""
@@ -147,7 +147,7 @@ def read_one(path: Path, size: int, counts: FuzzCounts, example: str) -> None:
 
 @contextmanager
 def budget(seconds: float) -> Iterator[None]:
-    """Raise TooSlow in the block after so much processor time."""
+    """Raise TooSlow in the block after so much CPU time."""
 
     def stop(_number: int, _frame: object) -> None:
         raise TooSlow

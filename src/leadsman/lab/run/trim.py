@@ -26,7 +26,7 @@ AROUND = 8
 """Lines kept on either side of a turning point."""
 
 REPEAT_AFTER = timedelta(seconds=0.5)
-"""A storm of one warning is thinned to one line in this time: short, so that no cut looks like a quiet gap."""
+"""A storm of one warning is thinned to one line in this time: short, so that no cut looks like an idle gap."""
 
 ROUTINE_AFTER = timedelta(seconds=1)
 """The same for INFO lines of ordinary work, of which there is more. The lab's shortest limit is 3 s."""
@@ -86,7 +86,7 @@ OUTPUTS: Mapping[str, Callable[[str], bool]] = {"class_histogram": _is_large_cla
 
 
 def shorten(lines: list[str], *, is_client_log: bool) -> list[str]:
-    """Cut what repeats itself. In a client's log (`is_client_log`) a quiet gap means something: no cut makes one."""
+    """Cut what repeats itself. In a client's log (`is_client_log`) a silence means something: no cut makes one."""
     lines = without_repeated_dumps(lines)
     if sum(map(len, lines)) <= LARGEST:
         return lines

@@ -45,7 +45,7 @@ class WatchUsage:
     events: float
     state_mb: float
     state_files: int
-    processor_seconds: float
+    cpu_seconds: float
 
 
 @dataclass(slots=True)
@@ -81,7 +81,7 @@ class UsageMeter:
             events=_value(text, "events"),
             state_mb=sum(_size(each) for each in files) / 1e6,
             state_files=len(files),
-            processor_seconds=sum(_processor_seconds(each) for each in processes),
+            cpu_seconds=sum(_cpu_seconds(each) for each in processes),
         )
 
 
@@ -116,7 +116,7 @@ def _rss_mb(process: psutil.Process) -> float:
     return 0.0
 
 
-def _processor_seconds(process: psutil.Process) -> float:
+def _cpu_seconds(process: psutil.Process) -> float:
     with suppress(psutil.Error):
         times = process.cpu_times()
         return float(times.user + times.system)

@@ -28,7 +28,7 @@ DAEMON_MB = 600
 """Heap of a master, a worker and a Connect server, which refuses less than 450 MB."""
 
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Options of JVMs that live for a minute: the optimizing compiler takes half of such a JVM's processor time."""
+"""Options of JVMs that live for a minute: the optimizing compiler takes half of such a JVM's CPU time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,7 +119,7 @@ def _result(fault: str, worker: Worker, stored: Counter[str]) -> WorkerResult:
 def save(result: FaultResult, path: Path, *, order: Sequence[str]) -> None:
     """Save it as JSON, in place of that fault's earlier figures."""
     by_fault = {each.fault: each for each in (*load(path), result)}
-    ordered = [_to_json(by_fault[fault]) for fault in order if fault in by_fault]
+    ordered = [asdict(by_fault[fault]) for fault in order if fault in by_fault]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(ordered, indent=1) + "\n", encoding="utf-8")
 
@@ -131,11 +131,5 @@ def load(path: Path) -> list[FaultResult]:
     return [_from_json(each) for each in json.loads(path.read_text(encoding="utf-8"))]
 
 
-def _to_json(result: FaultResult) -> dict[str, Any]:
-    """Return the file's form, in which the description is called `says`."""
-    return {("says" if key == "description" else key): value for key, value in asdict(result).items()}
-
-
 def _from_json(saved: Mapping[str, Any]) -> FaultResult:
-    fields = {("description" if key == "says" else key): value for key, value in saved.items()}
-    return FaultResult(**{**fields, "rows": tuple(WorkerResult(**row) for row in saved["rows"])})
+    return FaultResult(**{**saved, "rows": tuple(WorkerResult(**row) for row in saved["rows"])})

@@ -30,7 +30,7 @@ from leadsman.lab.survival.table import replace_between
 from leadsman_clients import Hop, kafka_producer_provider
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
 LIMIT_SECONDS = 3.0
 STANDS_FOR_SECONDS = 350.0
@@ -188,24 +188,15 @@ def _lines(days: Sequence[DayResult]) -> Iterator[str]:
         )
 
 
-def _to_json(day: DayResult) -> dict[str, Any]:
-    """Return the file's form, in which the description is called `says`."""
-    return {("says" if key == "description" else key): value for key, value in asdict(day).items()}
-
-
-def _from_json(saved: Mapping[str, Any]) -> DayResult:
-    return DayResult(**{("description" if key == "says" else key): value for key, value in saved.items()})
-
-
 def load(path: Path) -> list[DayResult]:
     """Return the saved figures."""
-    return [_from_json(day) for day in json.loads(path.read_text(encoding="utf-8"))] if path.exists() else []
+    return [DayResult(**day) for day in json.loads(path.read_text(encoding="utf-8"))] if path.exists() else []
 
 
 def save(day: DayResult, path: Path) -> None:
     """Save it, in place of that kind's earlier figures."""
     by_kind = {each.variant: each for each in (*load(path), day)}
-    ordered = [_to_json(by_kind[kind.name]) for kind in WORKER_KINDS if kind.name in by_kind]
+    ordered = [asdict(by_kind[kind.name]) for kind in WORKER_KINDS if kind.name in by_kind]
     path.write_text(json.dumps(ordered, indent=1) + "\n", encoding="utf-8")
 
 

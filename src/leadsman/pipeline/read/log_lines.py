@@ -1,7 +1,7 @@
 """Reads one file of log lines from its bytes to its events: whole blocks, from hit to hit and from gap to gap.
 
 The scanner finds signatures in whole blocks; times, fields and line numbers are worked out only around what it found
-and at the edges of quiet gaps. Formats that cannot be read so (several writers in one file, records cut into pieces,
+and at the edges of idle gaps. Formats that cannot be read so (several writers in one file, records cut into pieces,
 one large document) hand out their records one by one instead, and the rest is the same.
 """
 

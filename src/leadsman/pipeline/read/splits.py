@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from leadsman.telemetry.format import RecognisedFormat, TimeAt
 
 SPLIT_FROM_BYTES = 96 << 20
-"""Splitting costs 0.5 s of processor time (tasks, a shuffle): what it saves on two cores at about this size."""
+"""Splitting costs 0.5 s of CPU time (tasks, a shuffle): what it saves on two cores at about this size."""
 
 MIN_SPLIT_BYTES = 16 << 20
 """The smallest split: opening one takes some 10 ms."""

@@ -64,7 +64,7 @@ FLAGS = (
 )
 
 FAST_START = "-XX:TieredStopAtLevel=1"
-"""Java's quick compiler alone. In a session that stays, the optimizing one saves a third of the processor time from the
+"""Java's quick compiler alone. In a session that stays, the optimizing one saves a third of the CPU time from the
 third batch on: a batch of the account-linking tables took 18 s with this flag, 12 s without."""
 
 START_TIMEOUT = timedelta(seconds=60)
@@ -224,7 +224,7 @@ def _environment(connection_file: Path) -> dict[str, str]:
     """Return the JVM's environment, which is also that of its Python workers.
 
     Without SPARK_HOME they import PySpark from where it is installed. With it they import `pyspark.zip`, which holds no
-    compiled modules: compiling them took 0.7 s of processor at each start.
+    compiled modules: compiling them took 0.7 s of CPU at each start.
     """
     removed = {"SPARK_HOME", "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS"}  # the options would not match the archive's
     return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leadsman.gate.code.idempotence import takes_producer_id
-from leadsman.gate.code.repetition import repeated
+from leadsman.gate.code.repetition import repetition_phrase
 from leadsman.gate.facts import ClientFacts, Facts, Match
 from leadsman.gate.rule import Rule
 
@@ -18,7 +18,7 @@ def _find(facts: Facts) -> Iterator[Match]:
         return
     for client in facts.clients:
         if client.is_kind("producer") and "transactional.id" not in client.settings:
-            where = repeated(facts.evaluation.code, client)
+            where = repetition_phrase(facts.evaluation.code, client)
             if where:
                 yield Match(span=client.span, message=f"a producer is created {where}: {_harm(client)}")
 

@@ -144,7 +144,7 @@ def _iso(ms: int) -> str:
 
 SOURCE = Source(
     "processors",
-    "Processor time",
+    "CPU time",
     "state",
     parser=OutputParser(
         matches=head_line_matches("|".join(head.pattern for head in READERS), lines=5),

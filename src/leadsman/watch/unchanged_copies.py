@@ -1,7 +1,7 @@
 """Finds the copies among watched files: of files that no longer change, each content is read once.
 
-While a file grows, nobody can say whether it will stay a copy. So a copy counts twice until both files have been quiet
-for a minute; then its events are dropped. They come back when it grows on.
+While a file grows, nobody can say whether it will stay a copy. So a copy counts twice until both files have been
+unchanged for a minute; then its events are dropped. They come back when it grows on.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from leadsman.pipeline.scope.streams import Stream
     from leadsman.watch.positions import StreamPosition
 
-QUIET_SECONDS = 60
-"""Of two files that are written side by side, one is often ahead of the other; neither is quiet for so long."""
+UNCHANGED_SECONDS = 60
+"""Of two files that are written side by side, one is often ahead of the other; neither is unchanged for so long."""
 
 MAX_REMEMBERED = 20_000
 """Files whose content was measured. Few have the length of another one."""
@@ -40,18 +40,18 @@ _digest = lru_cache(MAX_REMEMBERED)(digest)
 
 
 @dataclass(frozen=True, slots=True)
-class QuietFileMeasures:
+class UnchangedFileMeasures:
     """Measures files that no longer change, each once. The content of all others matches no other."""
 
     now: float
 
     def lengths(self, files: Sequence[File]) -> Sequence[int]:
         """Return the lengths that compressed files state."""
-        return [self._is_quiet(file) and _length(file) for file in files]
+        return [self._is_unchanged(file) and _length(file) for file in files]
 
     def heads(self, files: Sequence[File]) -> Sequence[Hashable]:
         """Return the first bytes of each content."""
-        return [self._is_quiet(file) and _head(file) for file in files]
+        return [self._is_unchanged(file) and _head(file) for file in files]
 
     def digests(self, files: Sequence[File]) -> Sequence[Hashable]:
         """Return the digest of each content."""
@@ -61,8 +61,8 @@ class QuietFileMeasures:
         """Return whether the contents have times that no other file can have."""
         return [_has_unique_times(file) for file in files]
 
-    def _is_quiet(self, file: File) -> bool:
-        return self.now - file.changed.timestamp() >= QUIET_SECONDS
+    def _is_unchanged(self, file: File) -> bool:
+        return self.now - file.changed.timestamp() >= UNCHANGED_SECONDS
 
 
 def copies_among(positions: Iterable[StreamPosition]) -> dict[tuple[str, str], str]:
@@ -72,7 +72,7 @@ def copies_among(positions: Iterable[StreamPosition]) -> dict[tuple[str, str], s
         captures[each.capture].append(each)
     found = {path: CaptureFiles(tuple(_candidates(members)), ()) for path, members in captures.items()}
     copies: dict[tuple[str, str], str] = {}
-    for path, files in drop_duplicate_files(found, QuietFileMeasures(time.time())).items():
+    for path, files in drop_duplicate_files(found, UnchangedFileMeasures(time.time())).items():
         originals = {each.file: each.of for each in files.copies}
         kept = {stream.name for stream in files.streams}
         left_out = [stream for stream in found[path].streams if stream.name not in kept]
