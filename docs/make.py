@@ -184,7 +184,8 @@ def mode_tables() -> str:
 
 def verdict_meanings() -> str:
     """Return what each verdict means, by the sentences of the page."""
-    return "\n".join(f"- **{verdict}**: {meaning[0].lower()}{meaning[1:]}" for verdict, meaning in VERDICT_MEANING.items())
+    meanings = ((verdict, meaning[0].lower() + meaning[1:]) for verdict, meaning in VERDICT_MEANING.items())
+    return "\n".join(f"- **{verdict}**: {meaning}" for verdict, meaning in meanings)
 
 
 def rule_table() -> str:
