@@ -50,7 +50,10 @@ def begun(present: Diagnosis) -> Diagnosis:
     ("change", "sentence"),
     [
         (KEPT, "retention.ms: 604800000 before, 315360000000 after: topic orders"),
-        (TAKEN, "new producer ids per hour, orders-v2 (10.2.3.4): 2 before, 3,000 after, 1,500 times as many"),
+        (
+            TAKEN,
+            "new producer ids per hour in clients' logs, orders-v2 (10.2.3.4): 2 before, 3,000 after, 1,500 times as many",
+        ),
         (NEW, "client ids, new: a, b, c, d and 3 more"),
         (replace(KEPT, how=ChangeType.GONE, after=None), "retention.ms (it was 604800000), gone: topic orders"),
     ],

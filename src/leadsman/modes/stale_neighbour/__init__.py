@@ -19,8 +19,8 @@ AFTER_DELETION = (
     "With the next packet the kernel requests the MAC from the network. Measured: connections open 0.2 to 1.7 s later."
 )
 PREVENT = (
-    "set net.ipv4.neigh.default.gc_thresh1 and net.ipv6.neigh.default.gc_thresh1 to 0 in /etc/sysctl.d/60-leadsman.conf, "
-    "then run `sysctl --system`."
+    "set net.ipv4.neigh.default.gc_thresh1 and net.ipv6.neigh.default.gc_thresh1 to 0 in "
+    "/etc/sysctl.d/60-leadsman.conf, then run `sysctl --system`."
 )
 
 MODE = FailureMode(
@@ -69,8 +69,8 @@ MODE = FailureMode(
         "The entry is {permanent}: it was set by a command. Find that command on {holders} (ip neigh ... nud permanent "
         "in a boot script, netplan, cloud-init), or the entry returns.",
         (
-            f"Prevent the next failure on {{ended_hosts}} and on every other long-lived host of their subnet: {PREVENT}",
-            f"Prevent the next failure on every other long-lived host in the subnet of {{repaired_hosts}}: {PREVENT}",
+            "Prevent the next failure on {ended_hosts} and on every other long-lived host of their subnet: " + PREVENT,
+            "Prevent the next failure on every other long-lived host in the subnet of {repaired_hosts}: " + PREVENT,
         ),
         "Do not restart the clients: a restart does not help, because the wrong entry is in the kernel of "
         "{affected_hosts}.",

@@ -130,7 +130,7 @@ STEPS: Mapping[str, str] = {
     "commands": f"""
         SELECT capture, on_pair_host, concat('on ', {_list_text("hosts")}) AS place, entry_address,
             concat('ip neigh del ', entry_address, ' dev ', device) AS delete_command,
-            concat('leadsman remedy stale_neighbour ', entry_address, coalesce(concat(' --mac ', true_mac), ''), ' --do')
+            concat_ws(' ', 'leadsman remedy stale_neighbour', entry_address, concat('--mac ', true_mac), '--do')
                 AS remedy_command
         FROM (
             SELECT capture, entry_address, on_pair_host, coalesce(device, 'DEVICE') AS device,
@@ -142,8 +142,10 @@ STEPS: Mapping[str, str] = {
         SELECT capture, array_sort(collect_set(IF(on_pair_host, delete_command, NULL))) AS delete_commands,
             array_sort(collect_set(IF(on_pair_host, concat('the entry of ', entry_address, ' ', place), NULL)))
                 AS wrong_entry_places,
-            array_sort(collect_set(IF(on_pair_host, concat(place, ': `', delete_command, '`'), NULL))) AS repair_commands,
-            array_sort(collect_set(IF(on_pair_host, concat(place, ': `', remedy_command, '`'), NULL))) AS remedy_commands,
+            array_sort(collect_set(IF(on_pair_host, concat(place, ': `', delete_command, '`'), NULL)))
+                AS repair_commands,
+            array_sort(collect_set(IF(on_pair_host, concat(place, ': `', remedy_command, '`'), NULL)))
+                AS remedy_commands,
             array_sort(collect_set(IF(on_pair_host, NULL, concat(place, ': `', delete_command, '`'))))
                 AS other_repair_commands
         FROM commands GROUP BY capture

@@ -100,11 +100,12 @@ def alternative_state(alternative: AlternativeFinding) -> str:
 
 
 def alternative_text(alternative: AlternativeFinding) -> str:
-    """Return why an alternative is ruled out, or why it is not, without the words "ruled out" at the beginning."""
+    """Return why an alternative is ruled out, or why it is not, as a sentence without the words "ruled out"."""
     text = alternative.explanation
     for prefix in NOT_RULED_OUT:
         text = text.removeprefix(prefix)
     text = text.lstrip(":. ")
+    text = text[:1].upper() + text[1:]
     same = alternative.ruled_out_by in {None, alternative.explanation}
     return text if same else f"{alternative.ruled_out_by} {text}"
 
