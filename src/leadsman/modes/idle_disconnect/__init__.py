@@ -183,8 +183,8 @@ MODE = FailureMode(
                 ),
             ),
             observed=(
-                "A broker's start, stop or fencing can have caused {restarted:count failure|failures}, so "
-                "{restarted:count failure is|failures are} not used as evidence of idle_disconnect."
+                "A broker's start, stop or fencing can have caused {restarted:count failure|failures}; "
+                "{restarted:count such failure is|such failures are} therefore not used as evidence of idle_disconnect."
             ),
             not_visible="Cannot be ruled out: the capture holds no broker log, and there are too few failures.",
         ),
@@ -219,7 +219,13 @@ MODE = FailureMode(
             cause="A network fault made brokers unreachable",
             distinguished_by="reconnecting does not work at once",
             ruled_out="The client's own log shows no refused and no timed-out connection attempt.",
-            observed="{connect_failed:count connection attempt|connection attempts} failed near the failures.",
+            observed=(
+                (
+                    "{unanswered_at_first:count failure was|failures were} the first request on a new connection, "
+                    "without an answer: these connections were not idle.",
+                    "{connect_failed:count connection attempt|connection attempts} failed near the failures.",
+                ),
+            ),
             not_visible=(
                 (
                     "Cannot be ruled out: {connect_failed_ever:count connection attempt|connection attempts} failed "

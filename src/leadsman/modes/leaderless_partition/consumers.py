@@ -98,9 +98,7 @@ def consumer_steps(*, near: float, back: float, silent: float) -> Mapping[str, s
         f"AND max(last_seen) OVER (PARTITION BY capture) > timed_out_until + {seconds(str(silent))}"
     )
     died_at = "greatest(timed_out_at, array_max(transform(deaths, d -> d.at)))"
-    watched = (
-        f"least({back}D, CAST(max(last_seen) OVER (PARTITION BY capture) AS DOUBLE) - CAST({died_at} AS DOUBLE))"
-    )
+    watched = f"least({back}D, CAST(max(last_seen) OVER (PARTITION BY capture) AS DOUBLE) - CAST({died_at} AS DOUBLE))"
     commit_sent_at = f"timed_out_at - {seconds('coalesce(commit_timeout, 0)')}"
     return {
         "consumer_events": CONSUMER_EVENTS.replace("{back}", str(back)),

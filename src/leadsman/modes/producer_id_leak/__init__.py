@@ -254,8 +254,8 @@ MODE = FailureMode(
                         "{id_heap_bytes:bytes} of them by ids. No OutOfMemoryError was logged."
                     ),
                     (
-                        "The harm has not happened yet: ids use {id_heap_bytes:bytes}, {heap_percent_text} of a heap of "
-                        "{limit:bytes}. No OutOfMemoryError was logged."
+                        "The harm has not happened yet: ids use {id_heap_bytes:bytes}, {heap_percent_text} of a heap "
+                        "of {limit:bytes}. No OutOfMemoryError was logged."
                     ),
                 ),
             ),
