@@ -410,7 +410,7 @@ def test_the_recommended_timeout_is_that_of_the_cure_and_above_the_failover(foun
     figures = finding(found["a harmless disconnect days before"]).figures
 
     assert figures["recommended_timeout_ms"] == 300_000
-    assert figures["recommended_timeout_ms"] > 1000 * figures["failover_seconds"]
+    assert float(figures["failover_seconds"]) < 300
 
 
 def test_a_host_with_another_name_is_not_the_brokers_host(found: dict[str, Diagnosis]) -> None:

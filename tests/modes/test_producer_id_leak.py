@@ -140,7 +140,7 @@ def test_topics_are_named_with_their_owners(findings) -> None:
 
 
 def test_the_request_log_shows_the_clients_that_requested_ids(findings) -> None:
-    assert "client.id order-events, from 10.2.3.4 (40 ids)." in findings["with requests"].summary
+    assert "client.id order-events from 10.2.3.4 (40 ids)." in findings["with requests"].summary
 
 
 def test_one_count_of_ids_shows_neither_growth_nor_an_out_of_memory_error(findings) -> None:

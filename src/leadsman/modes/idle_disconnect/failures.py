@@ -36,7 +36,7 @@ that request again without harm."""
 
 LOST_IN_FLIGHT = f"name IN ({sql_literals(*SEVERED)}) AND {IS_PRODUCE_REQUEST} AND NOT {IS_CONSUMER_LINE}"
 
-FIRST_REQUEST = f"name = '{names.CONNECTION_LOST}' AND labels['api'] = 'API_VERSIONS'"
+FIRST_REQUEST = f"coalesce(name = '{names.CONNECTION_LOST}' AND labels['api'] = 'API_VERSIONS', false)"
 """The Java client sends this request first on each connection, and no other one before its response."""
 
 RETRIED_OR_FAILED = (
@@ -97,6 +97,10 @@ def _failure_lines(*, stall: float, near: float) -> Mapping[str, str]:
     nearby = f"{EVERY_SECOND} RANGE BETWEEN {near}D PRECEDING AND {near}D FOLLOWING"
     ever = "PARTITION BY capture, subject"
     after = f"{EVERY_SECOND} RANGE BETWEEN CURRENT ROW AND {stall}D FOLLOWING"
+    of_node = (
+        "PARTITION BY capture, subject, labels['node'] ORDER BY second "
+        f"RANGE BETWEEN CURRENT ROW AND {REPORT_SECONDS}D FOLLOWING"
+    )
     shortly_after = f"{EVERY_SECOND} RANGE BETWEEN CURRENT ROW AND {REPORT_SECONDS}D FOLLOWING"
     return {
         "relevant_events": f"""
@@ -115,9 +119,8 @@ def _failure_lines(*, stall: float, near: float) -> Mapping[str, str]:
                 count_if(name IN ({sql_literals(*SEVERED)})
                     AND NOT {IS_PRODUCE_REQUEST}) OVER ({nearby}) AS other_requests,
                 count_if(name = '{names.ERROR}') OVER ({shortly_after}) AS errors_after,
-                {TIMED_OUT} AND (coalesce(labels['node'] LIKE '-%', false) OR array_contains(
-                    collect_set(IF({FIRST_REQUEST}, coalesce(labels['node'], ''), NULL)) OVER ({shortly_after}),
-                    coalesce(labels['node'], 'none'))) AS is_first_request,
+                {TIMED_OUT} AND (coalesce(labels['node'] LIKE '-%', false)
+                    OR count_if({FIRST_REQUEST}) OVER ({of_node}) > 0) AS is_first_request,
                 max(name = '{names.INVOCATION_TIMED_OUT}') OVER ({after}) AS killed,
                 min(IF(name = '{names.SUBJECT_ACTIVE}', at, NULL)) OVER ({ever}) AS first_seen,
                 max({HAS_BROKER_LINES}) OVER ({ever}) AS is_broker

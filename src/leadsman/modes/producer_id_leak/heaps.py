@@ -183,8 +183,8 @@ def capture_rows(events: DataFrame) -> DataFrame:
     is_owner = f"name = '{names.SETTING}' AND labels['owner'] = 'topics'"
     is_taken = f"name = '{names.PRODUCER_ID_TAKEN}'"
     allocating_client = (
-        "struct(coalesce(concat('client.id ', labels['client_id']), 'a client without a name') AS client, "
-        "coalesce(concat('from ', labels['host']), concat('in ', subject)) AS place)"
+        "concat(coalesce(concat('client.id ', labels['client_id']), 'a client without a name'), "
+        "coalesce(concat(' from ', labels['host']), concat(' in ', subject)))"
     )
     return (
         relevant_events.groupBy("capture")
@@ -213,23 +213,17 @@ def capture_rows(events: DataFrame) -> DataFrame:
     )
 
 
-def _ranked(takers: str) -> str:
-    """Return the SQL for the three clients and places that took most ids, as text; null where there is none.
+def _ranked(names: str) -> str:
+    """Return the SQL for the three clients that took most ids, with their counts; null where there is none.
 
-    `takers`: an array of a client and a place for each id. A client that took only a few ids has one producer and was
-    restarted.
+    A client that took only a few ids has one producer and was restarted.
     """
     by_count = (
-        f"transform(array_distinct({takers}), "
-        f"n -> struct(size(filter({takers}, m -> m = n)) AS ids, n.client AS client, n.place AS place))"
+        f"transform(array_distinct({names}), "
+        f"n -> IF(n IS NULL, NULL, struct(size(filter({names}, m -> m = n)) AS ids, n AS name)))"
     )
     most = f"slice(filter(sort_array({by_count}, false), t -> t.ids >= {MIN_IDS_TAKEN}), 1, 3)"
-    places = (
-        f"array_join(transform(filter({most}, t -> t.client = c), "
-        "t -> concat(t.place, ' (', format_number(t.ids, 0), ' ids)')), ' and ')"
-    )
-    clients = f"array_distinct(transform({most}, t -> t.client))"
-    return f"nullif(array_join(transform({clients}, c -> concat(c, ', ', {places})), '; '), '')"
+    return f"nullif(array_join(transform({most}, t -> concat(t.name, ' (', t.ids, ' ids)')), ', '), '')"
 
 
 def _expiry(versions: VersionRange) -> str:
