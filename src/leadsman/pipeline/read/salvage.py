@@ -37,16 +37,16 @@ class Compression:
     has_copies: bool = False
 
 
-GZIPPED = Compression(b"\x1f\x8b", lambda: zlib.decompressobj(GZIP), has_copies=True)
-BZIPPED = Compression(b"BZh", bz2.BZ2Decompressor)
-ZSTANDARD = Compression(b"\x28\xb5\x2f\xfd", lambda: _zstandard())
-COMPRESSIONS = (GZIPPED, BZIPPED, ZSTANDARD)
-
-
 def _zstandard() -> Any:  # noqa: ANN401 - one of three libraries' objects, alike but for their types
     import zstandard  # 24 MB, for damaged files alone
 
     return zstandard.ZstdDecompressor().decompressobj()
+
+
+GZIPPED = Compression(b"\x1f\x8b", lambda: zlib.decompressobj(GZIP), has_copies=True)
+BZIPPED = Compression(b"BZh", bz2.BZ2Decompressor)
+ZSTANDARD = Compression(b"\x28\xb5\x2f\xfd", _zstandard)
+COMPRESSIONS = (GZIPPED, BZIPPED, ZSTANDARD)
 
 
 def salvaged(raw: FileIO, compression: Compression) -> Iterator[bytes]:
