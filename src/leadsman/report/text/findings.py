@@ -166,8 +166,10 @@ def other_verdicts(diagnosis: Diagnosis) -> Mapping[str, Verdict]:
 
 
 def amount_read(diagnosis: Diagnosis) -> str:
-    """Return how many files, bytes and lines were read."""
-    amounts = (count(diagnosis.files, "file files"), size(diagnosis.bytes), count(diagnosis.lines, "line lines"))
+    """Return how many files, bytes and lines were read, and how many files or parts of files were not understood."""
+    amounts = [count(diagnosis.files, "file files"), size(diagnosis.bytes), count(diagnosis.lines, "line lines")]
+    if diagnosis.not_understood:
+        amounts.append(f"{count(len(diagnosis.not_understood))} not understood")
     return ", ".join(amounts)
 
 
