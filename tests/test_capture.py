@@ -43,6 +43,35 @@ def test_a_manifest_comes_back_as_it_was_written(tmp_path: Path) -> None:
     assert read_manifest(tmp_path) == written
 
 
+WRONG = {
+    "nothing": ("", "Expecting value"),
+    "a list": ("[]", "the document is not an object"),
+    "another version": ('{"schema": "leadsman.capture/9"}', "its schema is 'leadsman.capture/9'"),
+    "deep": ("[" * 100_000, "nested too deeply"),
+    "a number as a time": ({"recorded_from": 5}, "recorded_from is no time such as .*: '5'"),
+    "year 10000": ({"recorded_until": "10000-01-01T00:00:00Z"}, "recorded_until is no time"),
+    "no host": ({"host": None}, "host is missing"),
+    "a list as a text": ({"cluster": ["a"]}, "cluster is not a text"),
+    "a text as an object": ({"stands_for": "x"}, "stands_for is not an object"),
+    "a number as settings": ({"settings": {"java": 7}}, "settings.java is not an object"),
+    "an object as a list": ({"items": {"a": 1}}, "items is not a list"),
+    "a number as an item": ({"items": [1]}, r"items\[0\] is not an object"),
+    "an item without a time": ({"items": [{"file": "a"}]}, r"items\[0\].at is missing"),
+    "a missing item without a name": ({"absent": [{"why": "x"}]}, r"absent\[0\].what is missing"),
+}
+
+
+@pytest.mark.parametrize(("wrong", "why"), WRONG.values(), ids=WRONG)
+def test_what_is_wrong_in_a_manifest_is_said_in_words(tmp_path: Path, wrong: str | dict[str, object], why: str) -> None:
+    write_manifest(tmp_path, manifest())
+    document = json.loads((tmp_path / "manifest.json").read_text())
+    text = wrong if isinstance(wrong, str) else json.dumps(document | wrong)
+    (tmp_path / "manifest.json").write_text(text)
+
+    with pytest.raises(CaptureError, match=f"is not a manifest of leadsman.capture/1: .*{why}"):
+        read_manifest(tmp_path)
+
+
 def test_a_bare_folder_has_no_manifest(tmp_path: Path) -> None:
     assert read_manifest(tmp_path) is None
 

@@ -12,20 +12,22 @@ import json
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from leadsman.errors import CaptureError
 from leadsman.redaction import mask
 from leadsman.replacing import replaced_file
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 SCHEMA = "leadsman.capture/1"
 MANIFEST = "manifest.json"
 
 LONGEST_MANIFEST = 10_000_000
 """Bytes: one of 30,000 files has 6 million."""
+
+TOO_DEEP = "it is nested too deeply"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,55 +103,91 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 
 def parse_manifest(text: str, path: Path | str) -> Manifest:
-    """Return the manifest of a text. CaptureError names the path where the text is no manifest."""
+    """Return the manifest of a text. CaptureError names the path where the text is no manifest, with the reason."""
     try:
-        return _manifest(json.loads(text))
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
+        return _manifest(_JsonObject("", json.loads(text)))
+    except (ValueError, TypeError, RecursionError) as error:
+        why = ValueError(TOO_DEEP) if isinstance(error, RecursionError) else error
         raise CaptureError(
-            f"{path} is not a manifest of {SCHEMA}: {type(error).__name__}: {error}. "
-            "Remove it to have the folder read as bare logs."
-        ) from error
+            f"{path} is not a manifest of {SCHEMA}: {why}. Remove it to have the folder read as bare logs."
+        ) from why
 
 
-def _manifest(document: dict[str, object]) -> Manifest:
-    if document.get("schema") != SCHEMA:
-        raise ValueError(f"its schema is {document.get('schema')!r}")
-    known: dict[str, Any] = {key: str(document[key]) for key in ("schema", "cluster", "host", "ran")}
-    known |= {key: _time(document[key]) for key in ("recorded_from", "recorded_until")}
-    known |= {key: _texts(document.get(key, {})) for key in ("versions", "stands_for")}
-    settings = _members(document.get("settings", {}))
-    known["settings"] = {program: _texts(values) for program, values in settings.items()}
-    known["items"] = tuple(_item(item) for item in _list(document.get("items")))
-    known["absent"] = tuple(MissingItem(what=str(a["what"]), why=str(a["why"])) for a in _list(document.get("absent")))
-    known["notes"] = tuple(str(note) for note in _list(document.get("notes")))
-    return Manifest(**known)
+class _JsonObject:
+    """An object of the document, read by key. ValueError and TypeError say in words what is wrong, and where."""
+
+    def __init__(self, where: str, value: object) -> None:
+        if not isinstance(value, dict):
+            raise TypeError(f"{where or 'the document'} is not an object")
+        self._where = where
+        self._values: dict[str, object] = value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def text(self, key: str, default: str | None = None) -> str:
+        """Return a value as a text; `default` where there is none."""
+        value = self._values.get(key, default)
+        if value is None or isinstance(value, (dict, list)):
+            raise ValueError(f"{self._path(key)} is {'missing' if value is None else 'not a text'}")
+        return str(value)
+
+    def time(self, key: str) -> datetime:
+        """Return a time; a time without a zone is UTC."""
+        text = self.text(key)
+        try:
+            time = datetime.fromisoformat(text)
+        except ValueError:
+            raise ValueError(f"{self._path(key)} is no time such as 2026-02-16T12:00:00Z: {text!r:.40}") from None
+        return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+    def texts(self, key: str) -> dict[str, str]:
+        """Return an object of texts; empty where there is none."""
+        inside = self.inside(key)
+        return {each: inside.text(each) for each in inside}
+
+    def inside(self, key: str) -> _JsonObject:
+        """Return an object; empty where there is none."""
+        return _JsonObject(self._path(key), self._values.get(key, {}))
+
+    def entries(self, key: str) -> Iterator[_JsonObject]:
+        """Yield the objects of a list; none where there is no list."""
+        yield from (_JsonObject(f"{self._path(key)}[{number}]", each) for number, each in enumerate(self.values(key)))
+
+    def values(self, key: str) -> list[object]:
+        """Return a list; empty where there is none."""
+        value = self._values.get(key)
+        if value is not None and not isinstance(value, list):
+            raise ValueError(f"{self._path(key)} is not a list")
+        return value or []
+
+    def _path(self, key: str) -> str:
+        return f"{self._where}.{key}" if self._where else key
 
 
-def _texts(value: object) -> dict[str, str]:
-    return {key: str(each) for key, each in _members(value).items()}
+def _manifest(document: _JsonObject) -> Manifest:
+    if (schema := document.text("schema", "")) != SCHEMA:
+        raise ValueError(f"its schema is {schema!r:.40}")
+    settings = document.inside("settings")
+    return Manifest(
+        cluster=document.text("cluster"),
+        recorded_from=document.time("recorded_from"),
+        recorded_until=document.time("recorded_until"),
+        host=document.text("host"),
+        ran=document.text("ran"),
+        versions=document.texts("versions"),
+        stands_for=document.texts("stands_for"),
+        settings={program: settings.texts(program) for program in settings},
+        items=tuple(_item(each) for each in document.entries("items")),
+        absent=tuple(MissingItem(what=each.text("what"), why=each.text("why")) for each in document.entries("absent")),
+        notes=tuple(map(str, document.values("notes"))),
+        schema=schema,
+    )
 
 
-def _members(value: object) -> dict[str, object]:
-    if not isinstance(value, dict):
-        raise TypeError(f"{value!r:.40} is not an object")
-    return value
-
-
-def _item(entry: Mapping[str, object]) -> Item:
-    words = {key: str(entry.get(key, "")) for key in ("file", "source", "command", "note")}
-    return Item(at=_time(entry["at"]), **words)
-
-
-def _list(value: object) -> list[dict[str, object]]:
-    if value is not None and not isinstance(value, list):
-        raise TypeError(f"{value!r:.40} is not a list")
-    return value or []
-
-
-def _time(text: object) -> datetime:
-    """Return a time; a time without a zone is UTC."""
-    time = datetime.fromisoformat(str(text))
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
+def _item(entry: _JsonObject) -> Item:
+    words = {key: entry.text(key, "") for key in ("file", "source", "command", "note")}
+    return Item(at=entry.time("at"), **words)
 
 
 def _plain(value: object) -> str:

@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import random
+import zlib
 from pathlib import Path
 
 import pyarrow as pa
@@ -62,14 +63,46 @@ def test_an_endless_line_comes_in_pieces(tmp_path: Path):
     assert len(whole(tmp_path / "log")) == 3 * LONGEST_LINE_BYTES
 
 
-def test_a_truncated_file_is_read_up_to_its_break(tmp_path: Path):
-    packed = gzip.compress(LINES)
-    (tmp_path / "log.gz").write_bytes(packed[: len(packed) // 2])
+SOME = LINES[: 40 * LINES.index(b"\n")]
+DAMAGED = {
+    "a checksum that is wrong": (lambda: gzip.compress(SOME)[:-8] + b"12345678", "checksum .* is wrong"),
+    "no checksum": (lambda: gzip.compress(SOME)[:-8], "was cut"),
+    "other bytes behind gzip": (lambda: gzip.compress(SOME) + b"junk", "other bytes follow"),
+    "other bytes behind two members": (
+        lambda: gzip.compress(SOME[:99]) + gzip.compress(SOME[99:]) + b"x",
+        "other bytes",
+    ),
+    "other bytes behind zstd": (lambda: PACKED["zstd"](SOME) + b"junk", "other bytes follow"),
+}
+
+
+@pytest.mark.parametrize(("damaged", "why"), DAMAGED.values(), ids=DAMAGED)
+def test_of_a_damaged_file_all_that_is_whole_is_read(damaged, why: str, tmp_path: Path):
+    (tmp_path / "log").write_bytes(damaged())
     read: list[Block] = []
 
-    with pytest.raises(DecompressionError, match="break off"):
+    with pytest.raises(DecompressionError, match=why):
+        read.extend(blocks(tmp_path / "log"))
+    assert b"".join(block.data[: block.end] for block in read) == SOME
+
+
+def test_zeros_behind_the_end_are_no_damage(tmp_path: Path):
+    (tmp_path / "log").write_bytes(gzip.compress(SOME) + bytes(100_000) + gzip.compress(SOME) + bytes(512))
+
+    assert whole(tmp_path / "log") == SOME * 2
+
+
+@pytest.mark.parametrize("size", [len(SOME), len(LINES)])
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.9, 0.999])
+def test_a_cut_file_is_read_up_to_the_cut(size: int, share: float, tmp_path: Path):
+    packed = gzip.compress(LINES[:size])
+    cut = packed[: int(len(packed) * share)]
+    (tmp_path / "log.gz").write_bytes(cut)
+    read: list[Block] = []
+
+    with pytest.raises(DecompressionError, match="was cut"):
         read.extend(blocks(tmp_path / "log.gz"))
-    assert read
+    assert b"".join(block.data[: block.end] for block in read) == zlib.decompressobj(31).decompress(cut)
 
 
 def test_a_bomb_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

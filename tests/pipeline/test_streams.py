@@ -1,12 +1,16 @@
 """Which files are read, which belong to one another, and which are refused with a reason."""
 
 import os
+import shutil
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from leadsman.catalogue import MODES
 from leadsman.errors import CaptureError
+from leadsman.model import Diagnosis, Verdict
 from leadsman.pipeline.request import find_input
 from leadsman.pipeline.scope.streams import File, Stream, balance_streams, list_files, stream_name
 
@@ -72,6 +76,42 @@ def test_the_manifest_is_not_telemetry(tmp_path: Path):
     (tmp_path / "manifest.json").write_text("{}")
 
     assert list_files(str(tmp_path)).streams == ()
+
+
+@pytest.mark.parametrize("text", ["", "null", '{"files": []}', '{"cluster": "a", "recorded_from": "2026-02-16T12:'])
+def test_what_was_a_manifest_or_is_another_programs_is_named(tmp_path: Path, text: str):
+    (tmp_path / "manifest.json").write_text(text)
+
+    (named,) = list_files(str(tmp_path)).skipped
+    assert named.file == "manifest.json"
+    assert "read as bare logs" in named.why
+
+
+def test_names_that_are_not_utf_8_are_spelled_out(tmp_path: Path):
+    for name in (b"\xff.log", b"\xfe.log", "Zürich.log".encode()):
+        Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name)).write_text("a line\n")
+
+    found = list_files(str(tmp_path))
+
+    assert sorted(file.name for stream in found.streams for file in stream.files) == [
+        "Zürich.log",
+        "\\xfe.log",
+        "\\xff.log",
+    ]
+    assert all(Path(file.path).exists() for stream in found.streams for file in stream.files)
+
+
+@pytest.mark.spark
+def test_a_capture_whose_name_is_not_utf_8_is_diagnosed_under_its_name_spelled_out(
+    diagnosed: Callable[..., list[Diagnosis]], tmp_path: Path
+):
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/cap\xff"))
+    shutil.copytree(MODES / "idle_disconnect" / "recorded" / "broken-java", folder)
+
+    (found,) = diagnosed([folder])
+
+    assert found.path == f"{tmp_path}/cap\\xff"
+    assert found.verdicts["idle_disconnect"] is Verdict.PRESENT
 
 
 def test_tasks_get_equal_shares():

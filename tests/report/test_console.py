@@ -12,7 +12,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from leadsman.model import NotCollectedItem, NotUnderstood
+from leadsman.model import Finding, NotCollectedItem, NotUnderstood, Verdict
 from leadsman.report.console.findings import show_diagnoses
 
 ESCAPE = "\x1b"
@@ -50,7 +50,7 @@ def test_an_alternative_that_the_capture_shows_is_called_observed(present):
 def test_what_no_finding_explains_comes_after_the_findings(present):
     text = shown(present)
 
-    assert text.index("Errors that no finding explains") > text.index("Cure")
+    assert text.index("Other errors") > text.index("Cure")
     assert "12 × org.apache.kafka.common.errors.TopicAuthorizationException" in text  # noqa: RUF001 - as it is shown
     assert "Harmless: 34 ×" in text  # noqa: RUF001 - as it is shown
     assert "core.1189: binary" in text
@@ -60,7 +60,37 @@ def test_an_unknown_finding_names_the_next_command_on_one_line(unknown):
     text = shown(unknown, width=40)
 
     assert "     leadsman collect --since 2020-12-20T08:00 --until 2020-12-20T08:20 --out capture/\n" in text
-    assert "Of 3 links of the causal chain: 1" in text
+    assert "Of 3 links of the causal chain: 1" in " ".join(text.split())
+
+
+NOT_CHECKED = Finding(
+    mode="leaderless_partition",
+    verdict=Verdict.UNKNOWN,
+    title="Consumers crashed",
+    summary="The capture holds no line of a Kafka consumer.",
+    next="leadsman diagnose FOLDER_WITH_THE_LOGS_OF_THE_CONSUMERS",
+)
+
+
+def test_a_mode_that_was_not_checked_is_no_finding_and_does_not_read_as_a_fact(unknown):
+    verdicts = {**unknown.verdicts, NOT_CHECKED.mode: Verdict.UNKNOWN}
+    text = " ".join(shown(replace(unknown, verdicts=verdicts, findings=(NOT_CHECKED, *unknown.findings))).split())
+
+    assert "2 failure modes: 2 UNKNOWN (1 not checked)" in text
+    assert "Consumers crashed" not in text
+    assert f"UNKNOWN Not decided: {unknown.findings[0].title}" in text
+    assert text.index("Not decided") < text.index("Not checked")
+    assert "? leaderless_partition The capture holds no line of a Kafka consumer." in text
+    assert "To find out: leadsman diagnose FOLDER_WITH_THE_LOGS_OF_THE_CONSUMERS" in text
+
+
+def test_several_captures_end_with_what_was_found_in_which(present, unknown, absent):
+    text = " ".join(shown(present, unknown, absent).split())
+    overview = text[text.rindex("3 captures") :]
+
+    assert f"PRESENT {present.path} · {present.findings[0].title}" in overview
+    assert f"UNKNOWN {unknown.path} · Not decided: {unknown.findings[0].title}" in overview
+    assert f"ABSENT {absent.path} · 2 failure modes: 2 ABSENT" in overview
 
 
 def test_of_several_clusters_each_has_its_own_heading(present, unknown):

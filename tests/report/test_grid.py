@@ -57,7 +57,7 @@ def test_outcomes_are_counted_trouble_first(matrix):
 def test_the_console_shows_the_matrix_between_the_chain_and_the_alternatives(reach):
     text = printed(reach)
 
-    places = [text.index(part) for part in ("Why", "Who reaches whom", "Alternative causes")]
+    places = [text.index(part) for part in ("From cause to symptom", "Who reaches whom", "Alternative causes")]
     assert places == sorted(places)
     assert re.search(rf"worker-2 \(10\.20\.4\.23\) +established +{NO_DATA} +established", text)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from markdown_it import MarkdownIt
@@ -118,3 +119,21 @@ def test_a_message_without_steps_proof_and_link_is_short(write) -> None:
     assert "Do now" not in text
     assert "Proof" not in text
     assert "Report" not in text
+
+
+def test_time_and_impact_stand_below_the_title() -> None:
+    begin = datetime(2026, 2, 16, 12, tzinfo=UTC)
+    known = replace(
+        message(),
+        since=begin,
+        until=begin + timedelta(minutes=5),
+        impact="7 records are lost.",
+        cluster="",
+        path="logs",
+    )
+
+    facts = ["idle_disconnect in logs", "Time: 2026-02-16 12:00:00 to 12:05:00 UTC", "Impact: 7 records are lost."]
+    assert known.facts == facts
+    for write in (markdown_text, slack_text, jira_text, plain_text):
+        assert "7 records are lost." in write(known)
+        assert "12:05:00 UTC" in write(known)

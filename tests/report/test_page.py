@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 import pytest
 
 from leadsman.errors import MissingExtra
-from leadsman.model import Diagnosis, Evidence
+from leadsman.model import Diagnosis, Evidence, Finding, Verdict
 from leadsman.report.output_format import find_format
 from leadsman.report.page import templates
 from leadsman.report.page.render import MAX_PAGE_BYTES, render_page
@@ -59,8 +59,8 @@ def test_the_verdict_comes_before_its_reasons_and_the_cure_before_the_alternativ
         "Cure",
         "Alternative causes",
         "Verdicts of all modes",
-        "Errors that no finding explains",
-        "Looks alarming, does no harm",
+        "Other errors",
+        "Harmless",
         "Input Amount",
     ]  # fmt: skip - the order is the point
     places = [text.index(part, text.index("Skip to")) for part in order]
@@ -184,11 +184,30 @@ def test_of_several_clusters_each_is_named_in_the_list_and_above_its_findings(pr
     assert text.count(f"{present.path} (no single cluster)") == 2
 
 
+def test_a_mode_that_was_not_checked_stands_among_the_verdicts_alone(present):
+    finding = Finding(
+        mode="leaderless_partition",
+        verdict=Verdict.UNKNOWN,
+        title="Consumers crashed",
+        summary="The capture holds no line of a Kafka consumer.",
+        next="Give its log: leadsman diagnose FOLDER",
+    )
+    verdicts = {**present.verdicts, finding.mode: Verdict.UNKNOWN}
+    diagnosis = replace(present, verdicts=verdicts, findings=(finding, *present.findings))
+    text = text_of(render_page([diagnosis, present]))
+
+    assert "Consumers crashed" not in text
+    assert (
+        "UNKNOWN Not checked. The capture holds no line of a Kafka consumer. "
+        "To find out Give its log: leadsman diagnose FOLDER"
+    ) in text
+
+
 def test_a_clean_capture_says_that_no_mode_is_present(absent):
     text = text_of(render_page([absent]))
 
     assert "No failure mode is PRESENT." in text
-    assert "Errors that no finding explains None." in text
+    assert "Other errors None." in text
 
 
 def test_a_capture_for_which_no_mode_was_evaluated_is_not_good_news():

@@ -93,6 +93,16 @@ def test_a_file_that_is_no_text_has_a_reason(data, why):
     assert recognise(data, zone=UTC, latest=LATEST) == NotText(why)
 
 
+LOG = b"2021-02-16 12:00:00,000 INFO orders: one line\n" * 40
+
+
+@pytest.mark.parametrize(
+    "data", [LOG + b"\x00" * 100_000, b"\x00" * 4096 + LOG, LOG + b"\x00" * 4096 + LOG], ids=["end", "begin", "middle"]
+)
+def test_zeros_of_a_crashed_machine_or_of_copytruncate_make_no_log_binary(data):
+    assert isinstance(recognise(data, zone=UTC, latest=LATEST), RecognisedFormat)
+
+
 @pytest.mark.parametrize(
     "line",
     [

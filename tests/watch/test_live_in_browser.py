@@ -157,7 +157,8 @@ def test_what_is_unfolded_and_focused_stays_so_while_the_page_changes(browser: B
     state.publish(snapshot(one))
     tab.see("article h3:has-text('One failed')")
     tab.page.locator("article summary", has_text="Proof").first.click()
-    changed = replace(one, known=replace(one.known, change=replace(one.known.change, title="One failed again")))
+    assert one.known.finding
+    changed = replace(one, known=replace(one.known, finding=replace(one.known.finding, title="One failed again")))
     state.publish(snapshot(changed, finding(2, "Two failed")))
     tab.see("article h3:has-text('One failed again')")
 

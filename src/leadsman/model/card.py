@@ -146,10 +146,11 @@ class FailureMode:
     """The card of one failure mode: everything about the mode that is words or data.
 
     The finding in one or two sentences: `summary` where the mode is PRESENT; `unknown` where the symptom is seen but
-    not the cause; `absent`; `no_source` where no source of the capture could have shown the symptom. `headline` is the
-    title with figures, `title` is the title of a finding without these figures. `next` is the next step after a PRESENT
-    finding. `do_now` are steps for the next minutes; a step without all its figures is left out. `impact` says what was
-    lost or delayed, for how long, and how urgent it is. `do_now` and `impact` can name `services`: the affected ones.
+    not the cause; `absent`; `no_source` where no source of the capture could have shown the symptom, with the step
+    `no_source_next` (where that is empty, the command of the chain's last link). `headline` is the title with figures,
+    `title` is the title of a finding without these figures. `next` is the next step after a PRESENT finding. `do_now`
+    are steps for the next minutes; a step without all its figures is left out. `impact` says what was lost or delayed,
+    for how long, and how urgent it is. `do_now` and `impact` can name `services`: the affected ones.
 
     `chain` ends with the symptom. `layer` is where the cause sits. `explains` are the event names that a PRESENT
     finding explains, of its own subjects or of those that the detector names; all other errors stay unexplained.
@@ -191,3 +192,4 @@ class FailureMode:
     headline: Template = ()
     do_now: tuple[str | tuple[str, ...], ...] = ()
     impact: Template = ()
+    no_source_next: str = ""

@@ -28,6 +28,7 @@ def notification_document(notification: Notification) -> dict[str, Any]:
         "cluster": message.cluster or None,
         "since": _time(message.since),
         "until": _time(message.until),
+        "impact": message.impact or None,
         "do_now": list(message.do_now),
         "proof": [{"where": line.where, "text": line.text} for line in message.proof],
         "link": message.link or None,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leadsman.errors import CaptureError
-from leadsman.pipeline.scope.streams import CaptureFiles, File, Stream, captures_below, is_url, list_files
+from leadsman.pipeline.scope.streams import CaptureFiles, File, Stream, captures_below, is_url, list_files, utf_8_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -85,7 +85,9 @@ def list_captures(path: str, without: Sequence[str] = ()) -> dict[str, CaptureFi
     """Return the files of each capture at a path; none in the folders `without`."""
     below = [each for each in captures_below(path) if not _is_below(each, without)]
     own = list_files(path, [*below, *without])
-    return ({path: own} if own.streams or not below else {}) | {each: list_files(each, without) for each in below}
+    captures = {path: own} if own.streams or not below else {}
+    captures |= {each: list_files(each, without) for each in below}
+    return {utf_8_name(each): files for each, files in captures.items()}
 
 
 def _is_below(path: str, folders: Sequence[str]) -> bool:

@@ -104,5 +104,5 @@ class StreamStates:
                 other.unlink(missing_ok=True)
 
     def _path(self, key: tuple[str, str], number: int) -> Path:
-        digest = blake2b("\0".join(key).encode(), digest_size=16).hexdigest()
+        digest = blake2b("\0".join(key).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
         return self._folder / digest[:2] / digest / str(number)

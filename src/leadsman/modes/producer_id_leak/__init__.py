@@ -105,8 +105,12 @@ MODE = FailureMode(
     ),
     absent="On no topic does the number of single-use producer ids keep growing.",
     no_source=(
-        "The capture holds no count of producer ids, no class histogram, no metrics and no broker log, so a leak would "
-        "not be visible."
+        "The capture holds no count of producer ids, no class histogram and no metrics, so a leak would not be "
+        "visible: a broker's log counts ids only when the broker starts."
+    ),
+    no_source_next=(
+        "On a broker before 2.8, which lists no ids, run `collect jvm BROKER_PID` instead: it pauses the broker for a "
+        "second for each GB of heap. On newer ones: leadsman collect kafka --bootstrap HOST:9092 --out CAPTURE"
     ),
     next="leadsman remedy producer_id_leak --bootstrap HOST:9092",
     chain=(

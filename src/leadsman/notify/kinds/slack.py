@@ -27,7 +27,7 @@ def _document(message: FindingMessage) -> dict[str, Any]:
     proof = "\n".join(f"{line.where}\n    {line.text}" for line in message.proof)
     blocks = [
         {"type": "header", "text": _plain(message.title, MAX_HEADER)},
-        {"type": "section", "text": _plain(message.source, MAX_SECTION)},
+        {"type": "section", "text": _plain("\n".join(message.facts), MAX_SECTION)},
         *([{"type": "section", "text": _plain(f"Do now:\n{steps}", MAX_SECTION)}] if steps else []),
         *([_code(proof)] if proof else []),
         *([_link(message.link)] if message.link else []),

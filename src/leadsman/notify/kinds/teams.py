@@ -30,7 +30,7 @@ def _deliver(exchange: Exchange, destination: Destination, notification: Notific
 def _card(message: FindingMessage) -> dict[str, Any]:
     body = [
         _text(message.title, weight="Bolder", size="Large"),
-        _text(message.source, isSubtle=True),
+        *(_text(fact, isSubtle=True) for fact in message.facts),
         *([_text("Do now", weight="Bolder")] if message.do_now else []),
         *(_text(f"{number}. {step}") for number, step in enumerate(message.do_now, 1)),
         *([_text("Proof", weight="Bolder")] if message.proof else []),

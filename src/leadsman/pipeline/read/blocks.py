@@ -7,12 +7,14 @@ import gzip
 import os
 from functools import cache
 from io import FileIO
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import pyarrow as pa
 
+from leadsman.pipeline.read.salvage import BZIPPED, COMPRESSIONS, GZIPPED, Compression, DamagedError, salvaged
+
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Generator, Iterable, Iterator
     from pathlib import Path
 
 BLOCK_BYTES = 1 << 18
@@ -46,11 +48,10 @@ def blocks(path: str | Path, begin: int = 0, end: int | None = None) -> Generato
     """
     _keep_freed_memory()
     with FileIO(path) as raw:
-        opened = _decompressed(raw)
-        if opened is None:
+        if (compression := _compression(raw)) is None:
             yield from _plain(raw.fileno(), begin, end)
         else:
-            yield from _streamed(opened, os.fstat(raw.fileno()).st_size)
+            yield from _streamed(_bounded(_pieces(raw, compression), os.fstat(raw.fileno()).st_size))
 
 
 @cache
@@ -62,16 +63,16 @@ def _keep_freed_memory() -> None:
     bytes(64 * BLOCK_BYTES)
 
 
-def _decompressed(raw: FileIO) -> Any:  # noqa: ANN401 - four libraries' readers, alike but for their types
-    """Return a reader of what is inside, by the file's first bytes and never by its name; None where it is plain."""
-    magic = os.pread(raw.fileno(), 4, 0)
-    if magic[:2] == b"\x1f\x8b":
+def _compression(raw: FileIO) -> Compression | None:
+    """Return how a file is compressed, by its first bytes and never by its name; None where it is plain."""
+    head = os.pread(raw.fileno(), 4, 0)
+    return next((each for each in COMPRESSIONS if head.startswith(each.magic)), None)
+
+
+def _reader(raw: FileIO, compression: Compression) -> Any:  # noqa: ANN401 - four libraries' readers, alike but for their types
+    if compression is GZIPPED:
         return _gzip(raw)
-    if magic[:3] == b"BZh":
-        return bz2.BZ2File(raw)
-    if magic == b"\x28\xb5\x2f\xfd":
-        return pa.CompressedInputStream(cast("Any", raw), "zstd")
-    return None
+    return bz2.BZ2File(raw) if compression is BZIPPED else pa.CompressedInputStream(cast("Any", raw), "zstd")
 
 
 def _gzip(raw: FileIO) -> Any:  # noqa: ANN401 - as above
@@ -85,7 +86,7 @@ def _gzip(raw: FileIO) -> Any:  # noqa: ANN401 - as above
 def is_plain(path: str | Path) -> bool:
     """Whether a file is not compressed: then a block can be read without those before it."""
     with FileIO(path) as raw:
-        return _decompressed(raw) is None
+        return _compression(raw) is None
 
 
 def block_begin(descriptor: int, boundary: int) -> int | None:
@@ -121,32 +122,57 @@ def _to_boundary(offset: int) -> int:
     return -offset % BLOCK_BYTES
 
 
-def _streamed(source: IO[bytes], compressed_bytes: int) -> Iterator[Block]:
-    limit = max(EXPANSION_FREE_BYTES, EXPANSION_LIMIT * compressed_bytes)
-    carry, total = b"", 0
-    for piece in _pieces(source):
-        total += len(piece)
-        data = carry + piece
-        end = data.rfind(b"\n") + 1
-        if end == 0 and len(data) < LONGEST_LINE_BYTES:
-            carry = data
-            continue
-        end = end or len(data)
-        yield Block(data, end)
-        carry = data[end:]
-        if total > limit:
-            raise DecompressionError(f"expands more than {EXPANSION_LIMIT} times; stopped after {total >> 20} MiB")
+def _streamed(pieces: Iterable[bytes]) -> Iterator[Block]:
+    """Yield all that was decompressed as blocks, then say why that is not all, where it is not."""
+    carry, damage = b"", None
+    try:
+        for piece in pieces:
+            data = carry + piece
+            end = data.rfind(b"\n") + 1
+            if end == 0 and len(data) < LONGEST_LINE_BYTES:
+                carry = data
+                continue
+            end = end or len(data)
+            yield Block(data, end)
+            carry = data[end:]
+    except DecompressionError as error:
+        damage = error
     if carry:
         yield Block(carry, len(carry))
+    if damage:
+        raise damage
 
 
-def _pieces(source: IO[bytes]) -> Iterator[bytes]:
-    """Yield what can be decompressed, then say why no more can be."""
+def _bounded(pieces: Iterable[bytes], compressed_bytes: int) -> Iterator[bytes]:
+    limit = max(EXPANSION_FREE_BYTES, EXPANSION_LIMIT * compressed_bytes)
     total = 0
-    read = getattr(source, "read1", source.read)  # what there is so far: a broken file is worth reading up to its break
+    for piece in pieces:
+        yield piece
+        total += len(piece)
+        if total > limit:
+            raise DecompressionError(f"expands more than {EXPANSION_LIMIT} times; stopped after {total >> 20} MiB")
+
+
+def _pieces(raw: FileIO, compression: Compression) -> Iterator[bytes]:
+    """Yield what can be decompressed, then say why no more can be, if there is more."""
+    total = 0
+    source = _reader(raw, compression)
+    read = getattr(source, "read1", source.read)  # what there is so far: a damaged file is read up to its damage
     try:
         while piece := read(BLOCK_BYTES):
             total += len(piece)
             yield bytes(piece)
-    except Exception as error:  # each of four libraries has errors of its own for corrupt data
-        raise DecompressionError(f"compressed data break off after {total} bytes: {error}") from error
+    except Exception:  # noqa: BLE001 - each of four libraries has errors of its own for damaged data
+        yield from _rest(raw, compression, total)
+
+
+def _rest(raw: FileIO, compression: Compression, begin: int) -> Iterator[bytes]:
+    """Yield what can be decompressed behind the first bytes of a damaged file, then say what is wrong with it."""
+    total = 0
+    try:
+        for piece in salvaged(raw, compression):
+            if rest := piece[max(0, begin - total) :]:
+                yield rest
+            total += len(piece)
+    except DamagedError as error:
+        raise DecompressionError(f"{error} (read up to byte {max(total, begin):,} of its content)") from error

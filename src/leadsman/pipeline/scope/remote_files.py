@@ -24,6 +24,7 @@ from leadsman.pipeline.events import SPARK_DDL, batches
 from leadsman.pipeline.read.stream import not_understood, read
 from leadsman.pipeline.scope.copies import drop_duplicate_files
 from leadsman.pipeline.scope.streams import (
+    FOREIGN_MANIFEST,
     CaptureFiles,
     File,
     Stream,
@@ -208,6 +209,8 @@ def _capture_files(path: str, files: Iterable[File | NotUnderstood], texts: Mapp
                 manifest = parse_manifest(texts[file.path], file.path)
             except CaptureError as error:
                 skipped.append(unreadable_manifest(file.name, error))
+        else:
+            skipped.append(FOREIGN_MANIFEST)
     return CaptureFiles(tuple(group_into_streams(path, to_read)), tuple(skipped), manifest=manifest)
 
 

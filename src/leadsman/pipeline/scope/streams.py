@@ -137,17 +137,24 @@ def list_files(path: str, without: Sequence[str] = ()) -> CaptureFiles:
     manifest = _readable_manifest(root)
     if isinstance(manifest, NotUnderstood):
         skipped, manifest = [*skipped, manifest], None
-    return CaptureFiles(tuple(group_into_streams(path, files)), tuple(skipped), manifest=manifest)
+    return CaptureFiles(tuple(group_into_streams(utf_8_name(path), files)), tuple(skipped), manifest=manifest)
 
 
 def _readable_manifest(root: Path) -> Manifest | NotUnderstood | None:
     """Return a capture's manifest, or why it cannot be read. None for a file, and for a folder of bare logs."""
-    if not is_capture(root):
+    if not (root / MANIFEST).is_file():
         return None
+    if not is_capture(root):
+        return FOREIGN_MANIFEST
     try:
         return read_manifest(root)
     except (CaptureError, OSError) as error:
         return unreadable_manifest(MANIFEST, error)
+
+
+FOREIGN_MANIFEST = NotUnderstood(
+    MANIFEST, f"does not name {SCHEMA} (it was cut, or is another program's), so the folder is read as bare logs"
+)
 
 
 def unreadable_manifest(file: str, error: Exception) -> NotUnderstood:
@@ -224,6 +231,11 @@ def group_into_streams(capture: str, files: Iterable[File]) -> Iterator[Stream]:
         yield Stream(capture, name, tuple(members))
 
 
+def utf_8_name(name: str) -> str:
+    """Return the name of a file or capture for all tables and reports: bytes that are not UTF-8 are spelled out."""
+    return name if name.isascii() else os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
 def _walk(root: Path, without: frozenset[Path]) -> Iterator[File | NotUnderstood]:
     if not root.is_dir():
         yield _inspect(str(root.resolve()), root.name, root.parent)  # a link that somebody names is meant
@@ -249,6 +261,7 @@ def _why_not_read(error: OSError | RuntimeError) -> str:
 
 def _inspect(path: str, name: str, root: Path) -> File | NotUnderstood:
     """Return the file, or why it is not read."""
+    name = utf_8_name(name)
     try:
         status = os.lstat(path)
         if stat.S_ISLNK(status.st_mode):

@@ -212,7 +212,7 @@ def _no_source(mode: str, card: FailureMode) -> Finding:
         verdict=Verdict.UNKNOWN,
         title=card.title,
         summary=card.no_source,
-        next=card.chain[-1].collect_command,
+        next=card.no_source_next or card.chain[-1].collect_command,
     )
 
 

@@ -12,22 +12,28 @@ from leadsman.report.console.changes import location, show_change_list
 from leadsman.report.console.terminal import Terminal
 from leadsman.report.text import conditions
 from leadsman.report.text.findings import (
+    SEVERITY_KEY,
     alternative_state,
     alternative_text,
     amount_read,
     certainty,
+    checked_findings,
     count_text,
     diagnosis_titles,
+    finding_title,
     headline,
+    next_heading,
     next_step,
     other_verdicts,
     severity_text,
     subject_rows,
+    unchecked_findings,
+    worst_verdict,
 )
 from leadsman.words import count, span
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from leadsman.model import (
         AlternativeFinding,
@@ -56,6 +62,7 @@ SUBJECTS_NAMED = 4
 GROUPS_SHOWN = 10
 REASONS_SHOWN = 3
 FILES_NAMED = 5
+FINDINGS_NAMED = 3
 
 VERDICT_STYLE = {Verdict.PRESENT: "bold red", Verdict.UNKNOWN: "bold yellow", Verdict.ABSENT: "bold green"}
 SEVERITY_STYLE = {"fatal": "red", "lost": "yellow"}
@@ -66,8 +73,24 @@ def show_diagnoses(diagnoses: Iterable[Diagnosis], console: Console | None = Non
     """Print all diagnoses. The default console is standard output, with colours if standard output is a terminal."""
     terminal = Terminal(console or Console(highlight=False))
     listed = list(diagnoses)
-    for title, diagnosis in zip(diagnosis_titles(listed), listed, strict=True):
+    titles = diagnosis_titles(listed)
+    for title, diagnosis in zip(titles, listed, strict=True):
         _show_capture(terminal, title, diagnosis)
+    if len(listed) > 1:
+        _show_overview(terminal, dict(zip(titles, listed, strict=True)))
+
+
+def _show_overview(terminal: Terminal, captures: Mapping[str, Diagnosis]) -> None:
+    """Say what was found in which capture: of several, the first ones are far above by now."""
+    terminal.rule()
+    terminal.paragraph((count(len(captures), "capture captures"), "bold"))
+    for title, diagnosis in captures.items():
+        verdict = worst_verdict(diagnosis)
+        terminal.item((verdict, VERDICT_STYLE[verdict]), title, indent=2)
+        named = [finding_title(each) for each in checked_findings(diagnosis)[:FINDINGS_NAMED]]
+        for text in named or [headline(diagnosis)]:
+            terminal.item((terminal.symbols.dot, "dim"), text, indent=6)
+    terminal.blank()
 
 
 def _show_capture(terminal: Terminal, title: str, diagnosis: Diagnosis) -> None:
@@ -77,10 +100,11 @@ def _show_capture(terminal: Terminal, title: str, diagnosis: Diagnosis) -> None:
     terminal.paragraph((f"{amount_read(diagnosis)}; {time_range}", "dim"))
     terminal.paragraph((headline(diagnosis), "bold"))
     _show_conditions(terminal, diagnosis.conditions)
-    for finding in diagnosis.findings:
+    for finding in checked_findings(diagnosis):
         _show_finding(terminal, finding)
     terminal.blank()
     _show_absent_reasons(terminal, diagnosis)
+    _show_unchecked(terminal, unchecked_findings(diagnosis))
     _show_other_verdicts(terminal, diagnosis)
     _show_benign(terminal, diagnosis.benign)
     _show_unexplained(terminal, diagnosis.unexplained)
@@ -106,7 +130,7 @@ def _show_conditions(terminal: Terminal, listed: Sequence[Condition]) -> None:
 
 def _show_finding(terminal: Terminal, finding: Finding) -> None:
     terminal.blank()
-    terminal.paragraph((finding.verdict, VERDICT_STYLE[finding.verdict]), "  ", (finding.title, "bold"))
+    terminal.paragraph((finding.verdict, VERDICT_STYLE[finding.verdict]), "  ", (finding_title(finding), "bold"))
     terminal.paragraph(finding.summary, indent=2)
     if finding.impact:
         terminal.paragraph(("Impact: ", "bold"), finding.impact, indent=2)
@@ -128,7 +152,7 @@ def _show_heading(terminal: Terminal, title: str, aside: str = "") -> None:
 
 def _show_chain(terminal: Terminal, finding: Finding) -> None:
     if finding.chain:
-        _show_heading(terminal, "Why", certainty(finding))
+        _show_heading(terminal, "From cause to symptom", certainty(finding))
     quoted: set[Evidence] = set()
     for number, link in enumerate(finding.chain, start=1):
         _show_link(terminal, number, link)
@@ -208,11 +232,8 @@ def _show_cures(terminal: Terminal, cures: Sequence[Cure]) -> None:
 
 def _show_next(terminal: Terminal, finding: Finding) -> None:
     prose, command = next_step(finding)
-    if finding.next and not finding.chain:  # no source could show the symptom: only the next step is known
-        terminal.paragraph(("To find out: ", "bold"), " ".join(filter(None, (prose, command))), indent=2)
-        return
     if finding.next:
-        _show_heading(terminal, "Next")
+        _show_heading(terminal, next_heading(finding))
     if prose:
         terminal.paragraph(prose, indent=5)
     if command:
@@ -227,6 +248,19 @@ def _show_absent_reasons(terminal: Terminal, diagnosis: Diagnosis) -> None:
             terminal.item((terminal.symbols.dot, "dim"), reason, indent=2)
         terminal.omitted(len(reasons) - REASONS_SHOWN, "more reason|more reasons")
         terminal.blank()
+
+
+def _show_unchecked(terminal: Terminal, unchecked: Mapping[str, Finding]) -> None:
+    if not unchecked:
+        return
+    unknown = (Verdict.UNKNOWN, VERDICT_STYLE[Verdict.UNKNOWN])
+    terminal.paragraph(unknown, ("  Not checked", "bold"), ": the capture does not hold what would show it.")
+    for mode, finding in unchecked.items():
+        mark = (terminal.symbols.unclear, "yellow")
+        terminal.item(mark, (mode, "bold"), f"  {finding.summary}", indent=2)
+        prose, command = next_step(finding)
+        terminal.paragraph(("To find out: ", "bold"), ": ".join(filter(None, (prose, command))), indent=4)
+    terminal.blank()
 
 
 def _show_other_verdicts(terminal: Terminal, diagnosis: Diagnosis) -> None:
@@ -249,7 +283,7 @@ def _show_unexplained(terminal: Terminal, groups: Sequence[ErrorGroup]) -> None:
     if not groups:
         return
     terminal.blank()
-    terminal.paragraph(("Errors that no finding explains", "bold"))
+    terminal.paragraph(("Other errors", "bold"), (f"  {SEVERITY_KEY}", "dim"))
     for group in groups[:GROUPS_SHOWN]:
         terminal.item(
             terminal.symbols.dot,

@@ -17,7 +17,7 @@ CODE_MACRO = re.compile(r"\{(?=noformat)", re.IGNORECASE)
 
 def jira_text(message: FindingMessage) -> str:
     """Return the message without its title, which is the issue's summary."""
-    parts = [escaped(message.source)]
+    parts = ["\n".join(map(escaped, message.facts))]
     if message.do_now:
         parts.append("\n".join(["*Do now*", *(f"# {escaped(step)}" for step in message.do_now)]))
     if message.proof:

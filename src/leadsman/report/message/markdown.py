@@ -21,7 +21,7 @@ MIN_FENCE = 3
 
 def markdown_text(message: FindingMessage) -> str:
     """Return the message as Markdown."""
-    parts = [f"### {escaped(message.title)}", escaped(message.source)]
+    parts = [f"### {escaped(message.title)}", *map(escaped, message.facts)]
     if message.do_now:
         parts.append("**Do now**")
         parts.append("\n".join(f"{number}. {escaped(step)}" for number, step in enumerate(message.do_now, 1)))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from leadsman.model import State, Verdict
 from leadsman.redaction import mask
 from leadsman.report.text.escaping import escape_control_characters
+from leadsman.words import span
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,6 +53,7 @@ class FindingMessage:
     link: str = ""
     since: datetime | None = None
     until: datetime | None = None
+    impact: str = ""
     reference: str = ""
     """By what a reader recognises a message that came twice; empty for a diagnosis."""
 
@@ -61,6 +63,12 @@ class FindingMessage:
         cluster = f", cluster {self.cluster}" if self.cluster else ""
         reference = f" ({self.reference})" if self.reference else ""
         return f"{self.mode} in {self.path}{cluster}{reference}"
+
+    @property
+    def facts(self) -> list[str]:
+        """What stands below the title, a line each: the source, the time and the impact."""
+        time = span(self.since, self.until)
+        return [self.source, *([f"Time: {time}"] if time else []), *([f"Impact: {self.impact}"] if self.impact else [])]
 
 
 def present_findings(diagnoses: Sequence[Diagnosis]) -> list[tuple[Diagnosis, Finding]]:
@@ -92,6 +100,7 @@ def message_about(diagnosis: Diagnosis, finding: Finding, *, link: str = "") -> 
         link=plain(link, limit=None),
         since=finding.since,
         until=finding.until,
+        impact=plain(finding.impact),
     )
 
 

@@ -16,7 +16,7 @@ def plain_text(message: FindingMessage) -> str:
 
 
 def _lines(message: FindingMessage) -> Iterator[str]:
-    yield message.source
+    yield from message.facts
     if message.do_now:
         yield "Do now:"
     yield from (f"{number}. {step}" for number, step in enumerate(message.do_now, 1))

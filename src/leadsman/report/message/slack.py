@@ -21,7 +21,7 @@ FENCE = re.compile("`(?=`)")
 
 def slack_text(message: FindingMessage) -> str:
     """Return the message as mrkdwn."""
-    parts = [f"*{escaped(message.title)}*\n{escaped(message.source)}"]
+    parts = ["\n".join([f"*{escaped(message.title)}*", *map(escaped, message.facts)])]
     if message.do_now:
         steps = (f"{number}. {escaped(step)}" for number, step in enumerate(message.do_now, 1))
         parts.append("\n".join(["*Do now*", *steps]))

@@ -26,9 +26,9 @@ class Chart:
 
 
 def timeline_chart(finding: Finding, prefix: str, *, detail: Detail) -> Chart | None:
-    """Draw when the subjects of a finding were active, idle and harmed."""
+    """Draw when the subjects of a finding were active, idle and harmed; None where all was at one moment."""
     timeline = selection.select_timeline(panels.event_points(finding), detail.subjects)
-    if timeline is None:
+    if timeline is None or timeline.since == timeline.until:
         return None
     from leadsman.report.charts import drawings  # matplotlib is slow to import and only a page needs it
 

@@ -46,7 +46,7 @@ def _render(diagnoses: Sequence[Diagnosis], detail: Detail) -> str:
     with_points = [
         f"c{number + 1}f{place}"
         for number, diagnosis in shown
-        for place, finding in enumerate(diagnosis.findings, start=1)
+        for place, finding in enumerate(findings.checked_findings(diagnosis), start=1)
         if finding.points or finding.matrix
     ]
     return (

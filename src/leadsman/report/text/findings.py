@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from leadsman.model import Diagnosis, ErrorGroup, State, Verdict
+from leadsman.pipeline.severity import TITLES
 from leadsman.words import count, label_with_cluster, size
 
 if TYPE_CHECKING:
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
     from leadsman.model import AlternativeFinding, Evidence, Finding
 
 VERDICT_ORDER = (Verdict.PRESENT, Verdict.UNKNOWN, Verdict.ABSENT)
+
+SEVERITY_KEY = (
+    "fatal: a program ended or cannot work; lost: a record, commit or response can be missing; "
+    "retried: tried again; noise: no harm by itself"
+)
+"""What the words of `pipeline.severity` mean."""
 
 COUNT_SUFFIX = "_count"
 COMMAND_PREFIX = "leadsman "
@@ -60,10 +67,34 @@ def diagnosis_titles(diagnoses: Sequence[Diagnosis]) -> list[str]:
     ]
 
 
+def is_checked(finding: Finding) -> bool:
+    """Whether the capture holds a source that could show the symptom. Else the finding says what to collect alone."""
+    return bool(finding.chain or finding.detector_error or finding.verdict is not Verdict.UNKNOWN)
+
+
+def checked_findings(diagnosis: Diagnosis) -> list[Finding]:
+    """Return the findings of the modes that were checked."""
+    return [each for each in diagnosis.findings if is_checked(each)]
+
+
+def unchecked_findings(diagnosis: Diagnosis) -> dict[str, Finding]:
+    """Return the findings of the modes that could not be checked, by mode."""
+    return {each.mode: each for each in diagnosis.findings if not is_checked(each)}
+
+
+def finding_title(finding: Finding) -> str:
+    """Return the title, which would read as a fact where the verdict is UNKNOWN."""
+    return f"Not decided: {finding.title}" if finding.verdict is Verdict.UNKNOWN else finding.title
+
+
 def headline(diagnosis: Diagnosis) -> str:
-    """Return the counts of verdicts in one line."""
+    """Return the counts of verdicts in one line, and how many modes could not be checked."""
     tally = Counter(diagnosis.verdicts.values())
     parts = [f"{tally[verdict]} {verdict}" for verdict in VERDICT_ORDER if tally[verdict]]
+    if unchecked := len(unchecked_findings(diagnosis)):
+        some = "" if unchecked == tally[Verdict.UNKNOWN] else f"{unchecked} "
+        unknown = f"{tally[Verdict.UNKNOWN]} {Verdict.UNKNOWN}"
+        parts = [f"{part} ({some}not checked)" if part == unknown else part for part in parts]
     if not parts:
         return "No failure mode was evaluated"
     return f"{count(len(diagnosis.verdicts), 'failure mode|failure modes')}: {', '.join(parts)}"
@@ -84,6 +115,11 @@ def certainty(finding: Finding) -> str:
         )
     seen = f"Of {links} of the causal chain: " + ", ".join(f"{tally[s]} {s}" for s in State if tally[s]) + "."
     return f"{seen} Every required link was observed{condition}." if condition else seen
+
+
+def next_heading(finding: Finding) -> str:
+    """Return the heading of the next step: where the verdict is UNKNOWN, the step decides it."""
+    return "To find out" if finding.verdict is Verdict.UNKNOWN else "Next"
 
 
 def next_step(finding: Finding) -> tuple[str, str]:
@@ -138,8 +174,10 @@ def other_verdicts(diagnosis: Diagnosis) -> Mapping[str, Verdict]:
 
 
 def amount_read(diagnosis: Diagnosis) -> str:
-    """Return how many files, bytes and lines were read."""
-    amounts = (count(diagnosis.files, "file files"), size(diagnosis.bytes), count(diagnosis.lines, "line lines"))
+    """Return how many files, bytes and lines were read, and how many files or parts of files were not understood."""
+    amounts = [count(diagnosis.files, "file files"), size(diagnosis.bytes), count(diagnosis.lines, "line lines")]
+    if diagnosis.not_understood:
+        amounts.append(f"{count(len(diagnosis.not_understood))} not understood")
     return ", ".join(amounts)
 
 
@@ -155,7 +193,7 @@ def subject_rows(finding: Finding, at_most: int) -> list[tuple[str, str]]:
         for label, value in subjects.items()
         if label.removesuffix(COUNT_SUFFIX) == label or label.removesuffix(COUNT_SUFFIX) not in subjects
     ]
-    events = [f"{count(each.count)} {each.name}" for each in finding.attributed_events]
+    events = [f"{TITLES.get(each.name, each.name)} ({count(each.count)})" for each in finding.attributed_events]
     return [*rows, ("explains", _list_text(events, at_most, None))] if events else rows
 
 

@@ -56,7 +56,7 @@ class ObjectListing:
 
 def key_of(folder: str, each: StoredObject) -> str:
     """Return the key by which positions know a copy: what identifies the object, and the copy's number."""
-    digest = blake2b("\0".join(each.key).encode(), digest_size=12).hexdigest()
+    digest = blake2b("\0".join(each.key).encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
     return f"{OBJECT_KEY}{Path(folder).name}:{digest}:{each.number}"
 
 

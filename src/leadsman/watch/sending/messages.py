@@ -40,7 +40,7 @@ def message_of_change(change: FindingChange, known: KnownFinding, *, link: str =
         message = message_about(place, known.finding, link=link)
     title = plain(f"{PREFIXES.get(change.life, '')}{change.title}")
     changed = replace(message, title=title, since=change.since, until=change.until, reference=change.key)
-    return replace(changed, do_now=(), proof=()) if change.life is Life.RESOLVED else changed
+    return replace(changed, do_now=(), proof=(), impact="") if change.life is Life.RESOLVED else changed
 
 
 def message_of_many(messages: Sequence[FindingMessage], life: Life, *, key: str, ended: int = 0) -> FindingMessage:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from leadsman.telemetry.file_format import FileFormat
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
 MAX_CONTROL_SHARE = 0.05
 """Share of control characters that a text may have."""
 
+HOLE = re.compile(rb"\x00{16,}")
+"""Zeros in a log: a file system that lost power fills up with them, and so does a writer that goes on at its old offset
+after `copytruncate`. They say nothing of the lines beside them."""
+
 CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\b\x1b")) + b"\x7f"
 
 
@@ -21,8 +26,9 @@ def _matches(sample: FileSample) -> NotText | None:
     if not text.strip():
         empty = not sample.head.strip(b"\x00 \n\r\t") and b"\x00" not in sample.head
         return NotText("it is empty" if empty else "only NUL bytes")
-    controls = len(text) - len(text.translate(None, CONTROLS))
-    return NotText("it is not text") if controls > MAX_CONTROL_SHARE * len(text) else None
+    lines = HOLE.sub(b"", text)
+    controls = len(lines) - len(lines.translate(None, CONTROLS))
+    return NotText("it is not text") if controls > MAX_CONTROL_SHARE * len(lines) else None
 
 
 FORMAT = FileFormat(

@@ -19,8 +19,10 @@ from leadsman.telemetry.source import Source
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-CLASS = re.compile(r" *(\d+): +(\d+) +(\d+)  ?(\S+)")
-TOTAL = re.compile(r"Total +(\d+) +(\d+)")
+CLASS = re.compile(r" *(\d{1,9}): +(\d{1,15}) +(\d{1,15})  ?(\S+)")
+TOTAL = re.compile(r"Total +(\d{1,15}) +(\d{1,15})")
+"""Longer numbers are of no JVM: 10^15 bytes are a petabyte of heap."""
+
 PID = re.compile(r"(\d+):$")
 HOLDER = re.compile(r"Held: (\d+) of (\d+) samples of (\S+) by (\S.*\S)")
 """Written by `leadsman.telemetry.hprof.histogram` below the histogram of a heap dump."""
