@@ -4,6 +4,7 @@ configuration  configuration.md: every setting, from the commands' options and t
 vocabulary     vocabulary.md: every event with its value, unit and labels, from the declarations in `event_types/`
 map            DESIGN.md, the file map: packages and modules with the first sentences of their docstrings
 modes          README.md, the two tables of failure modes: from the cards
+verdicts       README.md, glossary.md: what the three verdicts mean
 hops           clients.md, the table of hops and their idle timeouts
 alerts         prevention.md, the table of alerts and of the exporters that cover them
 example        findings.md, the JSON example: a real diagnosis of a recorded capture (starts Spark)
@@ -30,6 +31,7 @@ from leadsman.cli.settings import settable
 from leadsman.event_types import declaring_modules
 from leadsman.prevent.alerts.coverage import coverage
 from leadsman.prevent.alerts.exporter import CHOICES
+from leadsman.report.text.findings import VERDICT_MEANING
 from leadsman_clients.network_path import hop_table
 
 if TYPE_CHECKING:
@@ -180,6 +182,12 @@ def mode_tables() -> str:
     return "\n".join([*_modes(), "", *_alternatives()])
 
 
+def verdict_meanings() -> str:
+    """Return what each verdict means, by the sentences of the page."""
+    meanings = ((verdict, meaning[0].lower() + meaning[1:]) for verdict, meaning in VERDICT_MEANING.items())
+    return "\n".join(f"- **{verdict}**: {meaning}" for verdict, meaning in meanings)
+
+
 def rule_table() -> str:
     """Return the gate's rules as a Markdown table."""
     rules = [(each.id, each.mode, _cell(each.rule.why), _cell(each.rule.fix)) for each in every_rule()]
@@ -247,6 +255,8 @@ def between(name: str, text: str, document: str) -> str:
 
 WHOLE = {"configuration": ("docs/configuration.md", configuration), "vocabulary": ("docs/vocabulary.md", vocabulary)}
 PARTS = {
+    "verdicts": ("README.md", verdict_meanings),
+    "verdicts in the glossary": ("docs/glossary.md", verdict_meanings),
     "map": ("DESIGN.md", file_map),
     "modes": ("README.md", mode_tables),
     "hops": ("docs/clients.md", hop_table),

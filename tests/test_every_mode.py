@@ -33,7 +33,14 @@ def broken_of(mode: Mode) -> list[Path]:
 BROKEN = [
     pytest.param(mode, folder, id=f"{mode.name}-{folder.name}") for mode in every_mode() for folder in broken_of(mode)
 ]
-HEADINGS = ["What you see", "Why it happens", "How to be sure", "How to cure it", "What this page does not cover"]
+HEADINGS = [
+    "What you see",
+    "Why it happens",
+    "How to be sure",
+    "How to cure it",
+    "The incident",
+    "What this page does not cover",
+]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -102,6 +109,22 @@ def test_every_threshold_is_explained_where_it_is_set(mode: Mode):
 @pytest.mark.parametrize("mode", MODES)
 def test_the_page_answers_the_same_questions(mode: Mode):
     assert re.findall(r"^## (.+)$", mode.page, re.MULTILINE) == HEADINGS
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_page_lists_other_causes_as_such_after_the_criteria(mode: Mode):
+    section = mode.page.partition("## How to be sure\n\n")[2].partition("\n## ")[0]
+
+    criteria, lead_in, _ = section.partition("Other causes of the same symptoms:\n\n{{ alternatives }}\n")
+
+    assert criteria.strip()
+    assert lead_in
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_page_tells_the_incident_below_its_heading_and_the_harm_below_the_title(mode: Mode):
+    assert mode.page.startswith("# {{ title }}\n\nHarm: {{ harm }}.\n")
+    assert mode.page.count("{{ story }}") == mode.page.count("## The incident\n\n{{ story }}\n") == 1
 
 
 @pytest.mark.parametrize("mode", MODES)

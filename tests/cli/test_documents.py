@@ -36,7 +36,7 @@ def test_the_configuration_reference_is_up_to_date(made: ModuleType) -> None:
     assert written == made.configuration(), "Generate it again: python docs/make.py configuration"
 
 
-@pytest.mark.parametrize("name", ["map", "modes", "hops", "alerts", "rules"])
+@pytest.mark.parametrize("name", ["map", "modes", "verdicts", "verdicts in the glossary", "hops", "alerts", "rules"])
 def test_what_is_generated_into_a_document_is_up_to_date(made: ModuleType, name: str) -> None:
     file, make = made.PARTS[name]
     text = (ROOT / file).read_text()

@@ -54,11 +54,13 @@ def test_changes_of_this_mode_in_this_capture_are_noted_once() -> None:
 
 def test_a_finding_is_on_the_page_where_it_stands_below_its_heading() -> None:
     running, place = watch(), "<code>idle_disconnect</code> in /tmp/capture"
-    page = '<h2 id="open-heading">{}</h2><h2 id="resolved-heading">{}</h2><h2 id="sources-heading">{}</h2>'
+    names = ("open", "undecided", "resolved", "sources")
+    page = "".join(f'<h2 id="{name}-heading">{name}</h2>{{{name}}}' for name in names)
+    nothing = dict.fromkeys(names, "")
 
-    running.look_at_page(page.format("", "", place), AT)
+    running.look_at_page(page.format(**nothing | {"undecided": place, "sources": place}), AT)
     before = dict(running.seen.times)
-    running.look_at_page(page.format("", place, ""), AT)
+    running.look_at_page(page.format(**nothing | {"resolved": place}), AT)
 
     assert before == {}
     assert running.seen.times == {"page resolved": AT}

@@ -14,7 +14,9 @@ USES_BETWEEN = 40
 TIMEOUT = timedelta(seconds=30)
 
 
-def _log(every: timedelta, idle: timedelta, closed: tuple[str, timedelta] | None = None) -> Iterator[str]:
+def _log(
+    every: timedelta, idle: timedelta, closed: tuple[str, timedelta] | None = None, api: str = "PRODUCE"
+) -> Iterator[str]:
     """Yield uses `every` few seconds, and twelve requests that time out after 30 s, each after `idle` of silence.
 
     `closed`: the line of a connection that is closed, and how long after the last use.
@@ -30,7 +32,7 @@ def _log(every: timedelta, idle: timedelta, closed: tuple[str, timedelta] | None
         yield _line(at, f"INFO {CLIENT} Disconnecting from node 2 due to request timeout.")
         yield _line(
             at,
-            f"INFO {CLIENT} Cancelled in-flight PRODUCE request with correlation id 5 due to node 2 being disconnected "
+            f"INFO {CLIENT} Cancelled in-flight {api} request with correlation id 5 due to node 2 being disconnected "
             "(elapsed time since creation: 30188ms, elapsed time since send: 30059ms, throttle time: 0ms, "
             "request timeout: 30000ms)",
         )
@@ -42,8 +44,8 @@ def _line(at: datetime, text: str) -> str:
 
 @pytest.fixture
 def verdict(tmp_path: Path, diagnosed: Callable[..., list[Diagnosis]]) -> Callable[..., Diagnosis]:
-    def run(idle: timedelta, closed: tuple[str, timedelta] | None = None) -> Diagnosis:
-        (tmp_path / "pump.log").write_text("".join(_log(timedelta(seconds=4), idle, closed)))
+    def run(idle: timedelta, closed: tuple[str, timedelta] | None = None, api: str = "PRODUCE") -> Diagnosis:
+        (tmp_path / "pump.log").write_text("".join(_log(timedelta(seconds=4), idle, closed, api)))
         (diagnosis,) = diagnosed([tmp_path], ["idle_disconnect"])
         return diagnosis
 
@@ -64,6 +66,22 @@ def test_time_outs_after_a_long_idle_time_follow_it_though_nothing_is_logged_at_
     diagnosis = verdict(timedelta(seconds=700))
 
     assert diagnosis.verdicts["idle_disconnect"] == "PRESENT"
+
+
+@pytest.mark.spark
+def test_a_first_request_without_an_answer_proves_no_idle_connection(verdict: Callable[..., Diagnosis]) -> None:
+    diagnosis = verdict(timedelta(seconds=700), api="API_VERSIONS")
+
+    assert diagnosis.verdicts["idle_disconnect"] == "ABSENT"
+
+
+@pytest.mark.spark
+def test_a_network_that_drops_large_packets_is_no_idle_disconnect(diagnosed_recordings) -> None:
+    (diagnosis,) = [each for path, each in diagnosed_recordings.items() if path.endswith("/near-miss-black-hole")]
+
+    reasons = diagnosis.absent_reasons["idle_disconnect"]
+
+    assert any(reason.startswith("A network fault made brokers unreachable") for reason in reasons)
 
 
 def figures_of(diagnosis: Diagnosis) -> dict[str, float]:

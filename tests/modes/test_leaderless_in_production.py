@@ -394,6 +394,25 @@ def test_a_broker_that_was_fenced_again_is_not_reported_as_back(found: dict[str,
     assert any(step.startswith("Check whether broker 7 is back") for step in again.do_now)
 
 
+def test_what_became_of_the_consumers_and_the_broker_is_told_where_the_data_show_it(
+    found: dict[str, Diagnosis], diagnosed_recordings
+) -> None:
+    (recording,) = [each for path, each in diagnosed_recordings.items() if path.endswith("/broken-java-4.3.1")]
+    never_unfenced, unfenced = finding(recording).figures, finding(found[RETURNED]).figures
+
+    assert (never_unfenced["timed_out"], never_unfenced["dead"], never_unfenced["timed_out_recovered"]) == (2, 1, 1)
+    assert str(never_unfenced["fenced_since"]).startswith("2026-11-21T15:00:26")
+    assert 0 < float(never_unfenced["watched_seconds"]) < 20
+    assert "fenced_since" not in unfenced
+
+
+def test_the_recommended_timeout_is_that_of_the_cure_and_above_the_failover(found: dict[str, Diagnosis]) -> None:
+    figures = finding(found["a harmless disconnect days before"]).figures
+
+    assert figures["recommended_timeout_ms"] == 300_000
+    assert float(figures["failover_seconds"]) < 300
+
+
 def test_a_host_with_another_name_is_not_the_brokers_host(found: dict[str, Diagnosis]) -> None:
     hosts = {name: finding(found[name]).figures.get("broker_host") for name in (RETURNED, MIGRATED)}
 

@@ -140,7 +140,7 @@ def test_topics_are_named_with_their_owners(findings) -> None:
 
 
 def test_the_request_log_shows_the_clients_that_requested_ids(findings) -> None:
-    assert "most went to order-events (10.2.3.4) 40." in findings["with requests"].summary
+    assert "client.id order-events from 10.2.3.4 (40 ids)." in findings["with requests"].summary
 
 
 def test_one_count_of_ids_shows_neither_growth_nor_an_out_of_memory_error(findings) -> None:
@@ -173,3 +173,22 @@ def test_an_out_of_memory_broker_and_its_heap_dump_name_the_holders_of_the_ids(f
 
     assert finding.figures["oom_errors"] > 0
     assert "ProducerStateManager.producers" in str(finding.figures["heap_holders"])
+
+
+def test_a_leak_is_called_not_urgent_only_where_its_ids_level_off_far_below_the_heap(diagnosed_recordings):
+    slow = _leak_figures(diagnosed_recordings, "broken-java")
+    out_of_memory = _leak_figures(diagnosed_recordings, "broken-out-of-memory-java")
+
+    assert slow["calm_plateau_bytes"] < slow["limit"] * 0.6
+    assert "calm_plateau_bytes" not in out_of_memory
+
+
+def test_ids_that_no_log_attributes_to_a_client_are_counted(diagnosed_recordings):
+    figures = _leak_figures(diagnosed_recordings, "broken-java")
+
+    assert figures["unattributed_ids"] == figures["leaking"] - figures["ids_allocated"] == 153
+
+
+def _leak_figures(recordings, name):
+    diagnosis = recordings[str(MODES / "producer_id_leak" / "recorded" / name)]
+    return next(each.figures for each in diagnosis.findings if each.mode == "producer_id_leak")

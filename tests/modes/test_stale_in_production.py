@@ -316,15 +316,18 @@ def test_an_address_on_two_hosts_is_named_a_duplicate(found: dict[str, Diagnosis
 
 
 def test_every_host_with_the_wrong_entry_is_named_with_the_command(found: dict[str, Diagnosis]) -> None:
-    steps = finding(found["two brokers with the wrong entry"]).do_now
+    result = finding(found["two brokers with the wrong entry"])
+    hosts = f"on broker-1 ({BROKER}) and broker-2 (10.20.4.12)"
 
-    assert steps[0].startswith(f"On broker-1 ({BROKER}) and broker-2 (10.20.4.12): ip neigh del {CLIENT} dev eth0.")
+    assert f"{hosts}: `leadsman remedy stale_neighbour {CLIENT} --mac {NEW} --do`" in result.do_now[0]
+    assert hosts in result.cure[0].why
+    assert result.cure[0].settings == f"ip neigh del {CLIENT} dev eth0"
 
 
 def test_a_host_with_an_unused_wrong_entry_is_named_too(found: dict[str, Diagnosis]) -> None:
     figures = finding(found["a third broker with it that nobody needs"]).figures
 
-    assert figures["other_repair_commands"] == f"On broker-3: ip neigh del {CLIENT} dev eth0"
+    assert figures["other_repair_commands"] == f"on broker-3: `ip neigh del {CLIENT} dev eth0`"
 
 
 def test_a_permanent_entry_is_not_attributed_to_the_threshold(found: dict[str, Diagnosis]) -> None:

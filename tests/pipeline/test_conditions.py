@@ -6,6 +6,7 @@ import pytest
 
 from leadsman.catalogue import every_mode
 from leadsman.model import Diagnosis
+from leadsman.pipeline.conditions.brokers import brokers_text
 
 pytestmark = pytest.mark.spark
 
@@ -337,6 +338,25 @@ def test_brokers_in_sync_anywhere_are_not_missing(captures):
     (missing,) = [each for each in diagnosis.conditions if each.kind == "broker_missing"]
 
     assert set(missing.subjects) == {"broker 2", "broker 3"}
+
+
+def test_a_condition_of_few_brokers_names_them_in_its_title(captures):
+    _, never_unfenced = captures["clients that find no usable leader"]
+    _, described = captures["a look without a time"]
+
+    (fenced,) = [each for each in never_unfenced.conditions if each.kind == "broker_fenced"]
+    (missing,) = [each for each in described.conditions if each.kind == "broker_missing"]
+
+    assert fenced.title.count("broker 2") == 2
+    assert "brokers 2 and 3" in missing.title
+
+
+@pytest.mark.parametrize(
+    ("ids", "text"),
+    [([], ""), (["3", "3"], "broker 3"), (["10", "3"], "brokers 3 and 10"), (["1", "2", "3", "4"], "4 brokers")],
+)
+def test_more_than_three_brokers_are_counted(ids: list[str], text: str):
+    assert brokers_text(ids) == text
 
 
 def test_the_most_severe_ongoing_condition_comes_first(captures):

@@ -36,6 +36,9 @@ TAKEN = Change(
     before=2.0,
     after=3_000.0,
 )
+TAKEN_TEXT = (
+    "new producer ids per hour in clients' logs, orders-v2 (10.2.3.4): 2 before, 3,000 after, 1,500 times as many"
+)
 NEW = Change(kind="client", how=ChangeType.NEW, things=("a", "b", "c", "d", "e"), count=7)
 HOSTILE = replace(KEPT, things=("<script>alert(1)</script>",), evidence=replace(LINE, file="<b>\x1b[31m.txt"))
 
@@ -50,7 +53,7 @@ def begun(present: Diagnosis) -> Diagnosis:
     ("change", "sentence"),
     [
         (KEPT, "retention.ms: 604800000 before, 315360000000 after: topic orders"),
-        (TAKEN, "new producer ids per hour, orders-v2 (10.2.3.4): 2 before, 3,000 after, 1,500 times as many"),
+        (TAKEN, TAKEN_TEXT),
         (NEW, "client ids, new: a, b, c, d and 3 more"),
         (replace(KEPT, how=ChangeType.GONE, after=None), "retention.ms (it was 604800000), gone: topic orders"),
     ],

@@ -40,9 +40,9 @@ def test_the_command_of_a_next_step_stands_apart_so_that_it_can_be_copied(text, 
             "No restart. It strikes all.",
         ),
         (AlternativeFinding(cause="x", ruled_out_by=None, explanation="3 coincide."), "3 coincide."),
-        (AlternativeFinding(cause="x", ruled_out_by=None, explanation="Not ruled out: no log."), "no log."),
+        (AlternativeFinding(cause="x", ruled_out_by=None, explanation="Not ruled out: no log."), "No log."),
         (AlternativeFinding(cause="x", ruled_out_by=None, explanation="Not ruled out."), ""),
-        (AlternativeFinding(cause="x", ruled_out_by=None, explanation="Cannot be ruled out: no log."), "no log."),
+        (AlternativeFinding(cause="x", ruled_out_by=None, explanation="Cannot be ruled out: no log."), "No log."),
     ],
 )
 def test_the_reason_about_an_alternative_is_given_once(alternative, text):

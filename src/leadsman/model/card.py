@@ -93,14 +93,16 @@ class Alternative:
 class Cure:
     """One action that ends or prevents the failure: its title, its reason, and settings to copy.
 
-    `measured_settings` is a template that replaces `settings` in a finding that has its figures. A cure for brokers
-    `since_version` or `before_version` is left out of a finding that knows another version.
+    `settings` can be pasted as it is: a file's lines, code or commands. `measured_settings` and `measured_why` are
+    templates that replace `settings` and `why` in a finding that has their figures. A cure for brokers `since_version`
+    or `before_version` is left out of a finding that knows another version.
     """
 
     title: str
     why: str
     settings: str = ""
     measured_settings: str | tuple[str, ...] = ""
+    measured_why: str = ""
     since_version: str = ""
     before_version: str = ""
 
@@ -166,7 +168,7 @@ class FailureMode:
     unknown: Template
     absent: str
     no_source: str
-    next: str
+    next: Template
     chain: tuple[Link, ...]
     alternatives: tuple[Alternative, ...]
     cure: tuple[Cure, ...]

@@ -32,8 +32,8 @@ RESPONSE_TIMEOUT_SECONDS = 10
 POLL_SECONDS = 0.2
 
 ROUNDS = re.compile(r"^leadsman_watch_round_seconds_count (\d+)", re.MULTILINE)
-OPEN, RESOLVED, SOURCES_PART = 'id="open-heading"', 'id="resolved-heading"', 'id="sources-heading"'
-"""Where the parts of the page begin."""
+OPEN, RESOLVED, NEXT_PART = 'id="open-heading"', 'id="resolved-heading"', "<h2 "
+"""Where parts of the page begin. A finding can also stand in another part, as one that is not decided."""
 
 ALERT_ROUTES = {"route": {"receiver": "nobody"}, "receivers": [{"name": "nobody"}]}
 
@@ -84,10 +84,9 @@ class RunningWatch:
     def look_at_page(self, html: str, at: datetime) -> None:
         """Note the finding where it stands below Open, or below Resolved."""
         place = f"<code>{self.mode}</code> in {self.capture}"
-        before_resolved, _, rest = html.partition(RESOLVED)
-        if place in before_resolved.partition(OPEN)[2]:
+        if place in html.partition(OPEN)[2].partition(NEXT_PART)[0]:
             self.seen.note("page opened", at)
-        if place in rest.partition(SOURCES_PART)[0]:
+        if place in html.partition(RESOLVED)[2].partition(NEXT_PART)[0]:
             self.seen.note("page resolved", at)
 
     def look_at_alerts(self, text: str, at: datetime) -> None:

@@ -15,6 +15,15 @@ from leadsman.vocabulary import (
 )
 from leadsman.words import duration
 
+RETRIES = (
+    "retries=2147483647 and delivery.timeout.ms=120000 (Java, librdkafka), delivery_timeout_ms=120000 (kafka-python), "
+    "request_timeout_ms=40000 (aiokafka)"
+)
+STALL_LIMITS = (
+    "request.timeout.ms=10000 (Java), socket.timeout.ms=10000 (librdkafka), request_timeout_ms=10000 (kafka-python, "
+    "aiokafka)"
+)
+
 MODE = FailureMode(
     title="Idle connection dropped: first send after a pause failed",
     what_happens=(
@@ -174,8 +183,8 @@ MODE = FailureMode(
                 ),
             ),
             observed=(
-                "{restarted:count failure|failures} can be caused by a broker's start, stop or fencing. They count "
-                "neither for nor against an idle limit."
+                "A broker's start, stop or fencing can have caused {restarted:count failure|failures}; "
+                "{restarted:count such failure is|such failures are} therefore not used as evidence of idle_disconnect."
             ),
             not_visible="Cannot be ruled out: the capture holds no broker log, and there are too few failures.",
         ),
@@ -194,7 +203,7 @@ MODE = FailureMode(
             id="coincidence",
             cause="Requests fail at any time, and some follow a gap by coincidence",
             distinguished_by="sends after short gaps fail as often as sends after long gaps",
-            ruled_out="By coincidence this happens in at most one of {odds:count} captures like this one.",
+            ruled_out="The probability that this is a coincidence is below 1 in {odds:count}.",
             observed="After long gaps no more requests failed than at other times.",
             not_visible=(
                 (
@@ -210,7 +219,13 @@ MODE = FailureMode(
             cause="A network fault made brokers unreachable",
             distinguished_by="reconnecting does not work at once",
             ruled_out="The client's own log shows no refused and no timed-out connection attempt.",
-            observed="{connect_failed:count connection attempt|connection attempts} failed near the failures.",
+            observed=(
+                (
+                    "{unanswered_at_first:count failure was|failures were} the first request on a new connection, "
+                    "without an answer: these connections were not idle.",
+                    "{connect_failed:count connection attempt|connection attempts} failed near the failures.",
+                ),
+            ),
             not_visible=(
                 (
                     "Cannot be ruled out: {connect_failed_ever:count connection attempt|connection attempts} failed "
@@ -309,11 +324,10 @@ MODE = FailureMode(
             "idle limit.",
         ),
         "The runtime was frozen before {frozen:count of the failures|of the failures}, where a client's idle check can "
-        "come too late. Also create a new producer before a use that comes later than the limit (cure 2).",
-        "Records were lost: send the {lost:count failed record|failed records} again. Allow retries, "
-        "and let delivery.timeout.ms be several times request.timeout.ms (cure 3).",
+        "come too late. Also replace the producer before you use it again after a pause that is longer than the limit.",
+        f"Records were lost: send the {{lost:count failed record|failed records}} again. Allow retries: {RETRIES}.",
         "Records of {killed:count killed invocation|killed invocations} were lost: send them again, and limit the "
-        "stall (cure 4) to less than an invocation may take.",
+        f"stall to less than an invocation may take: {STALL_LIMITS}.",
         "Do not restart the brokers: a restart closes the connections of all clients and does not change the idle "
         "limit.",
     ),

@@ -159,6 +159,7 @@ FIGURES_ALWAYS = (
 FIGURES_UNLESS_ZERO = (
     "connect_failed_ever",
     "auth_failed_ever",
+    "unanswered_at_first",
     "broker_lines",
     "excluded",
     "common_cause",
@@ -248,7 +249,7 @@ def _capture_links() -> str:
         "alternative.one_instant": _alternative_state("common_cause > 0", spread),
         "alternative.coincidence": _alternative_state("is_coincidence", "group_state = 'observed'"),
         "alternative.unreachable": _alternative_state(
-            "connect_failed > 0", "from_client_logs > 0 AND connect_failed_ever = 0"
+            "connect_failed > 0 OR unanswered_at_first > 0", "from_client_logs > 0 AND connect_failed_ever = 0"
         ),
         "alternative.authentication": _alternative_state(
             "auth_failed > 0", "from_client_logs > 0 AND auth_failed_ever = 0"

@@ -36,6 +36,9 @@ that request again without harm."""
 
 LOST_IN_FLIGHT = f"name IN ({sql_literals(*SEVERED)}) AND {IS_PRODUCE_REQUEST} AND NOT {IS_CONSUMER_LINE}"
 
+FIRST_REQUEST = f"coalesce(name = '{names.CONNECTION_LOST}' AND labels['api'] = 'API_VERSIONS', false)"
+"""The Java client sends this request first on each connection, and no other one before its response."""
+
 RETRIED_OR_FAILED = (
     f"name IN ('{names.PRODUCE_RETRIED}', '{names.RECORD_FAILED}') AND "
     f"coalesce(labels['error'], IF(name = '{names.PRODUCE_RETRIED}', 'NETWORK_EXCEPTION', '')) RLIKE '{NETWORK}'"
@@ -86,10 +89,18 @@ def lost_request_steps(*, episode: float, reset: float, stall: float, near: floa
 
 
 def _failure_lines(*, stall: float, near: float) -> Mapping[str, str]:
-    """Return the steps to the lines that report a failure, each with the other errors around it."""
+    """Return the steps to the lines that report a failure, each with the other errors around it.
+
+    `is_first_request`: a request timed out that was the first one of its connection, so the connection was not idle.
+    Bootstrap connections have negative nodes; no record is sent on them.
+    """
     nearby = f"{EVERY_SECOND} RANGE BETWEEN {near}D PRECEDING AND {near}D FOLLOWING"
     ever = "PARTITION BY capture, subject"
     after = f"{EVERY_SECOND} RANGE BETWEEN CURRENT ROW AND {stall}D FOLLOWING"
+    of_node = (
+        "PARTITION BY capture, subject, labels['node'] ORDER BY second "
+        f"RANGE BETWEEN CURRENT ROW AND {REPORT_SECONDS}D FOLLOWING"
+    )
     shortly_after = f"{EVERY_SECOND} RANGE BETWEEN CURRENT ROW AND {REPORT_SECONDS}D FOLLOWING"
     return {
         "relevant_events": f"""
@@ -108,6 +119,8 @@ def _failure_lines(*, stall: float, near: float) -> Mapping[str, str]:
                 count_if(name IN ({sql_literals(*SEVERED)})
                     AND NOT {IS_PRODUCE_REQUEST}) OVER ({nearby}) AS other_requests,
                 count_if(name = '{names.ERROR}') OVER ({shortly_after}) AS errors_after,
+                {TIMED_OUT} AND (coalesce(labels['node'] LIKE '-%', false)
+                    OR count_if({FIRST_REQUEST}) OVER ({of_node}) > 0) AS is_first_request,
                 max(name = '{names.INVOCATION_TIMED_OUT}') OVER ({after}) AS killed,
                 min(IF(name = '{names.SUBJECT_ACTIVE}', at, NULL)) OVER ({ever}) AS first_seen,
                 max({HAS_BROKER_LINES}) OVER ({ever}) AS is_broker
@@ -158,6 +171,7 @@ def _episodes(*, episode: float) -> Mapping[str, str]:
                 collect_set(CASE WHEN severed AND severed_rank <= {EVIDENCE_KEPT} THEN {EVIDENCE_LINE} END)
                     AS severed_lines,
                 max({TIMED_OUT}) AS timed_out,
+                bool_and(is_first_request) FILTER (WHERE severed) AS on_new_connection,
                 max(name = '{names.CONNECTION_RESET}') AS reset,
                 max(name = '{names.PRODUCE_RETRIED}') AS retried,
                 max(name IN ({sql_literals(*FAILED)})) AS lost,
@@ -266,6 +280,6 @@ def _lost_requests(*, history: float) -> str:
                 WHEN {seen_before} >= {history}D THEN 'contradicted'
                 ELSE 'not visible' END AS idle,
             {restarted} AS restarted,
-            connect_failed > 0 OR auth_failed > 0 OR {restarted} AS other_cause
+            connect_failed > 0 OR auth_failed > 0 OR on_new_connection OR {restarted} AS other_cause
         FROM failures_with_gap JOIN captures ON captures.capture = failures_with_gap.capture
     """

@@ -45,22 +45,23 @@ MODE = FailureMode(
             "{lag_records:count record|records} behind in all, by the last listing ({listed_at:clock}).",
             "{groups_without_members:count group has no member left and lags|groups have no member left and lag} "
             "{lag_records:count record|records} behind in all.",
-            "Their groups consume less, or nothing, until the consumers are restarted.",
+            "The group of a crashed consumer consumes less, or nothing, until the consumer is restarted.",
         ),
     ),
     do_now=(
-        "Restart the crashed consumers: {services}. They continue from their last committed offsets, so some records "
-        "are processed twice.",
+        "Restart {dead:count crashed consumer|crashed consumers}: {services}. A restarted consumer continues from its "
+        "last committed offset, so some records are processed twice.",
         (
-            "Set {timeout_setting} above {failover_over_timeout:duration} in these consumers before the next failover: "
-            "the failover took that long, and commits time out after {commit_timeout:duration} to "
+            "Set {timeout_setting}={recommended_timeout_ms} (above the {failover_over_timeout:duration} of this "
+            "failover) in your consumers before the next failover: commits time out after {commit_timeout:duration} to "
             "{longest_commit_timeout:duration}.",
-            "Set {timeout_setting} above {failover_over_timeout:duration} in these consumers before the next failover: "
-            "the failover took that long, and commits time out after {commit_timeout:duration}.",
-            "Set {timeout_setting} well above {failover_at_least:duration} in these consumers before the next "
-            "failover: the failover took at least that long, and commits time out after {commit_timeout:duration}.",
-            "Set {timeout_setting} well above {expired_timeout:duration} in these consumers before the next failover: "
-            "commits with this timeout expired too, so a coordinator was unavailable for longer than the leaders.",
+            "Set {timeout_setting}={recommended_timeout_ms} (above the {failover_over_timeout:duration} of this "
+            "failover) in your consumers before the next failover: commits time out after {commit_timeout:duration}.",
+            "Set {timeout_setting}={recommended_timeout_ms} in your consumers before the next failover: this failover "
+            "took at least {failover_at_least:duration}, and commits time out after {commit_timeout:duration}.",
+            "Set {timeout_setting}={recommended_timeout_ms} in your consumers before the next failover: commits with a "
+            "timeout of {expired_timeout:duration} expired too, so a coordinator was unavailable for longer than the "
+            "leaders.",
             "Find out how long the failover took before you change {timeout_setting}: commits time out after "
             "{unknown_failover_timeout:duration}, and the data do not show when a leader worked again.",
         ),
@@ -70,6 +71,9 @@ MODE = FailureMode(
             "Do not remove broker {broker}: the controller unfenced broker {broker} at {returned_at:clock}. Check that "
             "the broker leads its partitions (kafka-topics --describe).",
             "Leave broker {broker} as it is: the broker led partitions again by {leading_again_at:clock}.",
+            "Check whether broker {broker} is back now (kafka-topics --describe --under-replicated-partitions): the "
+            "controller fenced broker {broker} at {fenced_since:clock}, and no later line of the capture shows that "
+            "the broker is back.",
             "Check whether broker {broker} is back (kafka-topics --describe --under-replicated-partitions): the data "
             "do not show it.",
         ),
@@ -205,6 +209,12 @@ MODE = FailureMode(
                     "({timeout_setting}).",
                     "Offset commits of {timed_out:count consumer|consumers} timed out ({timeout_setting}).",
                 ),
+                (
+                    "{dead:count} of them crashed, {timed_out_recovered:count} recovered without help.",
+                    "{timed_out_recovered:count of them|of them} recovered without help.",
+                    "{dead:count of them|of them} crashed.",
+                ),
+                "For {timed_out_unclear:count of them|of them} the capture shows neither a crash nor a recovery.",
                 "A consumer whose commits time out after {recovered_timeout:duration} recovered.",
             ),
             contradicted=("No commit timed out.",),
@@ -221,7 +231,11 @@ MODE = FailureMode(
                     "{dead_threads:count thread is|threads are} dead."
                 ),
                 "{stuck:count consumer|consumers} neither ended nor found a coordinator again.",
-                "No later line of the capture, for up to 10 minutes, shows that the consumer joined its group again.",
+                (
+                    "In the following {watched_seconds:duration} no line of the capture shows that a crashed consumer "
+                    "joined its group again.",
+                    "No later line of the capture shows that a crashed consumer joined its group again.",
+                ),
                 (
                     "{groups_without_members:count group has no member left and lags|groups have no member left and "
                     "lag} {lag_records:count record|records} behind in all."
@@ -298,7 +312,7 @@ MODE = FailureMode(
                 "retries a commit until this timeout."
             ),
             settings="# consumers, and Streams before 2.8\ndefault.api.timeout.ms=300000\n"
-            "# Streams since 2.8\ntask.timeout.ms=300000",
+            "# Streams since 2.8 (2.7 has this setting, without effect)\ntask.timeout.ms=300000",
         ),
         Cure(
             title="Supervise the threads",

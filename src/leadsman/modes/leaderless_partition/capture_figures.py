@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from leadsman.kafka_defaults import number
 from leadsman.pipeline.detector_sql import iso_8601
 
 DEAD = "died AND leaderless = best_state"
@@ -59,6 +60,9 @@ INCIDENT_FIGURES = f"""
         sum(IF({DEAD}, threads, 0)) AS dead_threads,
         count_if({RECOVERED}) AS recovered,
         max(IF({RECOVERED}, CAST(recovered_at AS DOUBLE) - CAST(failing_since AS DOUBLE), NULL)) AS recovered_after,
+        count_if({RECOVERED} AND commit_timeout_count > 0) AS timed_out_recovered,
+        count_if(commit_timeout_count > 0 AND NOT died AND NOT survived AND recovered_at IS NULL) AS timed_out_unclear,
+        min(IF({DEAD}, watched_seconds, NULL)) AS watched_seconds,
         count_if({CONTINUED}) AS continued,
         count_if(stuck) AS stuck,
         count_if(commit_timeout_count > 0) AS timed_out,
@@ -109,6 +113,7 @@ FIGURES_ALWAYS = (
     "failover_at_least",
     "expired_timeout",
     "unknown_failover_timeout",
+    "recommended_timeout_ms",
     "broker",
 )  # fmt: skip - a list of names
 FIGURES_UNLESS_ZERO = (
@@ -131,6 +136,9 @@ FIGURES_UNLESS_ZERO = (
     "recovered",
     "recovered_after",
     "recovered_timeout",
+    "timed_out_recovered",
+    "timed_out_unclear",
+    "watched_seconds",
     "stuck",
     "maintenance",
     "clock_jump",
@@ -164,6 +172,7 @@ FACTS = (
     "steal_host",
     "returned_at",
     "leading_again_at",
+    "fenced_since",
     "listed_at",
     "unexplained_since",
 )
@@ -172,6 +181,14 @@ OTHER_COLUMNS = ("capture", "since", "until", "controlled_shutdown", "never_join
 """Further columns of the worst incident."""
 
 FAILING_SECONDS = "CAST(clients_failing_until AS DOUBLE) - CAST(broker_lost_at AS DOUBLE)"
+
+LEADS_AGAIN = "IF(leading_again_at < last_fenced_at, NULL, leading_again_at)"
+
+RECOMMENDED_TIMEOUT_MS = f"""
+    greatest({number("streams", "task.timeout.ms")}D, 120000D * ceil(greatest(coalesce(failover_seconds, 0D),
+        coalesce({FAILING_SECONDS}, 0D), coalesce(array_max(timeout_values), 0D)) / 60D))
+"""
+"""The timeout of the cure, the default of `task.timeout.ms`; after a longer failover twice its minutes."""
 
 SILENT_SECONDS = 2
 """A request that waited for so long was on a connection that stayed open: connections of a killed broker are reset at
@@ -190,7 +207,7 @@ def capture_figures_query() -> str:
     """
     times = {name: iso_8601(name) for name in ("maintenance_at", "returned_at", "leading_again_at", "listed_at")}
     derived = times | {
-        "leading_again_at": iso_8601("IF(leading_again_at < last_fenced_at, NULL, leading_again_at)"),
+        "leading_again_at": iso_8601(LEADS_AGAIN),
         "proven_dead": "IF(proven_deaths > 0, dead, 0)",
         "longest_commit_timeout": "IF(array_max(timeout_values) > commit_timeout, array_max(timeout_values), 0)",
         "with_shortest_timeout": (
@@ -206,6 +223,8 @@ def capture_figures_query() -> str:
             f"IF(failover_seconds IS NULL AND coalesce({FAILING_SECONDS} <= array_max(timeout_values), true), "
             "commit_timeout, NULL)"
         ),
+        "recommended_timeout_ms": RECOMMENDED_TIMEOUT_MS,
+        "fenced_since": iso_8601(f"IF(returned_at IS NULL AND {LEADS_AGAIN} IS NULL, last_fenced_at, NULL)"),
         "recovered_timeout": "IF(recovered_timeout > commit_timeout, recovered_timeout, 0)",
         "frozen": f"IF(longest_unanswered >= {SILENT_SECONDS}, longest_unanswered, 0)",
         "gc_pause": "IF(gc_pause >= outage_seconds / 2, gc_pause, 0)",

@@ -97,6 +97,8 @@ def consumer_steps(*, near: float, back: float, silent: float) -> Mapping[str, s
         "size(ends_after_timeout) = 0 AND last_seen <= timed_out_until + INTERVAL 2 SECONDS "
         f"AND max(last_seen) OVER (PARTITION BY capture) > timed_out_until + {seconds(str(silent))}"
     )
+    died_at = "greatest(timed_out_at, array_max(transform(deaths, d -> d.at)))"
+    watched = f"least({back}D, CAST(max(last_seen) OVER (PARTITION BY capture) AS DOUBLE) - CAST({died_at} AS DOUBLE))"
     commit_sent_at = f"timed_out_at - {seconds('coalesce(commit_timeout, 0)')}"
     return {
         "consumer_events": CONSUMER_EVENTS.replace("{back}", str(back)),
@@ -120,8 +122,9 @@ def consumer_steps(*, near: float, back: float, silent: float) -> Mapping[str, s
                 array_min({new_coordinators}) AS new_coordinator_at,
                 array_min(transform(filter(joins, j -> j.at > failing_until), j -> j.at)) AS joined_at,
                 commit_timeout_count > 0 AND size(ends) = 0 AND size(coordinators) = 0 AS stuck,
+                {watched} AS watched_seconds,
                 greatest(coalesce(failing_since, commit_sent_at), commit_sent_at) AS commit_failing_since,
-                greatest(timed_out_at, array_max(transform(deaths, d -> d.at))) AS died_at,
+                {died_at} AS died_at,
                 concat(timed_out_lines, transform(filter(deaths, d -> d.at >= timed_out_at), d -> d.line)) AS died_lines
             FROM ended_consumers
         """,

@@ -61,7 +61,7 @@ MODE = FailureMode(
             ),
         ),
         "OutOfMemoryError: {oom_brokers}.",
-        "The clients of {ids_allocated:count id|ids} are known from the logs; most went to {clients}.",
+        "The logs name the client of {ids_allocated:count id|ids}: {clients}.",
         "On Kafka {version} {frees}.",
     ),
     unknown=(
@@ -254,12 +254,12 @@ MODE = FailureMode(
             contradicted=(
                 (
                     (
-                        "Not yet: about {in_use:bytes} of {limit:bytes} are in use on {fullest}, {id_heap_bytes:bytes} "
-                        "of them by ids. No OutOfMemoryError was logged."
+                        "The harm has not happened yet: about {in_use:bytes} of {limit:bytes} are in use on {fullest}, "
+                        "{id_heap_bytes:bytes} of them by ids. No OutOfMemoryError was logged."
                     ),
                     (
-                        "Not yet: ids use {id_heap_bytes:bytes}, {heap_percent_text} of a heap of {limit:bytes}. No "
-                        "OutOfMemoryError was logged."
+                        "The harm has not happened yet: ids use {id_heap_bytes:bytes}, {heap_percent_text} of a heap "
+                        "of {limit:bytes}. No OutOfMemoryError was logged."
                     ),
                 ),
             ),
@@ -295,14 +295,19 @@ MODE = FailureMode(
         ),
         (
             "The heap is full in {time_to_full_range}; a broker that runs out of memory loads the ids again when it "
-            "restarts."
+            "restarts.",
+            "Not urgent: at this rate the ids level off at {calm_plateau_bytes:bytes} of a heap of {limit:bytes}, "
+            "because they expire after {expiry:duration} ({expiry_setting}).",
         ),
     ),
     do_now=(
         (
             "The count stopped growing between {stopped_at:moment} and {stopped_by:moment}. Keep the change that was "
             "made then.",
-            "Stop creating a producer for each record: {clients} took most ids. Create one producer for the life of "
+            "Stop creating a producer for each record in these clients: {clients}. Create one producer for the life of "
+            "the process. The capture does not show which clients took the other {unattributed_ids:count} of "
+            "{leaking:count} ids.",
+            "Stop creating a producer for each record in these clients: {clients}. Create one producer for the life of "
             "the process.",
             (
                 "Find the service that creates a producer for each record, and let it create one producer for the life "

@@ -78,6 +78,8 @@ FIGURES_UNLESS_ZERO = (
     "gc_seconds",
     "entries",
     "plateau_bytes",
+    "calm_plateau_bytes",
+    "unattributed_ids",
     "remaining",
     "heap_percent",
     "suspected_ids",
@@ -252,7 +254,9 @@ def _leak_columns() -> tuple[str, ...]:
         "IF(is_broker_rate, fastest_broker, NULL) AS growing_broker",
         f"IF(is_broker_rate, broker_per_day, {topics_daily}) AS per_day",
         "IF(is_broker_rate, broker_per_day, topics_per_day) * id_bytes AS bytes_a_day",
-        "IF(is_broker_rate, coalesce(leaking_broker_ids, leaking_all), leaking_all) AS leaking",
+        f"{LEAKING} AS leaking",
+        f"nullif(greatest({LEAKING} - ids_allocated, 0), 0) AS unattributed_ids",
+        f"IF({CALM}, plateau_bytes, NULL) AS calm_plateau_bytes",
         "IF(leak_count > 0 AND is_level, IF(partition_factor > 1, broker_ids, ids), NULL) AS level_leak_ids",
         "IF(from_arrivals, rises, NULL) AS arrival_rises",
         "IF(from_arrivals, steps, NULL) AS arrival_steps",
@@ -274,6 +278,11 @@ def _leak_columns() -> tuple[str, ...]:
         f"IF(is_3_5_or_newer, '3.5', {by_setting}) AS version_at_least",
     )
 
+
+LEAKING = "IF(is_broker_rate, coalesce(leaking_broker_ids, leaking_all), leaking_all)"
+
+CALM = f"coalesce(oom_errors, 0) = 0 AND in_use + plateau_bytes - id_heap_bytes < {FULL_SHARE}D * limit"
+"""Whether the heap is far from full even when the ids have levelled off."""
 
 ALL_DAILY = 1.1
 """The rate per day is used if topics with daily growth get nearly all new ids: the total is at most so many times

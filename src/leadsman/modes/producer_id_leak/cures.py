@@ -44,6 +44,6 @@ CURES = (
             "Alert on the number of producer ids, on the heap after garbage collection, and on the number of topics "
             "and partitions. Let brokers write a heap dump on OutOfMemoryError."
         ),
-        settings="# KAFKA_OPTS\n-XX:+HeapDumpOnOutOfMemoryError -XX:HeapDumpPath=/var/lib/kafka",
+        settings='export KAFKA_OPTS="-XX:+HeapDumpOnOutOfMemoryError -XX:HeapDumpPath=/var/lib/kafka"',
     ),
 )

@@ -183,7 +183,8 @@ def capture_rows(events: DataFrame) -> DataFrame:
     is_owner = f"name = '{names.SETTING}' AND labels['owner'] = 'topics'"
     is_taken = f"name = '{names.PRODUCER_ID_TAKEN}'"
     allocating_client = (
-        "concat(coalesce(labels['client_id'], 'a client without a name'), ' (', coalesce(labels['host'], subject), ')')"
+        "concat(coalesce(concat('client.id ', labels['client_id']), 'a client without a name'), "
+        "coalesce(concat(' from ', labels['host']), concat(' in ', subject)))"
     )
     return (
         relevant_events.groupBy("capture")
@@ -222,7 +223,7 @@ def _ranked(names: str) -> str:
         f"n -> IF(n IS NULL, NULL, struct(size(filter({names}, m -> m = n)) AS ids, n AS name)))"
     )
     most = f"slice(filter(sort_array({by_count}, false), t -> t.ids >= {MIN_IDS_TAKEN}), 1, 3)"
-    return f"nullif(array_join(transform({most}, t -> concat(t.name, ' ', t.ids)), ', '), '')"
+    return f"nullif(array_join(transform({most}, t -> concat(t.name, ' (', t.ids, ' ids)')), ', '), '')"
 
 
 def _expiry(versions: VersionRange) -> str:

@@ -15,6 +15,14 @@ COLLECT_HANDSHAKES = (
     "On the server's host, and on a client that cannot connect: leadsman collect host --handshakes 9092 --out incident"
 )
 
+AFTER_DELETION = (
+    "With the next packet the kernel requests the MAC from the network. Measured: connections open 0.2 to 1.7 s later."
+)
+PREVENT = (
+    "set net.ipv4.neigh.default.gc_thresh1 and net.ipv6.neigh.default.gc_thresh1 to 0 in "
+    "/etc/sysctl.d/60-leadsman.conf, then run `sysctl --system`."
+)
+
 MODE = FailureMode(
     title="Stale neighbour entry: answers sent to dead instance's MAC",
     what_happens=(
@@ -35,10 +43,11 @@ MODE = FailureMode(
     impact=(
         (
             "{clients_hit:count client|clients} had no connection to {servers_hit:count server|servers} until between "
-            "{last_failed} and {ended_at} UTC; records for the partitions that {servers_lead} were delayed or expired.",
-            "{clients_hit:count client has|clients have} no connection to {servers_hit:count server|servers}; records "
-            "for the partitions that {servers_lead} are delayed and expire.",
+            "{last_failed} and {ended_at} UTC; requests to {those_servers} waited and failed.",
+            "{clients_hit:count client has|clients have} no connection to {servers_hit:count server|servers}; requests "
+            "to {those_servers} wait and fail.",
         ),
+        "The clients logged {expired:count line|lines} about records that expired or failed.",
         (
             "By {ended_at} UTC {ended_how}.",
             "The failure lasts until the entry is deleted: the entry is {permanent}, so the kernel never checks it.",
@@ -49,18 +58,19 @@ MODE = FailureMode(
     do_now=(
         (
             "The failure is over: by {ended_at} UTC {ended_how}. {holders} need no repair.",
-            "{repair_commands}. With the next packet the kernel requests the MAC from the network again.",
+            "Run as root, {remedy_commands}. The command deletes the entry, then sets gc_thresh1 to 0. Where leadsman "
+            "is not installed: {delete_examples}. With the next packet the kernel requests the MAC from the network "
+            "again.",
+            "Run as root, {repair_commands}. With the next packet the kernel requests the MAC from the network again.",
             "Check {holders} again (ip neigh show {entry_address}): {logs_fail_after_end}.",
         ),
-        "Other hosts have the same wrong entry without a failed connection so far. Delete it there too. "
+        "Other hosts have the same wrong entry without a failed connection so far. Delete it there too, as root, "
         "{other_repair_commands}.",
         "The entry is {permanent}: it was set by a command. Find that command on {holders} (ip neigh ... nud permanent "
         "in a boot script, netplan, cloud-init), or the entry returns.",
         (
-            "Prevent the next failure on {ended_hosts} and on every other long-lived host of their subnet: "
-            "gc_thresh1 = 0 (see Cure).",
-            "Then prevent the next failure on {repaired_hosts} and on every other long-lived host of their subnet, as "
-            "root: leadsman remedy stale_neighbour {entry_address} --mac {true_mac} --do",
+            "Prevent the next failure on {ended_hosts} and on every other long-lived host of their subnet: " + PREVENT,
+            "Prevent the next failure on every other long-lived host in the subnet of {repaired_hosts}: " + PREVENT,
         ),
         "Do not restart the clients: a restart does not help, because the wrong entry is in the kernel of "
         "{affected_hosts}.",
@@ -116,7 +126,13 @@ MODE = FailureMode(
         "The capture holds no client log, no list of sockets and no packets, so a failing connection would not be "
         "visible."
     ),
-    next="On a host that still has the wrong entry: leadsman remedy stale_neighbour ADDRESS --mac TRUE_MAC",
+    next=(
+        (
+            "On a host that still has the wrong entry: leadsman remedy stale_neighbour {entry_address} --mac "
+            "{true_mac}",
+            "On a host that still has the wrong entry: leadsman remedy stale_neighbour ADDRESS --mac TRUE_MAC",
+        ),
+    ),
     chain=(
         Link(
             id="reused",
@@ -252,11 +268,12 @@ MODE = FailureMode(
         Cure(
             title="If an entry has a wrong MAC: delete it now",
             why=(
-                "On a host whose entry (ip neigh show ADDRESS) differs from the address's true MAC. With the next "
-                "packet the kernel requests the MAC from the network. Measured: connections open 0.2 to 1.7 s later."
+                "Do this as root on each host whose entry (ip neigh show ADDRESS) differs from the address's true MAC. "
+                + AFTER_DELETION
             ),
+            measured_why="As root, delete {wrong_entry_places}. " + AFTER_DELETION,
             settings="ip neigh del ADDRESS dev DEVICE",
-            measured_settings="{repair_commands}",
+            measured_settings="{delete_commands}",
         ),
         Cure(
             title="Prevent the next failure: let the kernel delete unused entries",

@@ -123,18 +123,31 @@ STEPS: Mapping[str, str] = {
     """,
     "named_holders": "SELECT *, concat(host, IF(address <> host, concat(' (', address, ')'), '')) AS holder_name"
     " FROM wrong_holders",
+    "true_macs": """
+        SELECT capture, entry_address, IF(count(DISTINCT example.true_mac) = 1, max(example.true_mac), NULL) AS true_mac
+        FROM pairs WHERE rank = 1 GROUP BY capture, entry_address
+    """,
     "commands": f"""
-        SELECT capture, on_pair_host, concat('On ', {_list_text("hosts")}, ': ip neigh del ', entry_address, ' dev ',
-            device) AS command
+        SELECT capture, on_pair_host, concat('on ', {_list_text("hosts")}) AS place, entry_address,
+            concat('ip neigh del ', entry_address, ' dev ', device) AS delete_command,
+            concat_ws(' ', 'leadsman remedy stale_neighbour', entry_address, concat('--mac ', true_mac), '--do')
+                AS remedy_command
         FROM (
             SELECT capture, entry_address, on_pair_host, coalesce(device, 'DEVICE') AS device,
                 array_sort(collect_set(holder_name)) AS hosts
             FROM named_holders WHERE ended_at IS NULL GROUP BY 1, 2, 3, 4
-        )
+        ) LEFT JOIN true_macs USING (capture, entry_address)
     """,
     "command_lists": """
-        SELECT capture, array_sort(collect_set(IF(on_pair_host, command, NULL))) AS repair_commands,
-            array_sort(collect_set(IF(on_pair_host, NULL, command))) AS other_repair_commands
+        SELECT capture, array_sort(collect_set(IF(on_pair_host, delete_command, NULL))) AS delete_commands,
+            array_sort(collect_set(IF(on_pair_host, concat('the entry of ', entry_address, ' ', place), NULL)))
+                AS wrong_entry_places,
+            array_sort(collect_set(IF(on_pair_host, concat(place, ': `', delete_command, '`'), NULL)))
+                AS repair_commands,
+            array_sort(collect_set(IF(on_pair_host, concat(place, ': `', remedy_command, '`'), NULL)))
+                AS remedy_commands,
+            array_sort(collect_set(IF(on_pair_host, NULL, concat(place, ': `', delete_command, '`'))))
+                AS other_repair_commands
         FROM commands GROUP BY capture
     """,
     "entry_texts": f"""
@@ -189,8 +202,13 @@ STEPS: Mapping[str, str] = {
                 ' had $2'),
                 {_first_texts("wrong_entry_texts", TEXTS_NAMED, "; ")}) AS wrong_entry_text,
                     {_first_texts("true_mac_texts", TEXTS_NAMED, "; ")} AS true_mac_text,
-            {_first_texts("repair_commands", HOSTS_NAMED, ". ")} AS repair_commands,
-                {_first_texts("other_repair_commands", HOSTS_NAMED, ". ")} AS other_repair_commands,
+            {_first_texts("repair_commands", HOSTS_NAMED, "; ")} AS repair_commands,
+            IF(permanent, NULL, {_first_texts("remedy_commands", HOSTS_NAMED, "; ")}) AS remedy_commands,
+            {_first_texts("wrong_entry_places", HOSTS_NAMED, "; ")} AS wrong_entry_places,
+            nullif(array_join(slice(delete_commands, 1, {HOSTS_NAMED}), '\\n'), '') AS delete_commands,
+            nullif(concat_ws(', ', transform(slice(delete_commands, 1, {TEXTS_NAMED}), c -> concat('`', c, '`'))), '')
+                AS delete_examples,
+            {_first_texts("other_repair_commands", HOSTS_NAMED, "; ")} AS other_repair_commands,
             IF(ended, date_format(greatest(failed, seen_at), 'HH:mm:ss'), NULL) AS last_failed,
             IF(ended, date_format(ended_at, 'HH:mm:ss'), NULL) AS ended_at,
             IF(ended AND reconnected, 'the entries were right, and the connections were there', IF(ended,

@@ -10,6 +10,7 @@ from leadsman.pipeline.conditions.kinds import is_ongoing, longest_seconds, make
 from leadsman.pipeline.conditions.partitions import metric_rule
 from leadsman.pipeline.conditions.restarts import find_restarts
 from leadsman.pipeline.conditions.samples import NO_GAP, HealthRule
+from leadsman.words import count, join_names
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -93,6 +94,9 @@ SHUTDOWN_SECONDS = 60.0
 """A broker that shut down so long before the capture's end was not merely restarting: a broker with few partitions is
 back within seconds. A broker with many is reported a minute too early, and nothing else is wrong."""
 
+BROKERS_NAMED = 3
+"""Brokers that a title names by their ids."""
+
 FENCING_SECONDS = 300.0
 """Failures of clients with a broker belong to its fencing where they begin so long before it at most."""
 
@@ -133,7 +137,10 @@ def _fenced(fenced: Sequence[Episode], by_kind: Mapping[str, Sequence[Episode]])
     if not fenced and not metrics:
         return
     still_fenced = sorted({episode.thing for episode in fenced if episode.ongoing})
-    figures = {
+    names_still_fenced = f"{brokers_text(still_fenced)} {'is' if len(still_fenced) == 1 else 'are'}"
+    figures: dict[str, float | str | None] = {
+        "fenced_brokers": brokers_text(episode.thing for episode in fenced),
+        "still_fenced": names_still_fenced if still_fenced else None,
         "brokers": len({episode.thing for episode in fenced}),
         "ongoing": len(still_fenced),
         "longest": longest_seconds(fenced),
@@ -148,6 +155,14 @@ def _fenced(fenced: Sequence[Episode], by_kind: Mapping[str, Sequence[Episode]])
         things=things,
         ongoing=bool(still_fenced or any(m.ongoing for m in metrics)),
     )
+
+
+def brokers_text(ids: Iterable[str]) -> str:
+    """Return brokers in a sentence: up to three by their ids, more by their number; empty for none."""
+    named = sorted(set(ids), key=lambda each: (len(each), each))
+    if len(named) > BROKERS_NAMED:
+        return count(len(named), "broker brokers")
+    return f"broker{'s' if len(named) > 1 else ''} {join_names(named)}" if named else ""
 
 
 def _unanswered(fenced: Episode, by_kind: Mapping[str, Sequence[Episode]]) -> tuple[float, Episode | None]:
@@ -200,8 +215,11 @@ def _missing(by_kind: Mapping[str, Sequence[Episode]], capture_end: datetime | N
     ]
     if absent or stopped:
         missing = {episode.thing for episode in absent if episode.ongoing} | {episode.thing for episode in stopped}
-        figures = {
+        figures: dict[str, float | str | None] = {
             "stopped": len(stopped) if not absent else None,
+            "stopped_ids": join_names(sorted({episode.thing for episode in stopped})) if not absent else None,
+            "missing_brokers": brokers_text(missing) if absent else None,
+            "brokers": brokers_text(episode.thing for episode in absent),
             "ongoing": len(missing) if absent else None,
             "longest": longest_seconds(absent),
         }

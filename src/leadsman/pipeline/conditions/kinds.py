@@ -62,18 +62,18 @@ KINDS: Mapping[str, Template] = {
     ),
     "broker_fenced": (
         (
-            "The controller fenced {brokers:count broker brokers}, and {ongoing:count is|are} not back.",
-            "The controller fenced {brokers:count broker brokers} for up to {longest:duration}.",
-            "The controller fenced {brokers:count broker brokers}.",
+            "The controller fenced {fenced_brokers}, and {still_fenced} not back.",
+            "The controller fenced {fenced_brokers} for up to {longest:duration}.",
+            "The controller fenced {fenced_brokers}.",
         ),
         "Clients had got no answer for {unanswered:duration} when the controller fenced it.",
         "The metric FencedBrokerCount was {fenced:count}.",
     ),
     "broker_missing": (
         (
-            "{stopped:count broker|brokers} shut down and did not start again.",
-            "{ongoing:count broker has|brokers have} no in-sync replica.",
-            "{count:count broker|brokers} had no in-sync replica for up to {longest:duration}.",
+            "{stopped:count broker|brokers} shut down and did not start again: {stopped_ids}.",
+            "No replica on {missing_brokers} is in sync.",
+            "No replica on {brokers} was in sync for up to {longest:duration}.",
         ),
     ),
     "client_never_connected": (

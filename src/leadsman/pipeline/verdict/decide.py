@@ -266,7 +266,7 @@ def _finding(
         if verdict is Verdict.PRESENT
         else (),
         impact=render(card.impact, known) if verdict is Verdict.PRESENT else "",
-        next=not_visible[0].collect_command if not_visible else card.next,
+        next=not_visible[0].collect_command if not_visible else render(card.next, known),
         points=points,
         panels=card.panels,
     )
@@ -282,8 +282,10 @@ def _cures(card: FailureMode, figures: Mapping[str, float | str]) -> Iterator[Cu
     version = str(figures.get("version", figures.get("version_at_least", "")))
     for cure in card.cure:
         if not version or _fits_version(cure, _parse_version(version)):
-            measured = render((cure.measured_settings,), figures) if cure.measured_settings else ""
-            yield replace(cure, settings=measured or cure.settings, measured_settings="")
+            settings = render((cure.measured_settings,), figures) if cure.measured_settings else ""
+            why = render((cure.measured_why,), figures) if cure.measured_why else ""
+            measured = {"settings": settings or cure.settings, "why": why or cure.why}
+            yield replace(cure, **measured, measured_settings="", measured_why="")
 
 
 def _fits_version(cure: Cure, version: tuple[int, ...]) -> bool:

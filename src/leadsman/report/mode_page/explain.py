@@ -32,6 +32,7 @@ SECTIONS = (
     "Why it happens",
     "How to be sure",
     "How to cure it",
+    "The incident",
     "What this page does not cover",
 )
 """The sections of every mode's page, in this order."""

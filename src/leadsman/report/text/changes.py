@@ -20,7 +20,7 @@ NOUNS: Mapping[str, str] = {
     "partition": "partition partitions",
     "broker": "broker brokers",
     "host": "host hosts",
-    "producer_ids_allocated": "new producer ids per hour",
+    "producer_ids_allocated": "new producer ids per hour in clients' logs",
     "producer_ids": "producer ids on brokers",
     "leader": "leader of a partition|leaders of partitions",
     "replicas": "replicas of a partition|replicas of partitions",

@@ -34,12 +34,19 @@ PRESENT_CONDITION = ", on the same subjects and in the chain's order"
 
 VERDICT_MEANING: Mapping[Verdict, str] = {
     Verdict.PRESENT: (
-        "Every required link of the chain was observed, on the same subjects and in the chain's order, and no "
-        "alternative excludes it."
+        "Every required link was observed, on the same subjects and in the chain's order, and no decisive alternative "
+        "was observed."
     ),
-    Verdict.UNKNOWN: "The capture does not hold enough data to decide.",
-    Verdict.ABSENT: "Checked; no sign of it, or the telemetry contradicts its chain.",
+    Verdict.UNKNOWN: (
+        "The symptom was observed and nothing contradicts the chain, but a required link is not visible; or no source "
+        "of the capture could show the symptom."
+    ),
+    Verdict.ABSENT: (
+        "Neither PRESENT nor UNKNOWN: the symptom was not observed, or a required link is contradicted, or a decisive "
+        "alternative was observed."
+    ),
 }
+"""The page shows these sentences; README and glossary are generated from them."""
 
 
 def worst_verdict(diagnosis: Diagnosis) -> Verdict:
@@ -129,11 +136,12 @@ def alternative_state(alternative: AlternativeFinding) -> str:
 
 
 def alternative_text(alternative: AlternativeFinding) -> str:
-    """Return why an alternative is ruled out, or why it is not, without the words "ruled out" at the beginning."""
+    """Return why an alternative is ruled out, or why it is not, as a sentence without the words "ruled out"."""
     text = alternative.explanation
     for prefix in NOT_RULED_OUT:
         text = text.removeprefix(prefix)
     text = text.lstrip(":. ")
+    text = text[:1].upper() + text[1:]
     same = alternative.ruled_out_by in {None, alternative.explanation}
     return text if same else f"{alternative.ruled_out_by} {text}"
 
