@@ -18,6 +18,7 @@ import click
 
 from leadsman import __version__
 from leadsman.cli.settings import FILE, Settings, read_settings, user_file
+from leadsman.cli.terminal import echo, visible
 from leadsman.daemon.client import run_in_daemon
 from leadsman.errors import LeadsmanError, UsageError
 from leadsman.interrupt import is_interrupt, repeat_lost_interrupts
@@ -127,9 +128,9 @@ def _report_local_settings(settings: Settings) -> None:
     """Print what the file in the current folder sets, and what it may not set: the folder can be anybody's."""
     used = [f"{command}.{setting}" for (command, setting), file in settings.files.items() if file == FILE]
     if used:
-        click.echo(f"Settings from ./{FILE}: {', '.join(used)}", err=True)
+        echo(f"Settings from ./{FILE}: {', '.join(used)}", err=True)
     if settings.refused:
-        click.echo(
+        echo(
             f"Ignored in ./{FILE}: {', '.join(settings.refused)}. Such settings can run code. "
             f"Where you trust the file: --config {FILE}, or move them to {user_file()}",
             err=True,
@@ -163,14 +164,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return COULD_NOT_RUN if error.code else 0
     except Exception as error:  # noqa: BLE001 - the process's edge: a bug must not look like exit code 1, "PRESENT"
         if interrupts or is_interrupt(error) or isinstance(error, click.exceptions.Abort):
-            click.echo("leadsman: interrupted; all started programs have been stopped.", err=True)
+            echo("leadsman: interrupted; all started programs have been stopped.", err=True)
             return INTERRUPTED
         if isinstance(error, click.ClickException):
             text = io.StringIO()
             error.show(text)
-            click.echo(mask(text.getvalue()), err=True, nl=False)
+            echo(mask(text.getvalue()), err=True, nl=False)
         else:
-            click.echo(mask(_error_message(error)), err=True)
+            echo(mask(_error_message(error)), err=True)
         return COULD_NOT_RUN
     return answer if isinstance(answer, int) else 0
 
@@ -180,7 +181,7 @@ def _masked_log() -> logging.Handler:
 
     class Formatter(logging.Formatter):
         def format(self, record: logging.LogRecord) -> str:
-            return mask(super().format(record))
+            return visible(mask(super().format(record)))
 
     handler = logging.StreamHandler()
     handler.setFormatter(Formatter("%(asctime)s %(name)s: %(message)s"))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from leadsman.catalogue import every_mode
+from leadsman.cli.terminal import echo
 from leadsman.gate.cloud import read_instances
 
 if TYPE_CHECKING:
@@ -45,11 +46,11 @@ def command(file: Path, brokers: str) -> int:
     for mode, each in advice:
         _show(mode, each)
     count = len({each.instance.location for _, each in advice})
-    click.echo(f"{len(matching)} instances checked, {count} with a policy that should change.")
+    echo(f"{len(matching)} instances checked, {count} with a policy that should change.")
     return int(bool(advice))
 
 
 def _show(mode: str, advice: PolicyAdvice) -> None:
-    click.secho(advice.instance.location, bold=True)
-    click.echo(f"  {advice.policy} is {advice.current}, should be {advice.recommended}. {advice.why} ({mode})")
-    click.echo(f"  {advice.cure}")
+    echo(advice.instance.location, bold=True)
+    echo(f"  {advice.policy} is {advice.current}, should be {advice.recommended}. {advice.why} ({mode})")
+    echo(f"  {advice.cure}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from leadsman.catalogue import every_mode
+from leadsman.cli.terminal import echo
 from leadsman.collect.durations import DurationParam
 from leadsman.errors import UsageError
 from leadsman.gate.host import Advice, Fleet, Forecast, apply_advice, kernel_settings, parse_sysctl, sysctl_file
@@ -94,23 +95,23 @@ def command(
 
 
 def _show(mode: str, forecast: Forecast) -> None:
-    click.secho(mode, bold=True)
+    echo(mode, bold=True)
     for each in forecast.advice:
-        click.echo(f"  {each.setting} is {each.current or 'not readable'}, should be {each.recommended}. {each.why}")
+        echo(f"  {each.setting} is {each.current or 'not readable'}, should be {each.recommended}. {each.why}")
     if not forecast.advice:
-        click.echo("  Nothing to change.")
-    click.echo(f"  Expected: {forecast.harm_now:.1f} {forecast.harm}" + ("" if not forecast.advice else " as it is,"))
+        echo("  Nothing to change.")
+    echo(f"  Expected: {forecast.harm_now:.1f} {forecast.harm}" + ("" if not forecast.advice else " as it is,"))
     if forecast.advice:
-        click.echo(f"            {forecast.harm_advised:.1f} with these settings.")
+        echo(f"            {forecast.harm_advised:.1f} with these settings.")
     for assumption in forecast.assumptions:
-        click.echo(click.style(f"  ({assumption})", dim=True))
+        echo(f"  ({assumption})", dim=True)
 
 
 def _change(advice: Sequence[Advice], file: Path, *, applies: bool) -> int:
-    click.echo(f"\n{'Written' if applies else 'Would write'} {file}:\n")
-    click.echo("".join(f"  {line}\n" for line in sysctl_file(advice).splitlines()))
+    echo(f"\n{'Written' if applies else 'Would write'} {file}:\n")
+    echo("".join(f"  {line}\n" for line in sysctl_file(advice).splitlines()))
     if not applies:
-        click.echo("Nothing was changed. With --apply the file is written, set and verified.")
+        echo("Nothing was changed. With --apply the file is written, set and verified.")
         return 1
     return _verify(advice, apply_advice(advice, file))
 
@@ -118,8 +119,8 @@ def _change(advice: Sequence[Advice], file: Path, *, applies: bool) -> int:
 def _verify(advice: Sequence[Advice], current: Mapping[str, str]) -> int:
     wrong = [each for each in advice if current.get(each.setting) != each.recommended]
     for each in advice:
-        click.echo(f"{'x' if each in wrong else '+'} {each.setting} is {current.get(each.setting, 'not readable')} now")
+        echo(f"{'x' if each in wrong else '+'} {each.setting} is {current.get(each.setting, 'not readable')} now")
     undo = " ".join(f"{each.setting}={each.current}" for each in advice if each.current is not None)
-    click.echo(f"Undo: remove the file, and run: sysctl -w {undo}")
-    click.echo("This does not end a running incident. End it: ip neigh del ADDRESS dev DEVICE")
+    echo(f"Undo: remove the file, and run: sysctl -w {undo}")
+    echo("This does not end a running incident. End it: ip neigh del ADDRESS dev DEVICE")
     return int(bool(wrong))
