@@ -10,12 +10,18 @@ import click
 from leadsman.catalogue import every_mode
 from leadsman.cli.terminal import echo
 from leadsman.collect.durations import DurationParam
+from leadsman.collect.numbers import FiniteNumber
 from leadsman.errors import UsageError
 from leadsman.gate.host import Advice, Fleet, Forecast, apply_advice, kernel_settings, parse_sysctl, sysctl_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import timedelta
+
+MOST_ADDRESSES = 1 << 24
+"""The addresses of 10.0.0.0/8, the largest private network."""
+
+MOST_REUSES = 1_000_000_000
 
 EPILOG = """\b
 Examples:
@@ -31,8 +37,12 @@ Exit codes:
 
 
 @click.command("host", epilog=EPILOG)
-@click.option("--addresses", type=click.IntRange(1), required=True, help="Addresses that this host talks to.")
-@click.option("--reuses", type=click.FloatRange(0), required=True, help="Addresses per day that move to another host.")
+@click.option(
+    "--addresses", type=click.IntRange(1, MOST_ADDRESSES), required=True, help="Addresses that this host talks to."
+)
+@click.option(
+    "--reuses", type=FiniteNumber(0, MOST_REUSES), required=True, help="Addresses per day that move to another host."
+)
 @click.option(
     "--rest",
     type=DurationParam(),

@@ -14,6 +14,7 @@ import click
 from leadsman.cli.extras import require_extra
 from leadsman.cli.progress import progress
 from leadsman.cli.terminal import echo
+from leadsman.collect.numbers import FiniteNumber
 from leadsman.daemon.client import DISABLE_VARIABLE, connect
 from leadsman.daemon.sockets import create_socket_folder, socket_path, socket_paths
 from leadsman.errors import LeadsmanError
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 START_TIMEOUT = timedelta(minutes=3)
 IDLE_MINUTES = 30.0
+MOST_IDLE_MINUTES = 525_600.0
+"""A year."""
 
 
 EPILOG = """\b
@@ -48,7 +51,7 @@ def command() -> None:
 @command.command()
 @click.option(
     "--idle-minutes",
-    type=click.FloatRange(min=0.01),
+    type=FiniteNumber(min=0.01, max=MOST_IDLE_MINUTES),
     default=IDLE_MINUTES,
     show_default=True,
     help="The daemon ends after this time without a command.",
@@ -115,7 +118,7 @@ def status() -> int:
 
 
 @command.command(hidden=True)
-@click.option("--idle-minutes", type=float, default=IDLE_MINUTES)
+@click.option("--idle-minutes", type=FiniteNumber(), default=IDLE_MINUTES)
 def run(idle_minutes: float) -> int:
     """Run as the daemon, in this process."""
     from leadsman.cli.group import run as run_command  # it imports this module's name only
