@@ -48,6 +48,9 @@ COMMANDS = {
     "new-mode": "Write the folder of a new failure mode from a template.",
 }
 
+NAMES_SHOWN, NAME_CHARACTERS = 8, 60
+"""Of the settings that are ignored."""
+
 COULD_NOT_RUN = 2
 INTERRUPTED = 130
 
@@ -131,10 +134,19 @@ def _report_local_settings(settings: Settings) -> None:
         echo(f"Settings from ./{FILE}: {', '.join(used)}", err=True)
     if settings.refused:
         echo(
-            f"Ignored in ./{FILE}: {', '.join(settings.refused)}. Such settings can run code. "
+            f"Ignored in ./{FILE}: {_first(settings.refused)}. Such settings can run code. "
             f"Where you trust the file: --config {FILE}, or move them to {user_file()}",
             err=True,
         )
+    if settings.unknown:
+        echo(f"Ignored in ./{FILE}: {_first(settings.unknown)}. See: leadsman config", err=True)
+
+
+def _first(names: Sequence[str]) -> str:
+    """Return the first names, each in one line and cut to a length that people write: a stranger chose them."""
+    shown = [mask(" ".join(each.split()))[:NAME_CHARACTERS] for each in names[:NAMES_SHOWN]]
+    more = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
