@@ -28,23 +28,23 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 COMMANDS = {
-    "collect": "Write a capture from a running system: Kafka, a JVM, metrics, logs.",
+    "collect": "Write a capture from a running system: Kafka, a JVM, logs.",
     "diagnose": "Name the root cause that logs show, with its evidence.",
     "watch": "Report failures while logs are written: open, update, resolve.",
     "changes": "Show what changed between two times, or two captures.",
     "reproduce": "Reproduce a failure on a real broker, with or without its cure.",
     "sweep": "Measure which client setting decides, over a grid of values.",
     "remedy": "Cure a running system: show the plan, ask, do it, verify.",
-    "alerts": "Write Prometheus rules that report these failures, and their tests.",
+    "alerts": "Write Prometheus rules that report these failures, with tests.",
     "dashboards": "Write Grafana dashboards: metrics that show each failure.",
     "check": "Find settings that would cause a failure, before the failure.",
     "explain": "Explain one failure mode: symptoms, cause, proof, cure.",
     "modes": "List the failure modes that leadsman knows.",
     "demo": "Reproduce, diagnose and cure one failure in a minute.",
-    "daemon": "Keep Spark running between commands, so that they start at once.",
+    "daemon": "Keep Spark running, so that commands start at once.",
     "config": "Show every setting, its value and where it came from.",
     "doctor": "Check which features this machine can run.",
-    "setup": "Fetch jars and prepare the fast start; later runs need no network.",
+    "setup": "Fetch jars and prepare the fast start, before the first run.",
     "new-mode": "Write the folder of a new failure mode from a template.",
 }
 

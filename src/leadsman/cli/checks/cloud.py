@@ -26,7 +26,7 @@ Exit codes: 0 all policies are right; 1 a policy should change; 2 could not run,
 """
 
 
-@click.command("cloud", epilog=EPILOG)
+@click.command("cloud", short_help="Check the maintenance policies of the brokers' instances.", epilog=EPILOG)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(
     "--brokers",

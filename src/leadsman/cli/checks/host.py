@@ -36,7 +36,7 @@ Exit codes:
 """
 
 
-@click.command("host", epilog=EPILOG)
+@click.command("host", short_help="Check kernel settings for the size of the fleet.", epilog=EPILOG)
 @click.option(
     "--addresses", type=click.IntRange(1, MOST_ADDRESSES), required=True, help="Addresses that this host talks to."
 )

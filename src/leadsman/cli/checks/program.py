@@ -31,7 +31,7 @@ Exit codes: 0 no finding; 1 findings; 2 could not run.
 """
 
 
-@click.command("program", epilog=EPILOG)
+@click.command("program", short_help="Check programs and configuration files.", epilog=EPILOG)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option(
     "--format",

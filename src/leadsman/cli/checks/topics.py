@@ -24,7 +24,7 @@ Exit codes: 0 no finding; 1 findings; 2 could not run, or a file names no topic,
 """
 
 
-@click.command("topics", epilog=EPILOG)
+@click.command("topics", short_help="Check settings of topics and brokers.", epilog=EPILOG)
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(
     "--lag", "lag_hours", type=FiniteNumber(0), metavar="HOURS", help="How long consumers may be behind, or stopped."

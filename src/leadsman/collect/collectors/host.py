@@ -137,7 +137,7 @@ class _Ports(click.ParamType):  # type: ignore[type-arg]  # generic from click 8
 
 
 COLLECTOR = Collector(
-    title="This host: sockets, neighbours, interfaces, kernel settings, processors; TCP handshakes (--handshakes)",
+    title="Sockets, neighbours, settings; TCP handshakes (--handshakes)",
     help=(
         "Read this host's TCP sockets, neighbour table, interfaces, routes, kernel settings, counters, kernel log, and "
         "the CPU steal time of its processors. "

@@ -106,7 +106,7 @@ def _producers(connection: ClusterAdmin, tool: Callable[..., str], topic_filter:
 
 
 COLLECTOR = Collector(
-    title="A Kafka cluster: brokers, topics, settings, groups, producer ids, log directories",
+    title="A Kafka cluster: brokers, topics, groups, producer ids",
     help=(
         "Collect through a cluster's admin API: brokers and controllers, topics with leaders and ISR, settings with "
         "their sources, groups and their lag, producer ids by partition (DescribeProducers, brokers since 2.8) and "

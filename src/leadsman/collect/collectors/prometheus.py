@@ -218,7 +218,7 @@ def _parse_header(text: str) -> tuple[str, str]:
 
 
 COLLECTOR = Collector(
-    title="Metrics: a scrape of an exporter, or range queries to a Prometheus server",
+    title="Metrics of an exporter, or queries to a Prometheus server",
     help=(
         "Scrape an exporter (a URL with a path, such as http://broker-1:7071/metrics), or query a Prometheus server (a "
         "URL without a path) for the last hour of Kafka's main metrics, or for your own queries."

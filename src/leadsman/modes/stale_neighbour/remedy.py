@@ -215,7 +215,7 @@ def _warnings(kernel: Path, *, prevents: bool, heal_only: bool) -> Iterator[str]
 
 REMEDIES = {
     "stale_neighbour": Remedy(
-        title="Delete the neighbour entry of a dead instance, and let the kernel delete unused entries",
+        title="Delete the neighbour entry of a dead instance",
         help=(
             "Repair a stale neighbour entry on this host: first delete the entry of ADDRESS, which repairs; then set "
             "gc_thresh1 to 0 in a sysctl drop-in, which prevents the next one and alone does not end a running "
