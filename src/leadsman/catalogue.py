@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module, resources
 from inspect import signature
+from math import isfinite, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -178,6 +179,9 @@ def threshold_overrides(settings: Mapping[str, str]) -> dict[str, dict[str, floa
 
 def _number(key: str, text: str, *, like: float) -> float:
     try:
-        return type(like)(text)
-    except ValueError as error:
-        raise UsageError(f"{key} takes a number such as {like}, not {text!r}.") from error
+        number = type(like)(text)
+    except ValueError:
+        number = nan
+    if not isfinite(number):
+        raise UsageError(f"{key} takes a number such as {like}, not {text!r}.")
+    return number

@@ -106,3 +106,42 @@ def test_a_pipe_does_not_block(call, broken: Path) -> None:
 
     assert result.code == 1
     assert "kafka_pipe.py" in result.err
+
+
+NO_INVENTORIES = {
+    "deep list": "[" * 100_000,
+    "deep mapping": '{"a":' * 100_000,
+    "deep modules": '{"values": {"root_module": ' + '{"child_modules": [' * 400 + "{}" + "]}" * 400 + "}}",
+    "number": "5",
+    "long number": "9" * 5000,
+    "no text": "\ud800",
+    "modules of another kind": '{"values": {"root_module": {"resources": [5], "child_modules": 7}}}',
+    "values of another kind": '{"values": [1]}',
+    "policies of another kind": '[{"scheduling": [1]}]',
+    "scheduling of another kind": '{"values": {"root_module": {"resources": '
+    '[{"type": "google_compute_instance", "values": {"scheduling": 5}}]}}}',
+}
+
+
+@pytest.mark.parametrize("name", NO_INVENTORIES)
+@pytest.mark.parametrize("words", [(), ("--brokers", "[")])
+def test_what_is_no_inventory_is_named(call, tmp_path: Path, name: str, words: tuple[str, ...]) -> None:
+    (tmp_path / "x.json").write_text(NO_INVENTORIES[name], encoding="utf-8", errors="surrogatepass")
+
+    result = call("check", "cloud", "x.json", *words)
+
+    assert result.code == 2
+    assert result.err.startswith("leadsman: x.json ")
+    assert "internal error" not in result.err
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, "5", '{"schema": []}', '{"schema": "leadsman.baseline/1", "findings": 5}']
+)
+def test_what_is_no_baseline_is_named(call, broken: Path, text: str) -> None:
+    (broken / "baseline.json").write_text(text, encoding="utf-8")
+
+    result = call("check", "program", broken, "--baseline", broken / "baseline.json")
+
+    assert result.code == 2
+    assert "baseline.json is no" in result.err

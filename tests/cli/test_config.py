@@ -101,7 +101,7 @@ def test_the_file_of_the_current_folder_comes_before_the_user_s_own(call, own_fi
     assert row(result, "diagnose.master") == ("local[1]", str(own_file))
 
 
-POWERFUL = ("spark-conf", "master", "remote", "executors", "out")
+POWERFUL = ("spark-conf", "master", "remote", "executors", "out", "notify")
 
 
 @pytest.mark.parametrize("setting", POWERFUL)
@@ -146,14 +146,60 @@ def test_another_file_can_be_named(call, tmp_path: Path) -> None:
         ("\xff", "TOML"),
     ],
 )
-def test_a_file_that_would_not_be_obeyed_is_refused(call, file: Path, text: str, message: str) -> None:
+def test_a_file_of_the_user_that_would_not_be_obeyed_is_refused(call, file: Path, text: str, message: str) -> None:
     file.write_bytes(text.encode("latin-1"))
 
-    result = call("config")
+    result = call("--config", file, "config")
 
     assert result.code == 2
     assert "leadsman.toml" in result.err
     assert message in result.err
+    assert "It has: ." not in result.err
+
+
+IGNORED = {
+    "[remedy]\nyes = true\ndo = true\n": "remedy.yes, remedy.do",
+    '[collect.kafka]\nbootstrap = "evil:9092"\n': "collect.kafka",
+    '[diagnose]\nmastre = "x"\n': "diagnose.mastre",
+    '[diagnos]\nmaster = "x"\n': "diagnos",
+    'master = "x"\n': "master",
+    "[diagnose\n": "the whole file, which is no TOML",
+    "\xff": "the whole file, which is no TOML",
+    "a = " + "[" * 100_000: "the whole file, which is no TOML",
+    "# " + "a" * 2_000_000: "the whole file, which is no TOML",
+    '[diagnose]\nformat = "evil"\n': "the value of diagnose.format",
+    "[diagnose]\nformat = [[1], [2]]\n": "the value of diagnose.format",
+    "[diagnose.since]\na = 1\n": "the value of diagnose.since",
+    "[changes]\nbetween = 5\n": "the value of changes.between",
+    "[watch]\ninterval = nan\n": "the value of watch.interval",
+    '"\\u001b]0;pwn\\u0007" = 1\n': "\\x1b]0;pwn\\x07",
+    '"a\\nb" = 1\n': "a b",
+    "".join(f"a{number} = 1\n" for number in range(100)): "a0, a1, a2, a3, a4, a5, a6, a7 and 92 more",
+}
+
+
+@pytest.mark.parametrize("text", IGNORED)
+@pytest.mark.parametrize("words", [("config",), ("modes",), ("diagnose", "a.log", "--set", "x=1")])
+def test_a_stranger_s_file_stops_no_command(call, file: Path, text: str, words: tuple[str, ...]) -> None:
+    file.unlink()
+    without = call(*words)
+    file.write_bytes(text.encode("latin-1"))
+
+    result = call(*words)
+
+    first, *others = result.err.splitlines()
+    assert first.startswith(f"Ignored in ./leadsman.toml: {IGNORED[text]}. ")
+    assert (result.code, result.out, others) == (without.code, without.out, without.err.splitlines())
+
+
+@pytest.mark.usefixtures("file")
+def test_what_is_ignored_takes_no_setting_with_it(call, file: Path) -> None:
+    file.write_text(f"mastre = 1\n{file.read_text()}\n[diagnose.set]\n{'a.' * 5000}b = 1\n[remedy]\nyes = true\n")
+
+    result = call("config")
+
+    assert result.code == 0
+    assert row(result, "diagnose.timezone") == ("Europe/Berlin", "leadsman.toml")
 
 
 def test_a_file_that_was_named_must_be_there(call) -> None:

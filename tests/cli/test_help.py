@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import click
 import pytest
 
 from leadsman.cli.group import COMMANDS, LazyGroup, group
@@ -47,6 +48,23 @@ def test_every_command_is_described_in_one_line() -> None:
     described = {name: group.get_command(context, name).get_short_help_str(200) for name in COMMANDS}  # type: ignore[union-attr]  # every name is a command
 
     assert described == COMMANDS
+
+
+GROUPS = [(), *((name,) for name in ("collect", "remedy", "check", "daemon"))]
+
+
+@pytest.mark.parametrize("words", GROUPS)
+def test_every_command_of_a_group_has_one_line_that_is_not_cut(call, monkeypatch, words: tuple[str, ...]) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    context = group.make_context("leadsman", [], resilient_parsing=True)
+    parent = group.get_command(context, words[0]) if words else group
+    assert isinstance(parent, click.Group)
+
+    section = call(*words, "--help").out.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()
+
+    found = {name: parent.get_command(context, name) for name in parent.list_commands(context)}
+    assert [line.split()[0] for line in section] == [name for name, each in found.items() if each and not each.hidden]
+    assert [line for line in section if not line.endswith(".") or line.endswith("...")] == []
 
 
 def test_the_version_is_the_packages(call) -> None:

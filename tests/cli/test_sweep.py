@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from leadsman.errors import UsageError
 from leadsman.sweep.grid import cells, parse_axis
 from leadsman.sweep.journal import FILE, Journal, JournalEntry, ProgramOutcome, SweepTarget
 
@@ -75,3 +76,15 @@ def test_a_program_reads_it_as_json_or_csv(call, finished: Path) -> None:
 
     assert json.loads(as_json)["effects"][0]["smallest"] == "60000"
     assert as_csv.splitlines()[1] == "java@2.7.2,billing,5000,0,1,0,20.4,9,0,1"
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000 + "\n", "5\n", "{}\n5\n", "no JSON\nand half a line", '[{"a": 1}]\n'])
+def test_a_file_that_is_no_journal_stays_as_it_is(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "journal.jsonl"
+    file.write_text(text, encoding="utf-8")
+    journal = Journal(file, SweepTarget(mode="leaderless_partition", variant="broken", kafka="4.3"))
+
+    with pytest.raises(UsageError, match="is no journal of a sweep"):
+        journal.open()
+
+    assert file.read_text(encoding="utf-8") == text

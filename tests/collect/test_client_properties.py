@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from leadsman.collect.kafka.client_properties import parse_properties, python_client_settings
+from leadsman.collect.kafka.client_properties import (
+    parse_properties,
+    python_client_settings,
+    read_properties_file,
+)
 from leadsman.errors import UsageError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SASL = (
     "security.protocol=SASL_SSL\nsasl.mechanism = SCRAM-SHA-512\n# a remark\n"
@@ -79,3 +80,14 @@ def test_a_store_that_is_none_is_said_without_its_password(tmp_path: Path) -> No
         python_client_settings(given, tmp_path)
 
     assert "hunter2" not in str(raised.value)
+
+
+def test_a_file_without_an_end_is_no_file_of_properties() -> None:
+    with pytest.raises(UsageError, match="larger than 1 MiB"):
+        read_properties_file(Path("/dev/zero"))
+
+
+@pytest.mark.parametrize("value", ["a", "-1", "0", "1.5", "\u0661", "9" * 5000])
+def test_a_timeout_that_is_no_number_of_milliseconds_is_named(tmp_path: Path, value: str) -> None:
+    with pytest.raises(UsageError, match=r"request\.timeout\.ms"):
+        python_client_settings({"request.timeout.ms": value}, tmp_path)

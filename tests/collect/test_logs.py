@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -90,3 +91,38 @@ def test_the_printed_commands_give_the_same_lines(
     (active,) = [row for row in rows(tmp_path / "pasted.txt") if row.name == "subject.active"]
     assert active.value == LINES + 1  # the blank line before the exit code is one
     assert str(active.subject).endswith("worker.log")
+
+
+def test_a_path_is_named_as_it_was_given(logs: Path, tmp_path: Path) -> None:
+    paths = [str(logs), str(tmp_path / "no.log"), str(tmp_path / "none.log")]
+
+    result = CliRunner().invoke(command, ["logs", *paths, "--out", str(tmp_path / "c")], standalone_mode=False)
+
+    manifest = read_manifest(tmp_path / "c")
+    assert result.return_value == 3
+    assert "$file" not in result.output
+    assert all(f"Not collected: {path} does not exist" in result.output for path in paths[1:])
+    assert manifest is not None
+    assert [each.what for each in manifest.absent] == paths[1:]
+    assert all((tmp_path / "c" / item.file).is_file() for item in manifest.items)
+
+
+def test_logs_beside_one_that_cannot_be_read_are_collected(logs: Path, tmp_path: Path) -> None:
+    (logs / "worker.log.gz").write_bytes(b"\x1f\x8b broken")
+
+    result = CliRunner().invoke(command, ["logs", str(logs), "--out", str(tmp_path / "c")], standalone_mode=False)
+
+    assert result.return_value == 3
+    assert f"Not complete: {logs}/worker.log.gz" in result.output
+    assert copied(tmp_path / "c", logs, "worker.log").read_text().count("\n") == LINES
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe"])
+def test_what_has_no_log_is_noted(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / kind
+    path.mkdir() if kind == "folder" else os.mkfifo(path)
+
+    result = CliRunner().invoke(command, ["logs", str(path), "--out", str(tmp_path / "c")], standalone_mode=False)
+
+    assert result.return_value == 2
+    assert f"Not collected: {path} " in result.output

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import threading
+import time
+from datetime import timedelta
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
@@ -12,12 +15,16 @@ import pytest
 from click.testing import CliRunner
 
 from leadsman.cli.commands.collect import command
+from leadsman.collect.collectors import prometheus
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from leadsman.pipeline.events import EventRow
+
+    Serve = Callable[[Callable[[socket.socket], None]], str]
 
 SCRAPE = "# TYPE kafka_server_replicamanager_produceridcount gauge\nkafka_server_replicamanager_produceridcount 42.0\n"
 
@@ -126,11 +133,124 @@ def test_a_refused_connection_is_noted(rows: Callable[[Path], list[EventRow]], t
 
     (missing,) = [row for row in rows(tmp_path / "c") if row.name == "item.not_collected"]
 
-    assert str(missing.text) == "127.0.0.1_1 does not respond: [Errno 111] Connection refused"
+    assert str(missing.text) == "127.0.0.1:1 does not respond: [Errno 111] Connection refused"
 
 
-@pytest.mark.parametrize("url", ["ftp://host/x", "file:///etc/passwd", "http://"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ftp://host/x",
+        "file:///etc/passwd",
+        "http://",
+        "http://[",
+        "http://host:99999/x",
+        "http://host:a/x",
+        "http://a b/",
+    ],
+)
 def test_what_is_no_url_is_bad_usage(url: str) -> None:
     answer = CliRunner().invoke(command, ["prometheus", url], standalone_mode=False)
 
     assert "is not an HTTP URL" in str(answer.exception)
+
+
+@pytest.mark.parametrize("header", ["Authorization", "a b: c", "A: b\r\nC: d", ": c", "A: \u00fc"])
+def test_a_header_that_no_server_reads_is_bad_usage(header: str) -> None:
+    answer = CliRunner().invoke(command, ["prometheus", "http://host/x", "--header", header], standalone_mode=False)
+
+    assert "--header takes NAME: VALUE" in str(answer.exception)
+
+
+BODY = b"HTTP/1.1 200 OK\r\n\r\n"
+
+
+def reads(connection: socket.socket, text: bytes) -> None:
+    connection.recv(4096)
+    connection.sendall(text)
+
+
+def sends_for_ever(connection: socket.socket) -> None:
+    reads(connection, BODY)
+    while True:
+        connection.sendall(b"up 1\n" * 1000)
+
+
+def sends_byte_by_byte(connection: socket.socket) -> None:
+    reads(connection, BODY)
+    while True:
+        connection.sendall(b"a")
+        time.sleep(0.01)  # reason: the server is slow
+
+
+def sends_headers_byte_by_byte(connection: socket.socket) -> None:
+    reads(connection, b"HTTP/1.1 200 OK\r\nA: ")
+    while True:
+        connection.sendall(b"a")
+        time.sleep(0.01)  # reason: the server is slow
+
+
+def not_collected(capture: Path, rows: Callable[[Path], list[EventRow]]) -> str:
+    (missing,) = [row for row in rows(capture) if row.name == "item.not_collected"]
+    return str(missing.text)
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (partial(reads, text=b"\x00\xff rubbish\x1b[31m\n"), "answers, but not in HTTP"),
+        (partial(reads, text=b""), "closes the connection without a response in HTTP"),
+        (partial(reads, text=b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nup 1\n"), "in the middle of the response"),
+        (
+            partial(reads, text=b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nup 1\n"),
+            "in the middle of the response",
+        ),
+        (
+            partial(reads, text=b"HTTP/1.1 302 Found\r\nLocation: http://other/\r\n\r\n"),
+            "Give the new URL: http://other/",
+        ),
+        (partial(reads, text=BODY + b"up 1\n" * 100_000), "The response exceeds 0 MiB"),
+        (sends_for_ever, "The response exceeds 0 MiB"),
+        (sends_byte_by_byte, "takes longer than 1 s"),
+        (sends_headers_byte_by_byte, "takes longer than 1 s"),
+    ],
+)
+def test_a_response_that_is_no_scrape_leaves_the_reason_alone(  # noqa: PLR0917 - pytest passes by name
+    serve: Serve,
+    rows: Callable[[Path], list[EventRow]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    answer: Callable[[socket.socket], None],
+    why: str,
+) -> None:
+    monkeypatch.setattr(prometheus, "MAX_RESPONSE_BYTES", 100_000)
+    monkeypatch.setattr(prometheus, "RESPONSE_TIMEOUT", timedelta(seconds=1))
+
+    code = collected(f"http://{serve(answer)}/metrics", "--out", str(tmp_path / "c"))
+
+    (file,) = (tmp_path / "c" / "prometheus").iterdir()
+    assert code == 2
+    assert why in not_collected(tmp_path / "c", rows)
+    assert len(file.read_text().splitlines()) == 3
+
+
+def test_a_scrape_that_fails_leaves_the_earlier_ones_of_the_series(serve: Serve, tmp_path: Path) -> None:
+    answers = iter([BODY + SCRAPE.encode(), b"rubbish\n"])
+
+    code = collected(
+        f"http://{serve(lambda connection: reads(connection, next(answers, b'')))}/metrics",
+        *("--out", str(tmp_path / "c"), "--repeat", "100ms", "--for", "250ms"),
+    )
+
+    (file,) = (tmp_path / "c" / "prometheus").iterdir()
+    assert code == 3
+    assert file.read_text().count("produceridcount 42.0") == 1
+
+
+def test_what_a_server_sends_does_not_act_on_the_terminal(serve: Serve, tmp_path: Path) -> None:
+    answer = partial(reads, text=b"HTTP/1.1 500 \x1b[31mBoom\r\n\r\n<html>\x1b]0;pwn\x07</html>")
+    url = f"http://{serve(answer)}/metrics"
+
+    result = CliRunner().invoke(command, ["prometheus", url, "--out", str(tmp_path / "c")])
+
+    assert "\\x1b]0;pwn\\x07" in result.output
+    assert "\x1b" not in result.output

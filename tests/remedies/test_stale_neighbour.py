@@ -84,6 +84,15 @@ def test_an_entry_that_is_right_is_left_alone(fabric: Fabric, server: NetworkIns
     assert DEAD in neighbours(fabric, server)
 
 
+@pytest.mark.parametrize("address", ["-x", "broker-1", "10.0.0.0/8", "", "all"])
+def test_what_is_no_address_is_refused(address: str) -> None:
+    with (
+        pytest.raises(Refused, match="is not an IP address"),
+        plan(address=(address,), mac="", file=Path("unused"), heal_only=True),
+    ):
+        pass
+
+
 def test_an_address_that_is_no_neighbour_is_refused() -> None:
     with (
         pytest.raises(Refused, match="no entry for"),

@@ -18,6 +18,7 @@ import click
 
 from leadsman import __version__
 from leadsman.cli.settings import FILE, Settings, read_settings, user_file
+from leadsman.cli.terminal import echo, visible
 from leadsman.daemon.client import run_in_daemon
 from leadsman.errors import LeadsmanError, UsageError
 from leadsman.interrupt import is_interrupt, repeat_lost_interrupts
@@ -27,25 +28,28 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 COMMANDS = {
-    "collect": "Write a capture from a running system: Kafka, a JVM, metrics, logs.",
+    "collect": "Write a capture from a running system: Kafka, a JVM, logs.",
     "diagnose": "Name the root cause that logs show, with its evidence.",
     "watch": "Report failures while logs are written: open, update, resolve.",
     "changes": "Show what changed between two times, or two captures.",
     "reproduce": "Reproduce a failure on a real broker, with or without its cure.",
     "sweep": "Measure which client setting decides, over a grid of values.",
     "remedy": "Cure a running system: show the plan, ask, do it, verify.",
-    "alerts": "Write Prometheus rules that report these failures, and their tests.",
+    "alerts": "Write Prometheus rules that report these failures, with tests.",
     "dashboards": "Write Grafana dashboards: metrics that show each failure.",
     "check": "Find settings that would cause a failure, before the failure.",
     "explain": "Explain one failure mode: symptoms, cause, proof, cure.",
     "modes": "List the failure modes that leadsman knows.",
     "demo": "Reproduce, diagnose and cure one failure in a minute.",
-    "daemon": "Keep Spark running between commands, so that they start at once.",
+    "daemon": "Keep Spark running, so that commands start at once.",
     "config": "Show every setting, its value and where it came from.",
     "doctor": "Check which features this machine can run.",
-    "setup": "Fetch jars and prepare the fast start; later runs need no network.",
+    "setup": "Fetch jars and prepare the fast start, before the first run.",
     "new-mode": "Write the folder of a new failure mode from a template.",
 }
+
+NAMES_SHOWN, NAME_CHARACTERS = 8, 60
+"""Of the settings that are ignored."""
 
 COULD_NOT_RUN = 2
 INTERRUPTED = 130
@@ -127,13 +131,22 @@ def _report_local_settings(settings: Settings) -> None:
     """Print what the file in the current folder sets, and what it may not set: the folder can be anybody's."""
     used = [f"{command}.{setting}" for (command, setting), file in settings.files.items() if file == FILE]
     if used:
-        click.echo(f"Settings from ./{FILE}: {', '.join(used)}", err=True)
+        echo(f"Settings from ./{FILE}: {', '.join(used)}", err=True)
     if settings.refused:
-        click.echo(
-            f"Ignored in ./{FILE}: {', '.join(settings.refused)}. Such settings can run code. "
+        echo(
+            f"Ignored in ./{FILE}: {_first(settings.refused)}. Such settings can run code. "
             f"Where you trust the file: --config {FILE}, or move them to {user_file()}",
             err=True,
         )
+    if settings.unknown:
+        echo(f"Ignored in ./{FILE}: {_first(settings.unknown)}. See: leadsman config", err=True)
+
+
+def _first(names: Sequence[str]) -> str:
+    """Return the first names, each in one line and cut to a length that people write: a stranger chose them."""
+    shown = [mask(" ".join(each.split()))[:NAME_CHARACTERS] for each in names[:NAMES_SHOWN]]
+    more = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -163,14 +176,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return COULD_NOT_RUN if error.code else 0
     except Exception as error:  # noqa: BLE001 - the process's edge: a bug must not look like exit code 1, "PRESENT"
         if interrupts or is_interrupt(error) or isinstance(error, click.exceptions.Abort):
-            click.echo("leadsman: interrupted; all started programs have been stopped.", err=True)
+            echo("leadsman: interrupted; all started programs have been stopped.", err=True)
             return INTERRUPTED
         if isinstance(error, click.ClickException):
             text = io.StringIO()
             error.show(text)
-            click.echo(mask(text.getvalue()), err=True, nl=False)
+            echo(mask(text.getvalue()), err=True, nl=False)
         else:
-            click.echo(mask(_error_message(error)), err=True)
+            echo(mask(_error_message(error)), err=True)
         return COULD_NOT_RUN
     return answer if isinstance(answer, int) else 0
 
@@ -180,7 +193,7 @@ def _masked_log() -> logging.Handler:
 
     class Formatter(logging.Formatter):
         def format(self, record: logging.LogRecord) -> str:
-            return mask(super().format(record))
+            return visible(mask(super().format(record)))
 
     handler = logging.StreamHandler()
     handler.setFormatter(Formatter("%(asctime)s %(name)s: %(message)s"))

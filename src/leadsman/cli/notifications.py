@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from leadsman.cli.progress import progress
+from leadsman.cli.terminal import echo
 from leadsman.errors import UsageError
 from leadsman.report.message.message import is_url
 from leadsman.report.output_format import find_format
@@ -39,7 +38,7 @@ def notify(diagnoses: Sequence[Diagnosis], destinations: Sequence[Destination], 
     with progress("Sending notifications"):
         lines = send_notifications(diagnoses, destinations, link=link)
     for line in lines:
-        click.echo(f"leadsman: {line}", err=True)
+        echo(f"leadsman: {line}", err=True)
 
 
 def page_path(out: str | None) -> str:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
+from leadsman.collect.kafka.bootstrap_servers import parse_servers
 from leadsman.errors import UsageError
 from leadsman.pipeline.scope.streams import is_url
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-BOOTSTRAP_SERVER = re.compile(r"\s*([A-Za-z0-9+_]+://)?([^\s:,]+|\[[^\s\]]+\])(:\d{1,5})?\s*")
-"""A host, for which librdkafka takes the port 9092, or HOST:PORT, after the name of a security protocol or without."""
 
 
 def check_watch_options(options: dict[str, Any]) -> None:
@@ -58,8 +55,7 @@ def _check_kafka(options: dict[str, Any]) -> None:
         source = click.get_current_context().get_parameter_source(name)
         if source is ParameterSource.COMMANDLINE and not options["kafka"]:
             raise UsageError(f"--{name.replace('_', '-')} is for --kafka.")
-    if wrong := [each for each in (options["kafka"] or "").split(",") if each and not BOOTSTRAP_SERVER.fullmatch(each)]:
-        raise UsageError(f"--kafka takes HOST:PORT, several with commas between them, not {wrong[0]!r}.")
+    parse_servers(options["kafka"] or "", "--kafka")
 
 
 def _watched_state(paths: Sequence[str], folder: Path) -> str | None:

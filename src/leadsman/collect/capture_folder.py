@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from leadsman.capture import MANIFEST, Item, Manifest, MissingItem, read_manifest, write_manifest
-from leadsman.collect.collector import NotCollected
+from leadsman.collect.collector import NotCollected, Unusable
 from leadsman.collect.run_command import command_output
 from leadsman.errors import CaptureError
 from leadsman.redaction import mask
@@ -31,13 +31,17 @@ LINES_OF_A_SECRET = 400
 
 @dataclass(slots=True, kw_only=True)
 class CaptureFolder:
-    """A new capture, or an existing one that is extended. `subject` is the default subject; `now` is the clock."""
+    """A new capture, or an existing one that is extended. `subject` is the default subject; `now` is the clock.
+
+    `texts` counts the texts that were collected, entire or in part.
+    """
 
     path: Path
     subject: str
     ran: str
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     began: datetime = field(init=False)
+    texts: int = 0
     items: dict[str, Item] = field(default_factory=dict)
     absent: dict[str, MissingItem] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -59,19 +63,19 @@ class CaptureFolder:
         self.close()  # a manifest from the first moment on: the folder is a capture however the process ends
 
     def collect(self, probe: Probe) -> str | None:
-        """Run one probe. Return the reason why the item was not collected; None where it was."""
+        """Run one probe. Return the reason why the item was not collected, or not entirely; None where it was."""
         at = self.now()
         target = self.path / PurePosixPath(probe.file)
         target.parent.mkdir(parents=True, exist_ok=True)
         why = self._run(probe, target, at)
-        if why is None:
+        if why is not None:
+            self.absent[probe.name] = MissingItem(what=mask(probe.name), why=mask(why))
+            return mask(why)
+        if probe.has_text:
             self.items[probe.file] = Item(
                 file=probe.file, source=probe.source, command=mask(probe.command), at=at, note=probe.note
             )
-        else:
-            why = mask(why)
-            self.absent[probe.file] = MissingItem(what=probe.file, why=why)
-        return why
+        return None
 
     def close(self) -> None:
         """Write the manifest, together with the items of the manifest that was there before."""
@@ -119,11 +123,15 @@ class CaptureFolder:
         with target.open("a", encoding="utf-8", errors="surrogateescape") as file:
             if not probe.has_own_times:
                 file.write(self._head(probe, at))
+            start = file.tell()
             try:
                 for piece in _masked_pieces(_lines(probe)):
                     file.write(piece)
             except NotCollected as error:
                 why = str(error)
+                if isinstance(error, Unusable):
+                    file.seek(file.truncate(start))
+            self.texts += why is None or file.tell() > start
             if why is not None and probe.has_own_times:
                 file.write(self._head(probe, at))
             if why is not None:
@@ -145,6 +153,7 @@ class CaptureFolder:
             text = self._head(probe, self.now()) + mask(_one_line(str(error))) + exit_line(1)
             target.with_name(target.name + ".missing").write_text(text, encoding="utf-8")
             return str(error)
+        self.texts += 1
         self.notes.append(f"{probe.file} is not text: secrets in it could not be masked.")
         return None
 

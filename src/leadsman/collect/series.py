@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from leadsman.redaction import mask
 from leadsman.waiting import rounds
 
 if TYPE_CHECKING:
@@ -25,29 +26,32 @@ class CollectionSchedule:
 
 @dataclass(slots=True)
 class CollectionResult:
-    """How many items were collected, and the reason of each item that was not."""
+    """How many probes collected something. The reasons by the names of probes that collected nothing, or not all."""
 
     collected: int = 0
-    not_collected: dict[str, str] | None = None
+    not_collected: dict[str, str] = field(default_factory=dict)
+    incomplete: dict[str, str] = field(default_factory=dict)
 
 
 def collect_series(
     folder: CaptureFolder, probes: Iterable[Probe], schedule: CollectionSchedule, show_step: Callable[[str], None]
 ) -> CollectionResult:
     """Run the probes round by round. A Ctrl-C ends the series early; the capture is valid nevertheless."""
-    result = CollectionResult(not_collected={})
+    result = CollectionResult()
     all_probes = list(probes)
-    assert result.not_collected is not None
     try:
         for number in rounds(every=schedule.interval, lasts=schedule.duration):
             for probe in all_probes:
                 if number and not probe.in_series:
                     continue
-                show_step(probe.file)
+                name = mask(probe.name)
+                show_step(name)
+                before = folder.texts
                 why = folder.collect(probe)
-                result.collected += why is None
+                has_text = folder.texts > before
+                result.collected += why is None or has_text
                 if why is not None:
-                    result.not_collected[probe.file] = why
+                    (result.incomplete if has_text else result.not_collected)[name] = why
     finally:
         folder.close()
     return result

@@ -40,7 +40,7 @@ def _call(probe: Probe) -> str:
     if probe.listing is None:
         subject = f" {shlex.quote(probe.subject)}" if probe.subject else ""
         return f"item {shlex.quote(probe.file)} {shlex.quote(probe.command)}{subject}"
-    names, listing = probe.listing
-    quoted = probe.command.replace("\\", "\\\\").replace('"', '\\"').replace("`", "\\`")
-    file = f'"{probe.file}"' if "$" in probe.file else shlex.quote(probe.file)
+    names, listing, template, command = probe.listing
+    quoted = command.replace("\\", "\\\\").replace('"', '\\"').replace("`", "\\`")
+    file = f'"{template}"' if "$" in template else shlex.quote(template)
     return f'{listing} | while read -r {names}; do item {file} "{quoted}" < /dev/null; done'

@@ -35,7 +35,7 @@ def new_violations(violations: list[Violation], file: Path) -> list[Violation]:
     try:
         document: Any = json.loads(file.read_text(encoding="utf-8"))
         known = set(document["findings"]) if document["schema"] == SCHEMA else None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, LookupError, RecursionError, TypeError) as error:
         raise UsageError(
             f"{file} is no baseline. Write one: leadsman check program --write-baseline {file} PATH"
         ) from error

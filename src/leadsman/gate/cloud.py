@@ -45,10 +45,13 @@ class PolicyAdvice:
 def read_instances(file: Path, pattern: str = "*") -> list[Instance]:
     """Return the instances whose names match. UsageError for another kind of file, and where no name matches."""
     try:
-        document = json.loads(file.read_text(encoding="utf-8-sig"))
+        listed = list(_instances(json.loads(file.read_text(encoding="utf-8-sig"))))
     except ValueError as error:
         raise UsageError(f"{file} is not JSON: {error}.") from error
-    listed = list(_instances(document))
+    except RecursionError as error:
+        raise UsageError(f"{file} cannot be read: nested too deeply.") from error
+    except (AttributeError, LookupError, TypeError):  # JSON of another kind
+        listed = []
     if not listed:
         raise UsageError(
             f"{file} names no instance. Give the output of gcloud compute instances list --format=json, "

@@ -8,19 +8,22 @@ import socket
 import ssl
 import time
 from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
 from http.client import HTTPException, HTTPResponse
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError, URLError
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from urllib.request import Request, build_opener
 
 from leadsman import __version__
 from leadsman.errors import NotificationFailed
 from leadsman.redaction import MASK, mask
+from leadsman.redirects import NoRedirects
 from leadsman.report.text.escaping import escape_control_characters
+from leadsman.waiting import items_within
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from email.message import Message as Headers
 
     from leadsman.notify.destination import Destination
 
@@ -35,21 +38,6 @@ MAX_REASON_CHARACTERS = 200
 MIN_SECRET_CHARACTERS = 4
 
 TOO_MANY_REQUESTS, FIRST_SERVER_ERROR, REQUEST_TIMEOUT = 429, 500, 408
-
-
-class _NoRedirects(HTTPRedirectHandler):
-    """Follows none: a redirect would carry the message, and with it the credentials, to another host."""
-
-    def redirect_request(  # noqa: PLR0917 - urllib's signature
-        self,
-        req: Request,
-        fp: IO[bytes],
-        code: int,
-        msg: str,
-        headers: Headers,
-        newurl: str,
-    ) -> None:
-        """Leave the answer as it is: urllib then raises it as HTTPError."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,20 +86,28 @@ class Exchange:
         remaining = self.deadline - time.monotonic()
         if remaining <= 0:
             raise NotificationFailed("the time for notifications is over", is_final=True)
+        answers = partial(self._answers, request, min(ATTEMPT_SECONDS, remaining))
         try:
-            opener = build_opener(_NoRedirects)
-            with opener.open(request, timeout=min(ATTEMPT_SECONDS, remaining)) as response:
-                return Answer(status=response.status, body=self._read(response))
+            (answer,) = items_within(answers, timeout=timedelta(seconds=remaining))
+        except TimeoutError:
+            raise NotificationFailed("the answer takes too long", is_final=True) from None
+        return answer
+
+    def _answers(self, request: Request, silence_seconds: float) -> list[Answer]:
+        """Return the one answer. NotificationFailed where there is none, or one that refuses."""
+        try:
+            with build_opener(NoRedirects).open(request, timeout=silence_seconds) as response:
+                return [Answer(status=response.status, body=self._read(response))]
         except HTTPError as error:
             with error:
                 raise self._refused(error) from None
         except (OSError, HTTPException, ValueError) as error:
             raise NotificationFailed(_reason(error), is_final=False) from None  # the error's text can hold the URL
 
-    def _read(self, response: HTTPResponse | HTTPError) -> bytes:
+    def _read(self, response: HTTPResponse) -> bytes:
         """Return the body as far as it is needed: a longer one is no answer of these interfaces."""
         body = b""
-        while len(body) < MAX_BODY_BYTES and (chunk := response.read(CHUNK_BYTES)):
+        while len(body) < MAX_BODY_BYTES and (chunk := response.read1(CHUNK_BYTES)):
             body += chunk
             if time.monotonic() > self.deadline:
                 raise NotificationFailed("the answer takes too long", is_final=True)

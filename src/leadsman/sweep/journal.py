@@ -85,12 +85,14 @@ class Journal:
             self.file.parent.mkdir(parents=True, exist_ok=True)
             self._write([asdict(self.about)])
             return
-        head, *lines = _lines(self.file) or [{}]
+        try:
+            head, *lines = _lines(self.file) or [{}]
+            entries, about = [_entry(line) for line in lines], _describe(head)
+        except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+            raise UsageError(f"{self.file} is no journal of a sweep. Name another --out.") from error
         if head != asdict(self.about):
-            raise UsageError(
-                f"{self.file} is of {_describe(head)}, not of {_describe(asdict(self.about))}. Name another --out."
-            )
-        self.entries = [_entry(line) for line in lines]
+            raise UsageError(f"{self.file} is of {about}, not of {_describe(asdict(self.about))}. Name another --out.")
+        self.entries = entries
 
     def add(self, entries: Sequence[JournalEntry]) -> None:
         """Append the outcome of a run; it is on the disk when this returns."""
@@ -108,9 +110,10 @@ def _lines(file: Path) -> list[dict[str, Any]]:
     """Return the complete lines. The cell of a cut line runs again; the cut line is removed from the file."""
     text = file.read_text(encoding="utf-8")
     complete = text[: text.rfind("\n") + 1]
+    lines = [json.loads(line) for line in complete.splitlines()]
     if complete != text:
         file.write_text(complete, encoding="utf-8")
-    return [json.loads(line) for line in complete.splitlines()]
+    return lines
 
 
 KEYS = {"outcomes": "fates", "run_seconds": "lasted", "recovery_seconds": "settling"}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from leadsman.catalogue import every_mode
+from leadsman.cli.terminal import echo
 from leadsman.gate.cloud import read_instances
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ Exit codes: 0 all policies are right; 1 a policy should change; 2 could not run,
 """
 
 
-@click.command("cloud", epilog=EPILOG)
+@click.command("cloud", short_help="Check the maintenance policies of the brokers' instances.", epilog=EPILOG)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(
     "--brokers",
@@ -45,11 +46,11 @@ def command(file: Path, brokers: str) -> int:
     for mode, each in advice:
         _show(mode, each)
     count = len({each.instance.location for _, each in advice})
-    click.echo(f"{len(matching)} instances checked, {count} with a policy that should change.")
+    echo(f"{len(matching)} instances checked, {count} with a policy that should change.")
     return int(bool(advice))
 
 
 def _show(mode: str, advice: PolicyAdvice) -> None:
-    click.secho(advice.instance.location, bold=True)
-    click.echo(f"  {advice.policy} is {advice.current}, should be {advice.recommended}. {advice.why} ({mode})")
-    click.echo(f"  {advice.cure}")
+    echo(advice.instance.location, bold=True)
+    echo(f"  {advice.policy} is {advice.current}, should be {advice.recommended}. {advice.why} ({mode})")
+    echo(f"  {advice.cure}")

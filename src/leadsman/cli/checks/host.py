@@ -8,13 +8,20 @@ from typing import TYPE_CHECKING
 import click
 
 from leadsman.catalogue import every_mode
+from leadsman.cli.terminal import echo
 from leadsman.collect.durations import DurationParam
+from leadsman.collect.numbers import FiniteNumber
 from leadsman.errors import UsageError
 from leadsman.gate.host import Advice, Fleet, Forecast, apply_advice, kernel_settings, parse_sysctl, sysctl_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import timedelta
+
+MOST_ADDRESSES = 1 << 24
+"""The addresses of 10.0.0.0/8, the largest private network."""
+
+MOST_REUSES = 1_000_000_000
 
 EPILOG = """\b
 Examples:
@@ -29,9 +36,13 @@ Exit codes:
 """
 
 
-@click.command("host", epilog=EPILOG)
-@click.option("--addresses", type=click.IntRange(1), required=True, help="Addresses that this host talks to.")
-@click.option("--reuses", type=click.FloatRange(0), required=True, help="Addresses per day that move to another host.")
+@click.command("host", short_help="Check kernel settings for the size of the fleet.", epilog=EPILOG)
+@click.option(
+    "--addresses", type=click.IntRange(1, MOST_ADDRESSES), required=True, help="Addresses that this host talks to."
+)
+@click.option(
+    "--reuses", type=FiniteNumber(0, MOST_REUSES), required=True, help="Addresses per day that move to another host."
+)
 @click.option(
     "--rest",
     type=DurationParam(),
@@ -94,23 +105,23 @@ def command(
 
 
 def _show(mode: str, forecast: Forecast) -> None:
-    click.secho(mode, bold=True)
+    echo(mode, bold=True)
     for each in forecast.advice:
-        click.echo(f"  {each.setting} is {each.current or 'not readable'}, should be {each.recommended}. {each.why}")
+        echo(f"  {each.setting} is {each.current or 'not readable'}, should be {each.recommended}. {each.why}")
     if not forecast.advice:
-        click.echo("  Nothing to change.")
-    click.echo(f"  Expected: {forecast.harm_now:.1f} {forecast.harm}" + ("" if not forecast.advice else " as it is,"))
+        echo("  Nothing to change.")
+    echo(f"  Expected: {forecast.harm_now:.1f} {forecast.harm}" + ("" if not forecast.advice else " as it is,"))
     if forecast.advice:
-        click.echo(f"            {forecast.harm_advised:.1f} with these settings.")
+        echo(f"            {forecast.harm_advised:.1f} with these settings.")
     for assumption in forecast.assumptions:
-        click.echo(click.style(f"  ({assumption})", dim=True))
+        echo(f"  ({assumption})", dim=True)
 
 
 def _change(advice: Sequence[Advice], file: Path, *, applies: bool) -> int:
-    click.echo(f"\n{'Written' if applies else 'Would write'} {file}:\n")
-    click.echo("".join(f"  {line}\n" for line in sysctl_file(advice).splitlines()))
+    echo(f"\n{'Written' if applies else 'Would write'} {file}:\n")
+    echo("".join(f"  {line}\n" for line in sysctl_file(advice).splitlines()))
     if not applies:
-        click.echo("Nothing was changed. With --apply the file is written, set and verified.")
+        echo("Nothing was changed. With --apply the file is written, set and verified.")
         return 1
     return _verify(advice, apply_advice(advice, file))
 
@@ -118,8 +129,8 @@ def _change(advice: Sequence[Advice], file: Path, *, applies: bool) -> int:
 def _verify(advice: Sequence[Advice], current: Mapping[str, str]) -> int:
     wrong = [each for each in advice if current.get(each.setting) != each.recommended]
     for each in advice:
-        click.echo(f"{'x' if each in wrong else '+'} {each.setting} is {current.get(each.setting, 'not readable')} now")
+        echo(f"{'x' if each in wrong else '+'} {each.setting} is {current.get(each.setting, 'not readable')} now")
     undo = " ".join(f"{each.setting}={each.current}" for each in advice if each.current is not None)
-    click.echo(f"Undo: remove the file, and run: sysctl -w {undo}")
-    click.echo("This does not end a running incident. End it: ip neigh del ADDRESS dev DEVICE")
+    echo(f"Undo: remove the file, and run: sysctl -w {undo}")
+    echo("This does not end a running incident. End it: ip neigh del ADDRESS dev DEVICE")
     return int(bool(wrong))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from leadsman.cli.terminal import echo
 from leadsman.gate.output import find_format, format_names
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ Exit codes: 0 no finding; 1 findings; 2 could not run.
 """
 
 
-@click.command("program", epilog=EPILOG)
+@click.command("program", short_help="Check programs and configuration files.", epilog=EPILOG)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option(
     "--format",
@@ -67,7 +68,7 @@ def command(  # noqa: PLR0917 - click passes options by name
     """
     report = _check(paths, selected, with_tests=tests)
     for each in report.unreadable:
-        click.echo(f"Not checked: {each.path}: {each.why}", err=True)
+        echo(f"Not checked: {each.path}: {each.why}", err=True)
     if write_baseline is not None:
         return _write_baseline(report, write_baseline)
     if baseline is not None:
@@ -99,7 +100,7 @@ def _write_baseline(report: Report, file: Path) -> int:
     from leadsman.gate.baseline import write_baseline
 
     write_baseline(report.violations, file)
-    click.echo(f"Accepted {len(report.violations)} findings in {file}.", err=True)
+    echo(f"Accepted {len(report.violations)} findings in {file}.", err=True)
     return 0
 
 
@@ -108,4 +109,4 @@ def _fix(report: Report) -> None:
 
     fixed = apply_fixes(report.violations)
     report.violations = [each for each in report.violations if each not in fixed]
-    click.echo(f"Fixed {len(fixed)} findings.", err=True)
+    echo(f"Fixed {len(fixed)} findings.", err=True)

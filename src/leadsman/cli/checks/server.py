@@ -15,7 +15,7 @@ Editors start it themselves. Neovim 0.11:
 """
 
 
-@click.command("server", epilog=EPILOG)
+@click.command("server", short_help="Check files in an editor: a language server.", epilog=EPILOG)
 def command() -> None:
     """Check files in an editor, as `check program` does: a language server on standard input and output.
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from leadsman.collect.numbers import FiniteNumber
 from leadsman.gate.output import find_format, format_names
 
 EPILOG = """\b
@@ -23,9 +24,11 @@ Exit codes: 0 no finding; 1 findings; 2 could not run, or a file names no topic,
 """
 
 
-@click.command("topics", epilog=EPILOG)
+@click.command("topics", short_help="Check settings of topics and brokers.", epilog=EPILOG)
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--lag", "lag_hours", type=float, metavar="HOURS", help="How long consumers may be behind, or stopped.")
+@click.option(
+    "--lag", "lag_hours", type=FiniteNumber(0), metavar="HOURS", help="How long consumers may be behind, or stopped."
+)
 @click.option(
     "--format",
     "format_name",

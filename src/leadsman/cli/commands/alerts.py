@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from leadsman.cli.monitoring_options import exporter_option, out_option
+from leadsman.cli.terminal import echo
 from leadsman.prevent.alerts.exporter import Exporter
 
 if TYPE_CHECKING:
@@ -45,8 +46,8 @@ def command(out: Path, exporters: tuple[str, ...]) -> None:
 
     found = coverage([Exporter(name) for name in exporters], every_alert())
     write_folder(found, out)
-    click.echo(f"Wrote {len(found.covered)} alerts to {out}, with tests, routes and a README.")
+    echo(f"Wrote {len(found.covered)} alerts to {out}, with tests, routes and a README.")
     if found.not_covered:
-        click.echo(f"Not covered by {', '.join(exporters)}:")
+        echo(f"Not covered by {', '.join(exporters)}:")
     for name, reasons in found.not_covered.items():
-        click.echo(f"  {name}: {' '.join(reasons)}")
+        echo(f"  {name}: {' '.join(reasons)}")

@@ -10,6 +10,7 @@ import click
 from leadsman.cli.extras import require_extra
 from leadsman.cli.options import TimeParam, parse_pair, spark_options, spool_pipes, time_zone
 from leadsman.cli.progress import progress
+from leadsman.cli.terminal import echo
 from leadsman.errors import UsageError
 
 if TYPE_CHECKING:
@@ -137,4 +138,4 @@ def _show(changes: Changes, sides: dict[str, str], options: dict[str, Any]) -> N
 
     show_changes(changes, sides, limit=options["limit"])
     if not changes.compared:
-        click.echo(f"The two sides hold no data of the same kind. Record both sides: {COLLECT_BOTH_SIDES}", err=True)
+        echo(f"The two sides hold no data of the same kind. Record both sides: {COLLECT_BOTH_SIDES}", err=True)

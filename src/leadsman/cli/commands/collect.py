@@ -13,6 +13,7 @@ import click
 
 from leadsman.cli.extras import require_extra
 from leadsman.cli.progress import steps
+from leadsman.cli.terminal import echo
 from leadsman.collect.collector import Collector, collector_names, find_collector
 from leadsman.collect.durations import DurationParam
 
@@ -123,20 +124,22 @@ def _collect(folder: Any, probes: Iterable[Probe], schedule: Any) -> CollectionR
         with steps() as show_step:
             return collect_series(folder, probes, schedule, show_step)
     except KeyboardInterrupt:
-        click.echo(f"Stopped. The capture until now is valid: {folder.path}", err=True)
+        echo(f"Stopped. The capture until now is valid: {folder.path}", err=True)
         raise
 
 
 def _show_result(result: CollectionResult, path: Path) -> int:
     """Print the capture's path on standard output, and everything else on standard error; return the exit code."""
-    for file, why in (result.not_collected or {}).items():
-        click.echo(f"Not collected: {file}: {why}", err=True)
+    for what, reasons in (("Not collected", result.not_collected), ("Not complete", result.incomplete)):
+        for name, why in reasons.items():
+            named = why if why.startswith(name) else f"{name}: {why}"
+            echo(f"{what}: {' '.join(named.splitlines())}", err=True)
     if not result.collected:
-        click.echo(f"Nothing was collected into {path}, for the reasons above.", err=True)
+        echo(f"Nothing was collected into {path}, for the reasons above.", err=True)
         return 2
-    click.echo(f"Diagnose it: leadsman diagnose {shlex.quote(str(path))}", err=True)
+    echo(f"Diagnose it: leadsman diagnose {shlex.quote(str(path))}", err=True)
     click.echo(str(path))
-    return INCOMPLETE if result.not_collected else 0
+    return INCOMPLETE if result.not_collected or result.incomplete else 0
 
 
 def _call(name: str, options: dict[str, Any]) -> str:

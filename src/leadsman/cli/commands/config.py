@@ -9,6 +9,7 @@ from click.core import ParameterSource
 
 from leadsman.catalogue import every_mode
 from leadsman.cli.settings import settable
+from leadsman.cli.terminal import echo
 from leadsman.installation import install_command
 from leadsman.redaction import MASK, mask
 
@@ -56,11 +57,11 @@ def command(ctx: click.Context) -> None:
     changed = [row for row in _resolve_options(ctx.parent, "diagnose") if row[0] == "set"]
     thresholds = list(_thresholds(changed))
     _print("setting", settings)
-    click.echo()
+    echo()
     if thresholds:
         _print("threshold (--set)", thresholds)
     else:
-        click.echo(f"Thresholds come with the detectors: {install_command('spark')}")
+        echo(f"Thresholds come with the detectors: {install_command('spark')}")
 
 
 def _print(title: str, rows: list[SettingRow]) -> None:
@@ -68,7 +69,7 @@ def _print(title: str, rows: list[SettingRow]) -> None:
     first, second = max(len(row.name) for row in table), max(len(row.value) for row in table)
     for number, row in enumerate(table):
         line = f"{row.name:<{first}}  {row.value:<{second}}  {row.origin}"
-        click.echo(click.style(line, bold=True) if number == 0 else line)
+        echo(line, bold=number == 0)
 
 
 def _settings(parent: click.Context, name: str) -> Iterator[SettingRow]:

@@ -13,6 +13,8 @@ import click
 
 from leadsman.cli.extras import require_extra
 from leadsman.cli.progress import progress
+from leadsman.cli.terminal import echo
+from leadsman.collect.numbers import FiniteNumber
 from leadsman.daemon.client import DISABLE_VARIABLE, connect
 from leadsman.daemon.sockets import create_socket_folder, socket_path, socket_paths
 from leadsman.errors import LeadsmanError
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 START_TIMEOUT = timedelta(minutes=3)
 IDLE_MINUTES = 30.0
+MOST_IDLE_MINUTES = 525_600.0
+"""A year."""
 
 
 EPILOG = """\b
@@ -47,7 +51,7 @@ def command() -> None:
 @command.command()
 @click.option(
     "--idle-minutes",
-    type=click.FloatRange(min=0.01),
+    type=FiniteNumber(min=0.01, max=MOST_IDLE_MINUTES),
     default=IDLE_MINUTES,
     show_default=True,
     help="The daemon ends after this time without a command.",
@@ -58,7 +62,7 @@ def start(idle_minutes: float) -> int:
     create_socket_folder()
     place = socket_path()
     if _request(place, "status"):
-        click.echo("The daemon runs already.")
+        echo("The daemon runs already.")
         return 0
     from leadsman.waiting import wait_for
 
@@ -80,7 +84,7 @@ def start(idle_minutes: float) -> int:
         raise
     if process.poll() is not None:
         raise LeadsmanError(f"The daemon did not start: {_last_line(log)} Its log: {log}")
-    click.echo(
+    echo(
         f"The daemon is ready: `leadsman diagnose` and `changes` use it from now on. It ends after {idle_minutes:g} "
         "idle minutes, or by: leadsman daemon stop"
     )
@@ -91,9 +95,7 @@ def start(idle_minutes: float) -> int:
 def stop() -> int:
     """Stop the daemon, and those of other versions."""
     stopped = [response for place in socket_paths() if (response := _request(place, "stop"))]
-    click.echo(
-        "The daemon is stopped." if stopped else "No daemon runs, or the daemon is busy. See: leadsman daemon status"
-    )
+    echo("The daemon is stopped." if stopped else "No daemon runs, or the daemon is busy. See: leadsman daemon status")
     return 0
 
 
@@ -104,19 +106,19 @@ def status() -> int:
     daemon = _request(socket_path(), "status") if places else None
     others = [place for place in places if place != socket_path() and _request(place, "status")]
     if os.environ.get(DISABLE_VARIABLE) == "off":
-        click.echo(f"{DISABLE_VARIABLE}=off: commands ignore the daemon.")
+        echo(f"{DISABLE_VARIABLE}=off: commands ignore the daemon.")
     if daemon:
         minutes = daemon["idle_seconds"] / 60
-        click.echo(f"The daemon runs (process {daemon['pid']}); it ends after {minutes:g} idle minutes.")
+        echo(f"The daemon runs (process {daemon['pid']}); it ends after {minutes:g} idle minutes.")
     else:
-        click.echo("No daemon of this version is ready. Start one: leadsman daemon start")
+        echo("No daemon of this version is ready. Start one: leadsman daemon start")
     if others:
-        click.echo(f"Daemons of other versions: {len(others)}. Stop them: leadsman daemon stop")
+        echo(f"Daemons of other versions: {len(others)}. Stop them: leadsman daemon stop")
     return 0 if daemon else 1
 
 
 @command.command(hidden=True)
-@click.option("--idle-minutes", type=float, default=IDLE_MINUTES)
+@click.option("--idle-minutes", type=FiniteNumber(), default=IDLE_MINUTES)
 def run(idle_minutes: float) -> int:
     """Run as the daemon, in this process."""
     from leadsman.cli.group import run as run_command  # it imports this module's name only

@@ -8,6 +8,7 @@ import click
 
 from leadsman.cli.extras import require_extra
 from leadsman.cli.monitoring_options import exporter_option, out_option
+from leadsman.cli.terminal import echo
 from leadsman.prevent.alerts.exporter import Exporter
 
 if TYPE_CHECKING:
@@ -49,10 +50,10 @@ def command(out: Path, exporters: tuple[str, ...]) -> None:
     found = covered_dashboards(every_dashboard(), alerts)
     write_dashboards(found, alerts, out)
     panels = sum(len(each.panels) for each in found.dashboards)
-    click.echo(f"Wrote {len(found.dashboards)} dashboards with {panels} panels to {out}, for Grafana's provisioning.")
+    echo(f"Wrote {len(found.dashboards)} dashboards with {panels} panels to {out}, for Grafana's provisioning.")
     if found.not_covered:
-        click.echo(f"Not covered by {', '.join(exporters)}:")
+        echo(f"Not covered by {', '.join(exporters)}:")
     for title in found.left_out:
-        click.echo(f'  The dashboard "{title}": only what stays green is measured.')
+        echo(f'  The dashboard "{title}": only what stays green is measured.')
     for title, names in found.not_covered.items():
-        click.echo(f"  {title}: {', '.join(names)}")
+        echo(f"  {title}: {', '.join(names)}")

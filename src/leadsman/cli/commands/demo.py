@@ -12,6 +12,7 @@ from leadsman.capture import MANIFEST
 from leadsman.catalogue import modes_named
 from leadsman.cli.completion import mode_names
 from leadsman.cli.extras import require_extra
+from leadsman.cli.terminal import echo
 from leadsman.errors import LeadsmanError
 from leadsman.model import Diagnosis, Verdict
 
@@ -76,7 +77,7 @@ def command(out: Path, client: str, mode: str) -> int:
             f"The broken run was {verdicts[0]} instead of PRESENT, or the cured run {verdicts[1]} instead of ABSENT. "
             f"The captures are in {out}. A slow machine can cause this: try again.",
         )
-    click.echo(f"\nBroken: {verdicts[0]}. Cured: {verdicts[1]}. The page: {out / 'report.html'}")
+    echo(f"\nBroken: {verdicts[0]}. Cured: {verdicts[1]}. The page: {out / 'report.html'}")
     return 0
 
 
@@ -90,7 +91,7 @@ def _clear(out: Path) -> None:
 def _reproduce(mode: Mode, variant: str, client: str, out: Path) -> None:
     from leadsman.cli.commands.reproduce import harm_summary, run_variant
 
-    click.echo(harm_summary(run_variant(mode, variant, client=client, kafka=KAFKA, out=out / variant)))
+    echo(harm_summary(run_variant(mode, variant, client=client, kafka=KAFKA, out=out / variant)))
 
 
 def _diagnose(spark: SparkSession, capture: Path, out: Path | None = None) -> Diagnosis:
@@ -106,4 +107,4 @@ def _diagnose(spark: SparkSession, capture: Path, out: Path | None = None) -> Di
 
 
 def _title(text: str) -> None:
-    click.echo(f"\n{click.style(text, bold=True)}\n")
+    echo(f"\n{text}\n", bold=True)

@@ -23,6 +23,7 @@ from leadsman.cli.options import (
     time_zone,
 )
 from leadsman.cli.progress import progress
+from leadsman.cli.terminal import echo
 from leadsman.errors import LeadsmanError
 from leadsman.model import DETECTOR_ERRORS, Verdict
 from leadsman.notify.kind import kind_names
@@ -197,7 +198,7 @@ def write_files(diagnoses: Sequence[Diagnosis], folder: Path, pipes: Mapping[str
         with replaced_file(folder / each.file) as stream:
             each.write(complete, stream)
         if each.has_charts:
-            click.echo(f"Report: {folder / each.file}", err=True)
+            echo(f"Report: {folder / each.file}", err=True)
     _write_detector_errors(diagnoses, folder / DETECTOR_ERRORS)
 
 
@@ -213,7 +214,7 @@ def _write_detector_errors(diagnoses: Sequence[Diagnosis], file: Path) -> None:
     if traces:
         with replaced_file(file) as stream:
             stream.writelines(traces)
-        click.echo(f"Stack traces of detectors that failed: {file}", err=True)
+        echo(f"Stack traces of detectors that failed: {file}", err=True)
 
 
 def _with_context_lines(diagnoses: Sequence[Diagnosis], pipes: Mapping[str, File]) -> list[Diagnosis]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from leadsman.cli.terminal import echo
 from leadsman.errors import LeadsmanError
 from leadsman.installation import install_command
 
@@ -44,10 +45,10 @@ def command() -> int:
     checks = list(_checks())
     width = max(len(check.feature) for check in checks)
     for check in checks:
-        mark = click.style("-", fg="yellow") if check.missing else click.style("+", fg="green")
-        click.echo(f"{mark} {check.feature:<{width}}  {check.status}")
+        click.secho("- " if check.missing else "+ ", fg="yellow" if check.missing else "green", nl=False)
+        echo(f"{check.feature:<{width}}  {check.status}")
         if check.missing:
-            click.echo(f"  {'':<{width}}  {check.missing}")
+            echo(f"  {'':<{width}}  {check.missing}")
     return int(any(check.missing for check in checks))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from leadsman.catalogue import every_mode
+from leadsman.cli.terminal import echo
 
 EPILOG = """\b
 Examples:
@@ -19,5 +20,5 @@ def command() -> None:
     width = max(len(mode.name) for mode in every_mode())
     for mode in every_mode():
         harm = ", ".join(mode.card.harm)
-        click.echo(f"{mode.name:<{width}}  {mode.card.title} ({harm})")
-    click.echo("\nSymptoms, cause, proof and cure of a mode: leadsman explain NAME")
+        echo(f"{mode.name:<{width}}  {mode.card.title} ({harm})")
+    echo("\nSymptoms, cause, proof and cure of a mode: leadsman explain NAME")

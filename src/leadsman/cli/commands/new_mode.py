@@ -12,6 +12,7 @@ from string import Template
 import click
 
 from leadsman.catalogue import MODES
+from leadsman.cli.terminal import echo
 from leadsman.errors import UsageError
 
 TEMPLATES = {
@@ -61,14 +62,14 @@ def command(name: str, into: Path) -> None:
         _write(folder, name)
     except OSError as error:
         raise UsageError(f"Cannot write to {into}: {error.strerror}. Choose another folder with --into.") from error
-    click.echo(f"Wrote {folder}: a small mode that works. FILL IN marks the parts that are still the example's.")
+    echo(f"Wrote {folder}: a small mode that works. FILL IN marks the parts that are still the example's.")
     if into == MODES:
-        click.echo(
+        echo(
             "Next: record broken, healthy and near miss on a real broker, write the excerpt, and run the contract test:"
         )
-        click.echo(f"  python -m leadsman.lab.record_all {name}")
-        click.echo(f"  python -m leadsman.report.mode_page.excerpt {name}")
-        click.echo(f"  pytest -k {name}")
+        echo(f"  python -m leadsman.lab.record_all {name}")
+        echo(f"  python -m leadsman.report.mode_page.excerpt {name}")
+        echo(f"  pytest -k {name}")
 
 
 def _write(folder: Path, name: str) -> None:

@@ -12,6 +12,7 @@ import click
 from leadsman.catalogue import every_mode
 from leadsman.cli.extras import require_extra
 from leadsman.cli.progress import steps
+from leadsman.cli.terminal import echo, visible
 from leadsman.errors import UsageError
 
 if TYPE_CHECKING:
@@ -80,10 +81,10 @@ def _run(name: str, remedy: Remedy, *, do: bool, yes: bool, **options: Any) -> i
     if remedy.extra:
         require_extra(remedy.extra, f"remedy {name}")
     with remedy.open(options) as plan:
-        click.echo(_plan_text(plan))
+        echo(_plan_text(plan))
         if not do:
             do_call = shlex.join(["leadsman", *sys.argv[1:], "--do"])
-            click.echo(f"\nNothing was changed. To carry the plan out: {do_call}")
+            echo(f"\nNothing was changed. To carry the plan out: {do_call}")
             return 0
         if not yes:
             _confirm(plan)
@@ -110,7 +111,7 @@ def _confirm(plan: RemedyPlan) -> None:
         raise UsageError("There is no terminal for the confirmation: add --yes. Without --do nothing is changed.")
     if (
         plan.confirmation
-        and click.prompt(f"This cannot be undone. Type {plan.confirmation} to continue", default="")
+        and click.prompt(visible(f"This cannot be undone. Type {plan.confirmation} to continue"), default="")
         != plan.confirmation
     ):
         raise UsageError(f"The answer was not {plan.confirmation}. Nothing was changed.")
@@ -120,12 +121,12 @@ def _confirm(plan: RemedyPlan) -> None:
 
 def _show_outcome(outcome: RemedyOutcome) -> int:
     """Print the status before and after, and return the exit code."""
-    click.echo(f"Before: {outcome.before.description}\nAfter:  {outcome.after.description}")
+    echo(f"Before: {outcome.before.description}\nAfter:  {outcome.after.description}")
     for by_hand in outcome.not_undone:
-        click.echo(f"Not undone, run it by hand: {by_hand}", err=True)
+        echo(f"Not undone, run it by hand: {by_hand}", err=True)
     if outcome.after.is_cured and not outcome.not_undone:
-        click.echo("Cured.")
+        echo("Cured.")
         return 0
     if not outcome.after.is_cured:
-        click.echo("All steps were done, and the system is not cured yet.", err=True)
+        echo("All steps were done, and the system is not cured yet.", err=True)
     return NOT_CURED

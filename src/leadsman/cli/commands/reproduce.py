@@ -12,6 +12,7 @@ from leadsman.catalogue import Mode, every_mode, modes_named
 from leadsman.cli.completion import mode_names
 from leadsman.cli.extras import require_extra
 from leadsman.cli.progress import steps
+from leadsman.cli.terminal import echo
 from leadsman.errors import UsageError
 from leadsman.run_folder import run_folder
 
@@ -71,7 +72,7 @@ def command(mode: str, **options: Any) -> int:  # noqa: ANN401 - click hands ove
     with _capture_folder(options["out"]) as folder:
         given = {each: options[each] for each in ("client", "kafka", "keep")}
         outcome = run_variant(failure_mode, name, out=folder, **given)
-        click.echo(harm_summary(outcome))
+        echo(harm_summary(outcome))
         return _diagnose(folder) if options["diagnose"] else 0
 
 

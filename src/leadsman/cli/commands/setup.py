@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 
 import click
 
 from leadsman.cli.extras import require_extra
+from leadsman.cli.terminal import echo
 from leadsman.errors import MissingExtra
 
 CAPTURES_DIAGNOSED = 3
@@ -145,4 +145,4 @@ def _diagnose_recordings() -> None:
 
 
 def _show_step(text: str) -> None:
-    click.echo(f"setup: {text}", file=sys.stderr)
+    echo(f"setup: {text}", err=True)

@@ -13,6 +13,7 @@ from leadsman.catalogue import modes_named
 from leadsman.cli.completion import mode_names
 from leadsman.cli.extras import require_extra
 from leadsman.cli.progress import steps
+from leadsman.cli.terminal import echo
 from leadsman.errors import UsageError
 from leadsman.replacing import replaced_file
 
@@ -178,6 +179,6 @@ def _show(conclusion: Conclusion, axes: Sequence[Axis], out: Path) -> None:
     table = rows(conclusion, axes)
     widths = [max(map(len, column)) for column in zip(table[0], *(row.values() for row in table), strict=True)]
     for cells in (table[0], *(row.values() for row in table)):
-        click.echo("  ".join(text.ljust(width) for text, width in zip(cells, widths, strict=True)).rstrip())
-    click.echo("\n" + "\n".join(sentences(conclusion)))
-    click.echo(f"\nPage: {out / 'sweep.html'}")
+        echo("  ".join(text.ljust(width) for text, width in zip(cells, widths, strict=True)).rstrip())
+    echo("\n" + "\n".join(sentences(conclusion)))
+    echo(f"\nPage: {out / 'sweep.html'}")

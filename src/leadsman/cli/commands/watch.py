@@ -17,6 +17,7 @@ from leadsman.cli.options import mode_option, parse_pair, spark_options, thresho
 from leadsman.cli.progress import progress
 from leadsman.cli.watch_options import check_watch_options
 from leadsman.collect.durations import DurationParam
+from leadsman.collect.numbers import FiniteNumber
 from leadsman.errors import UsageError
 from leadsman.notify.kind import kind_names
 from leadsman.pipeline.scope.streams import is_url
@@ -104,7 +105,7 @@ class StartParam(DurationParam):
 @click.option("--replay", is_flag=True, help="Read captures as if their files were growing now.")
 @click.option(
     "--speed",
-    type=click.FloatRange(min=0, min_open=True),
+    type=FiniteNumber(min=0, min_open=True),
     metavar="N",
     help="With --replay: N times as fast as the files grew. Default: as fast as they can be read.",
 )
@@ -116,7 +117,7 @@ class StartParam(DurationParam):
 )
 @click.option(
     "--interval",
-    type=click.FloatRange(min=0),
+    type=FiniteNumber(min=0),
     default=1.0,
     show_default=True,
     metavar="SECONDS",

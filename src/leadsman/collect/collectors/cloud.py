@@ -81,7 +81,7 @@ On the host itself:
 """
 
 COLLECTOR = Collector(
-    title="Maintenance, failures and inventories that a cloud reported, from files",
+    title="Maintenance, failures and inventories of a cloud, from files",
     help=HELP,
     parameters=_parameters(),
     probes=probes,

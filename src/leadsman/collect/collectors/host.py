@@ -9,6 +9,7 @@ import click
 
 from leadsman.collect.collector import COMMAND_TIMEOUT, Collector, NotCollected, Probe
 from leadsman.collect.handshakes import capture_handshakes, tcpdump_line
+from leadsman.collect.numbers import FiniteNumber
 from leadsman.collect.run_command import command_output
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ class _Ports(click.ParamType):  # type: ignore[type-arg]  # generic from click 8
 
 
 COLLECTOR = Collector(
-    title="This host: sockets, neighbours, interfaces, kernel settings, processors; with --handshakes handshakes",
+    title="Sockets, neighbours, settings; TCP handshakes (--handshakes)",
     help=(
         "Read this host's TCP sockets, neighbour table, interfaces, routes, kernel settings, counters, kernel log, and "
         "the CPU steal time of its processors. "
@@ -152,7 +153,7 @@ COLLECTOR = Collector(
         ),
         click.Option(
             ["--seconds"],
-            type=click.FloatRange(0.1, MAX_CAPTURE_SECONDS),
+            type=FiniteNumber(0.1, MAX_CAPTURE_SECONDS),
             default=15.0,
             show_default=True,
             help="With --handshakes: duration of the capture in seconds.",

@@ -129,7 +129,7 @@ def _resident_bytes(pid: int) -> int:
 
 
 COLLECTOR = Collector(
-    title="A JVM: flags, heap, class histogram, and with --heap-dump a heap dump",
+    title="A JVM: flags, heap, class histogram; a dump (--heap-dump)",
     help=(
         "Collect the flags, heap and class histogram of a JVM on this host, through jcmd. Run it as the JVM's own user "
         "or as root. The histogram pauses the JVM: about a second for each GB of heap."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from leadsman.collect.collector import Collector, Probe
+from leadsman.collect.collector import Collector, ItemListing, Probe
 from leadsman.collect.kafka import cluster, groups, topics
 from leadsman.collect.kafka.cluster_address import cluster_address, cluster_options, open_cluster
 
@@ -95,17 +95,18 @@ def _producers(connection: ClusterAdmin, tool: Callable[..., str], topic_filter:
             shell_command = command(topic, str(number), leader)
             yield Probe(file=PRODUCERS, source="producers", shell_command=shell_command, read=partial(iter, table))
 
+    each = command("$topic", "$partition")
     return Probe(
         file=PRODUCERS,
         source="producers",
-        shell_command=command("$topic", "$partition"),
+        shell_command=each,
         expand=expand,
-        listing=("topic partition", f"{_topics(tool, topic_filter)} | {EACH_PARTITION}"),
+        listing=ItemListing("topic partition", f"{_topics(tool, topic_filter)} | {EACH_PARTITION}", PRODUCERS, each),
     )
 
 
 COLLECTOR = Collector(
-    title="A Kafka cluster: brokers, topics, settings, groups, producer ids, log directories",
+    title="A Kafka cluster: brokers, topics, groups, producer ids",
     help=(
         "Collect through a cluster's admin API: brokers and controllers, topics with leaders and ISR, settings with "
         "their sources, groups and their lag, producer ids by partition (DescribeProducers, brokers since 2.8) and "

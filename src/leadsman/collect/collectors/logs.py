@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 import click
 
-from leadsman.collect.collector import Collector, NotCollected, Probe
+from leadsman.collect.collector import Collector, ItemListing, NotCollected, Probe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 MEGABYTE = 1 << 20
 OPENERS: dict[bytes, Callable[..., Any]] = {b"\x1f\x8b": gzip.open, b"BZ": bz2.open}
 ZSTD = b"\x28\xb5"
+
+NOT_COLLECTED = "logs/not-collected.txt"
+"""The place of the reason where a path has no log. A log has the name in the capture that it has on the host."""
 
 
 @contextmanager
@@ -29,20 +32,20 @@ def probes(*, paths: tuple[Path, ...], max_mb: int) -> Iterator[Iterable[Probe]]
 
 
 def _probe(path: Path, max_mb: int) -> Probe:
+    listing = f"find {shlex.quote(str(path))} -type f"
     return Probe(
-        file=_file_in_capture("$file"),
+        file=NOT_COLLECTED,
         source="log",
-        shell_command=f'tail -c {max_mb}M "$file"',
+        shell_command=listing,
         expand=partial(_expand, path, max_mb),
-        listing=("file", f"find {shlex.quote(str(path))} -type f"),
+        listing=ItemListing("file", listing, _file_in_capture("$file"), f'tail -c {max_mb}M "$file"'),
+        title=str(path),
         in_series=False,
     )
 
 
 def _expand(path: Path, max_mb: int) -> Iterator[Probe]:
-    if not path.exists():
-        raise NotCollected(f"{path} does not exist")
-    for file in sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]:
+    for file in _files(path):
         cut = file.stat().st_size > max_mb * MEGABYTE
         yield Probe(
             file=_file_in_capture(file.resolve().as_posix()),
@@ -52,6 +55,19 @@ def _expand(path: Path, max_mb: int) -> Iterator[Probe]:
             has_own_times=True,
             note=f"the last {max_mb} MiB of the file" if cut else "",
         )
+
+
+def _files(path: Path) -> list[Path]:
+    """Return the file, or the files of a folder. NotCollected where there is none, or none that can be listed."""
+    try:
+        if not path.exists():
+            raise NotCollected(f"{path} does not exist")
+        files = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
+    except OSError as error:
+        raise NotCollected(f"{path}: {error.strerror or error}") from error
+    if not files or not all(each.is_file() for each in files):
+        raise NotCollected(f"{path} {'has no files' if path.is_dir() else 'is not a regular file'}")
+    return files
 
 
 def _file_in_capture(path: str) -> str:

@@ -3,28 +3,44 @@
 from __future__ import annotations
 
 import base64
+import re
 import shlex
 import time
+from codecs import getincrementaldecoder
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
-from http.client import HTTPException
+from http.client import HTTPException, IncompleteRead
+from ssl import SSLError
 from typing import TYPE_CHECKING
 from urllib.error import HTTPError, URLError
 from urllib.parse import unquote, urlencode, urlsplit, urlunsplit
-from urllib.request import Request, urlopen
+from urllib.request import Request, build_opener
 
 import click
 
-from leadsman.collect.collector import Collector, NotCollected, Probe
+from leadsman.collect.collector import Collector, Probe, Unusable
 from leadsman.collect.durations import DurationParam
 from leadsman.errors import UsageError
+from leadsman.redirects import NoRedirects
+from leadsman.waiting import items_within
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from urllib.parse import SplitResult
 
 REQUEST_TIMEOUT = timedelta(seconds=60)
+"""Of a server's silence."""
+
+RESPONSE_TIMEOUT = timedelta(minutes=3)
+"""Of a whole response. Prometheus ends a query after two minutes."""
+
 MAX_RESPONSE_BYTES = 256 << 20
+PIECE_BYTES = 4 << 20
+"""Of a response: the answer to a query is one line, which is put together again of its pieces."""
+
+CHARACTERS_QUOTED = 80
+HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 NAMES = (
     "kafka_server_replicamanager_(produceridcount|partitioncount|leadercount|offlinereplicacount).*",
@@ -52,9 +68,9 @@ def probes(
     *, url: str, query: tuple[str, ...], last: timedelta, step: timedelta, header: tuple[str, ...]
 ) -> Iterator[Iterable[Probe]]:
     """Yield one scrape for a URL with a path; range queries for a URL without a path, or with --query."""
-    parts = urlsplit(url if "://" in url else f"http://{url}")
-    if parts.scheme not in {"http", "https"} or not parts.netloc:
-        raise UsageError(f"{url} is not an HTTP URL such as http://broker-1:7071/metrics or http://prometheus:9090")
+    parts = _parts(url)
+    for each in header:
+        _parse_header(each)
     bare = urlunsplit(parts)
     if query or not parts.path.strip("/"):
         yield [
@@ -65,13 +81,25 @@ def probes(
         yield [_scrape(bare, header)]
 
 
+def _parts(url: str) -> SplitResult:
+    """Return the parts of an HTTP URL. UsageError for any other, and for one with a wrong port or a space."""
+    try:
+        parts = urlsplit(url if "://" in url else f"http://{url}")
+        is_complete = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+    except ValueError:  # brackets or a port that are none
+        is_complete = False
+    if not is_complete or not url.isprintable() or " " in url:
+        raise UsageError(f"{url} is not an HTTP URL such as http://broker-1:7071/metrics or http://prometheus:9090")
+    return parts
+
+
 def _scrape(url: str, headers: tuple[str, ...]) -> Probe:
     return Probe(
         file=f"prometheus/{_host_in_file_name(url)}.txt",
         source="metrics",
         shell_command=f"curl -sS -f{_curl(headers)} {shlex.quote(url)}",
         read=partial(_response, url, headers),
-        subject=urlsplit(url).netloc.rpartition("@")[2],
+        subject=_address(url),
     )
 
 
@@ -87,7 +115,7 @@ def _range_query(
         source="metrics",
         shell_command=f"curl -sS -f{_curl(headers)} -G {shlex.quote(endpoint)} {parameters} {times}",
         read=lambda: _response(f"{endpoint}?{_query_string(query, seconds, step)}", headers),
-        subject=urlsplit(url).netloc.rpartition("@")[2],
+        subject=_address(url),
         in_series=False,
     )
 
@@ -103,8 +131,13 @@ def _query_string(query: str, seconds: int, step: timedelta) -> str:
     return urlencode({"query": query, "start": now - seconds, "end": now, "step": f"{step.total_seconds():g}"})
 
 
+def _address(url: str) -> str:
+    """Return HOST:PORT of a URL."""
+    return urlsplit(url).netloc.rpartition("@")[2]
+
+
 def _host_in_file_name(url: str) -> str:
-    return urlsplit(url).netloc.rpartition("@")[2].replace(":", "_")
+    return _address(url).replace(":", "_")
 
 
 def _curl(headers: tuple[str, ...]) -> str:
@@ -112,24 +145,59 @@ def _curl(headers: tuple[str, ...]) -> str:
 
 
 def _response(url: str, headers: tuple[str, ...]) -> Iterator[str]:
-    """Yield a response line by line. NotCollected holds the server's error message."""
+    """Yield a response in pieces. Unusable holds the reason, such as the server's error message."""
     try:
-        with urlopen(_request(url, headers), timeout=REQUEST_TIMEOUT.total_seconds()) as response:  # noqa: S310 - HTTP only, see probes
-            left = MAX_RESPONSE_BYTES
-            for line in response:
-                left -= len(line)
+        yield from items_within(partial(_pieces, url, headers), timeout=RESPONSE_TIMEOUT)
+    except TimeoutError as error:
+        seconds = RESPONSE_TIMEOUT.total_seconds()
+        raise Unusable(f"The response of {_address(url)} takes longer than {seconds:g} s") from error
+
+
+def _pieces(url: str, headers: tuple[str, ...]) -> Iterator[str]:
+    left = MAX_RESPONSE_BYTES
+    decoder = getincrementaldecoder("utf-8")("replace")
+    opener = build_opener(NoRedirects)
+    try:
+        with opener.open(_request(url, headers), timeout=REQUEST_TIMEOUT.total_seconds()) as response:
+            while piece := response.read(PIECE_BYTES):
+                left -= len(piece)
                 if left < 0:
-                    raise NotCollected(
+                    raise Unusable(
                         f"The response exceeds {MAX_RESPONSE_BYTES >> 20} MiB: query fewer metrics, or a shorter time"
                     )
-                yield line.decode("utf-8", "replace")
+                yield decoder.decode(piece)
+            if response.length:  # of a chunked response `read` raises it
+                raise IncompleteRead(b"", response.length)
     except HTTPError as error:
-        message = " ".join(error.read(400).decode("utf-8", "replace").split())
-        raise NotCollected(f"HTTP {error.code} {error.reason}: {message}") from error
-    except (URLError, OSError, HTTPException) as error:
-        raise NotCollected(
-            f"{_host_in_file_name(url)} does not respond: {getattr(error, 'reason', None) or error}"
-        ) from error
+        with error:
+            raise Unusable(_refusal(error)) from error
+    except (OSError, HTTPException, ValueError) as error:
+        raise Unusable(f"{_address(url)} {_failure(error)}") from error
+
+
+def _refusal(error: HTTPError) -> str:
+    if error.code in range(300, 400):
+        return f"HTTP {error.code}: redirects are not followed. Give the new URL: {error.headers.get('Location')}"
+    message = " ".join(error.read(400).decode("utf-8", "replace").split())
+    return f"HTTP {error.code} {error.reason}: {message}"
+
+
+def _failure(error: Exception) -> str:
+    """Return what the server did instead of answering, as the end of a sentence."""
+    cause = error.reason if isinstance(error, URLError) and isinstance(error.reason, Exception) else error
+    match cause:
+        case TimeoutError():
+            return f"does not respond within {REQUEST_TIMEOUT.total_seconds():g} s"
+        case ConnectionError() if not isinstance(cause, ConnectionRefusedError):
+            return "closes the connection without a response in HTTP: it is no HTTP server, or expects https://"
+        case IncompleteRead():
+            return "closes the connection in the middle of the response"
+        case SSLError():
+            why = getattr(cause, "verify_message", "") or cause.reason or cause
+            return f"accepts connections, but the TLS handshake fails: {why}"
+        case HTTPException() | ValueError():
+            return f"answers, but not in HTTP: {' '.join(str(cause).split())[:CHARACTERS_QUOTED]}"
+    return f"does not respond: {cause}"
 
 
 def _request(url: str, headers: tuple[str, ...]) -> Request:
@@ -142,14 +210,15 @@ def _request(url: str, headers: tuple[str, ...]) -> Request:
 
 
 def _parse_header(text: str) -> tuple[str, str]:
-    name, colon, value = text.partition(":")
-    if not colon:
-        raise UsageError(f"--header takes NAME: VALUE, not {name!r}.")
-    return name.strip(), value.strip()
+    """Return a header's name and value. UsageError, which quotes no value, where a server could not read them."""
+    name, colon, value = (each.strip() for each in text.partition(":"))
+    if not colon or not HEADER_NAME.fullmatch(name) or not value.isprintable() or not value.isascii():
+        raise UsageError(f"--header takes NAME: VALUE in one line of ASCII characters, not {name!r}.")
+    return name, value
 
 
 COLLECTOR = Collector(
-    title="Metrics: a scrape of an exporter, or range queries to a Prometheus server",
+    title="Metrics of an exporter, or queries to a Prometheus server",
     help=(
         "Scrape an exporter (a URL with a path, such as http://broker-1:7071/metrics), or query a Prometheus server (a "
         "URL without a path) for the last hour of Kafka's main metrics, or for your own queries."

@@ -43,12 +43,28 @@ def _unescape(text: str) -> str:
     return re.sub(r"\\(.)", lambda match: {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}.get(match[1], match[1]), text)
 
 
+MOST_BYTES = 1 << 20
+"""Of a file of properties: people write a few lines, and PEM certificates."""
+
+LONGEST_INT = 2**31 - 1
+
+
 def read_properties_file(file: Path) -> dict[str, str]:
     """Return the properties of a file. UsageError where it cannot be read."""
     try:
-        return parse_properties(file.read_text(encoding="utf-8", errors="surrogateescape"))
+        with file.open("rb") as opened:
+            content = opened.read(MOST_BYTES + 1)
     except OSError as error:
         raise UsageError(f"--command-config {file} cannot be read: {error.strerror}.") from error
+    if len(content) > MOST_BYTES:
+        raise UsageError(f"--command-config {file} is no file of properties: it is larger than {MOST_BYTES >> 20} MiB.")
+    return parse_properties(content.decode("utf-8", "surrogateescape"))
+
+
+def _milliseconds(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(LONGEST_INT)) and 0 < int(text) <= LONGEST_INT):
+        raise UsageError(f"request.timeout.ms in --command-config takes milliseconds, not {text!r}.")
+    return int(text)
 
 
 def python_client_settings(java_properties: Mapping[str, str], folder: Path) -> dict[str, object]:
@@ -61,7 +77,7 @@ def python_client_settings(java_properties: Mapping[str, str], folder: Path) -> 
         ours: java_properties[key] for key, ours in SAME_MEANING.items() if java_properties.get(key)
     }
     if "request_timeout_ms" in settings:
-        settings["request_timeout_ms"] = int(str(settings["request_timeout_ms"]))
+        settings["request_timeout_ms"] = _milliseconds(str(settings["request_timeout_ms"]))
     if java_properties.get("ssl.endpoint.identification.algorithm") == "":
         settings["ssl_check_hostname"] = False
     return settings | _sasl(java_properties) | _truststore(java_properties, folder) | _keystore(java_properties, folder)

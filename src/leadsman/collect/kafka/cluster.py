@@ -93,7 +93,6 @@ def _one_line(value: str | None) -> str:
 
 def log_dir_lines(cluster: ClusterAdmin) -> Iterator[str]:
     """Yield the sizes of all partitions on all brokers' disks as one line of JSON, like kafka-log-dirs."""
-    yield "Querying brokers for log directories information\n"
     brokers: list[dict[str, Any]] = []
     silent: NotCollected | None = None
     try:
@@ -103,6 +102,7 @@ def log_dir_lines(cluster: ClusterAdmin) -> Iterator[str]:
         silent = error
     if brokers:
         answered = ",".join(str(each["broker"]) for each in brokers)
+        yield "Querying brokers for log directories information\n"
         yield f"Received log directory information from brokers {answered}\n"
         yield json.dumps({"brokers": brokers, "version": 1}, separators=(",", ":")) + "\n"
     if silent:

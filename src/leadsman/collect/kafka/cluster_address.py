@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from leadsman.collect.kafka import client_properties
+from leadsman.collect.kafka.bootstrap_servers import parse_servers
 from leadsman.collect.kafka.connection import ClusterAdmin
 from leadsman.errors import UsageError
 from leadsman.run_folder import memory_folder, run_folder
@@ -47,10 +48,12 @@ class ClusterAddress:
 
 def cluster_address(bootstrap: str, command_config: Path | None, suffix: str = ".sh") -> ClusterAddress:
     """Return the cluster's address; UsageError where neither option names it."""
-    servers = bootstrap or read_properties(command_config).get("bootstrap.servers", "")
+    servers = parse_servers(bootstrap, "--bootstrap")
+    if not servers:
+        servers = parse_servers(read_properties(command_config).get("bootstrap.servers", ""), "bootstrap.servers")
     if not servers:
         raise UsageError("No cluster is named. Give --bootstrap HOST:PORT, or bootstrap.servers in --command-config.")
-    return ClusterAddress(servers, command_config, suffix)
+    return ClusterAddress(",".join(servers), command_config, suffix)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from leadsman.collect.collector import NotCollected
+from leadsman.collect.kafka.bootstrap_servers import connection_failures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -114,7 +115,7 @@ class ClusterAdmin:
             try:
                 self._admin = KafkaAdminClient(**settings)
             except Exception as error:
-                why = f"No connection to {settings['bootstrap_servers']}: {_error_text(error)}"
+                why = _why_no_connection(settings, error)
                 self._failed = (time.monotonic(), why)
                 raise NotCollected(why) from error
         return self._admin
@@ -138,6 +139,18 @@ def _describe_cluster(admin: Any) -> dict[str, Any]:  # noqa: ANN401 - the libra
     except KeyError:
         metadata = admin._manager.run(admin._get_cluster_metadata, [])  # noqa: SLF001 - no public method does this
         return {**metadata, "brokers": [{**each, "broker_id": each["node_id"]} for each in metadata["brokers"]]}
+
+
+def _why_no_connection(settings: Mapping[str, Any], error: Exception) -> str:
+    """Return why there is no connection; the client's own error does not say what the other side did."""
+    from kafka.errors import KafkaConnectionError, KafkaTimeoutError
+
+    servers = list(settings["bootstrap_servers"])
+    uses_tls = str(settings.get("security_protocol", "")).endswith("SSL")
+    is_silent = isinstance(error, KafkaTimeoutError | KafkaConnectionError)
+    if is_silent and (failures := connection_failures(servers, uses_tls=uses_tls)):
+        return f"No connection to the cluster. {failures}"
+    return f"No connection to {','.join(servers)}: {_error_text(error).replace(str(servers), ','.join(servers))}"
 
 
 def _error_text(error: Exception) -> str:

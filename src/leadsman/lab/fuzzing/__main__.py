@@ -15,6 +15,7 @@ from pathlib import Path
 import click
 
 from leadsman.catalogue import every_mode
+from leadsman.collect.numbers import FiniteNumber
 from leadsman.lab.fuzzing.campaign import FuzzCounts, run
 from leadsman.run_folder import memory_folder
 
@@ -30,7 +31,7 @@ def corpus(root: Path) -> list[Path]:
 
 
 @click.command(help=__doc__)
-@click.option("--minutes", type=float, default=60.0, show_default=True, help="How long it runs.")
+@click.option("--minutes", type=FiniteNumber(0), default=60.0, show_default=True, help="How long it runs.")
 @click.option("--seed", type=int, default=None, help="Of the inputs; by default the time.")
 @click.option("--processes", type=int, default=os.cpu_count() or 1, help="By default one for each core.")
 def main(minutes: float, seed: int | None, processes: int) -> None:

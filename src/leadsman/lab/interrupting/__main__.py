@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from leadsman.collect.numbers import FiniteNumber
 from leadsman.lab.interrupting.commands import Command, every_command
 from leadsman.lab.interrupting.one_run import Outcome, run
 
@@ -64,7 +65,7 @@ class InterruptCounts:
 
 @click.command(help=__doc__)
 @click.option("--times", type=click.IntRange(min=1), default=500, show_default=True, help="How many interrupts.")
-@click.option("--minutes", type=float, default=None, help="End after so long, whatever was reached.")
+@click.option("--minutes", type=FiniteNumber(0), default=None, help="End after so long, whatever was reached.")
 @click.option("--seed", type=int, default=None, help="Of commands and moments; by default the time.")
 @click.option("--only", multiple=True, help="Interrupt only this command, by its name here; may be repeated.")
 def main(times: int, minutes: float | None, seed: int | None, only: tuple[str, ...]) -> None:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from leadsman.collect.numbers import FiniteNumber
 from leadsman.errors import LabError
 from leadsman.lab.brokers.cluster import Cluster, ClusterPlan
 from leadsman.lab.killing.failing_clients import FailingClients
@@ -78,7 +79,7 @@ class KillCounts:
 
 @click.command(help=__doc__)
 @click.option("--times", type=click.IntRange(min=1), default=200, show_default=True, help="How many kills.")
-@click.option("--minutes", type=float, default=None, help="End after so long, whatever was reached.")
+@click.option("--minutes", type=FiniteNumber(0), default=None, help="End after so long, whatever was reached.")
 @click.option("--seed", type=int, default=None, help="Of what is killed and when; by default the time.")
 @click.option("--only", multiple=True, type=click.Choice(list(WEIGHTS)), help="Kill only this; may be repeated.")
 def main(times: int, minutes: float | None, seed: int | None, only: tuple[str, ...]) -> None:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from leadsman.collect.numbers import FiniteNumber
 from leadsman.errors import LabError
 from leadsman.lab.killing.killed_watch import KilledWatch
 from leadsman.lab.processes.ports import ADDRESS, free_ports
@@ -57,7 +58,7 @@ RESULTS, PAGE = Path("docs/soaking.json"), Path("docs/watch.md")
 
 
 @click.command(help=__doc__)
-@click.option("--minutes", type=float, default=24.0, show_default=True, help="How long the day takes.")
+@click.option("--minutes", type=FiniteNumber(0), default=24.0, show_default=True, help="How long the day takes.")
 @click.option("--results", type=click.Path(path_type=Path), default=RESULTS, show_default=True, help="For the figures.")
 @click.option("--page", type=click.Path(path_type=Path), default=PAGE, show_default=True, help="For the table.")
 def main(minutes: float, results: Path, page: Path) -> None:

@@ -141,7 +141,7 @@ EVEN_UNREAD = click.Option(["--even-unread"], is_flag=True, help="Delete records
 
 REMEDIES = {
     "producer_id_leak": Remedy(
-        title="Free brokers of the ids of closed producers, as their version allows",
+        title="Free brokers of the ids of closed producers",
         help=(
             "Free brokers of producer ids. Since 3.4 the expiry of ids is lowered on each broker until the idle ids "
             "have expired, and then restored. Before 2.4 the named topics are trimmed. From 2.4 to 3.3 only a restart "
@@ -185,7 +185,7 @@ REMEDIES = {
         ),
     ),
     "trim": Remedy(
-        title="Delete the records of topics, after a list of the records and the groups that have not read them",
+        title="Delete the records of topics, unread ones listed first",
         help=(
             "Trim topics up to their present ends. On brokers before 2.4 this frees the producer ids; on newer brokers "
             "it frees none and is refused. Shows the records of each partition, and the groups that have not read them."

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,6 +59,8 @@ def plan(
     *, address: tuple[str, ...], mac: str, file: Path, heal_only: bool, kernel: Path = PROC_SYS
 ) -> Iterator[RemedyPlan]:
     """Yield the plan for these addresses on this host. `mac` is the true MAC, if known; only for a single address."""
+    for each in address:
+        _require_address(each)
     wrong = [_entry(each) for each in address]
     _refuse_right_entries(wrong, _true_mac(mac, address))
     prevention = [] if heal_only else list(_prevention_steps(file, kernel))
@@ -71,6 +74,13 @@ def plan(
         timeout=timedelta(seconds=30),
         every=timedelta(seconds=0.5),
     )
+
+
+def _require_address(text: str) -> None:
+    try:
+        ip_address(text)
+    except ValueError:
+        raise Refused(f"{text!r} is not an IP address. Example: 10.20.4.57") from None
 
 
 def _true_mac(text: str, address: Sequence[str]) -> str | None:
@@ -215,7 +225,7 @@ def _warnings(kernel: Path, *, prevents: bool, heal_only: bool) -> Iterator[str]
 
 REMEDIES = {
     "stale_neighbour": Remedy(
-        title="Delete the neighbour entry of a dead instance, and let the kernel delete unused entries",
+        title="Delete the neighbour entry of a dead instance",
         help=(
             "Repair a stale neighbour entry on this host: first delete the entry of ADDRESS, which repairs; then set "
             "gc_thresh1 to 0 in a sysctl drop-in, which prevents the next one and alone does not end a running "
