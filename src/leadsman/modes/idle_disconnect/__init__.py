@@ -92,7 +92,10 @@ MODE = FailureMode(
     ),
     absent="No failure follows an idle gap.",
     no_source="The capture holds no log of a client or an application, so a lost request would not be visible.",
-    next="leadsman reproduce idle_disconnect",
+    next=(
+        "To see this failure on brokers of its own on this machine, without touching yours: "
+        "leadsman reproduce idle_disconnect"
+    ),
     chain=(
         Link(
             id="idle",

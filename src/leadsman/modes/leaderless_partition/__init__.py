@@ -139,7 +139,10 @@ MODE = FailureMode(
         "consumer recovered, or the cluster was healthy at that time."
     ),
     no_source="The capture holds no line of a Kafka consumer, so a crash would not be visible.",
-    next="leadsman reproduce leaderless_partition",
+    next=(
+        "To see this failure on brokers of its own on this machine, without touching yours: "
+        "leadsman reproduce leaderless_partition"
+    ),
     chain=(
         Link(
             id="leaderless",
