@@ -11,7 +11,7 @@ READY := .venv/.ready
 JAVA_READY := .venv/.java-ready
 PROGRAMS_READY := .venv/.programs-ready
 
-.PHONY: help setup demo demo-accounts test quick test-leadsman test-lab test-reading test-accounts test-watch test-topics check lab bench bench-compare lock lambda-package spark-archive docs clean
+.PHONY: help setup demo demo-accounts test quick test-leadsman test-lab test-reading test-accounts test-watch test-topics test-clients check lab bench bench-compare lock lambda-package spark-archive docs clean
 
 help: ## Show what there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,13 +43,14 @@ check: $(READY) ## Lint, types, import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# The checks use a processor while Java, jars and programs are fetched. Then three of six parts at a time on two cores,
+# The checks use a processor while Java, jars and programs are fetched. Then three of seven parts at a time on two cores,
 # the longest first: tests wait for brokers and disks a third of their time.
 test: ## Every check, and every test but the long ones
 	$(MAKE) --no-print-directory --jobs 3 setup check
-	$(MAKE) --no-print-directory --jobs 3 --keep-going test-leadsman test-reading test-accounts test-lab test-watch test-topics
+	$(MAKE) --no-print-directory --jobs 3 --keep-going test-leadsman test-reading test-accounts test-lab test-watch test-topics test-clients
 
-LAB := tests/clients tests/collect tests/lab tests/modes tests/remedies
+LAB := tests/collect tests/lab tests/modes tests/remedies
+CLIENTS := tests/clients
 READING := tests/pipeline
 WATCH := tests/watch
 TOPICS := tests/watch/kafka
@@ -79,15 +80,16 @@ quick-second:
 	$(QUICK) $(addprefix --ignore=,$(SLOW) $(QUICK_FIRST))
 
 test-leadsman: setup
-	$(BIN)/pytest -m "not long" $(addprefix --ignore=,$(LAB) $(READING) $(WATCH))
+	$(BIN)/pytest -m "not long" $(addprefix --ignore=,$(LAB) $(CLIENTS) $(READING) $(WATCH))
 
-test-lab test-reading test-accounts test-watch test-topics: test-%: setup
+test-lab test-reading test-accounts test-watch test-topics test-clients: test-%: setup
 	$(BIN)/pytest -m "not long" --timeout $(TIMEOUT) $($*_TESTS) > .venv/test-$*.log 2>&1 || { cat .venv/test-$*.log; exit 1; }
 	@echo "$*: $$(grep -E '^=+ .* in [0-9.]+s' .venv/test-$*.log | tail -n 1)"  # libraries may write after pytest
 
 # Seconds for a test. Spark and brokers share two cores with the other part: what takes one minute alone took five beside it.
 TIMEOUT := 900
 lab_TESTS := $(LAB)
+clients_TESTS := $(CLIENTS)
 reading_TESTS := $(READING)
 watch_TESTS := $(WATCH) --ignore=$(TOPICS)
 topics_TESTS := $(TOPICS)
