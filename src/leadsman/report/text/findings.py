@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from leadsman.model import Diagnosis, ErrorGroup, State, Verdict
 from leadsman.pipeline.severity import TITLES
+from leadsman.vocabulary import BOOTSTRAP_FAILED
 from leadsman.words import count, label_with_cluster, size
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ SEVERITY_KEY = (
     "retried: tried again; noise: no harm by itself"
 )
 """What the words of `pipeline.severity` mean."""
+
+EVENT_TITLES = {**TITLES, BOOTSTRAP_FAILED: "Bootstrap connection failed"}
+"""Titles of events whose lines are not at hand: one bootstrap connection that failed can be one of several."""
 
 COUNT_SUFFIX = "_count"
 COMMAND_PREFIX = "leadsman "
@@ -193,7 +197,7 @@ def subject_rows(finding: Finding, at_most: int) -> list[tuple[str, str]]:
         for label, value in subjects.items()
         if label.removesuffix(COUNT_SUFFIX) == label or label.removesuffix(COUNT_SUFFIX) not in subjects
     ]
-    events = [f"{TITLES.get(each.name, each.name)} ({count(each.count)})" for each in finding.attributed_events]
+    events = [f"{EVENT_TITLES.get(each.name, each.name)} ({count(each.count)})" for each in finding.attributed_events]
     return [*rows, ("explains", _list_text(events, at_most, None))] if events else rows
 
 
