@@ -105,7 +105,7 @@ def key_spans(line: Line, lower: str) -> Iterator[Span]:
 def _of_key(line: Line, match: re.Match[str]) -> Iterator[Span]:
     """Yield the secrets of one key, in whichever syntax it stands."""
     text, end = line.text, match.end()
-    word = _word_start(text, match.start())
+    word = word_start(text, match.start())
     if _PAGE.search(text, word, end):
         return
     if separator := _SEPARATOR.match(text, end):
@@ -145,7 +145,8 @@ def _in_words(line: Line, match: re.Match[str], word: int) -> Iterator[Span]:
         yield from _second_word(line, match, word)
 
 
-def _word_start(text: str, place: int) -> int:
+def word_start(text: str, place: int) -> int:
+    """Return where the word begins that goes on at a place."""
     before = text[max(0, place - MAX_WORD) : place]
     return place - len(before) + len(before.rstrip(_WORD))
 
@@ -169,7 +170,7 @@ def _value(line: Line, match: re.Match[str], start: int, *, separator: str) -> I
         return
     if separator.endswith(":") and is_prose(text[start : start + 60], is_password=bool(match["password"])):
         return
-    word = _word_start(text, match.start())
+    word = word_start(text, match.start())
     owns = _OWN_LINE.fullmatch(text[:word][:MAX_INDENT]) is not None and word < MAX_INDENT
     head = text[max(0, word - 3) : word].rstrip(" \\\"'`")
     if text.startswith(MASK, start) and _ends(text, start + len(MASK)):
@@ -286,19 +287,24 @@ def _unless_harmless(line: Line, match: re.Match[str], start: int, end: int) -> 
 def ends_with_value(text: str) -> bool:
     """Whether the value of a secret's key, which begins the line, goes to the line's end."""
     for match in _KEY.finditer(text):
-        word = _word_start(text, match.start())
+        word = word_start(text, match.start())
         if _SEPARATOR.match(text, match.end()) and word < MAX_INDENT and _OWN_LINE.fullmatch(text[:word]):
             return not text[:word].strip("\"' ") or '"' not in text
     return False
+
+
+def assigned_key(text: str) -> re.Match[str] | None:
+    """Return the first key of a secret that a value is assigned to."""
+    return next((match for match in _KEY.finditer(text) if _SEPARATOR.match(text, match.end())), None)
 
 
 def key_at_end(text: str) -> re.Match[str] | None:
     """Return the key of a secret that ends a line: its value stands on the lines below."""
     for match in _KEY.finditer(text):
         separator = _SEPARATOR.match(text, match.end())
-        if separator and re.compile(r"(?:![!\w]{1,20}[ \t]+)?(?:[|>][+\-]?\d?[+\-]?|\\)?[ \t\r]*(?:#[^\n]*)?$").match(
-            text, separator.end()
-        ):
+        if separator and re.compile(
+            r"(?:![!\w]{1,20}[ \t]+)?(?:[|>][+\-]?\d?[+\-]?|\\|\"{3}|'{3})?[ \t\r]*(?:#[^\n]*)?$"
+        ).match(text, separator.end()):
             return match
         if text.startswith(">", match.end()) and not text[match.end() + 1 :].strip():
             return match

@@ -8,7 +8,8 @@ from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from leadsman.redaction import commands, headers, keys, private_keys, token_forms, urls
+from leadsman.redaction import commands, headers, keys, token_forms, urls
+from leadsman.redaction.over_lines import private_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
