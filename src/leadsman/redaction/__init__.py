@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from leadsman.redaction.commands import command_spans
+from leadsman.redaction.disguises import undisguised
 from leadsman.redaction.harmless import MASK
 from leadsman.redaction.headers import header_spans
 from leadsman.redaction.keys import key_spans
@@ -100,6 +101,12 @@ def mask_line(text: str) -> str:
 
 def _spans(line: str) -> list[Span]:
     """Return the places of the secrets of one line."""
+    text, places = undisguised(line)
+    spans = _spans_of(text)
+    return spans if places is None else [(places[start], places[end]) for start, end in spans]
+
+
+def _spans_of(line: str) -> list[Span]:
     lower = line.lower()
     parts = Line.of(line)
     spans = [*key_spans(parts, lower), *header_spans(parts, lower), *url_spans(line, lower)]

@@ -18,13 +18,16 @@ Span = tuple[int, int]
 HINTS = (
     "pass", "pw", "pswd", "senha", "contrase", "kennwort", "masterauth", "secret", "cred", "token", "sig", "hmac",
     "otp", "key", "user.info", "connection", "superdigest", "client_assertion", "verifier", "saml", "sessid", "sessionid",
-    "auth=", "auth =", "auth:",
+    "auth=", "auth =", "auth:", "psk", "recovery", "seed", "session_id", "session-id",
+    "session.id", "?code", "&code", "device_code", "device-code", "devicecode", "routing_key", "routing-key", "routingkey",
+    "routing.key", "community",
 )  # fmt: skip
 """Texts of which a line with such a key holds one, in lower case."""
 
 _ANY_VALUE = (
     r"pass(?:words?|wd|phrase|code|wort)|pswd|senha|kennwort|contrase.{1,2}a|requirepass|masterauth"
     r"|(?<![A-Za-z])pwd|(?<=[a-z])(?-i:Pwd)|(?<![A-Za-z])pass(?![A-Za-z])|(?<=[a-z])(?-i:Pass)(?![A-Za-z])"
+    r"|(?<![A-Za-z])psk(?![A-Za-z])|seed[._\- ]?phrase|recovery[._\- ]?(?:key|phrase|code)s?|snmp[._\- ]?community(?:[._\- ]?string)?"
     r"|(?:db|user|key|store|ssl|ldap|smtp|mail|root|admin|trust|http|ftp|proxy|redis|mysql|pg|my)pass(?![A-Za-z])|(?<![A-Za-z])pw"
 )
 _NO_COUNTS = (
@@ -34,6 +37,7 @@ _NO_COUNTS = (
     r"|stored|server)[._\-]?key(?:[._\-]?id)?|account\.key\.[\w.\-]{1,100}"
     r"|basic\.auth\.user\.info|connection[._\-]?string|shared[._\-]?access[._\-]?signature|superdigest"
     r"|client_assertion|code_verifier|samlre(?:sponse|quest)|(?:js|phps)ess(?:ion)?id|(?<=[_?&])auth"
+    r"|client[._\-]?key[._\-]?data|session[._\-]?id|device[._\-]?code|routing[._\-]?key|(?<=[?&])code"
 )
 _KEY = re.compile(
     rf"(?:(?P<password>{_ANY_VALUE})|{_NO_COUNTS})"
@@ -43,7 +47,13 @@ _KEY = re.compile(
 _URL_KEY = re.compile(r"(?<=[?&])key(?P<password>(?!))?(?==)", re.IGNORECASE)
 
 _CLOSE = r"(?:\\*[\"'`]|&quot;|&\#34;|%22|\\+u0022)?\]?(?:\[\d{0,4}\])?"
-_SEPARATOR = re.compile(rf"{_CLOSE}[ \t]*+(?:=>|->|:=|={{1,3}}|:(?!:)|%3[AaDd]|\\+u003[AaDd]|&\#61;)[ \t]*+")
+_SEPARATOR = re.compile(
+    rf"{_CLOSE}[ \t]*+(?:=>|->|:=|={{1,3}}|:(?!:)|%3[AaDd]|\\+u003[AaDd]|%25(?:25)?3[AaDd]|&\#61;)[ \t]*+"
+)
+_TWO_COLONS = re.compile(r"::(?=[^\s:(]*\d)(?=[^\s:(]*[A-Za-z])(?=[^\s:(]{6})")
+_CELL = re.compile(r"\t(?P<value>(?=[^\t]*\d)(?=[^\t]*[A-Za-z])[^\s]{8,})(?=\t)")
+"""The value in the next column of a table whose columns tabs separate."""
+
 _NEXT_ITEM = re.compile(r"\\*[\"'],[ \t]*(?=\\*[\"'])")
 _SPACE = re.compile(r"[ \t]+")
 _CALL = re.compile(r"\((?=\\*[\"'])")
@@ -112,6 +122,10 @@ def _of_key(line: Line, match: re.Match[str]) -> Iterator[Span]:
         if "://" in text[word:end] and separator[0] == ":":
             return  # the user of a URL
         yield from _value(line, match, separator.end(), separator=separator[0].strip(" \t\"'`\\"))
+    elif match["password"] and (colons := _TWO_COLONS.match(text, end)):
+        yield from _value(line, match, colons.end(), separator="=")
+    elif match["password"] and (cell := _CELL.match(text, end)):
+        yield cell.span("value")
     else:
         yield from _without_separator(line, match, word)
     yield from _named_value(line, match)
