@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 Span = tuple[int, int]
 
 HINTS = (
-    "pass", "pw", "pswd", "senha", "contrase", "kennwort", "masterauth", "secret", "cred", "token", "sig", "hmac",
+    "pass", "pw", "pswd", "senha", "contrase", "kennwort", "masterauth", "ароль", "mot de passe", "wachtwoord", "hasło", "haslo", "senord",
+    "密码", "密碼", "パスワード", "secret", "cred", "token", "sig", "hmac",
     "otp", "key", "user.info", "connection", "superdigest", "client_assertion", "verifier", "saml", "sessid", "sessionid",
     "auth=", "auth =", "auth:", "psk", "recovery", "seed", "session_id", "session-id",
     "session.id", "?code", "&code", "device_code", "device-code", "devicecode", "routing_key", "routing-key", "routingkey",
@@ -25,13 +26,13 @@ HINTS = (
 """Texts of which a line with such a key holds one, in lower case."""
 
 _ANY_VALUE = (
-    r"pass(?:words?|wd|phrase|code|wort)|pswd|senha|kennwort|contrase.{1,2}a|requirepass|masterauth"
+    r"pass(?:words?|wd|phrase|code|wort)|pswd|senha|kennwort|[Пп]ароль|mot de passe|wachtwoord|has[łl]o(?![a-z])|l[öo]senord|密码|密碼|パスワード|contrase.{1,2}a|requirepass|masterauth"
     r"|(?<![A-Za-z])pwd|(?<=[a-z])(?-i:Pwd)|(?<![A-Za-z])pass(?![A-Za-z])|(?<=[a-z])(?-i:Pass)(?![A-Za-z])"
     r"|(?<![A-Za-z])psk(?![A-Za-z])|seed[._\- ]?phrase|recovery[._\- ]?(?:key|phrase|code)s?|snmp[._\- ]?community(?:[._\- ]?string)?"
     r"|(?:db|user|key|store|ssl|ldap|smtp|mail|root|admin|trust|http|ftp|proxy|redis|mysql|pg|my)pass(?![A-Za-z])|(?<![A-Za-z])pw"
 )
 _NO_COUNTS = (
-    r"secrets?|credentials?|creds|tokens?|signature|(?<![A-Za-z])sig(?![A-Za-z])|hmac|(?<![A-Za-z])otp"
+    r"secrets?|credentials?|creds|tokens?|signature|(?<![A-Za-z])sig(?![A-Za-z])|hmac(?:[._\- ]?key)?|(?<![A-Za-z])otp"
     r"|(?:api|access|secret|private|encryption|signing|master)[._\- ]?key(?:[._\-]?id)?"
     r"|(?:account|shared|keystore|shared[._\-]?access|subscription|functions|ssh|license|session|storage|auth"
     r"|stored|server)[._\-]?key(?:[._\-]?id)?|account\.key\.[\w.\-]{1,100}"
@@ -56,6 +57,7 @@ _CELL = re.compile(r"\t(?P<value>(?=[^\t]*\d)(?=[^\t]*[A-Za-z])[^\s]{8,})(?=\t)"
 
 _NEXT_ITEM = re.compile(r"\\*[\"'],[ \t]*(?=\\*[\"'])")
 _SPACE = re.compile(r"[ \t]+")
+_SPACES = re.compile(r" +")
 _CALL = re.compile(r"\((?=\\*[\"'])")
 _COLUMN_NAMES = frozenset(
     "created email expired expires host id name plugin role status type user username value".split()
@@ -92,6 +94,9 @@ _YAML_TAG = re.compile(r"(?:![!\w]{1,20}|&[\w\-]{1,40})[ \t]+")
 _WORD = string.ascii_letters + string.digits + "_.-:/$"
 MAX_INDENT = 40
 """Characters before the key of an assignment that begins its line."""
+
+MAX_AFTER_KEY = 300
+"""Characters from a key that ends its line to the line's end: the rest of the key, a mark, a comment."""
 
 MAX_WORD = 120
 """Characters of a key before the word that names a secret."""
@@ -134,7 +139,7 @@ def _of_key(line: Line, match: re.Match[str]) -> Iterator[Span]:
 def _without_separator(line: Line, match: re.Match[str], word: int) -> Iterator[Span]:
     """Yield the value of an option, of an item, an element or a column, of a call or a statement."""
     text, end = line.text, match.end()
-    if text[word : word + 1] == "-" and (space := _SPACE.match(text, end) or _NEXT_ITEM.match(text, end)):
+    if text[word : word + 1] == "-" and (space := _SPACES.match(text, end) or _NEXT_ITEM.match(text, end)):
         yield from _argument(line, match, space.end())
     elif (item := _NEXT_ITEM.match(text, end)) and text[:word].rstrip("\\\"'").endswith("("):
         yield from _tuple_item(line, match, item.end())
@@ -314,7 +319,7 @@ def assigned_key(text: str) -> re.Match[str] | None:
 
 def key_at_end(text: str) -> re.Match[str] | None:
     """Return the key of a secret that ends a line: its value stands on the lines below."""
-    for match in _KEY.finditer(text):
+    for match in _KEY.finditer(text, max(0, len(text) - MAX_AFTER_KEY)):
         separator = _SEPARATOR.match(text, match.end())
         if separator and re.compile(
             r"(?:![!\w]{1,20}[ \t]+)?(?:[|>][+\-]?\d?[+\-]?|\\|\"{3}|'{3})?[ \t\r]*(?:#[^\n]*)?$"
@@ -327,6 +332,8 @@ def key_at_end(text: str) -> re.Match[str] | None:
 
 def name_slot(text: str) -> re.Match[str] | None:
     """Return the key of a secret in a slot for names: its value stands on a line above or below."""
+    if len(text) > SLOT_CHARACTERS:
+        return None
     for match in _KEY.finditer(text):
         if _is_named(text, match.start()):
             return match

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
-from leadsman.redaction.keys import HINTS, key_at_end, name_slot, word_start
+from leadsman.redaction.keys import key_at_end, name_slot, word_start
 from leadsman.redaction.over_lines import kubernetes, private_keys
 from leadsman.redaction.over_lines.blocks import block_spans, continued_key
 from leadsman.redaction.over_lines.heads import (
@@ -96,18 +95,16 @@ def _in_json(lines: Sequence[str], candidates: Sequence[int]) -> Found:
     found: list[tuple[int, Span]] = []
     masked_marks: set[int] = set()
     done = -1
+    following = set(candidates)
     for index in candidates:
         if index > done and is_json_string(lines[index]):
             texts = json_texts(lines, max(done + 1, index - MAX_LINES_ABOVE), candidates)
             done = max(index, texts[-1].line) if texts else index
             own = [text.text for text in texts]
-            spans, within = _plain(own, [place for place, text in enumerate(own) if _HINT.search(text)])
+            spans, within = _plain(own, [place for place, text in enumerate(texts) if text.line in following])
             found += _mapped(texts, spans)
             masked_marks |= {texts[place].line for place in within}
     return found, masked_marks
-
-
-_HINT = re.compile("|".join(map(re.escape, (*HINTS, *private_keys.HINTS))), re.IGNORECASE)
 
 
 def _mapped(texts: Sequence[OwnText], spans: Iterable[tuple[int, Span]]) -> Iterator[tuple[int, Span]]:

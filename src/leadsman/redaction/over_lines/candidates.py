@@ -35,7 +35,7 @@ _ENDS = ("\n", " \n", "\r\n", "\\n", '",', '"}', " (kafka.", " (org.", " #")
 """Where the text of a record ends: at the line's end, at a JSON string's, before the logger that a broker adds."""
 
 _CONTINUED = tuple("\\" + end for end in _ENDS)
-_VALUES = ("value: ", "value:\n", 'value":', 'value\\":', "<value>")
+_VALUES = (" value: ", "\tvalue: ", "\nvalue: ", '"value": ', '"value":"', '\\"value\\":', "<value>")
 _SURE = (
     *("private key", "private-lines", "kind: secret", '"kind":"secret"', '"kind": "secret"'),
     *('kind\\": \\"secret', 'kind\\":\\"secret'),
