@@ -76,7 +76,8 @@ def with_secrets(lines: list[str]) -> str:
 def errors_at(time: str) -> str:
     """Errors that no signature knows, with secrets in all their parts."""
     head = f"{time} ERROR [main] com.acme"
-    return (
+    key = ("-----BEGIN PRIVATE KEY-----", *[BODY] * 3, "-----END PRIVATE KEY-----")
+    return "".join(f"{head}.Key - {line}\n" for line in key) + (
         f"{head}.Login - login to https://app:{SECRETS['url']}@registry/x failed for token={SECRETS['error']}\n"
         f'{head}.Slack - {{"password":"{SECRETS["json"]}","hook":"{SECRETS["slack"]}"}}\n'
         f'{head}.Long - password="{SECRETS["far"]} java.io.IOException: No space left on device" end\n'

@@ -31,7 +31,9 @@ UNITS = [
 ]  # fmt: skip
 LINES = [
     "password:\n", "password: |\n a", "x\\\n", "password=a\\\n", "name: password\n", "-----BEGIN PRIVATE KEY-----\n",
-    "-----END PRIVATE KEY-----\n",
+    "-----END PRIVATE KEY-----\n", "2026-11-21 ERROR K - password: |\n", "2026-11-21 ERROR K - -----BEGIN PRIVATE KEY-----\n",
+    "2026-11-21 ERROR K - sasl.password=a\\\n", "[a] password:\n[ab] x\n[abc] token:\n", '{"log":"password: |\\n"}\n',
+    '{"log":"-----BEGIN PRIVATE KEY-----\\nMIIE\\n"}\n', "kind: Secret\n", "data:\n  a: b\nkind: Secret\n", 'secret = """\n',
 ]  # fmt: skip
 RULE_HINTS = sorted(
     {*HINTS, *(hint for form in FORMS for hint in form.hints.split("|")), *(rule.hint for rule in RULES)}

@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from leadsman.redaction import private_keys
-from leadsman.redaction.blocks import block_spans
 from leadsman.redaction.commands import command_spans
+from leadsman.redaction.disguises import undisguised
 from leadsman.redaction.harmless import MASK
 from leadsman.redaction.headers import header_spans
 from leadsman.redaction.keys import key_spans
+from leadsman.redaction.over_lines import kubernetes, open_secret, private_keys, spans_over_lines
+from leadsman.redaction.over_lines.candidates import places as over_lines_places
 from leadsman.redaction.prefilter import can_hold_secret, secret_candidates
 from leadsman.redaction.token_forms import token_spans
 from leadsman.redaction.urls import url_spans
@@ -31,8 +32,11 @@ __all__ = [
     "mask",
     "mask_all",
     "mask_line",
+    "mask_over_lines",
     "mask_range",
     "mask_where_found",
+    "open_secret",
+    "over_lines_places",
     "secret_candidates",
 ]
 
@@ -82,6 +86,14 @@ def mask_where_found(texts: Sequence[str]) -> dict[int, str]:
     return {index: masked for index in secret_candidates(texts) if (masked := mask(texts[index])) != texts[index]}
 
 
+def mask_over_lines(lines: Sequence[str], candidates: Sequence[int]) -> list[str]:
+    """Return the lines, secrets masked whose keys stand on other lines; `candidates` are those that can begin one."""
+    masked = list(lines)
+    for index, spans in _by_line(spans_over_lines(lines, candidates)).items():
+        masked[index] = _replaced(lines[index], spans)
+    return masked
+
+
 def mask_line(text: str) -> str:
     """Return one line, masked. Faster than `mask` where few of many lines hold a secret."""
     return mask(text) if can_hold_secret(text) else text
@@ -89,6 +101,12 @@ def mask_line(text: str) -> str:
 
 def _spans(line: str) -> list[Span]:
     """Return the places of the secrets of one line."""
+    text, places = undisguised(line)
+    spans = _spans_of(text)
+    return spans if places is None else [(places[start], places[end]) for start, end in spans]
+
+
+def _spans_of(line: str) -> list[Span]:
     lower = line.lower()
     parts = Line.of(line)
     spans = [*key_spans(parts, lower), *header_spans(parts, lower), *url_spans(line, lower)]
@@ -98,6 +116,8 @@ def _spans(line: str) -> list[Span]:
         spans += [match.span("value") for match in _JAAS.finditer(line)]
     if "private key" in lower:
         spans += private_keys.on_one_line(line)
+    if "secret" in lower:
+        spans += kubernetes.on_one_line(line)
     return spans
 
 
@@ -105,14 +125,19 @@ def _once(text: str) -> str:
     """Mask the lines that can hold a secret, and those below and above them."""
     lines = text.split("\n")
     candidates = sorted(secret_candidates(lines))
-    found: dict[int, list[Span]] = {}
-    for index, span in (*private_keys.over_lines(lines, candidates), *block_spans(lines, candidates)):
-        found.setdefault(index, []).append(span)
+    found = _by_line(spans_over_lines(lines, candidates))
     for index in candidates:
         found.setdefault(index, []).extend(_spans(lines[index]))
     for index, spans in found.items():
         lines[index] = _replaced(lines[index], spans)
     return "\n".join(lines)
+
+
+def _by_line(found: Iterable[tuple[int, Span]]) -> dict[int, list[Span]]:
+    spans: dict[int, list[Span]] = {}
+    for index, span in found:
+        spans.setdefault(index, []).append(span)
+    return spans
 
 
 def _replaced(line: str, spans: Iterable[Span]) -> str:

@@ -25,6 +25,16 @@ _PATH = re.compile(
 )
 _FOLDER = re.compile(r"(?:[A-Za-z]:[\\/]|[/~.])[\w/\\.\-@+: ]*")
 _SIGNATURE = re.compile(r"(?=[^\s]*\d)[^\s]{12,}|[^\s]{24,}")
+_OPAQUE = re.compile(
+    r"(?=\S*\d)(?=\S*[A-Z])(?=\S*[a-z])[\w.~+/%\-]{16,}=*|[0-9a-fA-F]{40,}|(?=\w*\d)(?=\w*[A-Za-z])[0-9A-Za-z]{32}",
+    re.ASCII,
+)
+"""A random text that no count, name, class or id of Kafka looks like."""
+
+_BY_FORM = re.compile(r"session[._\-]?id|device[._\-]?code|routing[._\-]?key|code")
+"""Keys of which some are secrets and others are not: sessions of web servers and of ZooKeeper, routing keys of PagerDuty
+and of RabbitMQ, codes of logins and of errors."""
+
 _STATUS = frozenset(
     "a an and are authentication authorization bad be been between by can cannot changed check could did does doesn "
     "done error expected expired expires failed failure for from has have in incorrect invalid is length lengths may "
@@ -80,6 +90,8 @@ def is_harmless(key: str, value: str, *, is_password: bool) -> bool:
 
 
 def _is_of_kafka(key: str, value: str) -> bool:
+    if _BY_FORM.fullmatch(key):
+        return not _OPAQUE.fullmatch(value[:1000].split(maxsplit=1)[0])
     if key.endswith(("sig", "signature")):
         return not _SIGNATURE.match(value)
     if key.endswith("tokens"):

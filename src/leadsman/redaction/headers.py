@@ -16,7 +16,7 @@ HINTS = ("authorization", "cookie", "bearer", "basic")
 
 _AUTHORIZATION = re.compile(
     r"(?P<outer>\\*[\"'])?(?:proxy-|http_)?authorization(?P<close>\\*[\"'])?\]?[ \t]*(?:[=:]|,(?=[ \t]*[\"']))[ \t]*"
-    r"\[?(?P<quote>\\*[\"'])?\[?",
+    r"\[?(?P<quote>\\*[\"'])?\[?[ \t]*",
     re.IGNORECASE | re.ASCII,
 )
 _SCHEME = re.compile(
@@ -27,6 +27,13 @@ _SCHEME = re.compile(
 )
 _WORD = re.compile(r"(?:[\w\-]{1,40}=(?=[\"']))?[\"']?[^\s\"',;}\])&]+")
 _RAW = re.compile(r"(?=[^\s\"',;}\])]*\d)[^\s\"',;}\])]{8,}|[^\s\"',;}\])]{20,}")
+_UNKNOWN = re.compile(
+    r"(?:[A-Za-z][\w.\-]{0,30}=?[ \t]+(?:[A-Za-z][\w\-]{0,20}=[ \t]*)?|[A-Za-z][\w\-]{0,20}=[ \t]*)"
+    r"(?P<value>(?=[A-Za-z_~+\-]*\d)(?=[\d_~+\-]*[A-Za-z])[A-Za-z0-9._~+/\-]{16,}=*|[A-Za-z0-9_~+/\-]{32,}=*)(?![\w.:/@])",
+    re.ASCII,
+)
+"""A scheme that no rule knows, with one or two words, before what looks like a credential."""
+
 _NEXT_HEADER = re.compile(r",[ \t]*[A-Z][\w\-]{1,60}=|\][,}]|[}\]]")
 _BARE = re.compile(
     r"\b(?:bearer|basic)[ \t]+(?P<value>(?=[A-Za-z+/_~\-.]*\d)[A-Za-z0-9+/=._~\-]{8,}|[A-Za-z0-9+/]{16,}=*)",
@@ -58,7 +65,10 @@ def _authorization(line: Line) -> Iterator[Span]:
         place = match.end()
         scheme = _SCHEME.match(text, place)
         if scheme is None:
-            if raw := _RAW.match(text, place):
+            if unknown := _UNKNOWN.match(text, place):
+                yield unknown.span("value")
+                place = unknown.end()
+            elif raw := _RAW.match(text, place):
                 yield raw.span()
                 place = raw.end()
         elif scheme["one"]:

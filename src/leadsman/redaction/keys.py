@@ -16,24 +16,29 @@ if TYPE_CHECKING:
 Span = tuple[int, int]
 
 HINTS = (
-    "pass", "pw", "pswd", "senha", "contrase", "kennwort", "masterauth", "secret", "cred", "token", "sig", "hmac",
+    "pass", "pw", "pswd", "senha", "contrase", "kennwort", "masterauth", "ароль", "mot de passe", "wachtwoord", "hasło", "haslo", "senord",
+    "密码", "密碼", "パスワード", "secret", "cred", "token", "sig", "hmac",
     "otp", "key", "user.info", "connection", "superdigest", "client_assertion", "verifier", "saml", "sessid", "sessionid",
-    "auth=", "auth =", "auth:",
+    "auth=", "auth =", "auth:", "psk", "recovery", "seed", "session_id", "session-id",
+    "session.id", "?code", "&code", "device_code", "device-code", "devicecode", "routing_key", "routing-key", "routingkey",
+    "routing.key", "community",
 )  # fmt: skip
 """Texts of which a line with such a key holds one, in lower case."""
 
 _ANY_VALUE = (
-    r"pass(?:words?|wd|phrase|code|wort)|pswd|senha|kennwort|contrase.{1,2}a|requirepass|masterauth"
+    r"pass(?:words?|wd|phrase|code|wort)|pswd|senha|kennwort|[Пп]ароль|mot de passe|wachtwoord|has[łl]o(?![a-z])|l[öo]senord|密码|密碼|パスワード|contrase.{1,2}a|requirepass|masterauth"
     r"|(?<![A-Za-z])pwd|(?<=[a-z])(?-i:Pwd)|(?<![A-Za-z])pass(?![A-Za-z])|(?<=[a-z])(?-i:Pass)(?![A-Za-z])"
+    r"|(?<![A-Za-z])psk(?![A-Za-z])|seed[._\- ]?phrase|recovery[._\- ]?(?:key|phrase|code)s?|snmp[._\- ]?community(?:[._\- ]?string)?"
     r"|(?:db|user|key|store|ssl|ldap|smtp|mail|root|admin|trust|http|ftp|proxy|redis|mysql|pg|my)pass(?![A-Za-z])|(?<![A-Za-z])pw"
 )
 _NO_COUNTS = (
-    r"secrets?|credentials?|creds|tokens?|signature|(?<![A-Za-z])sig(?![A-Za-z])|hmac|(?<![A-Za-z])otp"
+    r"secrets?|credentials?|creds|tokens?|signature|(?<![A-Za-z])sig(?![A-Za-z])|hmac(?:[._\- ]?key)?|(?<![A-Za-z])otp"
     r"|(?:api|access|secret|private|encryption|signing|master)[._\- ]?key(?:[._\-]?id)?"
     r"|(?:account|shared|keystore|shared[._\-]?access|subscription|functions|ssh|license|session|storage|auth"
     r"|stored|server)[._\-]?key(?:[._\-]?id)?|account\.key\.[\w.\-]{1,100}"
     r"|basic\.auth\.user\.info|connection[._\-]?string|shared[._\-]?access[._\-]?signature|superdigest"
     r"|client_assertion|code_verifier|samlre(?:sponse|quest)|(?:js|phps)ess(?:ion)?id|(?<=[_?&])auth"
+    r"|client[._\-]?key[._\-]?data|session[._\-]?id|device[._\-]?code|routing[._\-]?key|(?<=[?&])code"
 )
 _KEY = re.compile(
     rf"(?:(?P<password>{_ANY_VALUE})|{_NO_COUNTS})"
@@ -43,9 +48,16 @@ _KEY = re.compile(
 _URL_KEY = re.compile(r"(?<=[?&])key(?P<password>(?!))?(?==)", re.IGNORECASE)
 
 _CLOSE = r"(?:\\*[\"'`]|&quot;|&\#34;|%22|\\+u0022)?\]?(?:\[\d{0,4}\])?"
-_SEPARATOR = re.compile(rf"{_CLOSE}[ \t]*+(?:=>|->|:=|={{1,3}}|:(?!:)|%3[AaDd]|\\+u003[AaDd]|&\#61;)[ \t]*+")
+_SEPARATOR = re.compile(
+    rf"{_CLOSE}[ \t]*+(?:=>|->|:=|={{1,3}}|:(?!:)|%3[AaDd]|\\+u003[AaDd]|%25(?:25)?3[AaDd]|&\#61;)[ \t]*+"
+)
+_TWO_COLONS = re.compile(r"::(?=[^\s:(]*\d)(?=[^\s:(]*[A-Za-z])(?=[^\s:(]{6})")
+_CELL = re.compile(r"\t(?P<value>(?=[^\t]*\d)(?=[^\t]*[A-Za-z])[^\s]{8,})(?=\t)")
+"""The value in the next column of a table whose columns tabs separate."""
+
 _NEXT_ITEM = re.compile(r"\\*[\"'],[ \t]*(?=\\*[\"'])")
 _SPACE = re.compile(r"[ \t]+")
+_SPACES = re.compile(r" +")
 _CALL = re.compile(r"\((?=\\*[\"'])")
 _COLUMN_NAMES = frozenset(
     "created email expired expires host id name plugin role status type user username value".split()
@@ -83,6 +95,9 @@ _WORD = string.ascii_letters + string.digits + "_.-:/$"
 MAX_INDENT = 40
 """Characters before the key of an assignment that begins its line."""
 
+MAX_AFTER_KEY = 300
+"""Characters from a key that ends its line to the line's end: the rest of the key, a mark, a comment."""
+
 MAX_WORD = 120
 """Characters of a key before the word that names a secret."""
 
@@ -105,13 +120,17 @@ def key_spans(line: Line, lower: str) -> Iterator[Span]:
 def _of_key(line: Line, match: re.Match[str]) -> Iterator[Span]:
     """Yield the secrets of one key, in whichever syntax it stands."""
     text, end = line.text, match.end()
-    word = _word_start(text, match.start())
+    word = word_start(text, match.start())
     if _PAGE.search(text, word, end):
         return
     if separator := _SEPARATOR.match(text, end):
         if "://" in text[word:end] and separator[0] == ":":
             return  # the user of a URL
         yield from _value(line, match, separator.end(), separator=separator[0].strip(" \t\"'`\\"))
+    elif match["password"] and (colons := _TWO_COLONS.match(text, end)):
+        yield from _value(line, match, colons.end(), separator="=")
+    elif match["password"] and (cell := _CELL.match(text, end)):
+        yield cell.span("value")
     else:
         yield from _without_separator(line, match, word)
     yield from _named_value(line, match)
@@ -120,7 +139,7 @@ def _of_key(line: Line, match: re.Match[str]) -> Iterator[Span]:
 def _without_separator(line: Line, match: re.Match[str], word: int) -> Iterator[Span]:
     """Yield the value of an option, of an item, an element or a column, of a call or a statement."""
     text, end = line.text, match.end()
-    if text[word : word + 1] == "-" and (space := _SPACE.match(text, end) or _NEXT_ITEM.match(text, end)):
+    if text[word : word + 1] == "-" and (space := _SPACES.match(text, end) or _NEXT_ITEM.match(text, end)):
         yield from _argument(line, match, space.end())
     elif (item := _NEXT_ITEM.match(text, end)) and text[:word].rstrip("\\\"'").endswith("("):
         yield from _tuple_item(line, match, item.end())
@@ -145,7 +164,8 @@ def _in_words(line: Line, match: re.Match[str], word: int) -> Iterator[Span]:
         yield from _second_word(line, match, word)
 
 
-def _word_start(text: str, place: int) -> int:
+def word_start(text: str, place: int) -> int:
+    """Return where the word begins that goes on at a place."""
     before = text[max(0, place - MAX_WORD) : place]
     return place - len(before) + len(before.rstrip(_WORD))
 
@@ -169,7 +189,7 @@ def _value(line: Line, match: re.Match[str], start: int, *, separator: str) -> I
         return
     if separator.endswith(":") and is_prose(text[start : start + 60], is_password=bool(match["password"])):
         return
-    word = _word_start(text, match.start())
+    word = word_start(text, match.start())
     owns = _OWN_LINE.fullmatch(text[:word][:MAX_INDENT]) is not None and word < MAX_INDENT
     head = text[max(0, word - 3) : word].rstrip(" \\\"'`")
     if text.startswith(MASK, start) and _ends(text, start + len(MASK)):
@@ -286,19 +306,24 @@ def _unless_harmless(line: Line, match: re.Match[str], start: int, end: int) -> 
 def ends_with_value(text: str) -> bool:
     """Whether the value of a secret's key, which begins the line, goes to the line's end."""
     for match in _KEY.finditer(text):
-        word = _word_start(text, match.start())
+        word = word_start(text, match.start())
         if _SEPARATOR.match(text, match.end()) and word < MAX_INDENT and _OWN_LINE.fullmatch(text[:word]):
             return not text[:word].strip("\"' ") or '"' not in text
     return False
 
 
+def assigned_key(text: str) -> re.Match[str] | None:
+    """Return the first key of a secret that a value is assigned to."""
+    return next((match for match in _KEY.finditer(text) if _SEPARATOR.match(text, match.end())), None)
+
+
 def key_at_end(text: str) -> re.Match[str] | None:
     """Return the key of a secret that ends a line: its value stands on the lines below."""
-    for match in _KEY.finditer(text):
+    for match in _KEY.finditer(text, max(0, len(text) - MAX_AFTER_KEY)):
         separator = _SEPARATOR.match(text, match.end())
-        if separator and re.compile(r"(?:![!\w]{1,20}[ \t]+)?(?:[|>][+\-]?\d?[+\-]?|\\)?[ \t\r]*(?:#[^\n]*)?$").match(
-            text, separator.end()
-        ):
+        if separator and re.compile(
+            r"(?:![!\w]{1,20}[ \t]+)?(?:[|>][+\-]?\d?[+\-]?|\\|\"{3}|'{3})?[ \t\r]*(?:#[^\n]*)?$"
+        ).match(text, separator.end()):
             return match
         if text.startswith(">", match.end()) and not text[match.end() + 1 :].strip():
             return match
@@ -307,6 +332,8 @@ def key_at_end(text: str) -> re.Match[str] | None:
 
 def name_slot(text: str) -> re.Match[str] | None:
     """Return the key of a secret in a slot for names: its value stands on a line above or below."""
+    if len(text) > SLOT_CHARACTERS:
+        return None
     for match in _KEY.finditer(text):
         if _is_named(text, match.start()):
             return match

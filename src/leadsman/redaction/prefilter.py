@@ -8,7 +8,8 @@ from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from leadsman.redaction import commands, headers, keys, private_keys, token_forms, urls
+from leadsman.redaction import commands, disguises, headers, keys, token_forms, urls
+from leadsman.redaction.over_lines import private_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -28,7 +29,12 @@ class _Searched:
 _SEARCHED = _Searched()
 
 HINTS = tuple(
-    sorted({_JAAS, *keys.HINTS, *headers.HINTS, *commands.HINTS, *urls.HINTS, *private_keys.HINTS, *token_forms.HINTS})
+    sorted(
+        {
+            *(_JAAS, *disguises.HINTS, *keys.HINTS, *headers.HINTS, *commands.HINTS, *urls.HINTS),
+            *(*private_keys.HINTS, *token_forms.HINTS),
+        }
+    )
 )
 """Texts in lower case of which each line with a secret holds one."""
 
@@ -45,6 +51,8 @@ _NARROWER = {
     "sig": ("signature", *(f"sig{after}" for after in _AFTER_KEY)),
     "sk": tuple(f"sk{digit}" for digit in "0123456789abcdef"),
     "connection": tuple(f"connection{dot}string" for dot in ("", *"._-")),
+    "/bot": tuple(f"/bot{digit}" for digit in "0123456789"),
+    **{f"${kind}$": tuple(f"{before}${kind}$" for before in " :=\"',\t") for kind in "56y"},
     "-us": tuple(f"-us{digit}" for digit in "0123456789"),
     "bearer": ("bearer ", "bearer\t"),
 }

@@ -119,6 +119,28 @@ FORMS = (
         "hooks.slack.com/",
         r"(?<=hooks\.slack\.com/services/)[\w+/]{20,}|(?<=hooks\.slack\.com/(?:triggers)/)[\w+/]{20,}|(?<=hooks\.slack\.com/workflows/)[\w+/]{20,}",
     ),
+    TokenForm("Zapier hook", "hooks.zapier.com/", r"(?<=hooks\.zapier\.com/hooks/catch/)\d+/[\w\-]{5,}"),
+    TokenForm(
+        "Feishu hook",
+        "/open-apis/bot/",
+        r"(?<=/open-apis/bot/v2/hook/)[\w\-]{20,}|(?<=/open-apis/bot/hook/)[\w\-]{20,}",
+    ),
+    TokenForm("Mattermost hook", "/hooks/", r"(?<=/hooks/)[a-z0-9]{26}(?![\w\-])"),
+    TokenForm("IFTTT hook", "/with/key/", r"(?<=/with/key/)[\w\-]{16,}"),
+    TokenForm("PagerDuty hook", "/integration/", r"(?<=/integration/)[0-9a-zA-Z]{32}(?=/)"),
+    TokenForm("Telegram bot's address", "/bot", r"(?<=/bot)\d{6,12}:[\w\-]{35}(?!\w)"),
+    TokenForm("Twilio account", "twilio", r"(?<![A-Za-z0-9])AC[0-9a-f]{32}:[0-9a-f]{32}(?!\w)"),
+    TokenForm("bcrypt hash", "$2a$|$2b$|$2x$|$2y$", r"\$2[abxy]\$\d\d\$[./A-Za-z0-9]{53}"),
+    TokenForm("crypt hash", "$5$|$6$|$y$", r"\$[56y]\$[./=,A-Za-z0-9$]{1,60}\$[./A-Za-z0-9]{22,100}"),
+    TokenForm("Argon2 hash", "$argon2", r"\$argon2(?:id|i|d)\$[\w=,$+/\-]{20,300}"),
+    TokenForm(
+        "SCRAM verifier",
+        "scram-sha-256$|scram-sha-512$",
+        r"SCRAM-SHA-\d{1,3}\$\d{1,9}:[A-Za-z0-9+/=]{2,120}\$[A-Za-z0-9+/=:]{16,250}",
+    ),
+    TokenForm(
+        "Docker credentials", '"auths', r'(?<="auth":")[A-Za-z0-9+/]{12,}={0,2}|(?<="auth": ")[A-Za-z0-9+/]{12,}={0,2}'
+    ),
     TokenForm("Teams hook", ".webhook.office.com/", r"(?<=\.webhook\.office\.com/webhookb2/)[\w\-@/]{40,}"),
     TokenForm("Discord hook", "/api/webhooks/", r"(?<=/api/webhooks/)\d{8,}/[\w\-]{30,}"),
 )

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 Span = tuple[int, int]
 
-HINTS = ("@",)
+HINTS = ("@", "%3a%2f%2f")
 
 _REST = re.compile(r"[^\s\"'<>`\\]*")
 _HOST = re.compile(r"(?:\[[0-9A-Fa-f:.%]{2,60}\]|[\w.\-%]+)(?=[:/?#,;)\]}&|]|$)|$", re.ASCII)
@@ -24,6 +24,12 @@ _NO_PASSWORDS = ("", "x", "x-oauth-basic")
 SHORT_PASSWORD = 16
 """Characters of a password below which a long user before it is taken for a token."""
 
+_ENCODED = re.compile(
+    r"%3a%2f%2f[^\s%/@:\"']{0,100}%3a(?P<value>(?:(?!%(?:40|2f|3f|23))[^\s\"'<>&]){1,300})%40", re.IGNORECASE
+)
+"""`https%3A%2F%2Fuser%3Apassword%40host`: an address that is a parameter of another one."""
+
+_WITHOUT_SCHEME = re.compile(r"(?:(?<=[\s\"'=])|^)//(?=[^\s/@:]{1,60}:[^\s/@]{1,200}@)")
 _DATABASE = re.compile(r"(?<![\w/])[\w.\-]{1,60}:(?P<value>[^\s@:/]{1,200})@(?:tcp|unix)\(")
 _ORACLE = re.compile(
     r"(?:(?<=[\s:=\"'(])|^)[A-Za-z][\w$#]{0,60}/(?P<value>[^\s@/\"']{1,120})@(?://)?(?P<service>[\w.\-(]+)"
@@ -34,8 +40,12 @@ _NOT_ORACLE = re.compile(r"v?\d+(?:\.\d+)*$|sha256|[A-Z][A-Z0-9.\-]*\.[A-Z]+$|[\
 
 def url_spans(text: str, lower: str) -> Iterator[Span]:
     """Yield the place of each secret in the user part of an address."""
+    if "%3a%2f%2f" in lower:
+        yield from (match.span("value") for match in _ENCODED.finditer(text) if not is_placeholder(match["value"]))
     if "@" not in text:
         return
+    for match in _WITHOUT_SCHEME.finditer(text) if "//" in text else ():
+        yield from _user_part(text, match.end())
     place = 0
     while (place := text.find("://", place)) >= 0:
         place += 3

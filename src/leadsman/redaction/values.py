@@ -17,7 +17,9 @@ MAX_APOSTROPHES = 200
 """Characters behind the first quote within which a better one is looked for."""
 
 _AFTER_QUOTE = frozenset(" \t\r,;:)}]>|&.\\\"'/+")
-_NEXT_PAIR = re.compile(r"(?:[,;&]|%26|&amp;)[ \t]*\\*[\"']?[\w.\-$]{1,100}\\*[\"']?[ \t]*(?:=|:|%3[AaDd])", re.ASCII)
+_NEXT_PAIR = re.compile(
+    r"(?:[,;&]|%(?:25)?26|&amp;)[ \t]*\\*[\"']?[\w.\-$]{1,100}\\*[\"']?[ \t]*(?:=|:|%(?:25)?3[AaDd])", re.ASCII
+)
 _NEXT_ASSIGNMENT = re.compile(r"[ \t][\w.\-$]{1,100}=[^\s=]", re.ASCII)
 _CLOSERS = {opener: re.compile(rf"\{closer}(?=[\s,;:.)}}\]\"'\\]|$)") for opener, closer in ("{}", "()", "[]")}
 _SPACE = re.compile(r"\s")

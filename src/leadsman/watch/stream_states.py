@@ -18,7 +18,7 @@ from leadsman import __version__
 if TYPE_CHECKING:
     from pathlib import Path
 
-SCHEMA = f"leadsman.stream_state/2 {__version__}".encode()
+SCHEMA = f"leadsman.stream_state/3 {__version__}".encode()
 """The first line of each state. A state of another version is not read: its stream is read from the beginning."""
 
 MAX_CACHED_BYTES = 16 << 20

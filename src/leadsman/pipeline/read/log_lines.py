@@ -16,6 +16,7 @@ from leadsman.pipeline.idle_gaps.block_spans import LINES_LOOKED_AT, one_way, sa
 from leadsman.pipeline.idle_gaps.writers import SpanEnd, SubjectActivity, TimeRange
 from leadsman.pipeline.read.batched_matches import BatchedMatches, is_self_contained
 from leadsman.pipeline.read.error_runs import ErrorRun, is_unknown_error
+from leadsman.pipeline.read.hidden_lines import HiddenLines
 from leadsman.pipeline.read.hit_lines import NO_HIT_LINE, HitLine, hit_lines_of, hit_of, lines_before, timed_hit_lines
 from leadsman.pipeline.read.record_batches import RecordBatchReading
 from leadsman.pipeline.read.records import QUOTE_LENGTH, EventExtractor, Hit, RecordStart, without_secrets
@@ -74,6 +75,7 @@ class FileReading:
         self._extractor = extractor
         self._subjects = subjects
         self._ends_within_line = False
+        self._hidden_lines = HiddenLines()
         self._head = head or RecordStart(at, "", name)
         self._open_start, self._open = self._head, list[Hit]()  # the last record with hits
         self._batched_matches = BatchedMatches(file, extractor)
@@ -92,6 +94,11 @@ class FileReading:
         self._head, _ = without_secrets(self._head, ())
         self._open_start, self._open = without_secrets(self._open_start, self._open)
         self._batched_matches.mask_texts()
+        self._hidden_lines.mask_texts()
+
+    def look_above(self, data: bytes) -> None:
+        """Look at the lines above those that are read: a secret that goes on in these can begin there."""
+        self._hidden_lines.mask(data)
 
     def all(self, opened: Iterable[Block]) -> Iterator[EventRow | pa.RecordBatch]:
         """Read the file in the way of its format."""
@@ -115,6 +122,8 @@ class FileReading:
     def read_lines(self, data: bytes) -> Iterator[EventRow | pa.RecordBatch]:
         """Yield the events of further lines of a plain log. The record that the last of them belongs to stays open."""
         subject = self._subject(self._name)
+        self.bytes += len(data)
+        data = self._hidden_lines.mask(data)
         newlines = np.frombuffer(data, np.uint8) == NEWLINE
         hit_lines = list(hit_lines_of(data, scanner()[1](data), self._extractor.reported_once, self._form.time_at))
         yield from self._group_hits(data, hit_lines, newlines)
@@ -122,7 +131,6 @@ class FileReading:
         count = int(np.count_nonzero(newlines))
         self._ends_within_line = data[-1] != NEWLINE
         self.line += count
-        self.bytes += len(data)
         subject.lines += count
 
     def close_lines(self) -> Iterator[EventRow | pa.RecordBatch]:
@@ -183,7 +191,7 @@ class FileReading:
             data = block.data[: block.end]
             self.bytes += len(data)
             self.line += data.count(b"\n") + (not data.endswith(b"\n"))
-            yield data
+            yield self._hidden_lines.mask(data)
 
     def _subject(self, name: str) -> SubjectActivity:
         subject = self._subjects.get(name)

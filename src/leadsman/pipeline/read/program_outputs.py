@@ -10,6 +10,7 @@ import numpy as np
 
 from leadsman.pipeline.events import ColumnarEvents, EventRow, from_columns
 from leadsman.pipeline.idle_gaps.writers import TimeRange
+from leadsman.pipeline.read.hidden_lines import HiddenLines
 from leadsman.pipeline.read.records import MAX_TOKEN, QUOTE_LENGTH, EventExtractor
 from leadsman.redaction import MASK, can_hold_secret, hidden_parts, mask_all, mask_where_found
 from leadsman.telemetry.outputs.parser import OutputContext
@@ -101,11 +102,13 @@ class OutputReading:
     def _counted(self, opened: Iterable[Block]) -> Iterator[bytes]:
         assert self._source.parser is not None
         data = b"\n"
+        hidden_lines = HiddenLines()
         for block in opened:
             data = block.data[: block.end]
             self.bytes += len(data)
             if self._source.parser.text:
                 self.line += data.count(b"\n")
+                data = hidden_lines.mask(data)
             yield data
         self.line += self._source.parser.text and not data.endswith(b"\n")
 

@@ -16,7 +16,7 @@ from leadsman.pipeline.read.blocks import blocks
 from leadsman.pipeline.read.hit_lines import without_known_signatures
 from leadsman.pipeline.read.log_lines import FileReading
 from leadsman.pipeline.read.records import EventExtractor
-from leadsman.pipeline.read.splits import head_above, is_plain_lines
+from leadsman.pipeline.read.splits import head_above, is_plain_lines, lines_before
 from leadsman.pipeline.read.stream import file_read, not_understood, read_to_end, sample
 from leadsman.telemetry.format import RecognisedFormat, no_time
 
@@ -75,6 +75,8 @@ def read_split(split: Split, zone: tzinfo) -> Iterator[EventRow | pa.RecordBatch
     reading = FileReading(
         file.name, form, name=name, extractor=extractor, subjects=subjects, line=split.line, head=head
     )
+    if split.begin:
+        reading.look_above(lines_before(file.path, split.begin))
     problem = yield from read_to_end(reading, blocks(file.path, split.begin, split.end))
     extractor.messages.clear()  # only a cache
     subjects[name].mask_texts()

@@ -129,12 +129,17 @@ def is_plain_lines(form: RecognisedFormat) -> bool:
 
 def head_above(path: str, begin: int, time_at: TimeAt, name: str) -> RecordStart | None:
     """Return the last line with a time above an offset at which a line begins."""
+    above = lines_before(path, begin)
+    mark = previous_timed_line(above, len(above), time_at)
+    return None if mark is None else RecordStart(mark.at, above[mark.start : mark.end].decode("utf-8", "replace"), name)
+
+
+def lines_before(path: str, begin: int) -> bytes:
+    """Return the lines above an offset at which a line begins, LOOKBACK_BYTES of them at most."""
     since = max(0, begin - LOOKBACK_BYTES)
     with Path(path).open("rb", buffering=0) as raw:
         data = os.pread(raw.fileno(), begin - since, since)
-    above = data if since == 0 else data[data.find(b"\n") + 1 :]
-    mark = previous_timed_line(above, len(above), time_at)
-    return None if mark is None else RecordStart(mark.at, above[mark.start : mark.end].decode("utf-8", "replace"), name)
+    return data if since == 0 else data[data.find(b"\n") + 1 :]
 
 
 def lines_above(path: str, begins: Sequence[int]) -> list[int]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from leadsman.redaction.harmless import is_placeholder
-from leadsman.redaction.keys import ends_with_value, key_at_end, name_slot, value_slot_spans
+from leadsman.redaction.keys import assigned_key, ends_with_value, key_at_end, name_slot, value_slot_spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -16,6 +16,7 @@ Span = tuple[int, int]
 
 _BLOCK = re.compile(r"[|>][+\-]?\d?[+\-]?[ \t\r]*(?:#[^\n]*)?$")
 _CONTINUED = re.compile(r"(?<!\\)(?:\\\\)*\\\r?$")
+_TEXT = re.compile(r"(\"{3}|'{3})[ \t\r]*$")
 _DATED = re.compile(r"\W?\d{4}[-/]\d\d[-/]\d\d")
 _MAPPING = re.compile(r"(?:- +)?\\*[\"']?[\w.\-/]{1,100}\\*[\"']?[ \t]*:(?:[ \t]|$)|- |[{\[]|<|\w[\w.\-]*[ \t]*=")
 MAX_LINES = 100
@@ -23,6 +24,11 @@ MAX_LINES = 100
 
 SLOT_LINES = 2
 """Lines above or below a name on which its value stands."""
+
+
+def continued_key(text: str) -> re.Match[str] | None:
+    """Return the key of a secret in a line that a backslash continues."""
+    return assigned_key(text) if _CONTINUED.search(text) else None
 
 
 def block_spans(lines: Sequence[str], candidates: Sequence[int]) -> Iterator[tuple[int, Span]]:
@@ -56,6 +62,9 @@ class _Blocks:
         indent = _indent(lines[index])
         if _CONTINUED.search(lines[index]):
             return
+        if opening := _TEXT.search(lines[index]):
+            yield from self._text(index, opening[1])
+            return
         if _BLOCK.search(lines[index]) and not lines[index].rstrip().endswith("/>") and "<" not in lines[index]:
             for number in range(index + 1, min(len(lines), index + MAX_LINES)):
                 if lines[number].strip() and _indent(lines[number]) <= indent:
@@ -63,6 +72,20 @@ class _Blocks:
                 yield from self._value(number)
         elif _is_value(lines, index + 1, indent):
             yield from self._value(index + 1)
+
+    def _text(self, index: int, quotes: str) -> Iterator[tuple[int, Span]]:
+        """Yield the lines of a text in three quotes, as TOML and Python write it."""
+        for number in range(index + 1, min(len(self.lines), index + MAX_LINES)):
+            line = self.lines[number]
+            if _DATED.match(line):
+                return  # the next record of a log
+            end = line.find(quotes)
+            text = (line if end < 0 else line[:end]).strip()
+            if text and not is_placeholder(text) and number not in self.values:
+                self.values.add(number)
+                yield number, (line.index(text), line.index(text) + len(text))
+            if end >= 0:
+                return
 
     def _continued(self, index: int) -> Iterator[tuple[int, Span]]:
         """Yield the lines that continue an assignment: their keys are looked at, and what has none is the value."""

@@ -46,6 +46,12 @@ def on_one_line(text: str) -> Iterator[Span]:
         yield runs[0].start(), ends[0].start()
 
 
+def mark_at(text: str) -> int | None:
+    """Return where the first mark of a key stands in a line; None where there is none."""
+    places = [match.start() for mark in (_BEGIN, _END, _PUTTY) if (match := mark.search(text))]
+    return min(places, default=None)
+
+
 def over_lines(lines: Sequence[str], candidates: Sequence[int]) -> Iterator[tuple[int, Span]]:
     """Yield the index and the place of each line of a private key."""
     done = 0

@@ -1,0 +1,121 @@
+"""Finds the lines of raw blocks that can begin a secret of several lines: one line in a million does.
+
+Such a line ends in a mark: a colon, a backslash, the bar of a block. Few lines of logs do, and looking for these marks
+costs a fifth of looking for the names of secrets, which is done near the marks alone.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from functools import cache
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from leadsman.redaction import keys
+from leadsman.redaction.over_lines.blocks import SLOT_LINES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Search = Callable[[bytes], list[tuple[int, int]]]
+    """data -> (place in the data, number of the literal)"""
+
+NAME_BYTES = 60
+"""Bytes before a mark within which the name of a secret stands."""
+
+LINE_BYTES = 2000
+"""Bytes of a line that are looked at for the name of a continued assignment."""
+
+NEAR_BYTES = 200
+"""Bytes of the lines around a `value:` that are looked at for its name."""
+
+_MARKS = (":", "=", ">", "|", "|-", ">-", "|+", ">+", '"""', "'''", '\\"\\"\\"', ": |2", ": >2")
+_ENDS = ("\n", " \n", "\r\n", "\\n", '",', '"}', " (kafka.", " (org.", " #")
+"""Where the text of a record ends: at the line's end, at a JSON string's, before the logger that a broker adds."""
+
+_CONTINUED = tuple("\\" + end for end in _ENDS)
+_VALUES = (" value: ", "\tvalue: ", "\nvalue: ", '"value": ', '"value":"', '\\"value\\":', "<value>")
+_SURE = (
+    *("private key", "private-lines", "kind: secret", '"kind":"secret"', '"kind": "secret"'),
+    *('kind\\": \\"secret', 'kind\\":\\"secret'),
+)
+_LITERALS = (*_SURE, *_VALUES, *_CONTINUED, *(mark + end for mark in _MARKS for end in _ENDS))
+_FIRST_VALUE, _FIRST_CONTINUED = len(_SURE), len(_SURE) + len(_VALUES)
+_FIRST_MARK = _FIRST_CONTINUED + len(_CONTINUED)
+
+
+def places(data: bytes) -> list[int]:
+    """Return where in a block of lines such lines are, in their order."""
+    marks = _marks()(data)
+    if not marks:
+        return []
+    unsure = [(place, number) for place, number in marks if number >= _FIRST_VALUE]
+    found = {place for place, number in marks if number < _FIRST_VALUE}
+    for index in _are_named([_beside(data, place, number) for place, number in unsure]):
+        place, number = unsure[index]
+        found.update([place] if number >= _FIRST_CONTINUED else _near(data, place))
+    return sorted(found)
+
+
+def _beside(data: bytes, place: int, number: int) -> bytes:
+    """Return where the name of a secret stands that belongs to a mark."""
+    if number >= _FIRST_MARK:
+        return data[max(0, place - NAME_BYTES) : place]
+    if number >= _FIRST_CONTINUED:
+        return data[max(data.rfind(b"\n", 0, place) + 1, place - LINE_BYTES) : place]
+    near = _near(data, place)
+    return data[max(near[0] - NEAR_BYTES, 0) : near[-1] + NEAR_BYTES]
+
+
+def _near(data: bytes, place: int) -> list[int]:
+    """Return a place on each of the lines around one."""
+    near = [place]
+    for _ in range(SLOT_LINES):
+        above, below = data.rfind(b"\n", 0, near[0]), data.find(b"\n", near[-1])
+        near = [*([above] if above >= 0 else []), *near, *([below + 1] if 0 <= below < len(data) - 1 else [])]
+    return near
+
+
+def _are_named(texts: Sequence[bytes]) -> set[int]:
+    """Return the index of each text that holds the name of a secret."""
+    ends = list(accumulate(len(text) + 1 for text in texts))
+    return {bisect_right(ends, place) for place, _ in _names()(b"\n".join(texts))}
+
+
+@cache
+def _marks() -> Search:
+    return _search(_LITERALS)
+
+
+@cache
+def _names() -> Search:
+    return _search([hint.rstrip("=: ") for hint in keys.HINTS])
+
+
+def _search(literals: Sequence[str]) -> Search:
+    """Return a function that finds these texts, whatever the case of their letters: the last byte of each."""
+    try:
+        import hyperscan  # type: ignore[import-not-found, unused-ignore]
+    except ImportError:
+        numbers = {literal: number for number, literal in enumerate(literals)}
+        longest_first = sorted(literals, key=len, reverse=True)
+        pattern = re.compile("|".join(map(re.escape, longest_first)).encode(), re.IGNORECASE)
+        return lambda data: [(match.end() - 1, numbers[match[0].decode().lower()]) for match in pattern.finditer(data)]
+    database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
+    database.compile(
+        expressions=[re.escape(literal).encode() for literal in literals],
+        ids=list(range(len(literals))),
+        flags=[hyperscan.HS_FLAG_CASELESS] * len(literals),
+    )
+
+    def search(data: bytes) -> list[tuple[int, int]]:
+        found: list[tuple[int, int]] = []
+
+        def on_match(number: int, _start: int, end: int, _flags: int, _context: object) -> None:
+            found.append((end - 1, number))
+
+        database.scan(data, match_event_handler=on_match)
+        return found
+
+    return search
