@@ -74,11 +74,10 @@ def test_a_flag_comes_before_the_environment(
     assert repr(named) in result.err
 
 
-@pytest.mark.usefixtures("file")
-def test_a_command_uses_the_settings_of_the_file(call, file: Path) -> None:
+def test_a_command_uses_the_settings_of_a_file(call, file: Path) -> None:
     file.write_text('[diagnose]\nformat = "console"\ntimezone = "Nowhere/File"\nspark-conf = ["a=b"]\n')
 
-    assert "'Nowhere/File'" in call("diagnose", "nothing-here").err
+    assert "'Nowhere/File'" in call("--config", str(file), "diagnose", "nothing-here").err
 
 
 @pytest.fixture
@@ -172,6 +171,9 @@ IGNORED = {
     "[diagnose.since]\na = 1\n": "the value of diagnose.since",
     "[changes]\nbetween = 5\n": "the value of changes.between",
     "[watch]\ninterval = nan\n": "the value of watch.interval",
+    '[diagnose]\ntimezone = "No/Where"\n': "the value of diagnose.timezone",
+    '[diagnose]\nmode = ["weather"]\n': "the value of diagnose.mode",
+    "[diagnose.set]\nidle_disconnect.nothing = 1\n": "the value of diagnose.set",
     '"\\u001b]0;pwn\\u0007" = 1\n': "\\x1b]0;pwn\\x07",
     '"a\\nb" = 1\n': "a b",
     "".join(f"a{number} = 1\n" for number in range(100)): "a0, a1, a2, a3, a4, a5, a6, a7 and 92 more",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from leadsman.errors import UsageError
+from leadsman.errors import LeadsmanError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -143,9 +143,19 @@ def settable(command: click.Command) -> dict[str, click.Option]:
 
 
 def _is_valid(value: object, option: click.Option, command: click.Command) -> bool:
+    """Whether the command takes a value: by the option's type, and by what the command makes of the text."""
+    from leadsman.catalogue import modes_named, threshold_overrides  # only where a folder has a file
+    from leadsman.cli.options import parse_pair, time_zone
+
+    checks: Mapping[str, Callable[[Any], object]] = {
+        "timezone": time_zone,
+        "mode": modes_named,
+        "set": lambda pairs: threshold_overrides(dict(parse_pair(each, "set") for each in pairs)),
+    }
     try:
-        option.type_cast_value(click.Context(command), _value(value, option))
-    except (click.BadParameter, TypeError, ValueError):
+        text = option.type_cast_value(click.Context(command), _value(value, option))
+        checks.get(str(option.name), bool)(text)
+    except (click.BadParameter, LeadsmanError, TypeError, ValueError):
         return False
     return True
 
