@@ -27,8 +27,6 @@ MANIFEST = "manifest.json"
 LONGEST_MANIFEST = 10_000_000
 """Bytes: one of 30,000 files has 6 million."""
 
-TOO_DEEP = "it is nested too deeply"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
@@ -107,7 +105,7 @@ def parse_manifest(text: str, path: Path | str) -> Manifest:
     try:
         return _manifest(_JsonObject("", json.loads(text)))
     except (ValueError, TypeError, RecursionError) as error:
-        why = ValueError(TOO_DEEP) if isinstance(error, RecursionError) else error
+        why = ValueError("it is nested too deeply") if isinstance(error, RecursionError) else error
         raise CaptureError(
             f"{path} is not a manifest of {SCHEMA}: {why}. Remove it to have the folder read as bare logs."
         ) from why

@@ -303,6 +303,18 @@ def unknown() -> Diagnosis:
                      since=at(8.2342), until=at(8.2342), files=1, bytes=412, lines=1)  # fmt: skip
 
 
+@pytest.fixture
+def not_checked() -> Finding:
+    """What a diagnosis says of a mode that the capture cannot show."""
+    return Finding(
+        mode="leaderless_partition",
+        verdict=Verdict.UNKNOWN,
+        title="Consumers crashed",
+        summary="The capture holds no line of a Kafka consumer.",
+        next="leadsman diagnose FOLDER_WITH_THE_LOGS_OF_THE_CONSUMERS",
+    )
+
+
 @pytest.fixture(scope="session")
 def absent() -> Diagnosis:
     return Diagnosis(

@@ -12,7 +12,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from leadsman.model import Finding, NotCollectedItem, NotUnderstood, Verdict
+from leadsman.model import NotCollectedItem, NotUnderstood, Verdict
 from leadsman.report.console.findings import show_diagnoses
 
 ESCAPE = "\x1b"
@@ -63,18 +63,9 @@ def test_an_unknown_finding_names_the_next_command_on_one_line(unknown):
     assert "Of 3 links of the causal chain: 1" in " ".join(text.split())
 
 
-NOT_CHECKED = Finding(
-    mode="leaderless_partition",
-    verdict=Verdict.UNKNOWN,
-    title="Consumers crashed",
-    summary="The capture holds no line of a Kafka consumer.",
-    next="leadsman diagnose FOLDER_WITH_THE_LOGS_OF_THE_CONSUMERS",
-)
-
-
-def test_a_mode_that_was_not_checked_is_no_finding_and_does_not_read_as_a_fact(unknown):
-    verdicts = {**unknown.verdicts, NOT_CHECKED.mode: Verdict.UNKNOWN}
-    text = " ".join(shown(replace(unknown, verdicts=verdicts, findings=(NOT_CHECKED, *unknown.findings))).split())
+def test_a_mode_that_was_not_checked_is_no_finding_and_does_not_read_as_a_fact(unknown, not_checked):
+    verdicts = {**unknown.verdicts, not_checked.mode: Verdict.UNKNOWN}
+    text = " ".join(shown(replace(unknown, verdicts=verdicts, findings=(not_checked, *unknown.findings))).split())
 
     assert "2 failure modes: 2 UNKNOWN (1 not checked)" in text
     assert "Consumers crashed" not in text

@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 import pytest
 
 from leadsman.errors import MissingExtra
-from leadsman.model import Diagnosis, Evidence, Finding, Verdict
+from leadsman.model import Diagnosis, Evidence, Verdict
 from leadsman.report.output_format import find_format
 from leadsman.report.page import templates
 from leadsman.report.page.render import MAX_PAGE_BYTES, render_page
@@ -184,22 +184,15 @@ def test_of_several_clusters_each_is_named_in_the_list_and_above_its_findings(pr
     assert text.count(f"{present.path} (no single cluster)") == 2
 
 
-def test_a_mode_that_was_not_checked_stands_among_the_verdicts_alone(present):
-    finding = Finding(
-        mode="leaderless_partition",
-        verdict=Verdict.UNKNOWN,
-        title="Consumers crashed",
-        summary="The capture holds no line of a Kafka consumer.",
-        next="Give its log: leadsman diagnose FOLDER",
-    )
-    verdicts = {**present.verdicts, finding.mode: Verdict.UNKNOWN}
-    diagnosis = replace(present, verdicts=verdicts, findings=(finding, *present.findings))
+def test_a_mode_that_was_not_checked_stands_among_the_verdicts_alone(present, not_checked):
+    verdicts = {**present.verdicts, not_checked.mode: Verdict.UNKNOWN}
+    diagnosis = replace(present, verdicts=verdicts, findings=(not_checked, *present.findings))
     text = text_of(render_page([diagnosis, present]))
 
     assert "Consumers crashed" not in text
     assert (
         "UNKNOWN Not checked. The capture holds no line of a Kafka consumer. "
-        "To find out Give its log: leadsman diagnose FOLDER"
+        "To find out leadsman diagnose FOLDER_WITH_THE_LOGS_OF_THE_CONSUMERS"
     ) in text
 
 

@@ -15,7 +15,7 @@ HINTS = ("\\u004", "\\u005", "\\u006", "\\u007")
 
 _COLOUR = re.compile(r"(?:\x1b|\\u001[bB]|\\x1[bB]|\\033|\\e)\[[0-9;]{0,20}m")
 _LETTER = re.compile(r"\\u00([4-7][0-9a-fA-F])")
-_UNUSUAL = re.compile("[\u00a0\u2000-\u200f\u202f\u2060\u3000\ufeff\uff1a\uff1d\ufe55\uff1d]")
+_UNUSUAL = re.compile("[\u00a0\u2000-\u200f\u202f\u2060\u3000\ufeff\uff1a\uff1d\ufe55]")
 _AS_ASCII = {0xFF1A: ":", 0xFF1D: "=", 0xFE55: ":"}
 
 

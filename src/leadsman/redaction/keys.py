@@ -55,6 +55,9 @@ _TWO_COLONS = re.compile(r"::(?=[^\s:(]*\d)(?=[^\s:(]*[A-Za-z])(?=[^\s:(]{6})")
 _CELL = re.compile(r"\t(?P<value>(?=[^\t]*\d)(?=[^\t]*[A-Za-z])[^\s]{8,})(?=\t)")
 """The value in the next column of a table whose columns tabs separate."""
 
+_NO_VALUE = re.compile(r"(?:![!\w]{1,20}[ \t]+)?(?:[|>][+\-]?\d?[+\-]?|\\|\"{3}|'{3})?[ \t\r]*(?:#[^\n]*)?$")
+"""What stands between a key's separator and the end of the line where the value is on the lines below."""
+
 _NEXT_ITEM = re.compile(r"\\*[\"'],[ \t]*(?=\\*[\"'])")
 _SPACE = re.compile(r"[ \t]+")
 _SPACES = re.compile(r" +")
@@ -321,9 +324,7 @@ def key_at_end(text: str) -> re.Match[str] | None:
     """Return the key of a secret that ends a line: its value stands on the lines below."""
     for match in _KEY.finditer(text, max(0, len(text) - MAX_AFTER_KEY)):
         separator = _SEPARATOR.match(text, match.end())
-        if separator and re.compile(
-            r"(?:![!\w]{1,20}[ \t]+)?(?:[|>][+\-]?\d?[+\-]?|\\|\"{3}|'{3})?[ \t\r]*(?:#[^\n]*)?$"
-        ).match(text, separator.end()):
+        if separator and _NO_VALUE.match(text, separator.end()):
             return match
         if text.startswith(">", match.end()) and not text[match.end() + 1 :].strip():
             return match

@@ -115,14 +115,12 @@ def _unescaped(escape: str) -> str:
     return chr(int(code, base=16)) if code else _ESCAPED.get(escape[1], escape[1])
 
 
-def texts_behind_heads(
-    lines: Sequence[str], triggers: dict[int, int], covered: dict[str, int] | None = None
-) -> Iterator[list[OwnText]]:
+def texts_behind_heads(lines: Sequence[str], triggers: dict[int, int]) -> Iterator[list[OwnText]]:
     """Yield the lines of one writer without their head, for each line in `triggers` and each head that it can have.
 
     `triggers` holds by the index of a line where what begins a secret begins: a head ends before it.
     """
-    covered = {} if covered is None else covered
+    covered: dict[str, int] = {}
     for index, place in triggers.items():
         if place > 0:
             for head in _heads(lines, index, place):

@@ -258,8 +258,7 @@ def _show_unchecked(terminal: Terminal, unchecked: Mapping[str, Finding]) -> Non
     for mode, finding in unchecked.items():
         mark = (terminal.symbols.unclear, "yellow")
         terminal.item(mark, (mode, "bold"), f"  {finding.summary}", indent=2)
-        prose, command = next_step(finding)
-        terminal.paragraph(("To find out: ", "bold"), ": ".join(filter(None, (prose, command))), indent=4)
+        terminal.paragraph(("To find out: ", "bold"), finding.next, indent=4)
     terminal.blank()
 
 
