@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
+from concurrent.futures import Future
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +24,11 @@ from leadsman.watch.watching import replayed_input
 from .in_process import InProcessWatch
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.sql import SparkSession
+
+    from leadsman.model import Diagnosis
 
 MODES = Path(next(iter(modes.__path__)))
 BROKEN = min(MODES.glob("idle_disconnect/recorded/broken*"))
@@ -45,6 +50,23 @@ class Clock:
 @pytest.fixture
 def clock() -> Clock:
     return Clock()
+
+
+class Background:
+    """Rounds that end when a test says so, each over what it was given at its begin."""
+
+    def __init__(self) -> None:
+        self.running: list[tuple[Future[list[Diagnosis]], Callable[[], list[Diagnosis]]]] = []
+
+    def __call__(self, work: Callable[[], list[Diagnosis]]) -> Future[list[Diagnosis]]:
+        future: Future[list[Diagnosis]] = Future()
+        self.running.append((future, work))
+        return future
+
+    def end(self) -> None:
+        while self.running:
+            future, work = self.running.pop()
+            future.set_result(work())
 
 
 @pytest.fixture
@@ -146,6 +168,48 @@ def test_a_new_cluster_is_diagnosed_for_the_modes_that_are_due_and_within_a_minu
     assert len(of_new.verdicts) == len(every_mode())
 
 
+def test_a_symptom_does_not_wait_for_the_round_of_all_modes(watched: InProcessWatch, tmp_path: Path, clock: Clock):
+    background = Background()
+    rounds = Rounds(watched, DiagnosisRequest(every_mode()), RETENTION, clock, background)
+    rounds.run(NOW)
+    append(tmp_path / "quiet", "INFO still here")
+    watched.read()
+    clock.seconds = ALL_MODES_EVERY_SECONDS
+    assert rounds.run(NOW) == []
+    append(tmp_path / "busy", LOST)
+    append(tmp_path / "busy", "INFO still here")
+    watched.read()
+
+    assert [each.path for each in rounds.run(NOW)] == [str(tmp_path / "busy")]
+    assert background.running
+    background.end()
+    assert [each.path for each in rounds.run(NOW)] == [str(tmp_path / "quiet")]
+
+
+def test_a_round_of_all_modes_replaces_nothing_that_was_found_after_it_began(
+    watched: InProcessWatch, tmp_path: Path, clock: Clock
+):
+    background = Background()
+    rounds = Rounds(watched, DiagnosisRequest(every_mode()), RETENTION, clock, background)
+    rounds.run(NOW)
+    append(tmp_path / "busy", "INFO still here")
+    watched.read()
+    clock.seconds = ALL_MODES_EVERY_SECONDS
+    rounds.run(NOW)
+    append(tmp_path / "busy", LOST)
+    append(tmp_path / "busy", "INFO still here")
+    watched.read()
+    (newer,) = rounds.run(NOW)
+    background.end()
+
+    (after,) = rounds.run(NOW)
+
+    found = [each for each in newer.findings if each.mode == "idle_disconnect"]
+    assert any(each.chain for each in found), "it saw the symptom"
+    assert [each for each in after.findings if each.mode == "idle_disconnect"] == found
+    assert rounds.diagnoses.count(after) == 1
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_rounds_over_a_log_that_grows_end_in_the_findings_of_diagnose(
     seed: int, tmp_path: Path, embedded: SparkSession, clock: Clock
@@ -158,15 +222,7 @@ def test_rounds_over_a_log_that_grows_end_in_the_findings_of_diagnose(
         embedded, ReplayListing(source.streams, UTC, None, chance.choice((8_000, 20_000))), tmp_path / "s"
     )
     watch.captures = source.captures
-    rounds = Rounds(watch, DiagnosisRequest(every_mode()), timedelta(days=3650), clock)
-    before = -1
-    while watch.last_number > before:
-        before = watch.last_number
-        watch.read()
-        clock.seconds += chance.choice((1, 1, 1, 100))
-        rounds.run(NOW)
-    clock.seconds += ALL_MODES_EVERY_SECONDS
-    rounds.run(NOW)
+    rounds = run_to_the_end(watch, clock, chance)
 
     expected = diagnose_in_session(
         embedded, read_small_input(find_input([str(capture)])), DiagnosisRequest(every_mode())
@@ -178,6 +234,25 @@ def test_rounds_over_a_log_that_grows_end_in_the_findings_of_diagnose(
     assert [each.title for one in rounds.diagnoses for each in one.findings if each.verdict is Verdict.PRESENT] == [
         each.title for one in expected for each in one.findings if each.verdict is Verdict.PRESENT
     ]
+
+
+def run_to_the_end(watch: InProcessWatch, clock: Clock, chance: random.Random) -> Rounds:
+    """Read all and diagnose after each batch; rounds of all modes end some batches after they began."""
+    background = Background()
+    rounds = Rounds(watch, DiagnosisRequest(every_mode()), timedelta(days=3650), clock, background)
+    before = -1
+    while watch.last_number > before:
+        before = watch.last_number
+        watch.read()
+        clock.seconds += chance.choice((1, 1, 1, 100))
+        if chance.random() < 0.4:
+            background.end()
+        rounds.run(NOW)
+    for _ in range(3):  # the round that runs, and another one over what came after its begin
+        background.end()
+        clock.seconds += ALL_MODES_EVERY_SECONDS
+        rounds.run(NOW)
+    return rounds
 
 
 EAST, WEST = "E" * 22, "W" * 22
@@ -265,15 +340,7 @@ def test_rounds_over_clusters_that_grow_end_in_the_findings_of_diagnose(
     source = replayed_input([str(capture)], UTC)
     watch = InProcessWatch(embedded, ReplayListing(source.streams, UTC, None, 60_000), tmp_path / "s")
     watch.captures = source.captures
-    rounds = Rounds(watch, DiagnosisRequest(every_mode()), timedelta(days=3650), clock)
-    before = -1
-    while watch.last_number > before:
-        before = watch.last_number
-        watch.read()
-        clock.seconds += chance.choice((1, 1, 1, 100))
-        rounds.run(NOW)
-    clock.seconds += ALL_MODES_EVERY_SECONDS
-    rounds.run(NOW)
+    rounds = run_to_the_end(watch, clock, chance)
 
     expected = diagnose_in_session(embedded, read_small_input(source), DiagnosisRequest(every_mode()))
 

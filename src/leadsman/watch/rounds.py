@@ -2,12 +2,13 @@
 
 A round that leaves modes out keeps their last findings. A mode that is left out can wait for the event that would
 complete its chain, so a round with all modes follows within a minute. Files that got no event but of the reading
-itself, which every line of a log brings, wait for it, too.
+itself, which every line of a log brings, wait for it, too. It takes longer than the others, which go on beside it.
 """
 
 from __future__ import annotations
 
 import time
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from leadsman.pipeline.request import DiagnosisRequest
     from leadsman.pipeline.scope.clusters import ClusterScope
     from leadsman.watch.event_store import NamesByFile, ScopedCaptures
+
+    InBackground = Callable[[Callable[[], list[Diagnosis]]], Future[list[Diagnosis]]]
 
 ALL_MODES_EVERY_SECONDS = 60.0
 """Of the clock. An event that completes a chain and is no trigger event opens its finding so much later at most."""
@@ -68,18 +71,34 @@ class WatchedEvents(Protocol):
 
 
 @dataclass(slots=True)
+class FullRound:
+    """A round of all modes that runs beside the others. `newer`: what these found meanwhile."""
+
+    diagnoses: Future[list[Diagnosis]]
+    began: float
+    newer: dict[ScopeKey, Diagnosis] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
 class Rounds:
-    """The rounds of a watch, and the last diagnosis of each capture and cluster."""
+    """The rounds of a watch, and the last diagnosis of each capture and cluster.
+
+    `in_background` runs the rounds of all modes but the first, so that a symptom does not wait for them; None: no round
+    runs beside another.
+    """
 
     watch: WatchedEvents
     request: DiagnosisRequest
     retention: timedelta
     clock: Callable[[], float] = time.monotonic
+    in_background: InBackground | None = None
     horizons: Mapping[str, datetime] = field(default_factory=dict)
     seconds: float = 0.0
+    seconds_total: float = 0.0
     count: int = 0
     _last: dict[ScopeKey, Diagnosis] = field(default_factory=dict)
     _scopes: dict[ScopeKey, ClusterScope] = field(default_factory=dict)
+    _full_round: FullRound | None = None
     _all_modes_at: float | None = None
     _pending: dict[str, NamesByFile] = field(default_factory=dict)
     _expired: Mapping[str, datetime] = field(default_factory=dict)
@@ -94,42 +113,85 @@ class Rounds:
     def run(self, now: datetime) -> list[Diagnosis]:
         """Diagnose what has changed; return the diagnoses of the scopes that were looked at."""
         new = self.watch.take_new_names()
-        is_full = self._all_modes_at is None or self.clock() - self._all_modes_at >= ALL_MODES_EVERY_SECONDS
         _add_names(self._pending, new)
-        changed = self._pending if is_full else _with_symptoms(new)
+        is_over = self._is_full_round_due() and self._begin_full_round()
+        found = self._take_full_round()
+        if not is_over:
+            found += self._diagnose_symptoms(new)
+        if found:
+            self.horizons = horizons(found, self.retention, self.horizons, now=now)
+            self._expire()
+        return found
+
+    def _is_full_round_due(self) -> bool:
+        if self._full_round is not None or not self._pending:
+            return False
+        return self._all_modes_at is None or self.clock() - self._all_modes_at >= ALL_MODES_EVERY_SECONDS
+
+    def _begin_full_round(self) -> bool:
+        """Begin a round of all modes over what has changed since the last one. Return whether it has ended, too."""
+        current = self.watch.current(self._pending)
+        scoped = current.only([each for each in current.scopes if self._is_changed(each, self._pending[each.path])])
+        is_first = self._all_modes_at is None
+        run = _at_once if is_first or self.in_background is None else self.in_background
+        self._pending = {}
+        self._note_scopes(current)
+        began = self.clock()
+        self._full_round = FullRound(run(lambda: self.watch.diagnose(self.request, scoped)), began)
+        return self._full_round.diagnoses.done()
+
+    def _take_full_round(self) -> list[Diagnosis]:
+        """Return the diagnoses of a round of all modes that has ended, with what other rounds found meanwhile."""
+        ended = self._full_round
+        if ended is None or not ended.diagnoses.done():
+            return []
+        self._full_round = None
+        diagnoses = map(_with_zone, ended.diagnoses.result())
+        found = {key: each for each in diagnoses if (key := (each.path, each.cluster)) in self._scopes}
+        merged = {
+            key: _merged(each, ended.newer[key], self.request) if key in ended.newer else each
+            for key, each in found.items()
+        }
+        self._last |= merged
+        self._all_modes_at = self.clock()
+        self._count(self.clock() - ended.began)
+        return list(merged.values())
+
+    def _diagnose_symptoms(self, new: Mapping[str, NamesByFile]) -> list[Diagnosis]:
+        """Diagnose the scopes with events for which a mode waits; the others wait for the round of all modes."""
+        changed = _with_symptoms(new)
         if not changed:
             return []
         began = self.clock()
-        found = self._diagnose(changed, is_full=is_full)
-        if not found and not is_full:
-            return []
-        self.seconds = self.clock() - began
-        self.count += 1
-        self.horizons = horizons(found, self.retention, self.horizons, now=now)
-        self._expire()
-        return found
-
-    def _diagnose(self, changed: Mapping[str, NamesByFile], *, is_full: bool) -> list[Diagnosis]:
         current = self.watch.current(changed)
         scopes = [each for each in current.scopes if self._is_changed(each, changed[each.path])]
-        if not is_full:  # what has no mode that is due waits for the next round with all modes
-            scopes = [each for each in scopes if self._is_reshaped(each) or self._due_modes([each], changed)]
-            if not scopes:
-                return []
+        scopes = [each for each in scopes if self._is_reshaped(each) or self._due_modes([each], changed)]
+        if not scopes:
+            return []
         is_reshaped = any(map(self._is_reshaped, scopes))
-        request = (
-            self.request if is_full or is_reshaped else replace(self.request, modes=self._due_modes(scopes, changed))
-        )
-        found = list(map(_with_zone, self.watch.diagnose(request, current.only(scopes))))
-        if is_full:
-            self._all_modes_at = self.clock()
-            self._pending = {}
-        merged = [_merged(self._last.get((each.path, each.cluster)), each, self.request) for each in found]
+        request = self.request if is_reshaped else replace(self.request, modes=self._due_modes(scopes, changed))
+        found = {
+            (each.path, each.cluster): _with_zone(each) for each in self.watch.diagnose(request, current.only(scopes))
+        }
+        if self._full_round:
+            newer = self._full_round.newer
+            newer |= {key: _merged(newer.get(key), each, self.request) for key, each in found.items()}
+        merged = {key: _merged(self._last.get(key), each, self.request) for key, each in found.items()}
+        self._note_scopes(current)
+        self._last |= merged
+        self._count(self.clock() - began)
+        return list(merged.values())
+
+    def _note_scopes(self, current: ScopedCaptures) -> None:
+        """Note what the scopes of these captures are now; forget the diagnoses of those that are no more."""
         self._scopes = {key: each for key, each in self._scopes.items() if key[0] not in current.captures}
         self._scopes |= {_key(each): each for each in current.scopes}
         self._last = {key: each for key, each in self._last.items() if key in self._scopes}
-        self._last |= {(each.path, each.cluster): each for each in merged}
-        return merged
+
+    def _count(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.seconds_total += seconds
+        self.count += 1
 
     def _is_changed(self, scope: ClusterScope, changed: NamesByFile) -> bool:
         return self._scopes.get(_key(scope)) != scope or not scope.files.isdisjoint(changed)
@@ -166,6 +228,12 @@ class Rounds:
         step = self.retention / TABLE_EXPIRIES_PER_RETENTION
         is_many = self.watch.last_number - self._compacted_offset >= OFFSETS_BETWEEN_COMPACTIONS
         return is_many or _is_step_done(self._table_expired, self.horizons, step)
+
+
+def _at_once(work: Callable[[], list[Diagnosis]]) -> Future[list[Diagnosis]]:
+    done: Future[list[Diagnosis]] = Future()
+    done.set_result(work())
+    return done
 
 
 def _key(scope: ClusterScope) -> ScopeKey:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -34,14 +35,17 @@ from leadsman.watch.state.history_table import delta_table
 from leadsman.watch.state.history_writer import history_writer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from concurrent.futures import Future
 
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from leadsman.model import Diagnosis
     from leadsman.notify.destination import Destination
     from leadsman.pipeline.request import DiagnosisRequest
     from leadsman.watch.finding_changes import FindingChange, KnownFinding
     from leadsman.watch.messages import SourceMessages
+    from leadsman.watch.rounds import InBackground
     from leadsman.watch.sending.sender import OutboxSender
     from leadsman.watch.state.history_table import HistoryTopic
     from leadsman.watch.state.history_writer import HistoryWriter
@@ -97,17 +101,15 @@ class WatchLoop:
         for message in self.messages.new():
             text = escape_control_characters(message.text)
             print(f"{message.at:%H:%M:%S} {text}", file=sys.stderr, flush=True)  # noqa: T201 - the command's own messages
-        before = self.following.rounds.count
         changes = self.following.step(datetime.now(UTC))
         for change in changes:
             print(change_line(change), flush=True)  # noqa: T201 - the output of the command
         if changes:
             self.writer.notify()
-        seconds = self.following.rounds.seconds if self.following.rounds.count > before else 0.0
-        self.totals = self._query_state(seconds)
+        self.totals = self._query_state()
         self.state.publish(self._snapshot())
 
-    def _query_state(self, seconds: float) -> QueryState:
+    def _query_state(self) -> QueryState:
         progress = self.query.lastProgress
         rounds = self.following.rounds
         return replace(
@@ -117,7 +119,7 @@ class WatchLoop:
             trigger_seconds=_trigger_seconds(progress) if progress else 0.0,
             rounds=rounds.count,
             round_seconds=rounds.seconds,
-            round_seconds_total=self.totals.round_seconds_total + seconds,
+            round_seconds_total=rounds.seconds_total,
             events=self.watch.event_count(),
         )
 
@@ -178,7 +180,7 @@ def run_watch(
         running = stack.enter_context(senders(folder / FINDINGS_FILE, options.destinations, _log))
         now = None if options.is_replay else started
         following = Following(
-            rounds=Rounds(watch, request, options.retention),
+            rounds=Rounds(watch, request, options.retention, in_background=_in_background(watch, stack)),
             file=file,
             history=load_history(
                 file, request.modes, retention=options.retention, now=now, resolved_after=options.resolved_after
@@ -189,6 +191,22 @@ def run_watch(
         writer = stack.enter_context(history_writer(folder / FINDINGS_FILE, targets, _log))
         WatchLoop(watch, query, following, state, messages, running, writer, QueryState(started=started)).run()
     return 0
+
+
+def _in_background(watch: Watch, stack: ExitStack) -> InBackground:
+    """Return how to run a round in one thread that the watch keeps, and that wakes the watch when the round is over.
+
+    At the end of the stack the thread is not waited for: its round ends with the Spark session.
+    """
+    thread = ThreadPoolExecutor(1, "round-of-all-modes")
+    stack.callback(thread.shutdown, wait=False, cancel_futures=True)
+
+    def run(work: Callable[[], list[Diagnosis]]) -> Future[list[Diagnosis]]:
+        future = thread.submit(work)
+        future.add_done_callback(lambda _: watch.wake())
+        return future
+
+    return run
 
 
 def change_line(change: FindingChange) -> str:

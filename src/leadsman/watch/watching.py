@@ -173,6 +173,10 @@ class Watch:
         self.batches += 1
         self._changed.set()
 
+    def wake(self) -> None:
+        """End the wait for changes: there is something else to do."""
+        self._changed.set()
+
     def wait_for_changes(self, seconds: float) -> None:
         """Wait until a batch is written, so long at most."""
         until = time.monotonic() + seconds
