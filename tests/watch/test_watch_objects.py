@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from leadsman.catalogue import Mode
 from leadsman.errors import LeadsmanError
 from leadsman.java import jars
 from leadsman.lab.killing.kept_state import table_rows
+from leadsman.lab.spark.cluster import connect_server
 from leadsman.lab.spark.storage import BUCKET, S3, hdfs, put_into_hdfs, put_into_s3, s3
 from leadsman.pipeline.request import find_input, read_small_input
 from leadsman.waiting import wait_for
@@ -127,15 +128,22 @@ def test_objects_that_appear_on_s3_are_read_once_through_kills(tmp_path: Path):
     assert sorted(sources(state)) == sorted(f"s3a://{BUCKET}/exports/{path.name}" for path in together.iterdir())
 
 
-def test_objects_that_appear_on_hdfs_open_a_finding(tmp_path: Path):
+@pytest.mark.parametrize("query", ["local", pytest.param("connect", marks=pytest.mark.long)])
+def test_objects_that_appear_on_hdfs_open_a_finding(query: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     state = tmp_path / "state"
-    with hdfs(tmp_path) as root, watching(f"{root}/logs", "--to", str(state)) as process:
+    if query == "connect":
+        monkeypatch.delenv("LEADSMAN_WATCH_SPARK_CONF")  # of a JVM of the watch's own
+    with ExitStack() as stack:
+        root = stack.enter_context(hdfs(tmp_path))
+        remote = ["--remote", stack.enter_context(connect_server(tmp_path))] if query == "connect" else []
+        process = stack.enter_context(watching(f"{root}/logs", *remote, "--to", str(state)))
         assert process.stdout is not None
         messages = process.stdout.readline()
         put_into_hdfs(root, BROKEN, "/logs")
         opened = process.stdout.readline()
         while "OPENED" not in opened and opened:
             messages, opened = messages + opened, process.stdout.readline()
+        assert opened, messages
         wait_until(lambda: current(state) == on_disk(BROKEN), "all events")
 
     assert "OPENED   idle_disconnect: Idle disconnect" in opened
