@@ -14,6 +14,7 @@ from leadsman.redaction.harmless import MASK
 from leadsman.redaction.headers import header_spans
 from leadsman.redaction.keys import key_spans
 from leadsman.redaction.over_lines import kubernetes, open_secret, private_keys, spans_over_lines
+from leadsman.redaction.over_lines.candidates import MARKS as OVER_LINES_MARKS
 from leadsman.redaction.over_lines.candidates import places as over_lines_places
 from leadsman.redaction.prefilter import can_hold_secret, secret_candidates
 from leadsman.redaction.token_forms import token_spans
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MASK",
+    "OVER_LINES_MARKS",
     "can_hold_secret",
     "hidden_parts",
     "mask",

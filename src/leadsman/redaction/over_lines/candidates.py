@@ -40,14 +40,20 @@ _SURE = (
     *("private key", "private-lines", "kind: secret", '"kind":"secret"', '"kind": "secret"'),
     *('kind\\": \\"secret', 'kind\\":\\"secret'),
 )
-_LITERALS = (*_SURE, *_VALUES, *_CONTINUED, *(mark + end for mark in _MARKS for end in _ENDS))
+MARKS = (*_SURE, *_VALUES, *_CONTINUED, *(mark + end for mark in _MARKS for end in _ENDS))
+"""Literal texts, whatever the case of their letters."""
+
 _FIRST_VALUE, _FIRST_CONTINUED = len(_SURE), len(_SURE) + len(_VALUES)
 _FIRST_MARK = _FIRST_CONTINUED + len(_CONTINUED)
 
 
-def places(data: bytes) -> list[int]:
-    """Return where in a block of lines such lines are, in their order."""
-    marks = _marks()(data)
+def places(data: bytes, marks: Sequence[tuple[int, int]] | None = None) -> list[int]:
+    """Return where in a block of lines such lines are, in their order.
+
+    `marks` are the marks in the block, where they are known: the last byte of each, and its number in `MARKS`.
+    """
+    if marks is None:
+        marks = _marks()(data)
     if not marks:
         return []
     unsure = [(place, number) for place, number in marks if number >= _FIRST_VALUE]
@@ -85,7 +91,7 @@ def _are_named(texts: Sequence[bytes]) -> set[int]:
 
 @cache
 def _marks() -> Search:
-    return _search(_LITERALS)
+    return _search(MARKS)
 
 
 @cache
