@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -145,3 +146,24 @@ def test_what_is_no_baseline_is_named(call, broken: Path, text: str) -> None:
 
     assert result.code == 2
     assert "baseline.json is no" in result.err
+
+
+@pytest.mark.parametrize("words", [("cloud",), ("topics",), ("host", "--settings")])
+def test_a_device_that_never_ends_is_refused(call, words: tuple[str, ...]) -> None:
+    result = call("check", *words, "/dev/zero")
+
+    assert result.code == 2
+    assert "/dev/zero is a device, not a file" in result.err
+
+
+def test_topics_come_from_a_pipe(call, tmp_path: Path) -> None:
+    pipe = tmp_path / "topics"
+    os.mkfifo(pipe)
+    text = "Topic: orders\tTopicId: x\tPartitionCount: 1\tReplicationFactor: 1\tConfigs: min.insync.replicas=1\n"
+    with ThreadPoolExecutor(1) as writer:
+        written = writer.submit(pipe.write_text, text)
+        result = call("check", "topics", pipe)
+
+    assert written.result() == len(text)
+    assert result.code == 1
+    assert "orders" in result.out

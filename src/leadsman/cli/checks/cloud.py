@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from leadsman.catalogue import every_mode
+from leadsman.cli.input_file import InputFile
 from leadsman.cli.terminal import echo
 from leadsman.gate.cloud import read_instances
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from leadsman.gate.cloud import PolicyAdvice
 
 EPILOG = """\b
@@ -27,7 +29,7 @@ Exit codes: 0 all policies are right; 1 a policy should change; 2 could not run,
 
 
 @click.command("cloud", short_help="Check the maintenance policies of the brokers' instances.", epilog=EPILOG)
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=InputFile())
 @click.option(
     "--brokers",
     default="*",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from leadsman.catalogue import every_mode
+from leadsman.cli.input_file import InputFile
 from leadsman.cli.terminal import echo
 from leadsman.collect.durations import DurationParam
 from leadsman.collect.numbers import FiniteNumber
@@ -62,7 +63,7 @@ Exit codes:
     is_flag=True,
     help="The network never confirms a MAC, and no load balancer keeps client addresses.",
 )
-@click.option("--settings", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Output of sysctl -a.")
+@click.option("--settings", type=InputFile(), help="Output of sysctl -a.")
 @click.option(
     "--drop-in",
     type=click.Path(dir_okay=False, path_type=Path),

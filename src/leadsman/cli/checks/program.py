@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from leadsman.cli.input_file import InputFile
 from leadsman.cli.terminal import echo
 from leadsman.gate.output import find_format, format_names
 
@@ -42,9 +43,7 @@ Exit codes: 0 no finding; 1 findings; 2 could not run.
     help="Output format.",
 )
 @click.option("--rule", "selected", multiple=True, metavar="RULE", help="Only this rule; may be repeated.")
-@click.option(
-    "--baseline", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Accept the findings of this file."
-)
+@click.option("--baseline", type=InputFile(), help="Accept the findings of this file.")
 @click.option(
     "--write-baseline",
     type=click.Path(dir_okay=False, path_type=Path),

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from leadsman.cli.input_file import InputFile
 from leadsman.collect.numbers import FiniteNumber
 from leadsman.gate.output import find_format, format_names
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 EPILOG = """\b
 Examples:
@@ -25,7 +29,7 @@ Exit codes: 0 no finding; 1 findings; 2 could not run, or a file names no topic,
 
 
 @click.command("topics", short_help="Check settings of topics and brokers.", epilog=EPILOG)
-@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("files", nargs=-1, required=True, type=InputFile())
 @click.option(
     "--lag", "lag_hours", type=FiniteNumber(0), metavar="HOURS", help="How long consumers may be behind, or stopped."
 )
