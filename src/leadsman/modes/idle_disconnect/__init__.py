@@ -1,7 +1,7 @@
 """Idle disconnect: a client sends on a connection that the network path dropped because it was idle."""
 
 from leadsman.kafka_defaults import seconds
-from leadsman.model import Alternative, BenignLine, Cure, FailureMode, Harm, Link
+from leadsman.model import Alternative, BenignLine, ChartWords, Cure, FailureMode, Harm, Link
 from leadsman.vocabulary import (
     BOOTSTRAP_FAILED,
     CONNECTION_CLOSED,
@@ -349,6 +349,22 @@ MODE = FailureMode(
             CONNECTION_CLOSED,
             "A connection closed while no request was in flight; the client opens another one.",
         ),
+    ),
+    chart_words=ChartWords(
+        spans={
+            "failed": "idle gap before a failure",
+            "unharmed": "idle gap without a failure",
+            "active": "active",
+            "unused": "idle gap, connection not used after it",
+        },
+        instants={"failed": "failure"},
+        limits={
+            "broker_limit": "the broker's connections.max.idle.ms",
+            "client_limit": "the shortest connections.max.idle.ms of a client",
+            "azure_lb_limit": "Azure load balancer",
+            "aws_nat_nlb_limit": "AWS NAT gateway, NLB, Nitro V6",
+            "broker_default_limit": "default of the broker's connections.max.idle.ms",
+        },
     ),
     symptom="severed",
     symptom_events=(CONNECTION_LOST, CONNECTION_RESET, REQUEST_TIMED_OUT, RECORD_FAILED, INVOCATION_TIMED_OUT),

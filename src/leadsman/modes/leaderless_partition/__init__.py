@@ -1,7 +1,7 @@
 """Leaderless partitions: an offset commit times out during a failover, and its consumer crashes for good."""
 
 from leadsman.kafka_defaults import seconds
-from leadsman.model import Alternative, BenignLine, Cure, FailureMode, Harm, Layer, Link, Panel
+from leadsman.model import Alternative, BenignLine, ChartWords, Cure, FailureMode, Harm, Layer, Link, Panel
 from leadsman.vocabulary import (
     BOOTSTRAP_FAILED,
     BROKER_FENCED,
@@ -381,6 +381,10 @@ MODE = FailureMode(
     trigger_events=(COMMIT_TIMED_OUT,),
     layer=Layer.CLUSTER,
     symptom="commit_timed_out",
+    chart_words=ChartWords(
+        spans={"active": "active", "stalled": "could not use the lost broker, or could not commit"},
+        instants={"died": "crashed", "recovered": "recovered without help"},
+    ),
     panels=(
         Panel(
             id="leaders",

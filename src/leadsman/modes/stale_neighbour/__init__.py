@@ -1,6 +1,6 @@
 """Stale neighbour entry: a host keeps the MAC of a dead instance for an address that another instance has now."""
 
-from leadsman.model import Cure, FailureMode, Harm, Layer, Link, MatrixAxes
+from leadsman.model import ChartWords, Cure, FailureMode, Harm, Layer, Link, MatrixAxes
 from leadsman.modes.stale_neighbour.alternatives import ALTERNATIVES
 from leadsman.vocabulary import (
     BOOTSTRAP_FAILED,
@@ -300,6 +300,7 @@ MODE = FailureMode(
     trigger_events=(CONNECTION_SETUP_TIMED_OUT, SOCKET_SEEN, HANDSHAKE_PACKET),
     symptom_events=(CONNECTION_SETUP_TIMED_OUT, HANDSHAKE_PACKET, RECORD_FAILED, SOCKET_SEEN),
     matrix=MatrixAxes("Who reaches whom", row="client", column="server"),
+    chart_words=ChartWords(instants={"unanswered": "first unanswered connection attempt to a server"}),
     story=(
         "Instances of an autoscaled service could not reach some brokers, at random, until they were replaced.",
         "The clients logged expired records. The brokers logged nothing, and other clients reached the same brokers.",

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         Matrix,
     )
     from leadsman.model.condition import Condition
+    from leadsman.report.charts.matrix import MatrixGrid
 
 QUOTE_ROWS = (5, 1)
 """Rows for the first and the second quoted line of a link: at 80 columns the message of a Java log line begins on the
@@ -192,9 +193,22 @@ def _show_matrix(terminal: Terminal, matrix: Matrix | None) -> None:
         [(cell.outcome, "red" if cell.is_harm else "") if cell else NO_DATA for cell in row] for row in grid.cells
     ]
     rows = [(name, *cells) for name, cells in zip(grid.rows, styled, strict=True)]
-    terminal.grid((matrix.axes.row, *grid.columns), rows, indent=5)
+    head = (matrix.axes.row, *grid.columns)
+    if terminal.grid_fits(head, rows, indent=5):
+        terminal.grid(head, rows, indent=5)
+    else:
+        _show_pairs(terminal, grid)
     if grid.omitted:
         terminal.paragraph((f"{terminal.symbols.ellipsis} {grid.omitted}", "dim"), indent=5)
+
+
+def _show_pairs(terminal: Terminal, grid: MatrixGrid) -> None:
+    """Print a matrix pair by pair, where the terminal is too narrow for the names beside each other."""
+    for name, cells in zip(grid.rows, grid.cells, strict=True):
+        for column, cell in zip(grid.columns, cells, strict=True):
+            if cell:
+                outcome = (cell.outcome, "red" if cell.is_harm else "")
+                terminal.item(terminal.symbols.dot, f"{name} -> {column}: ", outcome, indent=5)
 
 
 def _show_changes_at_onset(terminal: Terminal, finding: Finding) -> None:
