@@ -67,7 +67,7 @@ def test_what_there_is_no_room_for_is_counted(large):
 def test_outcomes_are_counted_trouble_first(matrix):
     counts = outcome_counts(matrix)
 
-    assert counts == "1 SYN_SENT and SYN_RECV, 1 refused, 3 established"
+    assert counts == "SYN_SENT and SYN_RECV (1), refused (1), established (3)"
 
 
 def test_the_console_shows_the_matrix_between_the_chain_and_the_alternatives(reach):

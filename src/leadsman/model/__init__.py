@@ -2,6 +2,7 @@
 
 from leadsman.model.card import (
     EVERY_SUBJECT,
+    HARM_TEXTS,
     RECORD_HARMS,
     Alternative,
     BenignLine,
@@ -40,6 +41,7 @@ from leadsman.model.finding import (
 __all__ = [
     "DETECTOR_ERRORS",
     "EVERY_SUBJECT",
+    "HARM_TEXTS",
     "RECORD_HARMS",
     "Alternative",
     "AlternativeFinding",

@@ -41,6 +41,17 @@ class Harm(StrEnum):
     """Consumers that ended by themselves and that nothing restarted."""
 
 
+HARM_TEXTS = {
+    Harm.LOST: "lost records",
+    Harm.DUPLICATED: "duplicated records",
+    Harm.DELAYED: "late records",
+    Harm.STALLED: "stalled requests",
+    Harm.RETAINED: "state kept in brokers",
+    Harm.CRASHED: "crashed brokers",
+    Harm.DIED: "dead consumers",
+}
+"""Each harm as a reader of the command line and of a mode's page sees it."""
+
 RECORD_HARMS = (Harm.LOST, Harm.DUPLICATED, Harm.DELAYED, Harm.STALLED)
 """What the ledger measures by itself: acknowledged records against stored records."""
 

@@ -188,8 +188,8 @@ MODE = FailureMode(
             observed=(
                 "{wrong_entry_text}; {true_mac_text}.",
                 (
-                    "{wrong_answers:count pair|pairs} of client and server: the SYN came from one MAC, and the SYN-ACK "
-                    "was sent to another MAC."
+                    "For {wrong_answers:count pair|pairs} of client and server, the SYN came from one MAC and the "
+                    "SYN-ACK was sent to another MAC."
                 ),
             ),
             contradicted=(
@@ -225,8 +225,8 @@ MODE = FailureMode(
                 "{syn_sent_only:count connection stays|connections stay} in SYN-SENT at the client.",
                 "{both_ends:count of them is|of them are} in SYN-SENT at the client with the same ports.",
                 (
-                    "The server repeated the SYN-ACK of {syn_acks_repeated:count connection|connections} again and "
-                    "again."
+                    "The server sent the SYN-ACK of {syn_acks_repeated:count connection|connections} several times: no "
+                    "ACK came."
                 ),
                 "{stale_at_client:count client sends|clients send} to a MAC that is not the server's.",
             ),

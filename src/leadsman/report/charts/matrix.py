@@ -52,6 +52,6 @@ def name_lines(name: str) -> list[str]:
 
 
 def outcome_counts(matrix: Matrix) -> str:
-    """Return how many pairs have which outcome, harm first: `2 SYN_SENT, 3 established`."""
+    """Return how many pairs have which outcome, harm first: `SYN_SENT (2), established (3)`."""
     outcomes = [cell.outcome for cell in sorted(matrix.cells, key=lambda cell: not cell.is_harm)]
-    return ", ".join(f"{outcomes.count(each)} {each}" for each in dict.fromkeys(outcomes))
+    return ", ".join(f"{each} ({outcomes.count(each)})" for each in dict.fromkeys(outcomes))

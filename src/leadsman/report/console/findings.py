@@ -188,7 +188,7 @@ def _show_matrix(terminal: Terminal, matrix: Matrix | None) -> None:
     if matrix is None:
         return
     grid = matrix_grid(matrix, *CELLS_SHOWN)
-    _show_heading(terminal, matrix.axes.title, outcome_counts(matrix))
+    _show_heading(terminal, matrix.axes.title, f"pairs by outcome: {outcome_counts(matrix)}")
     styled = [
         [(cell.outcome, "red" if cell.is_harm else "") if cell else NO_DATA for cell in row] for row in grid.cells
     ]
@@ -268,7 +268,8 @@ def _show_unchecked(terminal: Terminal, unchecked: Mapping[str, Finding]) -> Non
     if not unchecked:
         return
     unknown = (Verdict.UNKNOWN, VERDICT_STYLE[Verdict.UNKNOWN])
-    terminal.paragraph(unknown, ("  Not checked", "bold"), ": the capture does not hold what would show it.")
+    nouns = "this failure mode" if len(unchecked) == 1 else "these failure modes"
+    terminal.paragraph(unknown, ("  Not checked", "bold"), ": the capture holds no data that could show", f" {nouns}.")
     for mode, finding in unchecked.items():
         mark = (terminal.symbols.unclear, "yellow")
         terminal.item(mark, (mode, "bold"), f"  {finding.summary}", indent=2)
@@ -296,7 +297,7 @@ def _show_unexplained(terminal: Terminal, groups: Sequence[ErrorGroup]) -> None:
     if not groups:
         return
     terminal.blank()
-    terminal.paragraph(("Other errors", "bold"), (f"  {SEVERITY_KEY}", "dim"))
+    terminal.paragraph(("Other errors", "bold"), (f"  No finding explains them. {SEVERITY_KEY}.", "dim"))
     for group in groups[:GROUPS_SHOWN]:
         terminal.item(
             terminal.symbols.dot,

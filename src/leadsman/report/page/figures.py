@@ -82,7 +82,7 @@ def matrix_chart(finding: Finding, prefix: str, *, detail: Detail) -> Chart | No
     from leadsman.report.charts import matrix_drawing  # matplotlib is slow to import
 
     grid = matrix.matrix_grid(finding.matrix, detail.subjects, detail.subjects)
-    caption = escape_control_characters(f"Of all pairs with data: {matrix.outcome_counts(finding.matrix)}.")
+    caption = escape_control_characters(f"Pairs by outcome: {matrix.outcome_counts(finding.matrix)}.")
     title = escape_control_characters(finding.matrix.axes.title)
     svg = matrix_drawing.matrix_svg(grid, prefix=prefix, title=title, description=caption)
     text = f"{caption} Not drawn: {grid.omitted}." if grid.omitted else caption
