@@ -6,9 +6,18 @@ from itertools import combinations
 import pytest
 
 from leadsman.catalogue import every_mode
-from leadsman.model import Cell, ChartWords, Matrix, MatrixAxes, Point
-from leadsman.report.charts.legend import gaps_legend, instants_text, matrix_legend, timeline_legend
+from leadsman.model import Cell, ChartWords, Finding, Matrix, MatrixAxes, Panel, Point, Verdict
+from leadsman.report.charts.drawings import LINE_STYLES
+from leadsman.report.charts.legend import (
+    STROKES,
+    gaps_legend,
+    instants_text,
+    matrix_legend,
+    panel_legend,
+    timeline_legend,
+)
 from leadsman.report.charts.matrix import matrix_grid
+from leadsman.report.charts.panels import select_panels
 from leadsman.report.charts.selection import idle_limits, select_gaps, select_timeline
 
 NOON = datetime(2020, 12, 20, 12, tzinfo=UTC)
@@ -96,6 +105,31 @@ def test_a_gap_after_which_nothing_was_sent_is_no_gap_without_a_failure():
     gaps = gaps_of(points, {})
 
     assert sorted(gap.outcome for gap in gaps.gaps) == ["failed", "unharmed"]
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_the_lines_of_a_narrow_panel_are_named_where_it_has_several(count):
+    points = [
+        Point(subject=f"broker-{n}", outcome="heap", at=NOON + timedelta(seconds=second), value=1.0 + n)
+        for n in range(count)
+        for second in (0, 60)
+    ]
+    finding = Finding(
+        mode="m",
+        verdict=Verdict.PRESENT,
+        title="",
+        summary="",
+        points=tuple(points),
+        panels=(Panel(id="heap", title=""),),
+    )
+
+    (data,) = select_panels(finding, 24)
+
+    assert texts(panel_legend(data)) == ({f"broker-{n}" for n in range(count)} if count > 1 else set())
+
+
+def test_each_style_of_line_has_its_own_sign():
+    assert len(set(STROKES)) == len(STROKES) == len(LINE_STYLES)
 
 
 @pytest.mark.parametrize(

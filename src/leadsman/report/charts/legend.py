@@ -14,7 +14,12 @@ if TYPE_CHECKING:
 
     from leadsman.model import ChartWords, Point
     from leadsman.report.charts.matrix import MatrixGrid
+    from leadsman.report.charts.panels import PanelData
     from leadsman.report.charts.selection import Gaps, Timeline
+
+
+STROKES = ("──", "- -", "····", "- ·")
+"""Signs for the styles in which a panel draws its lines, in that order."""
 
 
 class LegendEntry(NamedTuple):
@@ -56,6 +61,14 @@ def gaps_legend(gaps: Gaps) -> tuple[LegendEntry, ...]:
         (bool(gaps.idle_limits), LegendEntry("k-limit", "", "configured or known idle limit")),
     )
     return tuple(entry for is_shown, entry in entries if is_shown)
+
+
+def panel_legend(data: PanelData) -> tuple[LegendEntry, ...]:
+    """Return the entries of a panel: its lines, where several have no names in the drawing."""
+    if data.panel.wide or not 1 < len(data.lines) <= len(STROKES):
+        return ()
+    style = "k-calm" if data.panel.is_standard else "k-bad"
+    return tuple(LegendEntry(style, stroke, line.subject) for stroke, line in zip(STROKES, data.lines, strict=False))
 
 
 def matrix_legend(grid: MatrixGrid) -> tuple[LegendEntry, ...]:

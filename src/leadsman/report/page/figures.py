@@ -71,7 +71,7 @@ def panel_charts(finding: Finding, prefix: str, *, detail: Detail) -> list[tuple
     for number, each in enumerate(selected, start=1):
         caption = panels.caption(each)
         svg = drawings.panel_svg(each, prefix=f"{prefix}{number}", title=each.panel.title, description=caption)
-        charts.append((each, Chart(svg, caption, each.omitted)))
+        charts.append((each, Chart(svg, caption, each.omitted, legend.panel_legend(each))))
     return charts
 
 
