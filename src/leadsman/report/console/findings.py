@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -257,7 +258,7 @@ def _show_next(terminal: Terminal, finding: Finding) -> None:
 def _show_absent_reasons(terminal: Terminal, diagnosis: Diagnosis) -> None:
     for mode, reasons in diagnosis.absent_reasons.items():
         absent = (Verdict.ABSENT, VERDICT_STYLE[Verdict.ABSENT])
-        terminal.paragraph(absent, "  ", (mode, "bold"), ", although its symptom was observed:")
+        terminal.paragraph(absent, "  ", (mode, "bold"), ", although its symptom was observed, because:")
         for reason in reasons[:REASONS_SHOWN]:
             terminal.item((terminal.symbols.dot, "dim"), reason, indent=2)
         terminal.omitted(len(reasons) - REASONS_SHOWN, "more reason|more reasons")
@@ -288,9 +289,13 @@ def _show_other_verdicts(terminal: Terminal, diagnosis: Diagnosis) -> None:
 
 
 def _show_benign(terminal: Terminal, groups: Sequence[ErrorGroup]) -> None:
-    if groups:
-        text = "; ".join(f"{count_text(group, terminal.symbols.times)}: {group.why}" for group in groups)
-        terminal.paragraph(("Harmless: ", "bold"), text)
+    numbers: Counter[tuple[str, str]] = Counter()
+    for group in groups:
+        numbers[group.kind, group.why.rstrip(".")] += group.count
+    if numbers:
+        times = terminal.symbols.times
+        texts = (f"{count(number)} {times} {kind}: {why}" for (kind, why), number in numbers.items())
+        terminal.paragraph(("Harmless: ", "bold"), "; ".join(texts), ".")
 
 
 def _show_unexplained(terminal: Terminal, groups: Sequence[ErrorGroup]) -> None:
