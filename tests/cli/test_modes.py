@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from leadsman.catalogue import Mode, every_mode
+from leadsman.model import HARM_TEXTS
 
 MODES = [pytest.param(mode, id=mode.name) for mode in every_mode()]
 
@@ -18,7 +19,7 @@ def test_modes_lists_each_with_its_title_and_its_harm(call, mode: Mode) -> None:
     assert result.code == 0
     assert f"{mode.name}  " in result.out
     assert mode.card.title in result.out
-    assert ", ".join(mode.card.harm) in result.out
+    assert ", ".join(HARM_TEXTS[harm] for harm in mode.card.harm) in result.out
 
 
 @pytest.mark.parametrize("mode", MODES)

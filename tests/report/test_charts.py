@@ -105,14 +105,14 @@ def test_an_axis_of_lengths_has_some_ticks_whatever_its_range(shortest, longest,
 def test_the_limit_and_the_hops_are_labelled(lengths):
     labels = texts(lengths)
 
-    assert "limit between 598 s and 611 s" in labels
-    assert "broker default 600 s" in labels
-    assert "AWS NAT gateway 350 s" in labels
+    assert "idle limit between 598 s and 611 s" in labels
+    assert "broker default: 600 s" in labels
+    assert "AWS NAT gateway: 350 s" in labels
 
 
 @pytest.mark.parametrize(
     ("figures", "label"),
-    [({"limit_low": 598.0}, "limit above 598 s"), ({"limit_high": 611.0}, "limit below 611 s")],
+    [({"limit_low": 598.0}, "idle limit above 598 s"), ({"limit_high": 611.0}, "idle limit below 611 s")],
 )
 def test_a_limit_with_one_known_side_says_which(figures, label, finding):
     drawing = drawn_gaps(finding.points, figures)

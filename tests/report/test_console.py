@@ -12,7 +12,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from leadsman.model import NotCollectedItem, NotUnderstood, Verdict
+from leadsman.model import ErrorGroup, Evidence, NotCollectedItem, NotUnderstood, Verdict
 from leadsman.report.console.findings import show_diagnoses
 
 ESCAPE = "\x1b"
@@ -102,7 +102,7 @@ def test_a_mode_that_is_absent_despite_its_symptom_says_why_and_is_not_repeated(
 
     text = " ".join(shown(explained).split())
 
-    assert "ABSENT producer_id_leak, although its symptom was observed: · A burst that is over." in text
+    assert "ABSENT producer_id_leak, although its symptom was observed, because: · A burst that is over." in text
     assert "1 more reason" in text
     assert "Other modes: leaderless_partition ABSENT, stale_neighbour UNKNOWN" in text
 
@@ -207,3 +207,17 @@ def test_files_that_were_not_understood_are_counted_and_the_first_are_named(abse
     assert "dump-4: binary" in text
     assert "dump-5" not in text
     assert "35 more" in text
+
+
+def test_harmless_lines_of_one_kind_are_counted_together_in_one_sentence(absent):
+    example = Evidence(file="a.log", line=1, text="closed")
+    groups = tuple(
+        ErrorGroup(kind="Connection closed", count=number, example=example, why="The client opens another one.")
+        for number in (9, 2)
+    )
+
+    text = shown(replace(absent, benign=groups))
+
+    sentence = " ".join(text.split()).partition("Harmless: ")[2]
+    assert sentence.startswith("11 ")
+    assert sentence.count("The client opens another one.") == 1

@@ -56,7 +56,7 @@ def test_the_reason_about_an_alternative_is_given_once(alternative, text):
         ({"affected": ["a", "b", "c"]}, [("affected", "a, b and 1 more")]),
         ({"affected": ["a", "b"], "affected_count": 10_000}, [("affected", "a, b and 9,998 more")]),
         ({"quiet_count": 1_204, "kept": True}, [("quiet count", "1,204"), ("kept", "True")]),
-        ({"by_host": {"h1": 3}}, [("by host", "h1 (3)")]),
+        ({"by_host": {"h1": 3, "h2": 1}}, [("by host", "h1 (3 subjects), h2")]),
         ({"named": {"b", "a"}}, [("named", "a, b")]),
     ],
 )

@@ -2,9 +2,11 @@
 
 from leadsman.model.card import (
     EVERY_SUBJECT,
+    HARM_TEXTS,
     RECORD_HARMS,
     Alternative,
     BenignLine,
+    ChartWords,
     Cure,
     FailureMode,
     Harm,
@@ -39,6 +41,7 @@ from leadsman.model.finding import (
 __all__ = [
     "DETECTOR_ERRORS",
     "EVERY_SUBJECT",
+    "HARM_TEXTS",
     "RECORD_HARMS",
     "Alternative",
     "AlternativeFinding",
@@ -48,6 +51,7 @@ __all__ = [
     "Change",
     "ChangeType",
     "Changes",
+    "ChartWords",
     "Condition",
     "Cure",
     "Diagnosis",

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import IntEnum, StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 EVERY_SUBJECT = "*"
 """Subject of an observation that is of the whole capture."""
@@ -36,6 +40,17 @@ class Harm(StrEnum):
     DIED = "died"
     """Consumers that ended by themselves and that nothing restarted."""
 
+
+HARM_TEXTS = {
+    Harm.LOST: "lost records",
+    Harm.DUPLICATED: "duplicated records",
+    Harm.DELAYED: "late records",
+    Harm.STALLED: "stalled requests",
+    Harm.RETAINED: "state kept in brokers",
+    Harm.CRASHED: "crashed brokers",
+    Harm.DIED: "dead consumers",
+}
+"""Each harm as a reader of the command line and of a mode's page sees it."""
 
 RECORD_HARMS = (Harm.LOST, Harm.DUPLICATED, Harm.DELAYED, Harm.STALLED)
 """What the ledger measures by itself: acknowledged records against stored records."""
@@ -142,6 +157,19 @@ class Panel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChartWords:
+    """The words of a mode's timeline and idle-gap chart.
+
+    `spans` and `instants` name the outcomes of points that have a length, or none: the legend's entries. `limits` names
+    the figures that are idle limits in seconds, and nothing else is drawn as one.
+    """
+
+    spans: Mapping[str, str] = field(default_factory=dict)
+    instants: Mapping[str, str] = field(default_factory=dict)
+    limits: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FailureMode:
     """The card of one failure mode: everything about the mode that is words or data.
 
@@ -158,8 +186,9 @@ class FailureMode:
     UNKNOWN (`telemetry.source.symptom_sources`), because no data is not good news. `trigger_events` are event names:
     the detector is skipped for a capture with none of them; a mode without trigger events always runs.
 
-    `panels` are drawn on the page as values over time. `matrix` names the rows and columns of the detector's cells.
-    `onset` is the link whose time is the beginning: changes around that time become part of the finding.
+    `panels` are drawn on the page as values over time; `chart_words` name what its other charts show. `matrix` names
+    the rows and columns of the detector's cells. `onset` is the link whose time is the beginning: changes around that
+    time become part of the finding.
     """
 
     title: str
@@ -187,6 +216,7 @@ class FailureMode:
     """The id of the link that is the symptom; empty: the last link."""
     story: tuple[str, ...] = ()
     panels: tuple[Panel, ...] = ()
+    chart_words: ChartWords = ChartWords()
     resolved_after: timedelta = RESOLVED_AFTER
     """Time without further harm after which `leadsman watch` resolves a finding of this mode."""
     headline: Template = ()

@@ -7,6 +7,8 @@ from enum import StrEnum
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
+from leadsman.model.card import ChartWords
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
@@ -157,6 +159,7 @@ class Finding:
     next: str = ""
     points: tuple[Point, ...] = ()
     panels: tuple[Panel, ...] = ()
+    chart_words: ChartWords = field(default_factory=ChartWords)
     matrix: Matrix | None = None
     attributed_events: tuple[AttributedEvents, ...] = ()
     changes: tuple[Change, ...] = ()

@@ -260,7 +260,10 @@ def _sources(labels: Mapping[str, str]) -> set[str]:
 def _notes(files: Sequence[Row]) -> Iterator[str]:
     labels = [row["example"]["labels"] for row in files]
     if guessed := _count_labels(labels, "zoned", "false"):
-        yield f"{guessed} of {len(files)} files have times without a zone; --timezone sets the zone (default UTC)."
+        yield (
+            f"Files whose times name no zone: {guessed} of {len(files)}. They were read in the zone of --timezone "
+            "(default UTC)."
+        )
     if named := _count_labels(labels, "dated_by", "name"):
         yield f"{named} of {len(files)} files hold no times. The times in the files' names were used."
     if mixed := _count_labels(labels, "order", "none"):

@@ -33,6 +33,7 @@ from leadsman.watch.sending.sender import senders
 from leadsman.watch.state.findings_file import FindingsFile
 from leadsman.watch.state.history_table import delta_table
 from leadsman.watch.state.history_writer import history_writer
+from leadsman.words import label_with_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -211,7 +212,7 @@ def _in_background(watch: Watch, stack: ExitStack) -> InBackground:
 
 def change_line(change: FindingChange) -> str:
     """Return a change as one line."""
-    where = f"{change.path} ({change.cluster})" if change.cluster else change.path
+    where = label_with_cluster(change.path, change.cluster) if change.cluster else change.path
     since = f", since {change.since:%Y-%m-%d %H:%M:%S}Z" if change.since else ""
     text = f"{change.at:%H:%M:%S} {change.life.upper():8} {change.mode}: {change.title} [{where}{since}]"
     return escape_control_characters(text)

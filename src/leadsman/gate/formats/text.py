@@ -35,7 +35,7 @@ def _summary(report: Report) -> str:
     found = f"{count} finding{'s' if count != 1 else ''}" if count else "No finding"
     ignored = f", {report.ignored} ignored by comments" if report.ignored else ""
     files = f"{report.files} file{'s' if report.files != 1 else ''}"
-    return f"{found} in {files}; {report.checked} of them mention{'s' if report.checked == 1 else ''} Kafka{ignored}.\n"
+    return f"{found} in {files}. Files that mention Kafka: {report.checked}{ignored}.\n"
 
 
 def _excerpt(violation: Violation) -> list[str]:

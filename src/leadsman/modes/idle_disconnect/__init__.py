@@ -1,7 +1,7 @@
 """Idle disconnect: a client sends on a connection that the network path dropped because it was idle."""
 
 from leadsman.kafka_defaults import seconds
-from leadsman.model import Alternative, BenignLine, Cure, FailureMode, Harm, Link
+from leadsman.model import Alternative, BenignLine, ChartWords, Cure, FailureMode, Harm, Link
 from leadsman.vocabulary import (
     BOOTSTRAP_FAILED,
     CONNECTION_CLOSED,
@@ -93,7 +93,7 @@ MODE = FailureMode(
     absent="No failure follows an idle gap.",
     no_source="The capture holds no log of a client or an application, so a lost request would not be visible.",
     next=(
-        "To see this failure on brokers of its own on this machine, without touching yours: "
+        "This runs brokers of its own on this machine and does not touch your cluster: "
         "leadsman reproduce idle_disconnect"
     ),
     chain=(
@@ -137,8 +137,8 @@ MODE = FailureMode(
             observed=(
                 "The request was in flight when the connection broke.",
                 (
-                    "{reset:count request was|requests were} answered with a TCP reset: the path had forgotten the "
-                    "connection."
+                    "{reset:count request was|requests were} answered with a TCP reset: a hop of the path or the "
+                    "broker no longer had the connection."
                 ),
                 (
                     "{stalled:count request|requests} stalled until a timeout: the path dropped the connection "
@@ -186,8 +186,8 @@ MODE = FailureMode(
                 ),
             ),
             observed=(
-                "A broker's start, stop or fencing can have caused {restarted:count failure|failures}; "
-                "{restarted:count such failure is|such failures are} therefore not used as evidence of idle_disconnect."
+                "A broker's start, stop or fencing can have caused {restarted:count failure|failures} (not counted as "
+                "evidence of idle_disconnect)."
             ),
             not_visible="Cannot be ruled out: the capture holds no broker log, and there are too few failures.",
         ),
@@ -277,7 +277,7 @@ MODE = FailureMode(
             ),
         ),
         Cure(
-            title="Replace a producer whose connection may be dropped",
+            title="Replace a producer whose connection may have been dropped",
             why=(
                 "Where workers are frozen between uses, a client's idle check can come too late. Keep one producer. "
                 "Before you use a producer that was idle for longer than the limit, replace it. Never create one "
@@ -325,6 +325,10 @@ MODE = FailureMode(
             "idle limit.",
             "Set connections.max.idle.ms={dotted_idle_ms} in the producers of {services}, and deploy them: 45 % of the "
             "idle limit.",
+            "Set connections_max_idle_ms={python_idle_ms} in the producers of all affected workers, and deploy them: "
+            "45 % of the idle limit.",
+            "Set connections.max.idle.ms={dotted_idle_ms} in the producers of all affected workers, and deploy them: "
+            "45 % of the idle limit.",
         ),
         "The runtime was frozen before {frozen:count of the failures|of the failures}, where a client's idle check can "
         "come too late. Also replace the producer before you use it again after a pause that is longer than the limit.",
@@ -349,6 +353,22 @@ MODE = FailureMode(
             CONNECTION_CLOSED,
             "A connection closed while no request was in flight; the client opens another one.",
         ),
+    ),
+    chart_words=ChartWords(
+        spans={
+            "failed": "idle gap before a failure",
+            "unharmed": "idle gap without a failure",
+            "active": "active",
+            "unused": "idle gap, connection not used after it",
+        },
+        instants={"failed": "failure"},
+        limits={
+            "broker_limit": "the broker's connections.max.idle.ms",
+            "client_limit": "the shortest connections.max.idle.ms of a client",
+            "azure_lb_limit": "Azure load balancer",
+            "aws_nat_nlb_limit": "AWS NAT gateway, NLB, Nitro V6",
+            "broker_default_limit": "default of the broker's connections.max.idle.ms",
+        },
     ),
     symptom="severed",
     symptom_events=(CONNECTION_LOST, CONNECTION_RESET, REQUEST_TIMED_OUT, RECORD_FAILED, INVOCATION_TIMED_OUT),

@@ -275,7 +275,8 @@ def _alternative_state(observed: str, ruled_out: str) -> str:
 
 POINTS = f"""
     SELECT capture, subject,
-        CASE WHEN NOT {IS_GAP} THEN 'active' WHEN ended = 'failed' THEN 'failed' ELSE 'unharmed' END AS outcome,
+        CASE WHEN NOT {IS_GAP} THEN 'active' WHEN ended = 'failed' THEN 'failed' WHEN is_use THEN 'unharmed'
+            ELSE 'unused' END AS outcome,
         IF({IS_GAP}, since, at) AS since,
         IF({IS_GAP}, at, until) AS at,
         IF({IS_GAP}, length, NULL) AS value

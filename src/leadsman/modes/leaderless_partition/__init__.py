@@ -1,7 +1,7 @@
 """Leaderless partitions: an offset commit times out during a failover, and its consumer crashes for good."""
 
 from leadsman.kafka_defaults import seconds
-from leadsman.model import Alternative, BenignLine, Cure, FailureMode, Harm, Layer, Link, Panel
+from leadsman.model import Alternative, BenignLine, ChartWords, Cure, FailureMode, Harm, Layer, Link, Panel
 from leadsman.vocabulary import (
     BOOTSTRAP_FAILED,
     BROKER_FENCED,
@@ -49,8 +49,8 @@ MODE = FailureMode(
         ),
     ),
     do_now=(
-        "Restart {dead:count crashed consumer|crashed consumers}: {services}. A restarted consumer continues from its "
-        "last committed offset, so some records are processed twice.",
+        "Restart the {dead:count crashed consumer|crashed consumers}: {services}. A restarted consumer continues from "
+        "its last committed offset, so some records are processed twice.",
         (
             "Set {timeout_setting}={recommended_timeout_ms} (above the {failover_over_timeout:duration} of this "
             "failover) in your consumers before the next failover: commits time out after {commit_timeout:duration} to "
@@ -60,8 +60,8 @@ MODE = FailureMode(
             "Set {timeout_setting}={recommended_timeout_ms} in your consumers before the next failover: this failover "
             "took at least {failover_at_least:duration}, and commits time out after {commit_timeout:duration}.",
             "Set {timeout_setting}={recommended_timeout_ms} in your consumers before the next failover: commits with a "
-            "timeout of {expired_timeout:duration} expired too, so a coordinator was unavailable for longer than the "
-            "leaders.",
+            "timeout of {expired_timeout:duration} expired too, so the group coordinator was unavailable for longer "
+            "than the partition leaders.",
             "Find out how long the failover took before you change {timeout_setting}: commits time out after "
             "{unknown_failover_timeout:duration}, and the data do not show when a leader worked again.",
         ),
@@ -102,9 +102,9 @@ MODE = FailureMode(
             "The failover took at least {failover_at_least:duration}; the data do not show its end.",
         ),
         (
-            "Offset commits time out after {commit_timeout:duration} ({with_shortest_timeout:count "
-            "consumer|consumers}) to {longest_commit_timeout:duration} ({with_longer_timeout:count "
-            "consumer|consumers}): {timeout_setting}.",
+            "Offset commits time out after {commit_timeout:duration} in {with_shortest_timeout:count "
+            "consumer|consumers} and after up to {longest_commit_timeout:duration} in {with_longer_timeout:count "
+            "consumer|consumers} ({timeout_setting}).",
             "Offset commits time out after {commit_timeout:duration} ({timeout_setting}).",
         ),
         (
@@ -115,7 +115,7 @@ MODE = FailureMode(
             "{continued:count other consumer|other consumers} lost broker {broker} too, and no later line shows "
             "another failure."
         ),
-        "The crashed clients have version {dead_version}.",
+        "The crashed consumers use Kafka client {dead_version}.",
         (
             "The cloud reports maintenance ({action}) of the broker's host {broker_host} at {maintenance_at:clock}.",
             "A garbage collection ({gc_kind}) stopped broker {broker} for {gc_pause:duration}.",
@@ -140,7 +140,7 @@ MODE = FailureMode(
     ),
     no_source="The capture holds no line of a Kafka consumer, so a crash would not be visible.",
     next=(
-        "To see this failure on brokers of its own on this machine, without touching yours: "
+        "This runs brokers of its own on this machine and does not touch your cluster: "
         "leadsman reproduce leaderless_partition"
     ),
     chain=(
@@ -206,8 +206,9 @@ MODE = FailureMode(
             observed=(
                 (
                     "Offset commits of {timed_out:count consumer|consumers} timed out: of "
-                    "{with_shortest_timeout:count} after {commit_timeout:duration}, of {with_longer_timeout:count} "
-                    "after up to {longest_commit_timeout:duration} ({timeout_setting}).",
+                    "{with_shortest_timeout:count consumer|consumers} after {commit_timeout:duration}, of "
+                    "{with_longer_timeout:count consumer|consumers} after up to {longest_commit_timeout:duration} "
+                    "({timeout_setting}).",
                     "Offset commits of {timed_out:count consumer|consumers} timed out after {commit_timeout:duration} "
                     "({timeout_setting}).",
                     "Offset commits of {timed_out:count consumer|consumers} timed out ({timeout_setting}).",
@@ -374,13 +375,17 @@ MODE = FailureMode(
     benign=(
         BenignLine(
             CONNECTION_CLOSED,
-            "A connection closed with no request in flight; the client opens another one. Harmless by itself.",
+            "A connection closed with no request in flight; the client opens another one.",
         ),
     ),
     symptom_events=(COMMIT_TIMED_OUT,),
     trigger_events=(COMMIT_TIMED_OUT,),
     layer=Layer.CLUSTER,
     symptom="commit_timed_out",
+    chart_words=ChartWords(
+        spans={"active": "active", "stalled": "could not use the lost broker, or could not commit"},
+        instants={"died": "crashed", "recovered": "recovered without help"},
+    ),
     panels=(
         Panel(
             id="leaders",

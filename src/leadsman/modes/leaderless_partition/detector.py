@@ -296,11 +296,13 @@ CONSUMER_POINTS = """
             coalesce(IF(died, died_at, NULL), recovered_at, failover_ended_at, failing_until) AS at,
             leaderless_seconds AS value)),
         IF(NOT died, NULL, struct('died' AS outcome, CAST(NULL AS TIMESTAMP) AS since, died_at AS at,
-            CAST(NULL AS DOUBLE) AS value))
+            CAST(NULL AS DOUBLE) AS value)),
+        IF(died OR failing_since IS NULL OR recovered_at IS NULL, NULL, struct('recovered' AS outcome,
+            CAST(NULL AS TIMESTAMP) AS since, recovered_at AS at, CAST(NULL AS DOUBLE) AS value))
     ), part -> part IS NOT NULL))
     FROM evaluated_consumers WHERE is_reported AND first_seen IS NOT NULL
 """
-"""The page draws the span of each consumer, its stall and its end."""
+"""The page draws the span of each consumer, its stall, and its end or recovery."""
 
 POINTS = """
     SELECT capture, subject, outcome, since, at, value FROM leader_count_points

@@ -41,12 +41,15 @@ MODE = FailureMode(
             "The count stopped growing between {stopped_at:moment} and {stopped_by:moment}; {remaining:count} ids "
             "remain.",
             "No new ids came after {stopped_at:moment}; {remaining:count} ids remain.",
-            "{growing_broker} gets {per_day:count} more ids per day, {bytes_a_day:bytes} of heap.",
-            "{growing_broker} gets {per_hour:count} more ids per hour, {bytes_an_hour:bytes} of heap.",
-            "The number grows by {per_day:count} ids per day, {bytes_a_day:bytes} of heap.",
-            "The number grows by {per_hour:count} ids per hour, {bytes_an_hour:bytes} of heap.",
+            "{growing_broker} gets {per_day:count} more ids per day, which use {bytes_a_day:bytes} of heap.",
+            "{growing_broker} gets {per_hour:count} more ids per hour, which use {bytes_an_hour:bytes} of heap.",
+            "The number grows by {per_day:count} ids per day, which use {bytes_a_day:bytes} of heap.",
+            "The number grows by {per_hour:count} ids per hour, which use {bytes_an_hour:bytes} of heap.",
         ),
-        "At this rate the fullest heap is full in {time_to_full_range}, unless ids are freed.",
+        (
+            "An OutOfMemoryError was logged on: {oom_brokers}.",
+            "At this rate the fullest heap is full in {time_to_full_range}, unless ids are freed.",
+        ),
         (
             "As many ids expire as come: brokers hold about {level_ids:count} at a time.",
             "As many ids expire as come: {fullest} keeps {level_leak_ids:count}, and the number does not grow.",
@@ -60,8 +63,7 @@ MODE = FailureMode(
                 "{time_to_full_without_expiry}."
             ),
         ),
-        "OutOfMemoryError: {oom_brokers}.",
-        "The logs name the client of {ids_allocated:count id|ids}: {clients}.",
+        "The logs show which clients took {ids_allocated:count id|ids}. The clients with most ids: {clients}.",
         "On Kafka {version} {frees}.",
     ),
     unknown=(
@@ -71,7 +73,7 @@ MODE = FailureMode(
         ),
         "Producer ids by broker, one for each id and partition: {by_broker}.",
         "Producer ids by topic: {by_topic}.",
-        "OutOfMemoryError: {oom_brokers}.",
+        "An OutOfMemoryError was logged on: {oom_brokers}.",
         "The heap in use rose to {heap_used_peak:bytes} of {limit:bytes}.",
         "In a heap dump the ids are referenced by {heap_holders}.",
         (
@@ -109,8 +111,9 @@ MODE = FailureMode(
         "visible: a broker's log counts ids only when the broker starts."
     ),
     no_source_next=(
-        "On a broker before 2.8, which lists no ids, run `collect jvm BROKER_PID` instead: it pauses the broker for a "
-        "second for each GB of heap. On newer ones: leadsman collect kafka --bootstrap HOST:9092 --out CAPTURE"
+        "Brokers before 2.8 cannot list their producer ids: run `collect jvm BROKER_PID` on such a broker's host. It "
+        "stops the broker for about a second for each GB of heap. For brokers since 2.8: leadsman collect kafka "
+        "--bootstrap HOST:9092 --out CAPTURE"
     ),
     next="leadsman remedy producer_id_leak --bootstrap HOST:9092",
     chain=(
@@ -287,13 +290,17 @@ MODE = FailureMode(
     cure=CURES,
     impact=(
         (
-            "{fullest} kept up to {peak_ids:count} ids, {id_heap_bytes:bytes} of heap ({heap_percent_text}).",
+            "{fullest} kept up to {peak_ids:count} ids, {id_heap_bytes:bytes} of heap "
+            "({heap_percent_text} of the whole heap).",
             "{fullest} kept up to {peak_ids:count} ids, {id_heap_bytes:bytes} of heap.",
-            "{fullest} keeps {broker_ids:count} ids, {id_heap_bytes:bytes} of heap ({heap_percent_text}).",
+            "{fullest} keeps {broker_ids:count} ids, {id_heap_bytes:bytes} of heap "
+            "({heap_percent_text} of the whole heap).",
             "{fullest} keeps {broker_ids:count} ids, {id_heap_bytes:bytes} of heap.",
             "The {broker_ids:count} counted ids use about {id_heap_bytes:bytes} of heap on each replica.",
         ),
         (
+            "A broker that ran out of memory loads the ids again when it restarts, so a restart does not help "
+            "(OutOfMemoryError: {oom_brokers}).",
             "The heap is full in {time_to_full_range}; a broker that runs out of memory loads the ids again when it "
             "restarts.",
             "Not urgent: at this rate the ids level off at {calm_plateau_bytes:bytes} of a heap of {limit:bytes}, "
@@ -318,8 +325,8 @@ MODE = FailureMode(
         ),
         (
             "Free the remaining ids, {bytes_to_free:bytes} of a broker's heap: `leadsman remedy producer_id_leak "
-            "--bootstrap HOST:9092` shows how the brokers' version allows it, and changes nothing. Where brokers "
-            "require TLS or SASL, add --command-config FILE."
+            "--bootstrap HOST:9092` shows how to free them on the brokers' version, and changes nothing. Where "
+            "brokers require TLS or SASL, add --command-config FILE."
         ),
     ),
     explains=(MEMORY_EXHAUSTED,),

@@ -209,7 +209,7 @@ def capture_observations(summarized: DataFrame) -> DataFrame:
     """Return the figures of each capture, and each alternative."""
     counts_text = (
         "IF(size(counts_by_source) < 2, NULL, array_join(transform(array_sort(counts_by_source), "
-        "w -> concat(w.via, ' ', format_number(w.ids, 0))), ', '))"
+        "w -> concat(replace(w.via, '_', ' '), ' ', format_number(w.ids, 0))), ', '))"
     )
     heap_percent_text = (
         "CASE WHEN heap_percent IS NULL THEN NULL WHEN heap_percent < 0.1 THEN 'less than 0.1 %' "

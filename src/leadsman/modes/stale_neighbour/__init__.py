@@ -1,6 +1,6 @@
 """Stale neighbour entry: a host keeps the MAC of a dead instance for an address that another instance has now."""
 
-from leadsman.model import Cure, FailureMode, Harm, Layer, Link, MatrixAxes
+from leadsman.model import ChartWords, Cure, FailureMode, Harm, Layer, Link, MatrixAxes
 from leadsman.modes.stale_neighbour.alternatives import ALTERNATIVES
 from leadsman.vocabulary import (
     BOOTSTRAP_FAILED,
@@ -188,8 +188,8 @@ MODE = FailureMode(
             observed=(
                 "{wrong_entry_text}; {true_mac_text}.",
                 (
-                    "{wrong_answers:count pair|pairs} of client and server: the SYN came from one MAC, and the SYN-ACK "
-                    "was sent to another MAC."
+                    "For {wrong_answers:count pair|pairs} of client and server, the SYN came from one MAC and the "
+                    "SYN-ACK was sent to another MAC."
                 ),
             ),
             contradicted=(
@@ -225,8 +225,8 @@ MODE = FailureMode(
                 "{syn_sent_only:count connection stays|connections stay} in SYN-SENT at the client.",
                 "{both_ends:count of them is|of them are} in SYN-SENT at the client with the same ports.",
                 (
-                    "The server repeated the SYN-ACK of {syn_acks_repeated:count connection|connections} again and "
-                    "again."
+                    "The server sent the SYN-ACK of {syn_acks_repeated:count connection|connections} several times: no "
+                    "ACK came."
                 ),
                 "{stale_at_client:count client sends|clients send} to a MAC that is not the server's.",
             ),
@@ -300,6 +300,7 @@ MODE = FailureMode(
     trigger_events=(CONNECTION_SETUP_TIMED_OUT, SOCKET_SEEN, HANDSHAKE_PACKET),
     symptom_events=(CONNECTION_SETUP_TIMED_OUT, HANDSHAKE_PACKET, RECORD_FAILED, SOCKET_SEEN),
     matrix=MatrixAxes("Who reaches whom", row="client", column="server"),
+    chart_words=ChartWords(instants={"unanswered": "first unanswered connection attempt to a server"}),
     story=(
         "Instances of an autoscaled service could not reach some brokers, at random, until they were replaced.",
         "The clients logged expired records. The brokers logged nothing, and other clients reached the same brokers.",

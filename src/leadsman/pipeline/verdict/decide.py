@@ -269,6 +269,7 @@ def _finding(
         next=not_visible[0].collect_command if not_visible else render(card.next, known),
         points=points,
         panels=card.panels,
+        chart_words=card.chart_words,
     )
 
 

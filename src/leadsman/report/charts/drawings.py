@@ -54,6 +54,9 @@ FINER_TICKS = tuple(digit * 10.0**power for power in range(-3, 8) for digit in (
 """For a range that holds fewer than three of the others."""
 
 MIN_TICKS = 3
+TICK_MARGIN = 0.03
+"""Share of the axis of lengths at each end that has no tick: its label would be cut."""
+
 TIME_STEPS = (
     1,
     2,
@@ -212,17 +215,18 @@ def _draw_lane(axes: Axes, lane: Lane, y: int) -> None:
     axes.axhline(y, color=COLOURS["grid"], linewidth=1, zorder=1)
     _bars(axes, lane.active, y, ("active", 6))
     _bars(axes, lane.harmed_gaps, y, ("bad", 1.6))
-    axes.plot(
-        [time.timestamp() for time in lane.harm_times],
-        [y] * len(lane.harm_times),
-        linestyle="none",
-        marker="X",
-        markersize=8,
-        markerfacecolor=COLOURS["bad"],
-        markeredgecolor=COLOURS["panel"],
-        markeredgewidth=0.8,
-        zorder=4,
-    )
+    for times, marker, colour in ((lane.recovery_times, "o", "calm"), (lane.harm_times, "X", "bad")):
+        axes.plot(
+            [time.timestamp() for time in times],
+            [y] * len(times),
+            linestyle="none",
+            marker=marker,
+            markersize=8,
+            markerfacecolor=COLOURS[colour],
+            markeredgecolor=COLOURS["panel"],
+            markeredgewidth=0.8,
+            zorder=4,
+        )
 
 
 def _bars(axes: Axes, spans: Sequence[Span], y: int, look: tuple[str, float]) -> None:
@@ -261,18 +265,17 @@ def _draw_inferred_limit(axes: Axes, gaps: Gaps, top: float) -> None:
     for edge in edges:
         axes.axvline(edge, ymax=height, color=COLOURS["limit"], linewidth=1.2, zorder=2)
     if len(edges) > 1:
-        text = f"limit between {duration(edges[0])} and {duration(edges[1])}"
+        text = f"idle limit between {duration(edges[0])} and {duration(edges[1])}"
     else:
-        text = f"limit below {duration(edges[0])}" if gaps.limit_high else f"limit above {duration(edges[0])}"
+        text = f"idle limit {'below' if gaps.limit_high else 'above'} {duration(edges[0])}"
     _label(axes, text, (edges[-1], top - 0.16), gaps).set(color=COLOURS["limit"], fontweight="bold")
 
 
 def _draw_idle_limit(axes: Axes, hop: tuple[str, float], y: float, gaps: Gaps) -> None:
     name, seconds = hop
     axes.plot([seconds, seconds], [-0.15, y], color=COLOURS["soft"], linewidth=1, linestyle=(0, (3, 3)), zorder=2)
-    _label(axes, f"{escape_control_characters(name)} {duration(seconds)}", (seconds, y), gaps).set_color(
-        COLOURS["soft"]
-    )
+    label = f"{escape_control_characters(name)}: {duration(seconds)}"
+    _label(axes, label, (seconds, y), gaps).set_color(COLOURS["soft"])
 
 
 def _label(axes: Axes, text: str, place: tuple[float, float], gaps: Gaps) -> Annotation:
@@ -312,7 +315,10 @@ def _gap_axis(axes: Axes, gaps: Gaps) -> None:
     low, high = _range(gaps)
     axes.set_xscale("log")
     axes.set_xlim(low, high)
-    round_lengths, finer = ([tick for tick in ticks if low <= tick <= high] for ticks in (TICKS, FINER_TICKS))
+    margin = (high / low) ** TICK_MARGIN
+    round_lengths, finer = (
+        [tick for tick in ticks if low * margin <= tick <= high / margin] for ticks in (TICKS, FINER_TICKS)
+    )
     axes.xaxis.set_major_locator(FixedLocator(round_lengths if len(round_lengths) >= MIN_TICKS else finer))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda seconds, _: duration(seconds)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from leadsman.report.text.escaping import escape_control_characters
 from leadsman.words import count
 
 if TYPE_CHECKING:
@@ -45,7 +46,12 @@ def _omitted_text(matrix: Matrix, rows: int, columns: int) -> str:
     return " and ".join(count(number, f"more {name}|more {name}s") for number, name in more if number > 0)
 
 
+def name_lines(name: str) -> list[str]:
+    """Return a name on up to two lines, the address and port on their own: `broker-1`, `(10.20.4.11):9092`."""
+    return escape_control_characters(name).replace(" (", "\n(", 1).split("\n")
+
+
 def outcome_counts(matrix: Matrix) -> str:
-    """Return how many pairs have which outcome, harm first: `2 SYN_SENT, 3 established`."""
+    """Return how many pairs have which outcome, harm first: `SYN_SENT (2), established (3)`."""
     outcomes = [cell.outcome for cell in sorted(matrix.cells, key=lambda cell: not cell.is_harm)]
-    return ", ".join(f"{outcomes.count(each)} {each}" for each in dict.fromkeys(outcomes))
+    return ", ".join(f"{each} ({outcomes.count(each)})" for each in dict.fromkeys(outcomes))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
         Matrix,
     )
     from leadsman.model.condition import Condition
+    from leadsman.report.charts.matrix import MatrixGrid
 
 QUOTE_ROWS = (5, 1)
 """Rows for the first and the second quoted line of a link: at 80 columns the message of a Java log line begins on the
@@ -187,14 +189,27 @@ def _show_matrix(terminal: Terminal, matrix: Matrix | None) -> None:
     if matrix is None:
         return
     grid = matrix_grid(matrix, *CELLS_SHOWN)
-    _show_heading(terminal, matrix.axes.title, outcome_counts(matrix))
+    _show_heading(terminal, matrix.axes.title, f"pairs by outcome: {outcome_counts(matrix)}")
     styled = [
         [(cell.outcome, "red" if cell.is_harm else "") if cell else NO_DATA for cell in row] for row in grid.cells
     ]
     rows = [(name, *cells) for name, cells in zip(grid.rows, styled, strict=True)]
-    terminal.grid((matrix.axes.row, *grid.columns), rows, indent=5)
+    head = (matrix.axes.row, *grid.columns)
+    if terminal.grid_fits(head, rows, indent=5):
+        terminal.grid(head, rows, indent=5)
+    else:
+        _show_pairs(terminal, grid)
     if grid.omitted:
         terminal.paragraph((f"{terminal.symbols.ellipsis} {grid.omitted}", "dim"), indent=5)
+
+
+def _show_pairs(terminal: Terminal, grid: MatrixGrid) -> None:
+    """Print a matrix pair by pair, where the terminal is too narrow for the names beside each other."""
+    for name, cells in zip(grid.rows, grid.cells, strict=True):
+        for column, cell in zip(grid.columns, cells, strict=True):
+            if cell:
+                outcome = (cell.outcome, "red" if cell.is_harm else "")
+                terminal.item(terminal.symbols.dot, f"{name} -> {column}: ", outcome, indent=5)
 
 
 def _show_changes_at_onset(terminal: Terminal, finding: Finding) -> None:
@@ -243,7 +258,7 @@ def _show_next(terminal: Terminal, finding: Finding) -> None:
 def _show_absent_reasons(terminal: Terminal, diagnosis: Diagnosis) -> None:
     for mode, reasons in diagnosis.absent_reasons.items():
         absent = (Verdict.ABSENT, VERDICT_STYLE[Verdict.ABSENT])
-        terminal.paragraph(absent, "  ", (mode, "bold"), ", although its symptom was observed:")
+        terminal.paragraph(absent, "  ", (mode, "bold"), ", although its symptom was observed, because:")
         for reason in reasons[:REASONS_SHOWN]:
             terminal.item((terminal.symbols.dot, "dim"), reason, indent=2)
         terminal.omitted(len(reasons) - REASONS_SHOWN, "more reason|more reasons")
@@ -254,7 +269,8 @@ def _show_unchecked(terminal: Terminal, unchecked: Mapping[str, Finding]) -> Non
     if not unchecked:
         return
     unknown = (Verdict.UNKNOWN, VERDICT_STYLE[Verdict.UNKNOWN])
-    terminal.paragraph(unknown, ("  Not checked", "bold"), ": the capture does not hold what would show it.")
+    nouns = "this failure mode" if len(unchecked) == 1 else "these failure modes"
+    terminal.paragraph(unknown, ("  Not checked", "bold"), ": the capture holds no data that could show", f" {nouns}.")
     for mode, finding in unchecked.items():
         mark = (terminal.symbols.unclear, "yellow")
         terminal.item(mark, (mode, "bold"), f"  {finding.summary}", indent=2)
@@ -273,16 +289,20 @@ def _show_other_verdicts(terminal: Terminal, diagnosis: Diagnosis) -> None:
 
 
 def _show_benign(terminal: Terminal, groups: Sequence[ErrorGroup]) -> None:
-    if groups:
-        text = "; ".join(f"{count_text(group, terminal.symbols.times)}: {group.why}" for group in groups)
-        terminal.paragraph(("Harmless: ", "bold"), text)
+    numbers: Counter[tuple[str, str]] = Counter()
+    for group in groups:
+        numbers[group.kind, group.why.rstrip(".")] += group.count
+    if numbers:
+        times = terminal.symbols.times
+        texts = (f"{count(number)} {times} {kind}: {why}" for (kind, why), number in numbers.items())
+        terminal.paragraph(("Harmless: ", "bold"), "; ".join(texts), ".")
 
 
 def _show_unexplained(terminal: Terminal, groups: Sequence[ErrorGroup]) -> None:
     if not groups:
         return
     terminal.blank()
-    terminal.paragraph(("Other errors", "bold"), (f"  {SEVERITY_KEY}", "dim"))
+    terminal.paragraph(("Other errors", "bold"), (f"  No finding explains them. {SEVERITY_KEY}.", "dim"))
     for group in groups[:GROUPS_SHOWN]:
         terminal.item(
             terminal.symbols.dot,

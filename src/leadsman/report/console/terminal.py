@@ -82,14 +82,25 @@ class Terminal:
         row.add_row(self.text(mark), self.text(*parts))
         self.console.print(Padding(row, (0, 0, 0, indent), expand=False), highlight=False)
 
-    def grid(self, head: Sequence[StyledText], rows: Sequence[Sequence[StyledText]], *, indent: int) -> None:
-        """Print a table; cells that are wider than their column are folded."""
-        table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-        for name in head:
-            table.add_column(self.text(name), overflow="fold")
+    def grid(self, head: Sequence[str], rows: Sequence[Sequence[StyledText]], *, indent: int) -> None:
+        """Print a table that `grid_fits`: cells are wrapped between words, and no word is cut."""
+        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+        for name, width in zip(head, self._word_widths(head, rows), strict=True):
+            table.add_column(self.text(name), overflow="fold", min_width=width)
         for row in rows:
             table.add_row(*map(self.text, row))
         self.console.print(Padding(table, (0, 0, 0, indent), expand=False), highlight=False)
+
+    def grid_fits(self, head: Sequence[str], rows: Sequence[Sequence[StyledText]], *, indent: int) -> bool:
+        """Whether the terminal has room for the longest word of each column."""
+        return sum(width + 2 for width in self._word_widths(head, rows)) - 2 + indent <= self.console.width
+
+    def _word_widths(self, head: Sequence[str], rows: Sequence[Sequence[StyledText]]) -> list[int]:
+        texts = [[self.text(part).plain for part in row] for row in (head, *rows)]
+        return [
+            max(cell_len(word) for text in column for word in (text.split() or [""]))
+            for column in zip(*texts, strict=True)
+        ]
 
     def verbatim(self, line: str, *, indent: int, style: str = "") -> None:
         """Print one line to copy: never wrapped, never cut."""

@@ -15,6 +15,7 @@ from rich.table import Table
 
 from leadsman import kafka_defaults
 from leadsman.errors import TemplateError
+from leadsman.model import HARM_TEXTS
 from leadsman.report.text.escaping import escape_control_characters, escape_unencodable
 from leadsman.words import duration
 from leadsman_clients.network_path import hop_table
@@ -73,7 +74,7 @@ def page_facts(card: FailureMode, excerpt: str) -> Mapping[str, str]:
     """Return the facts for the placeholders of a page, each as Markdown."""
     return {
         "title": card.title,
-        "harm": ", ".join(card.harm),
+        "harm": ", ".join(HARM_TEXTS[harm] for harm in card.harm),
         "story": _numbered_lines(card.story),
         "chain": _numbered_lines(link.claim for link in card.chain),
         "alternatives": "\n".join(f"- {each.cause}" for each in card.alternatives),
@@ -118,13 +119,16 @@ def _defaults(settings: Iterable[tuple[str, str]]) -> str:
 
 
 def _default_by_version(program: str, setting: str) -> str:
-    """Return the defaults, the newest first: `18 s since 2.5, before 6 s`."""
+    """Return the defaults, the newest first: `18 s since 2.5; 6 s before 2.5`, `removed in 4.0; 0 before 4.0`."""
     oldest = kafka_defaults.default_table()[program]["versions"][0]
-    versions = []
-    for version, *value in kafka_defaults.default_history(program, setting):
-        since = "" if version == oldest else f" since {kafka_defaults.release(str(version))}"
-        versions.append((_value_text(setting, value[0]) if value else "gone") + since)
-    return ", before ".join(reversed(versions))
+    texts, until = [], ""
+    for version, *value in reversed(list(kafka_defaults.default_history(program, setting))):
+        release = "" if version == oldest else kafka_defaults.release(str(version))
+        ends = f" before {until}" if until else ""
+        since = f" since {release}" if release else ends
+        texts.append(f"{_value_text(setting, value[0])}{since}" if value else f"removed in {release}")
+        until = release
+    return "; ".join(texts)
 
 
 def _value_text(setting: str, value: str | None) -> str:

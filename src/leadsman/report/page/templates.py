@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from leadsman.errors import MissingExtra
 from leadsman.installation import install_command
-from leadsman.report.charts import matrix, panels, selection
+from leadsman.report.charts import legend, matrix, panels, selection
 from leadsman.report.json_documents.findings import iso_time
 from leadsman.report.text import conditions, findings
 from leadsman.report.text.changes import change_sentence
@@ -58,6 +58,7 @@ def template_environment() -> Environment:
         change_sentence=change_sentence,
         conditions=conditions,
         findings=findings,
+        legend=legend,
         selection=selection,
         matrix=matrix,
         panels=panels,

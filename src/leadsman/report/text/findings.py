@@ -30,6 +30,7 @@ EVENT_TITLES = {**TITLES, BOOTSTRAP_FAILED: "Bootstrap connection failed"}
 
 COUNT_SUFFIX = "_count"
 COMMAND_PREFIX = "leadsman "
+REPRODUCE_COMMAND = "leadsman reproduce "
 NOT_RULED_OUT = ("Not ruled out", "Cannot be ruled out")
 """How the sentence of an alternative can begin: console and page print this state beside the sentence."""
 
@@ -123,7 +124,9 @@ def certainty(finding: Finding) -> str:
 
 def next_heading(finding: Finding) -> str:
     """Return the heading of the next step: where the verdict is UNKNOWN, the step decides it."""
-    return "To find out" if finding.verdict is Verdict.UNKNOWN else "Next"
+    if finding.verdict is Verdict.UNKNOWN:
+        return "To find out"
+    return "Reproduce this failure" if REPRODUCE_COMMAND in finding.next else "Next"
 
 
 def next_step(finding: Finding) -> tuple[str, str]:
@@ -198,17 +201,26 @@ def subject_rows(finding: Finding, at_most: int) -> list[tuple[str, str]]:
         if label.removesuffix(COUNT_SUFFIX) == label or label.removesuffix(COUNT_SUFFIX) not in subjects
     ]
     events = [f"{EVENT_TITLES.get(each.name, each.name)} ({count(each.count)})" for each in finding.attributed_events]
-    return [*rows, ("explains", _list_text(events, at_most, None))] if events else rows
+    return [*rows, ("explained errors", _list_text(events, at_most, None))] if events else rows
 
 
 def _list_text(value: object, at_most: int, total: object) -> str:
     if isinstance(value, Mapping):
-        return _list_text([f"{key} ({entry})" for key, entry in value.items()], at_most, total)
+        return _list_text([_name_with_count(key, number) for key, number in value.items()], at_most, total)
     if not isinstance(value, list | tuple | set | frozenset):
         return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
     names = [str(entry) for entry in (value if isinstance(value, list | tuple) else sorted(value, key=str))]
     omitted = (total if isinstance(total, int) else len(names)) - len(names[:at_most])
     return ", ".join(names[:at_most]) + (f" and {count(omitted)} more" if omitted > 0 else "")
+
+
+def _name_with_count(name: object, number: object) -> str:
+    """Return a name, with the number of its subjects where that is not one: `billing (3 subjects)`."""
+    return (
+        str(name)
+        if number == 1
+        else f"{name} ({count(number, 'subject subjects') if isinstance(number, int) else number})"
+    )
 
 
 def severity_text(group: ErrorGroup) -> str:

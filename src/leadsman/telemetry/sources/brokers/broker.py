@@ -165,5 +165,11 @@ SOURCE = Source(
             r"java\.io\.IOException: Connection to (?P<node>[^ \n]+) was disconnected before the response was read",
             labels={"api": "FETCH"},
         ),
+        # A replica fetcher's connection to its leader (NetworkClientUtils.awaitReady).
+        Signature(
+            v.CONNECTION_REFUSED,
+            r"java\.io\.IOException: Connection to (?P<address>[^ \n]{1,300}) \(id: (?P<node>-?\d+) rack: "
+            r"[^)\n]{0,200}\) failed\b",
+        ),
     ),
 )
