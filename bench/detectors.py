@@ -29,7 +29,7 @@ from bench.measure import machine
 from leadsman.catalogue import Mode, every_mode, modes_named
 from leadsman.pipeline import diagnose as whole
 from leadsman.pipeline import diagnose_in_tasks
-from leadsman.pipeline.request import DiagnosisRequest, Input, find_input, read_small_input
+from leadsman.pipeline.request import DiagnosisInput, DiagnosisRequest, find_input, read_small_input
 from leadsman.pipeline.spark.session import session
 
 if TYPE_CHECKING:
@@ -200,18 +200,18 @@ def _cpu_seconds() -> float:
     return total
 
 
-def _source(row: DetectorInput) -> Input:
+def _source(row: DetectorInput) -> DiagnosisInput:
     """Read the recordings, many times over: as captures of their own, of other writers, or of other moments."""
-    source = read_small_input(find_input([str(path) for path in row.recordings]))
-    assert source.events is not None
+    inputs = read_small_input(find_input([str(path) for path in row.recordings]))
+    assert inputs.events is not None
     if row.times == 1:
-        return source
+        return inputs
     make = _later if row.copies == "moment" else partial(_renamed, apart=row.copies == "capture")
-    copies = [source.events, *(make(source.events, number) for number in range(1, row.times))]
-    found = dict(source.captures)
+    copies = [inputs.events, *(make(inputs.events, number) for number in range(1, row.times))]
+    found = dict(inputs.captures)
     if row.copies == "capture":
-        found |= {f"{path}#{number}": each for number in range(1, row.times) for path, each in source.captures.items()}
-    return replace(source, captures=found, events=pa.concat_tables(copies))
+        found |= {f"{path}#{number}": each for number in range(1, row.times) for path, each in inputs.captures.items()}
+    return replace(inputs, captures=found, events=pa.concat_tables(copies))
 
 
 def _renamed(events: pa.Table, number: int, *, apart: bool) -> pa.Table:

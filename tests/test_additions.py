@@ -303,7 +303,7 @@ from leadsman.prevent.alerts.signal import ExporterMetric, Signal
 
 SIGNAL = Signal(
     meaning="requests that wait in an Acme proxy",
-    readings={Exporter.JMX: ExporterMetric(metric="acme_waiting_requests", source="Acme's manual")},
+    readings={Exporter.JMX: ExporterMetric(metric="acme_waiting_requests", reference="Acme's manual")},
 )
 '''
 ALERT_FILE = '''

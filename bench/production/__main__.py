@@ -73,8 +73,8 @@ def _judged(
     """Write some cases, diagnose them in one job, and return what was said of each."""
     places = {str(_written(case, size, folder)): case for case in cases}
     started = time.monotonic()
-    source = find_input(list(places), time_zone(cases[0].options.get("timezone", "UTC")))
-    diagnoses = diagnose(spark, read_small_input(source), DiagnosisRequest(modes=list(every_mode())))
+    inputs = find_input(list(places), time_zone(cases[0].options.get("timezone", "UTC")))
+    diagnoses = diagnose(spark, read_small_input(inputs), DiagnosisRequest(modes=list(every_mode())))
     print(f"{len(cases)} cases from {cases[0].name}: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
     of_case: dict[str, list[Diagnosis]] = defaultdict(list)
     for each in diagnoses:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from leadsman.pipeline.diagnose_in_session import diagnose_in_session
 from leadsman.pipeline.events import ARROW_SCHEMA
-from leadsman.pipeline.request import Input
+from leadsman.pipeline.request import DiagnosisInput
 from leadsman.pipeline.scope.cluster_files import scopes_of_captures
 from leadsman.pipeline.scope.streams import CaptureFiles
 from leadsman.pipeline.spark.packed_events import decompress
@@ -93,8 +93,8 @@ class InProcessWatch:
 
     def diagnose(self, request: DiagnosisRequest, scoped: ScopedCaptures) -> list[Diagnosis]:
         self.modes.append([mode.name for mode in request.modes])
-        source = Input(scoped.captures, UTC, events=scoped.events, scopes=scoped.scopes)
-        return diagnose_in_session(self.spark, source, request)
+        inputs = DiagnosisInput(scoped.captures, UTC, events=scoped.events, scopes=scoped.scopes)
+        return diagnose_in_session(self.spark, inputs, request)
 
     def take_new_names(self) -> dict[str, NamesByFile]:
         return self.events.take_new_names()

@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 
 from leadsman.errors import SparkError, StateError
 from leadsman.pipeline.diagnose import diagnose
-from leadsman.pipeline.request import Input, find_input
+from leadsman.pipeline.request import DiagnosisInput, find_input
 from leadsman.pipeline.scope.cluster_files import scopes_of_captures
 from leadsman.pipeline.scope.copies import LocalFileMeasures, drop_duplicate_files
 from leadsman.pipeline.scope.streams import CaptureFiles
@@ -226,8 +226,8 @@ class Watch:
     def diagnose(self, request: DiagnosisRequest, scoped: ScopedCaptures | None = None) -> list[Diagnosis]:
         """Diagnose the current events, of all captures or of some scopes."""
         scoped = scoped or self.current()
-        source = Input(scoped.captures, self._options.zone, events=scoped.events, scopes=scoped.scopes)
-        return diagnose(self.spark, source, request) if scoped.captures else []
+        inputs = DiagnosisInput(scoped.captures, self._options.zone, events=scoped.events, scopes=scoped.scopes)
+        return diagnose(self.spark, inputs, request) if scoped.captures else []
 
     def current(self, captures: Collection[str] | None = None) -> ScopedCaptures:
         """Return the current scopes and events of all captures, or of some."""
@@ -287,7 +287,7 @@ def _is_deleted(position: Position) -> bool:
     return isinstance(position, StreamPosition) and not any(Path(each.path).exists() for each in position.files)
 
 
-def replayed_input(paths: Sequence[str], zone: tzinfo) -> Input:
+def replayed_input(paths: Sequence[str], zone: tzinfo) -> DiagnosisInput:
     """Return the input of a replay: the files that a diagnosis of these paths reads."""
     found = find_input(paths, zone)
     return replace(found, captures=drop_duplicate_files(found.captures, LocalFileMeasures(zone)))

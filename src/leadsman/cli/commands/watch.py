@@ -217,7 +217,7 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it h
             watch.wait_for_end(query)
             show_step("Diagnosing")
             diagnoses = watch.diagnose(request)
-        find_format(options["format"]).with_source(["."])(diagnoses, sys.stdout)
+        find_format(options["format"]).with_programs(["."])(diagnoses, sys.stdout)
         sys.stdout.flush()
     return exit_code(diagnoses)
 
@@ -259,9 +259,9 @@ def _start(options: dict[str, Any], folder: Path, stack: ExitStack) -> Watch:
         folders = [path for path in options["paths"] if not is_url(path)]
         listing = FolderListing(folders, max_bytes, without=_state_below(folders, folder))
         return Watch(spark, sources.listing(listing), watch_options, sources)
-    source = replayed_input(options["paths"], zone)
-    watch = Watch(spark, ReplayListing(source.streams, zone, options["speed"], max_bytes), watch_options)
-    watch.captures = source.captures
+    inputs = replayed_input(options["paths"], zone)
+    watch = Watch(spark, ReplayListing(inputs.streams, zone, options["speed"], max_bytes), watch_options)
+    watch.captures = inputs.captures
     return watch
 
 
