@@ -44,7 +44,7 @@ class InProcessWatch:
         self.listing = listing
         self.folder = folder
         self.events = CurrentEvents()
-        self.last_number = 0
+        self.last_query_offset = 0
         self.table_expiries = 0
         self.modes: list[list[str]] = []
         self.captures: Mapping[str, CaptureFiles] = {}
@@ -52,12 +52,12 @@ class InProcessWatch:
 
     def read(self) -> None:
         """One trigger."""
-        number = self.last_number + 1
-        before, self._positions = self._positions, self.listing.positions(self._positions, number)
+        query_offset = self.last_query_offset + 1
+        previous, self._positions = self._positions, self.listing.positions(self._positions, query_offset)
         changed = [
             each
             for key, each in self._positions.items()
-            if isinstance(each, StreamPosition) and before.get(key) is not each
+            if isinstance(each, StreamPosition) and previous.get(key) is not each
         ]
         if not changed:
             return
@@ -65,7 +65,9 @@ class InProcessWatch:
             row
             for each in changed
             for batch in read_change(
-                StreamChange(each, number, before[each.key].changed_in if each.key in before else 0), self.folder, UTC
+                StreamChange(each, query_offset, previous[each.key].changed_in if each.key in previous else 0),
+                self.folder,
+                UTC,
             )
             for row in batch.to_pylist()
         ]
@@ -80,7 +82,7 @@ class InProcessWatch:
             )
             for row in rows
         )
-        self.last_number = number
+        self.last_query_offset = query_offset
 
     def current(self, captures: Collection[str]) -> ScopedCaptures:
         known: dict[str, CaptureFiles] = dict(self.captures)

@@ -150,7 +150,7 @@ def test_the_table_keeps_the_events_that_memory_keeps(capture: Path, tmp_path: P
 def table_with(events: pa.Table, folder: Path) -> EventTable:
     table = EventTable(folder / "events")
     capture = events.column("capture")[0].as_py()
-    table.append([EventBatch(capture, "app.log", 1, 1, FACTS, events)], query="watch", batch=1)
+    table.append([EventBatch(capture, "app.log", 1, 1, FACTS, events)], query_id="watch", batch_id=1)
     return table
 
 

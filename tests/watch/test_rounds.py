@@ -160,8 +160,8 @@ def test_rounds_over_a_log_that_grows_end_in_the_findings_of_diagnose(
     watch.captures = inputs.captures
     rounds = Rounds(watch, DiagnosisRequest(every_mode()), timedelta(days=3650), clock)
     before = -1
-    while watch.last_number > before:
-        before = watch.last_number
+    while watch.last_query_offset > before:
+        before = watch.last_query_offset
         watch.read()
         clock.seconds += chance.choice((1, 1, 1, 100))
         rounds.run(NOW)
@@ -267,8 +267,8 @@ def test_rounds_over_clusters_that_grow_end_in_the_findings_of_diagnose(
     watch.captures = inputs.captures
     rounds = Rounds(watch, DiagnosisRequest(every_mode()), timedelta(days=3650), clock)
     before = -1
-    while watch.last_number > before:
-        before = watch.last_number
+    while watch.last_query_offset > before:
+        before = watch.last_query_offset
         watch.read()
         clock.seconds += chance.choice((1, 1, 1, 100))
         rounds.run(NOW)

@@ -90,7 +90,7 @@ class Watch:
         self.captures: Mapping[str, CaptureFiles] = {}
         self.horizons: Mapping[str, datetime] = {}
         self.notices: tuple[Notice, ...] = ()
-        self.last_number = 0
+        self.last_query_offset = 0
         self.batches = 0
         self.batch_seconds_total = 0.0
 
@@ -107,7 +107,7 @@ class Watch:
         changes = self._table.read()
         self._events.apply(changes)
         self._update_notices(changes)
-        self.last_number = self._read_before(max((each.number for each in changes), default=0))
+        self.last_query_offset = self._last_read_offset(max((each.query_offset for each in changes), default=0))
         self.take_batches()
         query = self._started()
         try:
@@ -144,32 +144,34 @@ class Watch:
             reader = self.spark.readStream.format(NAME)
         return reader.option(OPTION, self._request.encode()).load()
 
-    def _read_before(self, number: int) -> int:
-        """Return the offset to which an earlier watch had read, from the last one that the table has events of."""
+    def _last_read_offset(self, query_offset: int) -> int:
+        """Return the query offset to which an earlier watch had read: the first file of positions from this one on."""
+        if not query_offset:
+            return 0
         files = Path(self._options.folder, "positions").glob("[0-9]*.json")
-        return min((each for file in files if (each := int(file.stem)) >= number), default=0) if number else 0
+        return min((each for file in files if (each := int(file.stem)) >= query_offset), default=0)
 
-    def _append(self, batch: DataFrame, number: int) -> None:
+    def _append(self, batch: DataFrame, batch_id: int) -> None:
         began = time.monotonic()
-        self._take(changes_of(batch.collect()), number)
+        self._take(changes_of(batch.collect()), batch_id)
         self.batch_seconds_total += time.monotonic() - began
 
     def take_batches(self) -> None:
         """Take the batches that a Spark Connect server has written. A session without one has none."""
-        for number in self._batches.waiting():
+        for batch_id in self._batches.waiting():
             began = time.monotonic()
-            self._take(changes_of(self._batches.read(number)), number)
-            self._batches.remove(number)
+            self._take(changes_of(self._batches.read(batch_id)), batch_id)
+            self._batches.remove(batch_id)
             self.batch_seconds_total += time.monotonic() - began
 
-    def _take(self, changes: Sequence[EventBatch], number: int) -> None:
+    def _take(self, changes: Sequence[EventBatch], batch_id: int) -> None:
         with self._table_lock:
-            self._table.append(changes, query=self._query_id(), batch=number)
+            self._table.append(changes, query_id=self._query_id(), batch_id=batch_id)
             self._dropped.difference_update((each.capture, each.stream) for each in changes)  # a name can come back
             with self._lock:
                 self._events.apply(changes)
                 self._update_notices(changes)
-                self.last_number = max([self.last_number, *(each.number for each in changes)])
+                self.last_query_offset = max([self.last_query_offset, *(each.query_offset for each in changes)])
         self.batches += 1
         self._changed.set()
 
@@ -216,10 +218,10 @@ class Watch:
 
     def is_at_end(self) -> bool:
         """Whether a replay is over: all lines are revealed, and their events are here."""
-        if not isinstance(self._listing, ReplayListing) or not self.last_number:
+        if not isinstance(self._listing, ReplayListing) or not self.last_query_offset:
             return False
         try:
-            return self._listing.is_at_end(self._request.positions.read(self.last_number))
+            return self._listing.is_at_end(self._request.positions.read(self.last_query_offset))
         except StateError:  # there are later batches than the last one that was taken
             return False
 
@@ -262,13 +264,13 @@ class Watch:
     def positions(self) -> Positions:
         """Return how far each stream was read whose events are here. A Connect server can be some batches ahead."""
         while True:
-            number = self.last_number
+            query_offset = self.last_query_offset
             try:
-                return self._request.positions.read(number)
+                return self._request.positions.read(query_offset)
             except StateError:
-                if number != self.last_number:  # the query went on meanwhile, and removed them
+                if query_offset != self.last_query_offset:  # the query went on meanwhile, and removed them
                     continue
-                ahead = self._read_before(number) if self._is_connect else 0
+                ahead = self._last_read_offset(query_offset) if self._is_connect else 0
                 if not ahead:
                     raise
                 with suppress(StateError):  # the server went on once more

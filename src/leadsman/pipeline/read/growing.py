@@ -94,7 +94,8 @@ class GrowingFile:
 class GrowingStream:
     """The state of one stream between two pieces. `version` is the number of the piece with which it began.
 
-    `half_line` is no part of the state: until the rest of it comes, it is in the summary alone.
+    `version` keeps its name, which is in the states that earlier watches pickled. `half_line` is no part of the state:
+    until the rest of it comes, it is in the summary alone.
     """
 
     stream: Stream
