@@ -177,7 +177,7 @@ def test_a_rule_of_the_gate_is_one_new_file(tree: Path) -> None:
 
 
         def _find(facts):
-            for client in facts.clients:
+            for client in facts.resources:
                 if client.number("acme.idle.ms") == 0:
                     yield Match(span=client.settings["acme.idle.ms"].span, message="acme.idle.ms=0")
 
