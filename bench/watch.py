@@ -34,7 +34,7 @@ from leadsman.watch.file_listing import FolderListing
 from leadsman.watch.kafka.client_settings import write_settings
 from leadsman.watch.kafka.listing import KafkaListing, TopicsRequest
 from leadsman.watch.source import CombinedListing, SourceRequests
-from leadsman.watch.watching import STREAMING_CONF, Watch, WatchOptions
+from leadsman.watch.watch_query import STREAMING_CONF, WatchQuery, WatchQueryOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -79,7 +79,7 @@ def main() -> None:
         cluster.create_topic(TOPIC, partitions=PARTITIONS, config={"retention.ms": "-1"})
         lines = _produce(cluster.bootstrap, logs)
         conf = {**STREAMING_CONF, "spark.sql.shuffle.partitions": "2"}
-        spark = stack.enter_context(session(SessionOptions(conf=conf, stays=True)))
+        spark = stack.enter_context(session(SessionOptions(conf=conf, is_long_lived=True)))
         peer = stack.enter_context(streams_peer(cluster, TOPIC, lines.count, folder / "peer"))
         brokers = [psutil.Process(each) for each in _broker_processes(cluster)]
         sources = [SourceTimings("Kafka", cluster.bootstrap), SourceTimings("files", logs)]
@@ -125,14 +125,14 @@ def _round(
     spark: SparkSession, source: SourceTimings, state: Path, brokers: Sequence[psutil.Process], *, is_warm: bool
 ) -> None:
     """Read everything once, from an empty state."""
-    options = WatchOptions(state, UTC, 0.0, cores(spark))
+    options = WatchQueryOptions(state, UTC, 0.0, cores(spark))
     state.mkdir()
     topics = None
     listing: Any = FolderListing([str(source.listing)])
     if source.name == "Kafka":
         topics = TopicsRequest(source.listing, (TOPIC,), write_settings(None, state), str(state))
         listing = CombinedListing([KafkaListing(topics)])
-    watch = Watch(spark, listing, options, SourceRequests(topics=topics))
+    watch = WatchQuery(spark, listing, options, SourceRequests(topics=topics))
     started, cpu = time.perf_counter(), _cpu(brokers)
     with watch.running() as query:
         query.processAllAvailable()

@@ -18,7 +18,7 @@ from leadsman.pipeline.request import DiagnosisRequest, find_input, read_small_i
 from leadsman.watch.file_listing import FolderListing
 from leadsman.watch.replay import ReplayListing
 from leadsman.watch.rounds import ALL_MODES_EVERY_SECONDS, Rounds
-from leadsman.watch.watching import replayed_input
+from leadsman.watch.watch_query import replayed_input
 
 from .in_process import InProcessWatch
 

@@ -141,7 +141,7 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it h
             shown = _with_context_lines(diagnoses, inputs.pipes) if output_format.has_charts else diagnoses
             output_format.with_programs(options["source"])(shown, sys.stdout)
             sys.stdout.flush()
-    notify(diagnoses, destinations, link=options["notify_link"] or page_path(options["out"]))
+    notify(diagnoses, destinations, page_url=options["notify_link"] or page_path(options["out"]))
     return exit_code(diagnoses)
 
 
