@@ -20,10 +20,10 @@ from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 from unittest.mock import patch
 
-import psutil
 import pyarrow as pa
 import pyarrow.compute as pc
 from bench import page
+from bench.cpu_time import cpu_seconds
 from bench.measure import machine
 
 from leadsman.catalogue import Mode, every_mode, modes_named
@@ -182,22 +182,10 @@ def _measured(row: DetectorInput, way: str) -> dict[str, float]:
     taken: list[float] = []
     with session() as spark, patch.object(whole, "MAX_TASK_EVENTS", most):
         for _ in range(1 + WARM_CALLS):
-            before = _cpu_seconds()
+            before = cpu_seconds()
             whole.diagnose(spark, source, request)
-            taken.append(_cpu_seconds() - before)
+            taken.append(cpu_seconds() - before)
     return {"events": source.events.num_rows, "cold": taken[0], "warm": median(taken[1:])}
-
-
-def _cpu_seconds() -> float:
-    total = 0.0
-    this = psutil.Process()
-    for each in (this, *this.children(recursive=True)):
-        try:
-            used = each.cpu_times()
-        except psutil.Error:
-            continue  # it ended meanwhile
-        total += used.user + used.system
-    return total
 
 
 def _source(row: DetectorInput) -> DiagnosisInput:
