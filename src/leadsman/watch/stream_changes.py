@@ -13,7 +13,7 @@ import pyarrow as pa
 from leadsman.pipeline.events import batches
 from leadsman.pipeline.read.blocks import is_plain
 from leadsman.pipeline.read.growing import FileRange, GrowingStream, NotGrowing
-from leadsman.pipeline.read.stream import in_order, not_understood, read
+from leadsman.pipeline.read.stream import in_order, not_understood_event, read
 from leadsman.pipeline.spark.packed_events import pack
 from leadsman.watch.positions import OBJECT_KEY, PositionChange, StreamPosition
 from leadsman.watch.stream_states import StreamStates
@@ -115,7 +115,7 @@ def _grown(
 def _not_read(position: StreamPosition) -> list[pa.RecordBatch]:
     """Return the events that say why copies are not read. They replace all events of the stream."""
     why = f"it holds the content of {position.copy_of}, which was read once"
-    return list(batches(not_understood(position.capture, each, why) for each in position.stream.files))
+    return list(batches(not_understood_event(position.capture, each, why) for each in position.stream.files))
 
 
 def _has_rewritten_file(position: StreamPosition, state: GrowingStream) -> bool:

@@ -17,7 +17,7 @@ from leadsman.pipeline.read.hit_lines import without_known_signatures
 from leadsman.pipeline.read.log_lines import FileReading
 from leadsman.pipeline.read.records import EventExtractor
 from leadsman.pipeline.read.splits import head_above, is_plain_lines, lines_before
-from leadsman.pipeline.read.stream import file_read, not_understood, read_to_end, sample
+from leadsman.pipeline.read.stream import file_read_event, not_understood_event, read_to_end, sample
 from leadsman.telemetry.format import RecognisedFormat, no_time
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def remaining_events(whole: SplitStream, states: Sequence[SplitState]) -> Iterat
     merged = Merged(stream)
     for file, refused in whole.files:
         if refused is not None:
-            yield not_understood(stream.capture, file, refused)
+            yield not_understood_event(stream.capture, file, refused)
         else:
             yield from merged.add_file(file, [state for state in states if state.file == file])
     yield from merged.extractor.unknown_errors()
@@ -121,9 +121,9 @@ class Merged:
             summary.merge(state.summary)
         summary.in_order = one_way(self.subject.forwards - forwards, self.subject.backwards - backwards)
         form = RecognisedFormat(states[0].names, no_time, states[0].zoned)
-        yield file_read(file, form, summary, stream=self._stream, extractor=self.extractor)
+        yield file_read_event(file, form, summary, stream=self._stream, extractor=self.extractor)
         problems = dict.fromkeys(state.problem for state in states if state.problem is not None)
-        yield from (not_understood(self._stream.capture, file, problem) for problem in problems)
+        yield from (not_understood_event(self._stream.capture, file, problem) for problem in problems)
 
 
 def merge_extractors(earlier: EventExtractor, later: EventExtractor) -> list[EventRow]:

@@ -21,7 +21,7 @@ from leadsman.capture import LONGEST_MANIFEST, MANIFEST, SCHEMA, parse_manifest
 from leadsman.errors import CaptureError
 from leadsman.model import NotUnderstood
 from leadsman.pipeline.events import SPARK_DDL, batches
-from leadsman.pipeline.read.stream import not_understood, read
+from leadsman.pipeline.read.stream import not_understood_event, read
 from leadsman.pipeline.scope.copies import drop_duplicate_files
 from leadsman.pipeline.scope.streams import (
     FOREIGN_MANIFEST,
@@ -282,7 +282,7 @@ def read_piece_events(
 
 def _events(each: SpooledStream, zone: tzinfo) -> Iterator[EventRow | pa.RecordBatch]:
     for file, why in each.failed.items():
-        yield not_understood(each.stream.capture, file, f"not read: {why}")
+        yield not_understood_event(each.stream.capture, file, f"not read: {why}")
     if each.stream.files:
         yield from read(each.stream, zone)
 
