@@ -205,9 +205,9 @@ def _source(row: DetectorInput) -> DiagnosisInput:
 def _renamed(events: pa.Table, number: int, *, apart: bool) -> pa.Table:
     """Return the events as those of another capture, or of other writers of the same one."""
     for name in ("capture",) if apart else ("subject", "file"):
-        place = events.schema.get_field_index(name)
+        column_index = events.schema.get_field_index(name)
         renamed = [None if value is None else f"{value}#{number}" for value in events.column(name).to_pylist()]
-        events = events.set_column(place, events.schema.field(name), pa.array(renamed, pa.string()))
+        events = events.set_column(column_index, events.schema.field(name), pa.array(renamed, pa.string()))
     return events
 
 
@@ -220,9 +220,9 @@ def _later(events: pa.Table, number: int) -> pa.Table:
     again = events.filter(pa.array([name not in ONCE for name in events.column("name").to_pylist()]))
     moved = {"at": STEP * number, "line": LINES * number}
     for name, by in moved.items():
-        place, field = again.schema.get_field_index(name), again.schema.field(name)
+        column_index, field = again.schema.get_field_index(name), again.schema.field(name)
         column = pc.add(again.column(name).cast(pa.int64()), by)
-        again = again.set_column(place, field, column.cast(field.type))
+        again = again.set_column(column_index, field, column.cast(field.type))
     return again
 
 

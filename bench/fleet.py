@@ -71,8 +71,8 @@ def _arguments() -> argparse.Namespace:
 
 def _measured(size: cluster.ClusterSize) -> FleetResult:
     CACHE.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="capture-", dir=CACHE) as place:
-        capture = cluster.make(Path(place) / "capture", size, CACHE / "logs")
+    with tempfile.TemporaryDirectory(prefix="capture-", dir=CACHE) as folder:
+        capture = cluster.make(Path(folder) / "capture", size, CACHE / "logs")
         return _diagnosed(capture, size)
 
 

@@ -121,8 +121,8 @@ def _described(listed: list[Partition], lost: int | None) -> Iterator[str]:
 
 def _take_over(folder: Path, led: list[Partition], fenced: datetime) -> None:
     by_broker: dict[int, list[str]] = {}
-    for place, each in enumerate(led):
-        at = fenced + timedelta(seconds=ELECTION_SECONDS * place / max(len(led), 1))
+    for index, each in enumerate(led):
+        at = fenced + timedelta(seconds=ELECTION_SECONDS * index / max(len(led), 1))
         by_broker.setdefault(each.led(lost=LOST), []).append(each.taken_over(at))
     for broker, lines in by_broker.items():
         own = folder / "brokers" / str(broker)

@@ -36,8 +36,8 @@ NUMBER = re.compile(rb"\d+")
 
 def cut(data: bytes, random: Random) -> bytes:
     """End the copy early, or drop its beginning."""
-    place = random.randrange(len(data) + 1)
-    return random.choice((data[:place], data[:place], data[place:]))
+    offset = random.randrange(len(data) + 1)
+    return random.choice((data[:offset], data[:offset], data[offset:]))
 
 
 def splice(data: bytes, random: Random) -> bytes:
@@ -70,8 +70,8 @@ def shuffle_lines(data: bytes, random: Random) -> bytes:
 
 def insert(data: bytes, random: Random) -> bytes:
     """Put something in the middle that does not belong there."""
-    place = random.randrange(len(data) + 1)
-    return data[:place] + random.choice(EXTREMES) * random.choice((1, 1, 200)) + data[place:]
+    offset = random.randrange(len(data) + 1)
+    return data[:offset] + random.choice(EXTREMES) * random.choice((1, 1, 200)) + data[offset:]
 
 
 def compress(data: bytes, random: Random) -> bytes:

@@ -205,14 +205,16 @@ class EventExtractor:
             labels = {"kind": kind, "message": message, "level": split_line(hit.text[:MAX_LENGTH]).level}
             return EventRow(self.capture, head.at, head.subject, None, ERROR, file, hit.line, hit.quote, 0.0, labels)
 
-        self.errors.add(key, head.at, row, place=(file, hit.line))
+        self.errors.add(key, head.at, row, file_and_line=(file, hit.line))
 
-    def group_line(self, at: int | None, line: int, text: str, *, place: tuple[str, str], blank: str) -> None:
+    def group_line(
+        self, at: int | None, line: int, text: str, *, subject_and_file: tuple[str, str], blank: str
+    ) -> None:
         """Count an error on one line that no signature knows, of MAX_MESSAGE characters at most.
 
-        `place` is its subject and file, `blank` what `_blank` makes of the line.
+        `blank` is what `_blank` makes of the line.
         """
-        subject, file = place
+        subject, file = subject_and_file
         level: str | None = None
         key = self.messages.get(blank)
         if key is None:
@@ -225,7 +227,7 @@ class EventExtractor:
             labels = {"kind": kind, "message": message, "level": split_line(text).level if level is None else level}
             return EventRow(self.capture, at, subject, None, ERROR, file, line, text, 0.0, labels)
 
-        self.errors.add(key, at, row, place=(file, line))
+        self.errors.add(key, at, row, file_and_line=(file, line))
 
     def _message(self, lines: Sequence[str]) -> tuple[str, str]:
         """Return kind and normalised message."""
@@ -259,8 +261,8 @@ def _masked(hit: Hit) -> Hit:
     if raw == hit.raw:
         return hit if hit.text is hit.raw else hit._replace(text=mask(hit.text))
     near = min(len(raw), len(mask(hit.raw[: hit.near])))
-    place = 0 if hit.text == hit.raw else hit.raw.find(hit.text)
-    text = mask(hit.text) if place < 0 else mask_range(hit.raw, place, place + len(hit.text))
+    offset = 0 if hit.text == hit.raw else hit.raw.find(hit.text)
+    text = mask(hit.text) if offset < 0 else mask_range(hit.raw, offset, offset + len(hit.text))
     return hit._replace(text=text, raw=raw, near=near)
 
 

@@ -190,9 +190,9 @@ def _is_border(path: str, begin: int, time_at: TimeAt) -> bool:
     if block is None or head_above(path, begin, time_at, "") is None:
         return False
     data = block.data[: block.end]
-    found = (place for place, index in scanner()[1](data) if index not in once_signatures())
+    found = (offset for offset, index in scanner()[1](data) if index not in once_signatures())
     times = list(_times(data, next(found, len(data)), time_at))
-    timed = [place for place, at in enumerate(times) if at is not None]
+    timed = [index for index, at in enumerate(times) if at is not None]
     return timed[:1] == [0] and all(
         after - before <= LINES_LOOKED_BACK for before, after in pairwise([*timed, len(times)])
     )

@@ -46,19 +46,19 @@ _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 class OwnText(NamedTuple):
     """What of a line its writer wrote: `text`, which begins at `start` of line `line`.
 
-    `places` says where each of its characters stands, and the end, where the line has it escaped.
+    `offsets` says where each of its characters stands, and the end, where the line has it escaped.
     """
 
     line: int
     text: str
     start: int
-    places: Sequence[int] | None = None
+    offsets: Sequence[int] | None = None
 
     def span(self, span: Span) -> Span:
         """Return where a part of the text stands in the line."""
-        if self.places is None:
+        if self.offsets is None:
             return span[0] + self.start, span[1] + self.start
-        return self.places[span[0]], self.places[span[1]]
+        return self.offsets[span[0]], self.offsets[span[1]]
 
 
 def without_logger(line: str) -> str:
@@ -90,24 +90,24 @@ def _lines_in_json(line: str, index: int) -> Iterator[OwnText]:
     if opening is None:
         return
     text: list[str] = []
-    places: list[int] = []
-    place = opening.end()
+    offsets: list[int] = []
+    offset = opening.end()
     for _ in range(MAX_PIECES):
-        piece = _PIECE.match(line, place)
+        piece = _PIECE.match(line, offset)
         if piece is None:
             break
         if piece[0] == "\\n":
-            yield OwnText(index, "".join(text), 0, [*places, place])
-            text, places = [], []
+            yield OwnText(index, "".join(text), 0, [*offsets, offset])
+            text, offsets = [], []
         elif piece[0][0] == "\\":
             text.append(_unescaped(piece[0]))
-            places.append(place)
+            offsets.append(offset)
         else:
             text.append(piece[0])
-            places += range(place, piece.end())
-        place = piece.end()
+            offsets += range(offset, piece.end())
+        offset = piece.end()
     if text:
-        yield OwnText(index, "".join(text), 0, [*places, place])
+        yield OwnText(index, "".join(text), 0, [*offsets, offset])
 
 
 def _unescaped(escape: str) -> str:
@@ -121,18 +121,18 @@ def texts_behind_heads(lines: Sequence[str], triggers: dict[int, int]) -> Iterat
     `triggers` holds by the index of a line where what begins a secret begins: a head ends before it.
     """
     covered: dict[str, int] = {}
-    for index, place in triggers.items():
-        if place > 0:
-            for head in _heads(lines, index, place):
+    for index, offset in triggers.items():
+        if offset > 0:
+            for head in _heads(lines, index, offset):
                 if covered.get(head, -1) < index:
                     texts = list(_of_writer(lines, index, head, triggers))
                     covered[head] = texts[-1].line
                     yield texts
 
 
-def _heads(lines: Sequence[str], index: int, place: int) -> list[str]:
-    """Return what a line has in common with lines near it, up to `place`; the longest first."""
-    own = _shape(lines[index][: min(place, MAX_HEAD)])
+def _heads(lines: Sequence[str], index: int, offset: int) -> list[str]:
+    """Return what a line has in common with lines near it, up to `offset`; the longest first."""
+    own = _shape(lines[index][: min(offset, MAX_HEAD)])
     whole = own.rstrip(_OPENING)
     found: dict[str, None] = {}
     near = (*range(index + 1, index + 1 + MAX_OTHER_LINES), *range(index - 1, index - 4, -1))

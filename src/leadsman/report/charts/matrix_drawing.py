@@ -54,14 +54,14 @@ def _draw_row(axes: Axes, row: int, name: str, cells: tuple[Cell | None, ...]) -
     wide = WIDTH * (0.985 - SIDE) / len(cells)
     for column, cell in enumerate(cells):
         ground, ink = ("panel", "ink") if cell is None else ("bad", "panel") if cell.is_harm else ("active", "ink")
-        place, size = (column + 0.02, row + 0.06), (0.96, 0.88)
-        axes.add_patch(Rectangle(place, *size, facecolor=COLOURS[ground], edgecolor=COLOURS["grid"], linewidth=0.8))
+        corner, size = (column + 0.02, row + 0.06), (0.96, 0.88)
+        axes.add_patch(Rectangle(corner, *size, facecolor=COLOURS[ground], edgecolor=COLOURS["grid"], linewidth=0.8))
         if cell is not None and len(cell.outcome) * LETTERS_INCHES < wide:
             _write_text(axes, (column + 0.5, row + 0.52), escape_control_characters(cell.outcome), color=COLOURS[ink])
 
 
-def _write_text(axes: Axes, place: tuple[float, float], text: str, **look: Any) -> None:  # noqa: ANN401 - matplotlib's own
-    axes.text(*place, text, **{"ha": "center", "va": "center", "fontsize": 8, "parse_math": False, **look})
+def _write_text(axes: Axes, corner: tuple[float, float], text: str, **look: Any) -> None:  # noqa: ANN401 - matplotlib's own
+    axes.text(*corner, text, **{"ha": "center", "va": "center", "fontsize": 8, "parse_math": False, **look})
 
 
 def _short_name(name: str) -> str:

@@ -65,8 +65,8 @@ def _evidence(diagnosis: Diagnosis, finding: Finding) -> list[dict[str, Any]]:
     for each in message_about(diagnosis, finding).proof:
         file, _, number = each.where.rpartition(":")
         uri = artifact_uri(_in_capture(diagnosis.path, file))
-        place = {"artifactLocation": {"uri": uri}, "region": {"startLine": max(1, int(number))}}
-        lines.append({"physicalLocation": place, "message": {"text": each.text}})
+        location = {"artifactLocation": {"uri": uri}, "region": {"startLine": max(1, int(number))}}
+        lines.append({"physicalLocation": location, "message": {"text": each.text}})
     return lines
 
 

@@ -324,6 +324,6 @@ def _every_list(found: RecordLines) -> Iterator[list[LineEntry]]:
 def _set_aside_line(topic: str, each: UnreadableRecord) -> str:
     """Return a record as a line of JSON, with its secrets masked. Bytes that are no text are replaced."""
     value = mask((each.value or b"")[:KEPT_VALUE_BYTES].decode("utf-8", "replace"))
-    place = {"writer": each.writer} if each.writer else {"partition": each.partition, "offset": each.offset}
-    record = {"topic": topic, **place, "why": mask(each.why), "value": value}
+    origin = {"writer": each.writer} if each.writer else {"partition": each.partition, "offset": each.offset}
+    record = {"topic": topic, **origin, "why": mask(each.why), "value": value}
     return json.dumps(record) + "\n"

@@ -135,8 +135,8 @@ def _joined(entries: Sequence[LineEntry], *, stamped: bool, has_record: bool) ->
 
 
 def _stamped(entries: Sequence[LineEntry], *, has_record: bool) -> Iterator[bytes]:
-    for place, each in enumerate(entries):
-        if (place or has_record) and CONTINUES.match(each.text[:80].decode("utf-8", "replace")):
+    for index, each in enumerate(entries):
+        if (index or has_record) and CONTINUES.match(each.text[:80].decode("utf-8", "replace")):
             yield each.text + b"\n"
         else:
             yield iso(each.at).encode() + b" " + each.level + each.text + b"\n"

@@ -86,8 +86,8 @@ class Balance:
         return tuple(each.row for each in self.differences if (each.table, each.column) == ("silver", "amount"))
 
     def _rows(self, found: str) -> tuple[str, ...]:
-        place = ("silver", WHOLE_ROW, found)
-        return tuple(each.row for each in self.differences if (each.table, each.column, each.found) == place)
+        key = ("silver", WHOLE_ROW, found)
+        return tuple(each.row for each in self.differences if (each.table, each.column, each.found) == key)
 
 
 def compare_with_ledger(root: str, ledger: BankLedger, *, at: float, bootstrap: str) -> Balance:
