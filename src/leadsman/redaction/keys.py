@@ -194,12 +194,12 @@ def _value(line: Line, match: re.Match[str], start: int, *, separator: str) -> I
         return
     word = word_start(text, match.start())
     owns = _OWN_LINE.fullmatch(text[:word][:MAX_INDENT]) is not None and word < MAX_INDENT
-    head = text[max(0, word - 3) : word].rstrip(" \\\"'`")
+    preceding = text[max(0, word - 3) : word].rstrip(" \\\"'`")
     if text.startswith(MASK, start) and _ends(text, start + len(MASK)):
         return
     if not match["password"] and owns and _COUNT.match(text, start):
         return
-    end = unquoted_end(line, start, key=word, before=head[-1:], whole_line=owns)
+    end = unquoted_end(line, start, key=word, before=preceding[-1:], whole_line=owns)
     yield from _unless_harmless(line, match, start, end)
 
 

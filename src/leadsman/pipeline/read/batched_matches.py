@@ -148,6 +148,6 @@ class BatchedMatches:
 
     def _event_rows(self, signatures: tuple[int, ...], kept: MatchedLines, index: int) -> Sequence[EventRow]:
         text = kept.texts[index]
-        head = RecordStart(kept.at[index], text.split("\n", 1)[0], kept.subjects[index])
+        record_start = RecordStart(kept.at[index], text.split("\n", 1)[0], kept.subjects[index])
         hit = Hit(kept.lines[index], text, kept.quotes[index], 0, signatures)
-        return self._extractor.extract(head, [hit], self._file)
+        return self._extractor.extract(record_start, [hit], self._file)

@@ -138,8 +138,8 @@ class RecordBatchReading:
     def close(self) -> Iterator[EventRow | pa.RecordBatch]:
         """Yield the events of the records that nothing came after."""
         yield from self.flush()
-        for head, hits in self._waiting.values():
-            yield from self._extractor.extract(head, hits, self._file)
+        for record_start, hits in self._waiting.values():
+            yield from self._extractor.extract(record_start, hits, self._file)
 
     def _number_new_writers(self, batch: LogRecordBatch) -> None:
         """Give numbers to the subjects of writers that are new."""

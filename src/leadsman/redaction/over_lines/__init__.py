@@ -1,4 +1,4 @@
-"""Finds secrets that go on over several lines: also behind the head of a log that repeats, and in JSON strings."""
+"""Finds secrets that go on over several lines: also behind the prefix of a log that repeats, and in JSON strings."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from leadsman.redaction.keys import key_at_end, name_slot, word_start
 from leadsman.redaction.over_lines import kubernetes, private_keys
 from leadsman.redaction.over_lines.blocks import block_spans, continued_key
-from leadsman.redaction.over_lines.heads import (
+from leadsman.redaction.over_lines.line_prefixes import (
     OwnText,
     is_json_string,
     json_texts,
-    texts_behind_heads,
+    texts_behind_prefixes,
     without_logger,
 )
 
@@ -50,7 +50,7 @@ def _begins(line: str) -> bool:
 
 
 def _plain(lines: Sequence[str], candidates: Sequence[int]) -> Found:
-    """Return the secrets behind heads, and in lines as they stand."""
+    """Return the secrets behind prefixes, and in lines as they stand."""
     found, masked_marks = _behind_heads(lines, _triggers(lines, candidates))
     left = [index for index in candidates if index not in masked_marks]
     keys = list(private_keys.over_lines(lines, left))
@@ -81,7 +81,7 @@ def _trigger(line: str) -> int | None:
 def _behind_heads(lines: Sequence[str], triggers: dict[int, int]) -> Found:
     found: list[tuple[int, Span]] = []
     masked_marks: set[int] = set()
-    for texts in texts_behind_heads(lines, triggers):
+    for texts in texts_behind_prefixes(lines, triggers):
         own = [text.text for text in texts]
         candidates = [index for index, text in enumerate(texts) if text.line in triggers]
         left = [index for index in candidates if texts[index].line not in masked_marks]

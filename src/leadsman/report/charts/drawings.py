@@ -107,10 +107,10 @@ def timeline_svg(timeline: Timeline, *, prefix: str, title: str, description: st
 
 def gaps_svg(gaps: Gaps, *, prefix: str, title: str, description: str) -> str:
     """Draw the length of each gap on a log axis against its outcome, with the inferred limit."""
-    head = len(gaps.idle_limits) + (1 if gaps.limit_high or gaps.limit_low else 0)
+    legend_rows = len(gaps.idle_limits) + (1 if gaps.limit_high or gaps.limit_low else 0)
     with mpl.rc_context(SETTINGS):
-        figure, axes = canvas(1.75 + 0.19 * head, bottom=0.5)
-        top = 2.1 + 0.32 * head
+        figure, axes = canvas(1.75 + 0.19 * legend_rows, bottom=0.5)
+        top = 2.1 + 0.32 * legend_rows
         _draw_inferred_limit(axes, gaps, top)
         for row, hop in enumerate(gaps.idle_limits):
             _draw_idle_limit(axes, hop, 2.2 + 0.32 * row, gaps)

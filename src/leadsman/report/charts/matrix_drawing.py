@@ -32,8 +32,8 @@ def matrix_svg(grid: MatrixGrid, *, prefix: str, title: str, description: str) -
     rows, columns = len(grid.rows), len(grid.columns)
     wide = WIDTH * (0.985 - SIDE) / columns
     longest = max(len(_short_name(name)) for name in grid.columns) * LETTERS_INCHES
-    head = 0.35 if longest < wide else longest + 0.1
-    height = rows * ROW_INCHES + head
+    header_inches = 0.35 if longest < wide else longest + 0.1
+    height = rows * ROW_INCHES + header_inches
     with mpl.rc_context(SETTINGS):
         figure = Figure(figsize=(WIDTH, height), facecolor="none")
         axes = figure.add_axes((SIDE, 0.0, 0.985 - SIDE, rows * ROW_INCHES / height), facecolor="none")
