@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from random import Random
 
-SIZES = (1_000, 1_000, 8_000, 60_000)
+INPUT_BYTES = (1_000, 1_000, 8_000, 60_000)
 """An input is cut to one of these. Every format shows itself at its beginning, and short inputs are read faster."""
 
 EXTREMES = (
@@ -107,7 +107,7 @@ MUTATIONS: tuple[Callable[[bytes, Random], bytes], ...] = (
 
 def mutate(data: bytes, random: Random) -> bytes:
     """Return a damaged copy: one to three kinds of damage, one after the other."""
-    longest = random.choice(SIZES)
+    max_bytes = random.choice(INPUT_BYTES)
     for _ in range(random.choice((1, 1, 2, 3))):
-        data = random.choice(MUTATIONS)(data[:longest], random)
+        data = random.choice(MUTATIONS)(data[:max_bytes], random)
     return data

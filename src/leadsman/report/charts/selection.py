@@ -90,11 +90,11 @@ def select_timeline(points: Sequence[Point], at_most: int) -> Timeline | None:
         return None
     since = min(point.since or point.at for point in points)
     until = max(point.at for point in points)
-    shortest = (until - since) / TIMELINE_PIXELS
+    shortest_visible = (until - since) / TIMELINE_PIXELS
     by_subject: dict[str, list[Point]] = {}
     for point in points:
         by_subject.setdefault(point.subject, []).append(point)
-    lanes = sorted((_lane(name, own, shortest) for name, own in by_subject.items()), key=_harmed_first)
+    lanes = sorted((_lane(name, own, shortest_visible) for name, own in by_subject.items()), key=_harmed_first)
     return Timeline(tuple(lanes[:at_most]), since, until, max(len(lanes) - at_most, 0))
 
 
@@ -103,16 +103,18 @@ def _harmed_first(lane: Lane) -> tuple[bool, datetime, str]:
     return not lane.harm_times, first, lane.subject
 
 
-def _lane(subject: str, points: Sequence[Point], shortest: timedelta) -> Lane:
+def _lane(subject: str, points: Sequence[Point], shortest_visible: timedelta) -> Lane:
     harmful = sorted((point for point in points if is_harmful(point)), key=lambda point: point.at)
     instants = tuple(point.at for point in harmful if point.since is None)
     gaps = sorted((p.since, p.at) for p in points if p.since is not None and p.outcome != ACTIVE_OUTCOME)
     active = sorted((p.since, p.at) for p in points if p.since is not None and p.outcome == ACTIVE_OUTCOME)
-    reach = (min(point.since or point.at for point in points), max(point.at for point in points))
-    wide = tuple(gap for gap in gaps if gap[1] - gap[0] >= shortest)
+    whole_span = (min(point.since or point.at for point in points), max(point.at for point in points))
+    drawn_gaps = tuple(gap for gap in gaps if gap[1] - gap[0] >= shortest_visible)
     return Lane(
         subject=subject,
-        active=tuple(part for since, until in active or [reach] for part in _active_spans(wide, since, until)),
+        active=tuple(
+            part for since, until in active or [whole_span] for part in _active_spans(drawn_gaps, since, until)
+        ),
         harmed_gaps=tuple((point.since, point.at) for point in harmful if point.since is not None),
         harm_times=instants or tuple(point.at for point in harmful),
     )
@@ -142,8 +144,8 @@ def select_gaps(points: Sequence[Point], figures: Mapping[str, float | str], at_
     harmful, harmless = ([gap for gap in measured if is_harmful(gap) is kind] for kind in (True, False))
     if not harmless and not _has_limit(figures):
         return None
-    room = max(at_most - min(len(harmless), at_most // 2), 1)
-    selected = _evenly_by_length(harmful, room)
+    harmful_at_most = max(at_most - min(len(harmless), at_most // 2), 1)
+    selected = _evenly_by_length(harmful, harmful_at_most)
     selected += _evenly_by_length(harmless, at_most - len(selected))
     return Gaps(
         gaps=tuple(selected),
