@@ -30,7 +30,7 @@ from account_linking.demo.ledger_generator import generate_households
 from account_linking.demo.simulator import plaid, yodlee
 from account_linking.tables import classify, translate
 from account_linking.tables.layout import ACCOUNTS, OVERRIDES, SILVER, USER_RULES
-from account_linking.tables.session import session
+from account_linking.tables.session import get_or_create_session
 from leadsman.java.jars import fetch_jars
 
 if TYPE_CHECKING:
@@ -55,7 +55,9 @@ def main() -> None:
     size = "smoke" if options.smoke else "full"
     about = machine()
     folder = generate(CACHE / f"accounts-{size}", ROWS[size])
-    spark = session(fetch_jars("spark-4.2"), {"spark.master": f"local[{options.cores}]", "spark.driver.memory": "2g"})
+    spark = get_or_create_session(
+        fetch_jars("spark-4.2"), {"spark.master": f"local[{options.cores}]", "spark.driver.memory": "2g"}
+    )
     ours, theirs = (CACHE / f"accounts-{size}-{name}" for name in ("spark", "duckdb"))
     theirs.mkdir(exist_ok=True)
     jobs = [

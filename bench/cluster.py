@@ -158,11 +158,11 @@ SETTINGS = "".join(
 
 
 def _host(folder: Path, name: str, events: dict[str, str]) -> None:
-    place = folder / "hosts" / name
-    place.mkdir(parents=True)
+    host_folder = folder / "hosts" / name
+    host_folder.mkdir(parents=True)
     for what, text in {**events, "settings": SETTINGS}.items():
         head = f"### leadsman {WHEN:%Y-%m-%dT%H:%M:%S}.000Z {name} host/{what}.txt $ {COMMANDS[what]}\n"
-        (place / f"{what}.txt").write_text(f"{head}{text}### leadsman exit 0\n")
+        (host_folder / f"{what}.txt").write_text(f"{head}{text}### leadsman exit 0\n")
 
 
 def _address(number: int) -> str:

@@ -20,16 +20,16 @@ from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 from unittest.mock import patch
 
-import psutil
 import pyarrow as pa
 import pyarrow.compute as pc
 from bench import page
+from bench.cpu_time import cpu_seconds
 from bench.measure import machine
 
 from leadsman.catalogue import Mode, every_mode, modes_named
 from leadsman.pipeline import diagnose as whole
 from leadsman.pipeline import diagnose_in_tasks
-from leadsman.pipeline.request import DiagnosisRequest, Input, find_input, read_small_input
+from leadsman.pipeline.request import DiagnosisInput, DiagnosisRequest, find_input, read_small_input
 from leadsman.pipeline.spark.session import session
 
 if TYPE_CHECKING:
@@ -182,44 +182,32 @@ def _measured(row: DetectorInput, way: str) -> dict[str, float]:
     taken: list[float] = []
     with session() as spark, patch.object(whole, "MAX_TASK_EVENTS", most):
         for _ in range(1 + WARM_CALLS):
-            before = _cpu_seconds()
+            before = cpu_seconds()
             whole.diagnose(spark, source, request)
-            taken.append(_cpu_seconds() - before)
+            taken.append(cpu_seconds() - before)
     return {"events": source.events.num_rows, "cold": taken[0], "warm": median(taken[1:])}
 
 
-def _cpu_seconds() -> float:
-    total = 0.0
-    this = psutil.Process()
-    for each in (this, *this.children(recursive=True)):
-        try:
-            used = each.cpu_times()
-        except psutil.Error:
-            continue  # it ended meanwhile
-        total += used.user + used.system
-    return total
-
-
-def _source(row: DetectorInput) -> Input:
+def _source(row: DetectorInput) -> DiagnosisInput:
     """Read the recordings, many times over: as captures of their own, of other writers, or of other moments."""
-    source = read_small_input(find_input([str(path) for path in row.recordings]))
-    assert source.events is not None
+    inputs = read_small_input(find_input([str(path) for path in row.recordings]))
+    assert inputs.events is not None
     if row.times == 1:
-        return source
+        return inputs
     make = _later if row.copies == "moment" else partial(_renamed, apart=row.copies == "capture")
-    copies = [source.events, *(make(source.events, number) for number in range(1, row.times))]
-    found = dict(source.captures)
+    copies = [inputs.events, *(make(inputs.events, number) for number in range(1, row.times))]
+    found = dict(inputs.captures)
     if row.copies == "capture":
-        found |= {f"{path}#{number}": each for number in range(1, row.times) for path, each in source.captures.items()}
-    return replace(source, captures=found, events=pa.concat_tables(copies))
+        found |= {f"{path}#{number}": each for number in range(1, row.times) for path, each in inputs.captures.items()}
+    return replace(inputs, captures=found, events=pa.concat_tables(copies))
 
 
 def _renamed(events: pa.Table, number: int, *, apart: bool) -> pa.Table:
     """Return the events as those of another capture, or of other writers of the same one."""
     for name in ("capture",) if apart else ("subject", "file"):
-        place = events.schema.get_field_index(name)
+        column_index = events.schema.get_field_index(name)
         renamed = [None if value is None else f"{value}#{number}" for value in events.column(name).to_pylist()]
-        events = events.set_column(place, events.schema.field(name), pa.array(renamed, pa.string()))
+        events = events.set_column(column_index, events.schema.field(name), pa.array(renamed, pa.string()))
     return events
 
 
@@ -232,9 +220,9 @@ def _later(events: pa.Table, number: int) -> pa.Table:
     again = events.filter(pa.array([name not in ONCE for name in events.column("name").to_pylist()]))
     moved = {"at": STEP * number, "line": LINES * number}
     for name, by in moved.items():
-        place, field = again.schema.get_field_index(name), again.schema.field(name)
+        column_index, field = again.schema.get_field_index(name), again.schema.field(name)
         column = pc.add(again.column(name).cast(pa.int64()), by)
-        again = again.set_column(place, field, column.cast(field.type))
+        again = again.set_column(column_index, field, column.cast(field.type))
     return again
 
 

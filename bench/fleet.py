@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - rows of a table
 """Measures a diagnosis of a large cluster's capture at three sizes, and writes it into docs/performance.md.
 
 python -m bench.fleet                       a sixteenth, a quarter, and all of 100 brokers; each is deleted afterwards
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import psutil
 from bench import cluster, page
+from bench.cpu_time import cpu_seconds, process_tree
 from bench.measure import machine
 
 if TYPE_CHECKING:
@@ -71,8 +71,8 @@ def _arguments() -> argparse.Namespace:
 
 def _measured(size: cluster.ClusterSize) -> FleetResult:
     CACHE.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="capture-", dir=CACHE) as place:
-        capture = cluster.make(Path(place) / "capture", size, CACHE / "logs")
+    with tempfile.TemporaryDirectory(prefix="capture-", dir=CACHE) as folder:
+        capture = cluster.make(Path(folder) / "capture", size, CACHE / "logs")
         return _diagnosed(capture, size)
 
 
@@ -111,7 +111,6 @@ class ProcessSampler:
     def __init__(self, pid: int) -> None:
         self.cpu, self.python, self.java = 0.0, 0, 0
         self._process = psutil.Process(pid)
-        self._spent: dict[int, float] = {}
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._sample, daemon=True)
 
@@ -122,30 +121,23 @@ class ProcessSampler:
     def __exit__(self, *_: object) -> None:
         self._done.set()
         self._thread.join()
-        self.cpu = sum(self._spent.values())
 
     def _sample(self) -> None:
         while not self._done.wait(SAMPLE_SECONDS):
             memory = {"python": 0, "java": 0}
-            for process in self._family():
-                kind, resident = self._look(process)
+            for process in process_tree(self._process):
+                kind, resident = _own_memory(process)
                 memory[kind] += resident
+            self.cpu = max(self.cpu, cpu_seconds(self._process))
             self.python, self.java = max(self.python, memory["python"]), max(self.java, memory["java"])
 
-    def _family(self) -> list[psutil.Process]:
-        try:
-            return [self._process, *self._process.children(recursive=True)]
-        except psutil.Error:
-            return []
 
-    def _look(self, process: psutil.Process) -> tuple[str, int]:
-        """Return what kind of process it is and what it holds alone; note its CPU time."""
-        try:
-            times, kind = process.cpu_times(), "java" if "java" in process.name() else "python"
-            self._spent[process.pid] = times.user + times.system
-            return kind, int(process.memory_full_info().uss)
-        except psutil.Error:
-            return "python", 0
+def _own_memory(process: psutil.Process) -> tuple[str, int]:
+    """Return what kind of process it is, and the bytes that it alone holds."""
+    try:
+        return "java" if "java" in process.name() else "python", int(process.memory_full_info().uss)
+    except psutil.Error:
+        return "python", 0
 
 
 def _table(measured: Sequence[FleetResult]) -> Iterator[str]:
@@ -153,7 +145,7 @@ def _table(measured: Sequence[FleetResult]) -> Iterator[str]:
     yield (
         "`leadsman diagnose` over the capture of a generated cluster, a whole cold process; `python -m bench.fleet` "
         f"writes this. {os.cpu_count()} cores. {about}. Memory is the largest use at one time. "
-        "CPU time is sampled 4 times a second, so up to a quarter of a second before the end of each process is not counted.\n"
+        "CPU time is sampled 4 times a second, so up to a quarter of a second before the end is not counted.\n"
     )
     yield "| brokers | hosts | partitions | ids | input | lines | wall, s | CPU, s | s a GB | Python | Java | found |"
     yield "|---|---|---|---|---|---|---|---|---|---|---|---|"

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 from bench import page
+from bench.cpu_time import cpu_seconds, process_tree
 from bench.jobs import ROOT
 
 if TYPE_CHECKING:
@@ -120,8 +121,8 @@ def _described(listed: list[Partition], lost: int | None) -> Iterator[str]:
 
 def _take_over(folder: Path, led: list[Partition], fenced: datetime) -> None:
     by_broker: dict[int, list[str]] = {}
-    for place, each in enumerate(led):
-        at = fenced + timedelta(seconds=ELECTION_SECONDS * place / max(len(led), 1))
+    for index, each in enumerate(led):
+        at = fenced + timedelta(seconds=ELECTION_SECONDS * index / max(len(led), 1))
         by_broker.setdefault(each.led(lost=LOST), []).append(each.taken_over(at))
     for broker, lines in by_broker.items():
         own = folder / "brokers" / str(broker)
@@ -151,11 +152,10 @@ def diagnosed(capture: Path, out: Path, cores: int) -> ProcessUsage:
     ]
     began = time.monotonic()
     process = psutil.Popen([sys.executable, "-m", "leadsman", *words], stdout=subprocess.DEVNULL)
-    processor, peak = 0.0, 0
+    used_cpu_seconds, peak = 0.0, 0
     while process.poll() is None:
-        used = list(_used(process))
-        processor = max(processor, sum(seconds for seconds, _ in used))
-        peak = max(peak, sum(rss_bytes for _, rss_bytes in used))
+        used_cpu_seconds = max(used_cpu_seconds, cpu_seconds(process))
+        peak = max(peak, sum(map(_rss_bytes, process_tree(process))))
         with_deadline = partial(process.wait, timeout=0.2)
         try:
             with_deadline()
@@ -163,16 +163,14 @@ def diagnosed(capture: Path, out: Path, cores: int) -> ProcessUsage:
             continue
     if process.returncode != 1:
         raise RuntimeError(f"leadsman ended with code {process.returncode}, and the finding was not PRESENT.")
-    return ProcessUsage(time.monotonic() - began, processor, peak)
+    return ProcessUsage(time.monotonic() - began, used_cpu_seconds, peak)
 
 
-def _used(process: psutil.Process) -> Iterator[tuple[float, int]]:
-    for each in (process, *process.children(recursive=True)):
-        try:
-            times, rss_bytes = each.cpu_times(), each.memory_info().rss
-        except psutil.Error:
-            continue
-        yield times.user + times.system + times.children_user + times.children_system, rss_bytes
+def _rss_bytes(process: psutil.Process) -> int:
+    try:
+        return int(process.memory_info().rss)
+    except psutil.Error:
+        return 0
 
 
 def main() -> None:

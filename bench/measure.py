@@ -11,6 +11,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, Self
 
 import psutil
+from bench.cpu_time import cpu_seconds, process_tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -48,10 +49,10 @@ def in_turn(jobs: list[Job], runs: int, report: Callable[[str], None]) -> None:
 
 
 def _once(job: Job) -> None:
-    busy, ours, started = _busy(), _ours(), time.perf_counter()
+    busy, ours, started = _busy(), cpu_seconds(), time.perf_counter()
     facts = job.run()
     wall = time.perf_counter() - started
-    cpu = _ours() - ours
+    cpu = cpu_seconds() - ours
     job.wall.append(facts.get("seconds", wall))
     job.cpu.append(cpu)
     job.others.append(max(0.0, (_busy() - busy - cpu) / wall))
@@ -74,23 +75,6 @@ def _busy() -> float:
     return float(times.user + times.system + times.nice)
 
 
-def _ours() -> float:
-    """Return the CPU seconds of this process and all that it started, ended ones too."""
-    total = 0.0
-    for process in _family():
-        try:
-            times = process.cpu_times()
-        except psutil.Error:
-            continue
-        total += times.user + times.system + times.children_user + times.children_system
-    return total
-
-
-def _family() -> list[psutil.Process]:
-    me = psutil.Process()
-    return [me, *me.children(recursive=True)]
-
-
 class PythonMemory:
     """The largest sum of resident memory of this family's Python processes, in bytes, while the block runs."""
 
@@ -109,7 +93,7 @@ class PythonMemory:
 
     def _look(self) -> None:
         while not self._done.wait(SAMPLE_SECONDS):
-            self.peak = max(self.peak, sum(map(_resident, _family())))
+            self.peak = max(self.peak, sum(map(_resident, process_tree())))
 
 
 def _resident(process: psutil.Process) -> int:

@@ -81,8 +81,8 @@ def main() -> None:
         page.put("scale", text, page=PAGE)
 
 
-def _run(logs: Path, executors: int, place: Path) -> DiagnosisRun:
-    folder = place / f"cluster-{executors}"
+def _run(logs: Path, executors: int, work_folder: Path) -> DiagnosisRun:
+    folder = work_folder / f"cluster-{executors}"
     (folder / "events").mkdir(parents=True)
     settings = {
         "eventLog.enabled": "true",

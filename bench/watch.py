@@ -22,6 +22,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import psutil
+from bench.cpu_time import cpu_seconds
 from bench.generate import generate
 from bench.measure import machine
 from bench.watch_peer import StreamsPeer, streams_peer
@@ -34,10 +35,10 @@ from leadsman.watch.file_listing import FolderListing
 from leadsman.watch.kafka.client_settings import write_settings
 from leadsman.watch.kafka.listing import KafkaListing, TopicsRequest
 from leadsman.watch.source import CombinedListing, SourceRequests
-from leadsman.watch.watching import STREAMING_CONF, Watch, WatchOptions
+from leadsman.watch.watch_query import STREAMING_CONF, WatchQuery, WatchQueryOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -79,9 +80,9 @@ def main() -> None:
         cluster.create_topic(TOPIC, partitions=PARTITIONS, config={"retention.ms": "-1"})
         lines = _produce(cluster.bootstrap, logs)
         conf = {**STREAMING_CONF, "spark.sql.shuffle.partitions": "2"}
-        spark = stack.enter_context(session(SessionOptions(conf=conf, stays=True)))
+        spark = stack.enter_context(session(SessionOptions(conf=conf, is_long_lived=True)))
         peer = stack.enter_context(streams_peer(cluster, TOPIC, lines.count, folder / "peer"))
-        brokers = [psutil.Process(each) for each in _broker_processes(cluster)]
+        brokers = set(_broker_processes(cluster))
         sources = [SourceTimings("Kafka", cluster.bootstrap), SourceTimings("files", logs)]
         streams = SourceTimings("Kafka, by a Kafka Streams program", None)
         for number in range(2 if smoke else ROUNDS + 1):
@@ -121,22 +122,20 @@ def _broker_processes(cluster: Cluster) -> Iterator[int]:
             yield each.pid
 
 
-def _round(
-    spark: SparkSession, source: SourceTimings, state: Path, brokers: Sequence[psutil.Process], *, is_warm: bool
-) -> None:
+def _round(spark: SparkSession, source: SourceTimings, state: Path, brokers: Collection[int], *, is_warm: bool) -> None:
     """Read everything once, from an empty state."""
-    options = WatchOptions(state, UTC, 0.0, cores(spark))
+    options = WatchQueryOptions(state, UTC, 0.0, cores(spark))
     state.mkdir()
     topics = None
     listing: Any = FolderListing([str(source.listing)])
     if source.name == "Kafka":
         topics = TopicsRequest(source.listing, (TOPIC,), write_settings(None, state), str(state))
         listing = CombinedListing([KafkaListing(topics)])
-    watch = Watch(spark, listing, options, SourceRequests(topics=topics))
-    started, cpu = time.perf_counter(), _cpu(brokers)
+    watch = WatchQuery(spark, listing, options, SourceRequests(topics=topics))
+    started, cpu = time.perf_counter(), cpu_seconds(left_out=brokers)
     with watch.running() as query:
         query.processAllAvailable()
-        wall, used = time.perf_counter() - started, _cpu(brokers) - cpu
+        wall, used = time.perf_counter() - started, cpu_seconds(left_out=brokers) - cpu
         source.events = watch._events.table().num_rows  # noqa: SLF001 - a benchmark looks inside
     print(f"{source.name}: {wall:.1f} s, {used:.1f} s of CPU time, {source.events} events")
     if is_warm:
@@ -150,22 +149,6 @@ def _peer_round(peer: StreamsPeer, timings: SourceTimings, *, is_warm: bool) -> 
     if is_warm:
         timings.wall.append(wall)
         timings.cpu.append(cpu)
-
-
-def _cpu(brokers: Sequence[psutil.Process]) -> float:
-    """Return the CPU seconds of this process and all that it started, without those of brokers."""
-    left_out = {each.pid for each in brokers}
-    total = 0.0
-    me = psutil.Process()
-    for process in [me, *me.children(recursive=True)]:
-        try:
-            times = process.cpu_times()
-        except psutil.Error:
-            continue
-        if process.pid not in left_out:
-            own = process.pid != me.pid
-            total += times.user + times.system + (times.children_user + times.children_system if own else 0)
-    return total
 
 
 def _table(sources: Sequence[SourceTimings], lines: InputVolume, about: dict[str, str]) -> Iterator[str]:

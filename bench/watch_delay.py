@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 from urllib.request import urlopen
 
 import psutil
+from bench.cpu_time import cpu_seconds
 from bench.generate import generate
 from bench.measure import machine
 
@@ -74,10 +75,7 @@ class WatchProcess:
 
     def cpu_seconds(self) -> float:
         """Return the CPU time of the watch and all that it started."""
-        me = psutil.Process(self.process.pid)
-        times = [each.cpu_times() for each in [me, *me.children(recursive=True)] if each.is_running()]
-        own = sum(each.user + each.system for each in times)
-        return own + sum(each.children_user + each.children_system for each in times[1:])
+        return cpu_seconds(psutil.Process(self.process.pid))
 
 
 def main() -> None:

@@ -26,7 +26,7 @@ from leadsman.lab.survival.table import replace_between
 from leadsman.pipeline.spark.event_frames import cores
 from leadsman.pipeline.spark.session import SessionOptions, session
 from leadsman.watch.file_listing import FolderListing
-from leadsman.watch.watching import STREAMING_CONF, Watch, WatchOptions
+from leadsman.watch.watch_query import STREAMING_CONF, WatchQuery, WatchQueryOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -75,14 +75,16 @@ def _round(logs: Path, folder: Path, *, executors: int) -> float:
     folder.mkdir()
     with (
         spark_cluster(folder, workers=executors, memory_mb=900) as cluster,
-        session(SessionOptions(master=cluster.url, conf=CONF, stays=True)) as spark,
+        session(SessionOptions(master=cluster.url, conf=CONF, is_long_lived=True)) as spark,
     ):
         _read(spark, logs, folder / "first")
         return _read(spark, logs, folder / "second")
 
 
 def _read(spark: SparkSession, logs: Path, state: Path) -> float:
-    watch = Watch(spark, FolderListing([str(logs)], TRIGGER_BYTES), WatchOptions(state, UTC, 0.0, cores(spark)))
+    watch = WatchQuery(
+        spark, FolderListing([str(logs)], TRIGGER_BYTES), WatchQueryOptions(state, UTC, 0.0, cores(spark))
+    )
     began = time.perf_counter()
     with watch.running() as query:
         query.processAllAvailable()

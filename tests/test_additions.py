@@ -177,7 +177,7 @@ def test_a_rule_of_the_gate_is_one_new_file(tree: Path) -> None:
 
 
         def _find(facts):
-            for client in facts.clients:
+            for client in facts.resources:
                 if client.number("acme.idle.ms") == 0:
                     yield Match(span=client.settings["acme.idle.ms"].span, message="acme.idle.ms=0")
 
@@ -303,7 +303,7 @@ from leadsman.prevent.alerts.signal import ExporterMetric, Signal
 
 SIGNAL = Signal(
     meaning="requests that wait in an Acme proxy",
-    readings={Exporter.JMX: ExporterMetric(metric="acme_waiting_requests", source="Acme's manual")},
+    readings={Exporter.JMX: ExporterMetric(metric="acme_waiting_requests", reference="Acme's manual")},
 )
 '''
 ALERT_FILE = '''

@@ -43,14 +43,14 @@ class Compared:
 @contextmanager
 def checked_out(revision: str, work: Path) -> Iterator[Path]:
     """Yield a source tree of a revision; it is gone afterwards, also after a Ctrl-C."""
-    place = work / "revision"
+    worktree = work / "revision"
     try:
         with defer_interrupts():
-            _git("worktree", "add", "--quiet", "--detach", str(place), revision)
-        yield place / "src"
+            _git("worktree", "add", "--quiet", "--detach", str(worktree), revision)
+        yield worktree / "src"
     finally:
         with defer_interrupts():
-            shutil.rmtree(place, ignore_errors=True)
+            shutil.rmtree(worktree, ignore_errors=True)
             _git("worktree", "prune")
 
 

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 import sys
-import time
 from collections import deque
 from collections.abc import Callable, Collection
 from contextlib import contextmanager
@@ -22,6 +20,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any
 
+from bench.cpu_time import ended_children_cpu_seconds, own_cpu_seconds
 from bench.forms import walks
 from bench.jobs import ripgrep_program
 from bench.peers import patterns
@@ -79,9 +78,9 @@ def leadsman(folder: Path, _sources: Collection[str]) -> Facts:
                 yield row
 
     scanner()
-    started = time.process_time()
+    started = own_cpu_seconds()
     events = sum(batch.num_rows for batch in batches(rows())) - about_reading
-    seconds = time.process_time() - started
+    seconds = own_cpu_seconds() - started
     code = str(Path(str(package.__file__)).parent.parent)
     return {"seconds": seconds, "events": events, "refused": refused, "peak_mb": _peak_mb(), "code": code}
 
@@ -96,9 +95,9 @@ def timed(work: Callable[[Path], object]) -> Measure:
     """Measure a peer that works in this process."""
 
     def measured(folder: Path, _sources: Collection[str] = ()) -> Facts:
-        started = time.process_time()
+        started = own_cpu_seconds()
         work(folder)
-        return {"seconds": time.process_time() - started}
+        return {"seconds": own_cpu_seconds() - started}
 
     return measured
 
@@ -203,8 +202,7 @@ def _run(command: list[str], source: Any = subprocess.DEVNULL) -> None:  # noqa:
 
 
 def _of_children() -> Facts:
-    took = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return {"seconds": took.ru_utime + took.ru_stime}
+    return {"seconds": ended_children_cpu_seconds()}
 
 
 def _duckdb(folder: Path, _sources: Collection[str]) -> Facts:

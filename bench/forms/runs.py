@@ -91,9 +91,9 @@ def measure(form: Form, work: Path, size: int, *, rounds: int, report: Report) -
     if form.twin:
         twin.mkdir()
         form.twin(twin, size)
-    places = {peers.LEADSMAN: folder, form.peer: twin if form.twin else folder}
-    places |= dict.fromkeys(form.also, folder)
-    taken = _by_turns(places, rounds, form=form, report=report)
+    folders = {peers.LEADSMAN: folder, form.peer: twin if form.twin else folder}
+    folders |= dict.fromkeys(form.also, folder)
+    taken = _by_turns(folders, rounds, form=form, report=report)
     ours, theirs = taken[peers.LEADSMAN], taken[form.peer]
     return FormResult(
         form=form,
@@ -109,12 +109,12 @@ def measure(form: Form, work: Path, size: int, *, rounds: int, report: Report) -
 
 
 def _by_turns(
-    places: Mapping[str, Path], rounds: int, *, form: Form, report: Report
+    folders: Mapping[str, Path], rounds: int, *, form: Form, report: Report
 ) -> dict[str, list[dict[str, Any]]]:
     """Return what each took in every round; a peer that is optional may be unable to read a form."""
-    taken: dict[str, list[dict[str, Any]]] = {name: [] for name in places}
+    taken: dict[str, list[dict[str, Any]]] = {name: [] for name in folders}
     for number in range(1, rounds + 1):
-        for name, place in places.items():
+        for name, place in folders.items():
             try:
                 facts = once(name, place, sources=form.sources)
             except NotMeasured as error:

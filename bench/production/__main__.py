@@ -71,19 +71,21 @@ def _judged(
     spark: SparkSession, cases: Sequence[DiagnosisCase], size: CaptureSize, *, folder: Path
 ) -> list[tuple[DiagnosisCase, list[Diagnosis]]]:
     """Write some cases, diagnose them in one job, and return what was said of each."""
-    places = {str(_written(case, size, folder)): case for case in cases}
+    case_folders = {str(_written(case, size, folder)): case for case in cases}
     started = time.monotonic()
-    source = find_input(list(places), time_zone(cases[0].options.get("timezone", "UTC")))
-    diagnoses = diagnose(spark, read_small_input(source), DiagnosisRequest(modes=list(every_mode())))
+    inputs = find_input(list(case_folders), time_zone(cases[0].options.get("timezone", "UTC")))
+    diagnoses = diagnose(spark, read_small_input(inputs), DiagnosisRequest(modes=list(every_mode())))
     print(f"{len(cases)} cases from {cases[0].name}: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
     of_case: dict[str, list[Diagnosis]] = defaultdict(list)
     for each in diagnoses:
-        of_case[next(place for place in places if Path(each.path).is_relative_to(place))].append(each)
-    for place, diagnoses_of_case in of_case.items():
-        _kept(Path(place), diagnoses_of_case)
+        of_case[
+            next(case_folder for case_folder in case_folders if Path(each.path).is_relative_to(case_folder))
+        ].append(each)
+    for case_folder, diagnoses_of_case in of_case.items():
+        _kept(Path(case_folder), diagnoses_of_case)
         if size > CaptureSize.TEST:
-            shutil.rmtree(place)
-    return [(case, of_case[place]) for place, case in places.items()]
+            shutil.rmtree(case_folder)
+    return [(case, of_case[case_folder]) for case_folder, case in case_folders.items()]
 
 
 def _verdicts(diagnoses: Sequence[Diagnosis]) -> Mapping[str, str]:
@@ -92,16 +94,16 @@ def _verdicts(diagnoses: Sequence[Diagnosis]) -> Mapping[str, str]:
 
 
 def _written(case: DiagnosisCase, size: CaptureSize, folder: Path) -> Path:
-    place = folder / case.name
-    place.mkdir(parents=True)
-    case.write(place, Random(f"{SEED} {case.name}"), int(size))
-    return place
+    case_folder = folder / case.name
+    case_folder.mkdir(parents=True)
+    case.write(case_folder, Random(f"{SEED} {case.name}"), int(size))
+    return case_folder
 
 
-def _kept(place: Path, diagnoses: Sequence[Diagnosis]) -> None:
+def _kept(case_folder: Path, diagnoses: Sequence[Diagnosis]) -> None:
     """Write what was said of a case beside it, to be read by eye."""
-    place.with_name(f"{place.name}.findings.json").write_text(findings_json(diagnoses) + "\n")
-    with place.with_name(f"{place.name}.findings.txt").open("w") as file:
+    case_folder.with_name(f"{case_folder.name}.findings.json").write_text(findings_json(diagnoses) + "\n")
+    with case_folder.with_name(f"{case_folder.name}.findings.txt").open("w") as file:
         show_diagnoses(diagnoses, Console(file=file, width=120))
 
 

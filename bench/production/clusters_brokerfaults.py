@@ -127,11 +127,16 @@ def _crash(cluster: SyntheticCluster, timeline: LogTimeline, random: Random, *, 
     for service in java_services(cluster):
         node = MAX_COORDINATORS - LOST if cluster.coordinator(service.group) == LOST else LOST
         for path in service.files:
-            head = java.prefix(service)
+            log_prefix = java.prefix(service)
             timeline.add(
                 path,
                 Event(
-                    at + 0.2, "INFO", java.NETWORK, f"{head} Node {node} disconnected.", (), f"{service.name}-poll-0"
+                    at + 0.2,
+                    "INFO",
+                    java.NETWORK,
+                    f"{log_prefix} Node {node} disconnected.",
+                    (),
+                    f"{service.name}-poll-0",
                 ),
             )
             if node != LOST:
@@ -223,8 +228,8 @@ def certificate_expired(
             )
     for follower in sorted({r for _, _, replicas in cluster.led_by(LOST) for r in replicas[1:]}):
         for turn in range(25):
-            head = f"[ReplicaFetcher replicaId={follower}, leaderId={LOST}, fetcherId=0]"
-            text = f"{head} Connection to node {LOST} ({cluster.host(LOST)}/10.20.0.{LOST}:9093) failed authentication due to: SSL handshake failed"
+            log_prefix = f"[ReplicaFetcher replicaId={follower}, leaderId={LOST}, fetcherId=0]"
+            text = f"{log_prefix} Connection to node {LOST} ({cluster.host(LOST)}/10.20.0.{LOST}:9093) failed authentication due to: SSL handshake failed"
             when = at + turn * 60 + random.random()
             timeline.add(brokers.server_log(follower), Event(when, "ERROR", java.NETWORK, text))
             timeline.add(
@@ -233,7 +238,7 @@ def certificate_expired(
                     when + 0.001,
                     "WARN",
                     "kafka.server.ReplicaFetcherThread",
-                    f"{head} Error in response for fetch request (type=FetchRequest, replicaId={follower}, maxWait=500, minBytes=1, maxBytes=10485760, fetchData={{}}, isolationLevel=READ_UNCOMMITTED, removed=, replaced=, metadata=(sessionId=INVALID, epoch=INITIAL), rackId=)",
+                    f"{log_prefix} Error in response for fetch request (type=FetchRequest, replicaId={follower}, maxWait=500, minBytes=1, maxBytes=10485760, fetchData={{}}, isolationLevel=READ_UNCOMMITTED, removed=, replaced=, metadata=(sessionId=INVALID, epoch=INITIAL), rackId=)",
                     expired,
                 ),
             )

@@ -78,12 +78,12 @@ def shrink_to_itself(
 
 def log_fence(cluster: SyntheticCluster, timeline: LogTimeline, *, outage: Outage) -> None:
     at, broker = outage.fenced or outage.start, outage.broker
-    head = f"[QuorumController id={ACTIVE}]"
+    log_prefix = f"[QuorumController id={ACTIVE}]"
     parts = sum(1 for _, _, replicas in cluster.replicas() if broker in replicas)
     timeline.add(
         controller_log(),
-        Event(at, "INFO", CONTROL, f"{head} Fencing broker {broker} because its session has timed out."),
-        Event(at + 0.004, "INFO", CONTROL, f"{head} handleBrokerFenced: changing {parts} partition(s)"),
+        Event(at, "INFO", CONTROL, f"{log_prefix} Fencing broker {broker} because its session has timed out."),
+        Event(at + 0.004, "INFO", CONTROL, f"{log_prefix} handleBrokerFenced: changing {parts} partition(s)"),
     )
     _replay_change(cluster, timeline, broker=broker, at=at + 0.02, fenced=1)
 
@@ -109,16 +109,16 @@ def broker_epoch(broker: int) -> int:
 
 def log_unfence(cluster: SyntheticCluster, timeline: LogTimeline, random: Random, *, outage: Outage) -> None:
     at, broker = outage.back + random.uniform(0.4, 1.9), outage.broker
-    head = f"[QuorumController id={ACTIVE}]"
+    log_prefix = f"[QuorumController id={ACTIVE}]"
     text = (
-        f"{head} The request from broker {broker} to unfence has been granted because it has caught up with the "
+        f"{log_prefix} The request from broker {broker} to unfence has been granted because it has caught up with the "
         f"offset of its register broker record {broker_epoch(broker)}."
     )
     parts = sum(1 for _, _, replicas in cluster.replicas() if broker in replicas)
     timeline.add(
         controller_log(),
         Event(at, "INFO", HEARTBEATS, text),
-        Event(at + 0.003, "INFO", CONTROL, f"{head} handleBrokerUnfenced: changing {parts} partition(s)"),
+        Event(at + 0.003, "INFO", CONTROL, f"{log_prefix} handleBrokerUnfenced: changing {parts} partition(s)"),
     )
     _replay_change(cluster, timeline, broker=broker, at=at + 0.02, fenced=-1)
     warn = "Unable to send a heartbeat because the RPC got timed out before it could be sent."
@@ -141,7 +141,7 @@ def log_fetchers(cluster: SyntheticCluster, timeline: LogTimeline, random: Rando
 
 
 def fetch_failure(random: Random, *, follower: int, leader: int, at: float) -> tuple[Event, ...]:
-    head = f"[ReplicaFetcher replicaId={follower}, leaderId={leader}, fetcherId=0]"
+    log_prefix = f"[ReplicaFetcher replicaId={follower}, leaderId={leader}, fetcherId=0]"
     session = f"(sessionId={random.getrandbits(30)}, epoch={random.randint(100, 90000)})"
     trace = (
         f"java.io.IOException: Connection to {leader} was disconnected before the response was read",
@@ -151,7 +151,7 @@ def fetch_failure(random: Random, *, follower: int, leader: int, at: float) -> t
         "\tat kafka.server.AbstractFetcherThread.processFetchRequest(AbstractFetcherThread.scala:317)",
     )
     warn = (
-        f"{head} Error in response for fetch request (type=FetchRequest, replicaId={follower}, maxWait=500, minBytes=1, "
+        f"{log_prefix} Error in response for fetch request (type=FetchRequest, replicaId={follower}, maxWait=500, minBytes=1, "
         f"maxBytes=10485760, fetchData={{}}, isolationLevel=READ_UNCOMMITTED, removed=, replaced=, metadata={session}, "
         "rackId=)"
     )
@@ -160,13 +160,13 @@ def fetch_failure(random: Random, *, follower: int, leader: int, at: float) -> t
             at,
             "INFO",
             "org.apache.kafka.clients.NetworkClient",
-            f"{head} Disconnecting from node {leader} due to request timeout.",
+            f"{log_prefix} Disconnecting from node {leader} due to request timeout.",
         ),
         Event(
             at + 0.001,
             "INFO",
             "org.apache.kafka.clients.FetchSessionHandler",
-            f"{head} Error sending fetch request {session} to node {leader}:",
+            f"{log_prefix} Error sending fetch request {session} to node {leader}:",
             trace,
         ),
         Event(at + 0.002, "WARN", "kafka.server.ReplicaFetcherThread", warn, trace),
@@ -206,9 +206,9 @@ def move_leaders(
 
 def return_leaders(cluster: SyntheticCluster, timeline: LogTimeline, random: Random, *, broker: int, at: float) -> None:
     """leader.imbalance.check.interval.seconds later the preferred replica leads again."""
-    head = f"[QuorumController id={ACTIVE}]"
+    log_prefix = f"[QuorumController id={ACTIVE}]"
     rows = cluster.led_by(broker)
-    text = f"{head} maybeBalancePartitionLeaders: generated {len(rows)} records in {random.randint(900, 9000)} microseconds."
+    text = f"{log_prefix} maybeBalancePartitionLeaders: generated {len(rows)} records in {random.randint(900, 9000)} microseconds."
     timeline.add(controller_log(), Event(at, "INFO", "org.apache.kafka.controller.QuorumController", text))
     count = f"[Broker id={broker}] Transitioning {len(rows)} partition(s) to local leaders."
     timeline.add(state_change_log(broker), Event(at + 0.04, "INFO", "state.change.logger", count))
@@ -291,13 +291,13 @@ def shrink(
 ) -> None:
     name, leader, offset = f"{where[0]}-{where[1]}", replicas[0], random.randint(10_000, 90_000_000)
     left = ",".join(str(r) for r in replicas if r != out)
-    head = f"[Partition {name} broker={leader}]"
+    log_prefix = f"[Partition {name} broker={leader}]"
     text = (
-        f"{head} Shrinking ISR from {','.join(map(str, replicas))} to {left}. Leader: (highWatermark: {offset}, endOffset: "
+        f"{log_prefix} Shrinking ISR from {','.join(map(str, replicas))} to {left}. Leader: (highWatermark: {offset}, endOffset: "
         f"{offset + random.randint(1, 900)}). Out of sync replicas: (brokerId: {out}, endOffset: {offset}, "
         f"lastCaughtUpTimeMs: {int(at * 1000) - random.randint(30001, 44000)})."
     )
-    update = f"{head} ISR updated to {left}  and version updated to {random.randint(20, 90)}"
+    update = f"{log_prefix} ISR updated to {left}  and version updated to {random.randint(20, 90)}"
     timeline.add(
         server_log(leader),
         Event(at, "INFO", "kafka.cluster.Partition", text),
@@ -308,8 +308,10 @@ def shrink(
 def expand(
     timeline: LogTimeline, random: Random, *, where: tuple[str, int], replicas: tuple[int, ...], at: float
 ) -> None:
-    head = f"[Partition {where[0]}-{where[1]} broker={replicas[0]}]"
-    text = f"{head} ISR updated to {','.join(map(str, replicas))}  and version updated to {random.randint(20, 90)}"
+    log_prefix = f"[Partition {where[0]}-{where[1]} broker={replicas[0]}]"
+    text = (
+        f"{log_prefix} ISR updated to {','.join(map(str, replicas))}  and version updated to {random.randint(20, 90)}"
+    )
     timeline.add(server_log(replicas[0]), Event(at, "INFO", "kafka.cluster.Partition", text))
 
 
@@ -317,7 +319,7 @@ def log_orderly_restart(
     cluster: SyntheticCluster, timeline: LogTimeline, random: Random, *, broker: int, at: float
 ) -> float:
     """A controlled shutdown, a start some 40 s later, and the time at which the broker serves again."""
-    head, life = f"[QuorumController id={ACTIVE}]", "kafka.server.BrokerLifecycleManager"
+    log_prefix, life = f"[QuorumController id={ACTIVE}]", "kafka.server.BrokerLifecycleManager"
     parts = len(cluster.led_by(broker))
     timeline.add(
         controller_log(),
@@ -325,14 +327,19 @@ def log_orderly_restart(
             at,
             "INFO",
             HEARTBEATS,
-            f"{head} Unfenced broker {broker} has requested and been granted a controlled shutdown.",
+            f"{log_prefix} Unfenced broker {broker} has requested and been granted a controlled shutdown.",
         ),
-        Event(at + 0.003, "INFO", CONTROL, f"{head} enterControlledShutdown[{broker}]: changing {parts} partition(s)"),
+        Event(
+            at + 0.003,
+            "INFO",
+            CONTROL,
+            f"{log_prefix} enterControlledShutdown[{broker}]: changing {parts} partition(s)",
+        ),
         Event(
             at + 2.1,
             "INFO",
             HEARTBEATS,
-            f"{head} The request from broker {broker} to shut down has been granted since the lowest active offset {int(at)} is now greater than the broker's controlled shutdown offset {int(at) - 4}.",
+            f"{log_prefix} The request from broker {broker} to shut down has been granted since the lowest active offset {int(at)} is now greater than the broker's controlled shutdown offset {int(at) - 4}.",
         ),
     )
     _replay_change(cluster, timeline, broker=broker, at=at + 0.02, fenced=0, shutting=1)
@@ -371,7 +378,7 @@ def log_orderly_restart(
 def log_start(
     cluster: SyntheticCluster, timeline: LogTimeline, random: Random, *, broker: int, at: float, unclean: bool = False
 ) -> None:
-    life, head = "kafka.server.BrokerLifecycleManager", f"[BrokerLifecycleManager id={broker}]"
+    life, log_prefix = "kafka.server.BrokerLifecycleManager", f"[BrokerLifecycleManager id={broker}]"
     logs = sum(1 for _, _, replicas in cluster.replicas() if broker in replicas)
     load = (
         f"Recovering {logs} logs from /var/lib/kafka/data since no clean shutdown file was found"
@@ -387,16 +394,16 @@ def log_start(
             at - 4,
             "INFO",
             life,
-            f"{head} Incarnation {'Q' + str(broker)}kXr2bTQ0yWn4mVd7HsPg of broker {broker} in cluster {cluster.cluster_id} is now STARTING.",
+            f"{log_prefix} Incarnation {'Q' + str(broker)}kXr2bTQ0yWn4mVd7HsPg of broker {broker} in cluster {cluster.cluster_id} is now STARTING.",
         ),
         Event(
             at - 3,
             "INFO",
             life,
-            f"{head} Successfully registered broker {broker} with broker epoch {broker_epoch(broker)}",
+            f"{log_prefix} Successfully registered broker {broker} with broker epoch {broker_epoch(broker)}",
         ),
-        Event(at - 1, "INFO", life, f"{head} The broker has caught up. Transitioning from STARTING to RECOVERY."),
-        Event(at, "INFO", life, f"{head} The broker has been unfenced. Transitioning from RECOVERY to RUNNING."),
+        Event(at - 1, "INFO", life, f"{log_prefix} The broker has caught up. Transitioning from STARTING to RECOVERY."),
+        Event(at, "INFO", life, f"{log_prefix} The broker has been unfenced. Transitioning from RECOVERY to RUNNING."),
         Event(
             at + 0.2,
             "INFO",

@@ -82,20 +82,22 @@ def _follow(cluster: SyntheticCluster, timeline: LogTimeline, random: Random, *,
 def _moved(
     cluster: SyntheticCluster, random: Random, *, service: ConsumerService, broker: int, at: float
 ) -> tuple[Event, ...]:
-    thread, head = f"{service.name}-poll-0", java.prefix(service)
+    thread, log_prefix = f"{service.name}-poll-0", java.prefix(service)
     new_leader = java.node_text(cluster, java.new_leader(cluster, service))
-    gone = f"{head} Group coordinator {java.node_text(cluster, broker)} is unavailable or invalid due to cause: error response NOT_COORDINATOR. isDisconnected: false. Rediscovery will be attempted."
+    gone = f"{log_prefix} Group coordinator {java.node_text(cluster, broker)} is unavailable or invalid due to cause: error response NOT_COORDINATOR. isDisconnected: false. Rediscovery will be attempted."
     session = f"(sessionId={random.getrandbits(30)}, epoch={random.randint(100, 9000)})"
-    refused = f"{head} Connection to node {broker} ({cluster.host(broker)}/10.20.0.{broker}:9092) could not be established. Node may not be available."
+    refused = f"{log_prefix} Connection to node {broker} ({cluster.host(broker)}/10.20.0.{broker}:9092) could not be established. Node may not be available."
     return (
         Event(at, "INFO", java.COORDINATOR, gone, (), thread),
-        Event(at + 0.12, "INFO", java.COORDINATOR, f"{head} Discovered group coordinator {new_leader}", (), thread),
-        Event(at + 2.2, "INFO", java.NETWORK, f"{head} Node {broker} disconnected.", (), thread),
+        Event(
+            at + 0.12, "INFO", java.COORDINATOR, f"{log_prefix} Discovered group coordinator {new_leader}", (), thread
+        ),
+        Event(at + 2.2, "INFO", java.NETWORK, f"{log_prefix} Node {broker} disconnected.", (), thread),
         Event(
             at + 2.3,
             "INFO",
             "org.apache.kafka.clients.FetchSessionHandler",
-            f"{head} Error sending fetch request {session} to node {broker}:",
+            f"{log_prefix} Error sending fetch request {session} to node {broker}:",
             ("org.apache.kafka.common.errors.DisconnectException",),
             thread,
         ),
@@ -204,7 +206,7 @@ def write_one_client(*, with_brokers: bool = True) -> Callable[[Path, Random, in
 
 
 def _without_member(timeline: LogTimeline, random: Random, *, service: ConsumerService, at: float) -> None:
-    coordinator, head = "kafka.coordinator.group.GroupCoordinator", f"[GroupCoordinator {LOST}]:"
+    coordinator, log_prefix = "kafka.coordinator.group.GroupCoordinator", f"[GroupCoordinator {LOST}]:"
     member, generation = f"consumer-{service.group}-1-{random.getrandbits(60):x}", random.randint(9, 80)
     timeline.add(
         brokers.server_log(LOST),
@@ -212,19 +214,19 @@ def _without_member(timeline: LogTimeline, random: Random, *, service: ConsumerS
             at,
             "INFO",
             coordinator,
-            f"{head} Member {member} in group {service.group} has failed, removing it from the group",
+            f"{log_prefix} Member {member} in group {service.group} has failed, removing it from the group",
         ),
         Event(
             at + 0.01,
             "INFO",
             coordinator,
-            f"{head} Preparing to rebalance group {service.group} in state PreparingRebalance with old generation {generation} (__consumer_offsets-{offsets_partition(service.group)}) (reason: removing member {member} on heartbeat expiration)",
+            f"{log_prefix} Preparing to rebalance group {service.group} in state PreparingRebalance with old generation {generation} (__consumer_offsets-{offsets_partition(service.group)}) (reason: removing member {member} on heartbeat expiration)",
         ),
         Event(
             at + 2.4,
             "INFO",
             coordinator,
-            f"{head} Stabilized group {service.group} generation {generation + 1} (__consumer_offsets-{offsets_partition(service.group)}) with {len(service.pods) - 1} members",
+            f"{log_prefix} Stabilized group {service.group} generation {generation + 1} (__consumer_offsets-{offsets_partition(service.group)}) with {len(service.pods) - 1} members",
         ),
     )
 

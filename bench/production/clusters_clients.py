@@ -45,42 +45,42 @@ def lose_coordinator(
     timeout_ms: int = 30000,
 ) -> list[Event]:
     """Requests to the coordinator time out, connections to it are not set up, and metadata still names it."""
-    thread, head, node = f"{service.name}-poll-0", prefix(service), MAX_COORDINATORS - outage.broker
+    thread, log_prefix, node = f"{service.name}-poll-0", prefix(service), MAX_COORDINATORS - outage.broker
     at, rows = outage.start + timeout_ms / 1000 + random.uniform(0.05, 0.9), []
     wait = int(timeout_ms + random.randint(1, 40))
     rows.append(
-        Event(at, "INFO", NETWORK, f"{head} Disconnecting from node {node} due to request timeout.", (), thread)
+        Event(at, "INFO", NETWORK, f"{log_prefix} Disconnecting from node {node} due to request timeout.", (), thread)
     )
     rows.append(
         Event(
             at + 0.001,
             "INFO",
             NETWORK,
-            f"{head} Cancelled in-flight OFFSET_COMMIT request with correlation id {random.randint(900, 90000)} due to node {node} being disconnected (elapsed time since creation: {wait}ms, elapsed time since send: {wait}ms, throttle time: 0ms, request timeout: {timeout_ms}ms)",
+            f"{log_prefix} Cancelled in-flight OFFSET_COMMIT request with correlation id {random.randint(900, 90000)} due to node {node} being disconnected (elapsed time since creation: {wait}ms, elapsed time since send: {wait}ms, throttle time: 0ms, request timeout: {timeout_ms}ms)",
             (),
             thread,
         )
     )
-    rows.append(_unavailable(cluster, head, thread, broker=outage.broker, at=at + 0.002))
+    rows.append(_unavailable(cluster, log_prefix, thread, broker=outage.broker, at=at + 0.002))
     at += random.uniform(0.1, 0.3)
     while at + 10 < until:
-        rows.append(_discovered(cluster, head, thread, broker=outage.broker, at=at))
+        rows.append(_discovered(cluster, log_prefix, thread, broker=outage.broker, at=at))
         at += random.uniform(9.1, 11.8)
-        text = f"{head} Disconnecting from node {node} due to socket connection setup timeout. The timeout value is {random.randint(8100, 11900)} ms."
+        text = f"{log_prefix} Disconnecting from node {node} due to socket connection setup timeout. The timeout value is {random.randint(8100, 11900)} ms."
         rows.append(Event(at, "INFO", NETWORK, text, (), thread))
-        rows.append(_unavailable(cluster, head, thread, broker=outage.broker, at=at + 0.001))
+        rows.append(_unavailable(cluster, log_prefix, thread, broker=outage.broker, at=at + 0.001))
         at += random.uniform(0.1, 0.4)
     return rows
 
 
-def _unavailable(cluster: SyntheticCluster, head: str, thread: str, *, broker: int, at: float) -> Event:
-    text = f"{head} Group coordinator {node_text(cluster, broker)} is unavailable or invalid due to cause: coordinator unavailable. isDisconnected: true. Rediscovery will be attempted."
+def _unavailable(cluster: SyntheticCluster, log_prefix: str, thread: str, *, broker: int, at: float) -> Event:
+    text = f"{log_prefix} Group coordinator {node_text(cluster, broker)} is unavailable or invalid due to cause: coordinator unavailable. isDisconnected: true. Rediscovery will be attempted."
     return Event(at, "INFO", COORDINATOR, text, (), thread)
 
 
-def _discovered(cluster: SyntheticCluster, head: str, thread: str, *, broker: int, at: float) -> Event:
+def _discovered(cluster: SyntheticCluster, log_prefix: str, thread: str, *, broker: int, at: float) -> Event:
     return Event(
-        at, "INFO", COORDINATOR, f"{head} Discovered group coordinator {node_text(cluster, broker)}", (), thread
+        at, "INFO", COORDINATOR, f"{log_prefix} Discovered group coordinator {node_text(cluster, broker)}", (), thread
     )
 
 
@@ -119,14 +119,14 @@ def die_of_commit(
 
 
 def close_consumer(service: ConsumerService, *, at: float) -> tuple[Event, ...]:
-    thread, head = f"{service.name}-poll-0", prefix(service)
+    thread, log_prefix = f"{service.name}-poll-0", prefix(service)
     metrics = "org.apache.kafka.common.metrics.Metrics"
     return (
         Event(
             at,
             "INFO",
             COORDINATOR,
-            f"{head} Resetting generation and member id due to: consumer pro-actively leaving the group",
+            f"{log_prefix} Resetting generation and member id due to: consumer pro-actively leaving the group",
             (),
             thread,
         ),
@@ -134,7 +134,7 @@ def close_consumer(service: ConsumerService, *, at: float) -> tuple[Event, ...]:
             at + 0.001,
             "INFO",
             COORDINATOR,
-            f"{head} Request joining group due to: consumer pro-actively leaving the group",
+            f"{log_prefix} Request joining group due to: consumer pro-actively leaving the group",
             (),
             thread,
         ),
@@ -162,11 +162,11 @@ def heal(
     well: float,
 ) -> None:
     """Auto-commit fails and is retried; once the coordinator is there the consumer joins its group again."""
-    path, thread, head = service.files[pod], f"{service.name}-poll-0", prefix(service)
+    path, thread, log_prefix = service.files[pod], f"{service.name}-poll-0", prefix(service)
     timeline.add(path, *lose_coordinator(cluster, random, service=service, outage=outage, until=well))
     at = outage.start + 30.4 + random.random()
     if well > at:
-        text = f"{head} Asynchronous auto-commit of offsets {offsets_text(service, random, at=at)} failed: Offset commit failed with a retriable exception. You should retry committing the latest consumed offsets."
+        text = f"{log_prefix} Asynchronous auto-commit of offsets {offsets_text(service, random, at=at)} failed: Offset commit failed with a retriable exception. You should retry committing the latest consumed offsets."
         timeline.add(path, Event(at, "WARN", COORDINATOR, text, (), thread))
     timeline.add(
         path,
@@ -195,7 +195,7 @@ def new_leader(cluster: SyntheticCluster, service: ConsumerService) -> int:
 def join_again(
     cluster: SyntheticCluster, random: Random, *, service: ConsumerService, at: float, broker: int
 ) -> tuple[Event, ...]:
-    thread, head, generation = f"{service.name}-poll-0", prefix(service), random.randint(4, 90)
+    thread, log_prefix, generation = f"{service.name}-poll-0", prefix(service), random.randint(4, 90)
     member = f"consumer-{service.group}-1-{uuid36(random)}"
     old = f"Generation{{generationId={generation}, memberId='{member}', protocol='range'}}"
     new = f"Generation{{generationId={generation + 2}, memberId='consumer-{service.group}-1-{uuid36(random)}', protocol='range'}}"
@@ -215,7 +215,7 @@ def join_again(
         (3.5, f"Successfully joined group with generation {new}"),
         (3.6, f"Successfully synced group in generation {new}"),
     )
-    return tuple(Event(at + after, "INFO", COORDINATOR, f"{head} {text}", (), thread) for after, text in rows)
+    return tuple(Event(at + after, "INFO", COORDINATOR, f"{log_prefix} {text}", (), thread) for after, text in rows)
 
 
 def time_out_later(

@@ -73,10 +73,10 @@ def rebalance_storm(
 
 
 def _kicked(cluster: SyntheticCluster, random: Random, *, service: ConsumerService, at: float) -> tuple[Event, ...]:
-    head, member = java.prefix(service), f"consumer-{service.group}-1-{uuid36(random)}"
+    log_prefix, member = java.prefix(service), f"consumer-{service.group}-1-{uuid36(random)}"
     beat, loop = f"kafka-coordinator-heartbeat-thread | {service.group}", f"{service.name}-poll-0"
     node = java.node_text(cluster, cluster.coordinator(service.group))
-    poll = f"{head} consumer poll timeout has expired. This means the time between subsequent calls to poll() was longer than the configured max.poll.interval.ms, which typically implies that the poll loop is spending too much time processing messages. You can address this either by increasing max.poll.interval.ms or by reducing the maximum size of batches returned in poll() with max.poll.records."
+    poll = f"{log_prefix} consumer poll timeout has expired. This means the time between subsequent calls to poll() was longer than the configured max.poll.interval.ms, which typically implies that the poll loop is spending too much time processing messages. You can address this either by increasing max.poll.interval.ms or by reducing the maximum size of batches returned in poll() with max.poll.records."
     failed = "org.apache.kafka.clients.consumer.CommitFailedException: Offset commit cannot be completed since the consumer is not part of an active group for auto partition assignment; it is likely that the consumer was kicked out of the group."
     return (
         Event(at, "WARN", java.COORDINATOR, poll, (), beat),
@@ -84,7 +84,7 @@ def _kicked(cluster: SyntheticCluster, random: Random, *, service: ConsumerServi
             at + 0.001,
             "INFO",
             java.COORDINATOR,
-            f"{head} Member {member} sending LeaveGroup request to coordinator {node} due to consumer poll timeout has expired.",
+            f"{log_prefix} Member {member} sending LeaveGroup request to coordinator {node} due to consumer poll timeout has expired.",
             (),
             beat,
         ),
@@ -92,7 +92,7 @@ def _kicked(cluster: SyntheticCluster, random: Random, *, service: ConsumerServi
             at + 0.002,
             "INFO",
             java.COORDINATOR,
-            f"{head} Resetting generation and member id due to: consumer pro-actively leaving the group",
+            f"{log_prefix} Resetting generation and member id due to: consumer pro-actively leaving the group",
             (),
             beat,
         ),
@@ -100,7 +100,7 @@ def _kicked(cluster: SyntheticCluster, random: Random, *, service: ConsumerServi
             at + 31,
             "INFO",
             java.COORDINATOR,
-            f"{head} Failing OffsetCommit request since the consumer is not part of an active group",
+            f"{log_prefix} Failing OffsetCommit request since the consumer is not part of an active group",
             (),
             loop,
         ),
@@ -112,12 +112,12 @@ def _kicked(cluster: SyntheticCluster, random: Random, *, service: ConsumerServi
             (failed,),
             loop,
         ),
-        Event(at + 31.2, "INFO", java.COORDINATOR, f"{head} (Re-)joining group", (), loop),
+        Event(at + 31.2, "INFO", java.COORDINATOR, f"{log_prefix} (Re-)joining group", (), loop),
         Event(
             at + 33.9,
             "INFO",
             java.COORDINATOR,
-            f"{head} Successfully joined group with generation Generation{{generationId={random.randint(40, 90)}, memberId='{member}', protocol='range'}}",
+            f"{log_prefix} Successfully joined group with generation Generation{{generationId={random.randint(40, 90)}, memberId='{member}', protocol='range'}}",
             (),
             loop,
         ),
@@ -134,26 +134,26 @@ def _rebalance(
     generation: int,
 ) -> None:
     broker, partition = cluster.coordinator(service.group), offsets_partition(service.group)
-    head, member = f"[GroupCoordinator {broker}]:", f"consumer-{service.group}-1-{uuid36(random)}"
+    log_prefix, member = f"[GroupCoordinator {broker}]:", f"consumer-{service.group}-1-{uuid36(random)}"
     timeline.add(
         brokers.server_log(broker),
         Event(
             at + 0.01,
             "INFO",
             GROUPS,
-            f"{head} Preparing to rebalance group {service.group} in state PreparingRebalance with old generation {generation} (__consumer_offsets-{partition}) (reason: Removing member {member} on LeaveGroup; client reason: consumer poll timeout has expired.)",
+            f"{log_prefix} Preparing to rebalance group {service.group} in state PreparingRebalance with old generation {generation} (__consumer_offsets-{partition}) (reason: Removing member {member} on LeaveGroup; client reason: consumer poll timeout has expired.)",
         ),
         Event(
             at + 0.02,
             "INFO",
             GROUPS,
-            f"{head} Member MemberMetadata(memberId={member}, groupInstanceId=None, clientId=consumer-{service.group}-1, clientHost=/10.42.0.7, sessionTimeoutMs=45000, rebalanceTimeoutMs=300000, supportedProtocols=List(range, cooperative-sticky)) has left group {service.group} through explicit `LeaveGroup`; client reason: consumer poll timeout has expired.",
+            f"{log_prefix} Member MemberMetadata(memberId={member}, groupInstanceId=None, clientId=consumer-{service.group}-1, clientHost=/10.42.0.7, sessionTimeoutMs=45000, rebalanceTimeoutMs=300000, supportedProtocols=List(range, cooperative-sticky)) has left group {service.group} through explicit `LeaveGroup`; client reason: consumer poll timeout has expired.",
         ),
         Event(
             at + 34,
             "INFO",
             GROUPS,
-            f"{head} Stabilized group {service.group} generation {generation + 1} (__consumer_offsets-{partition}) with {len(service.pods)} members",
+            f"{log_prefix} Stabilized group {service.group} generation {generation + 1} (__consumer_offsets-{partition}) with {len(service.pods)} members",
         ),
     )
 
@@ -162,7 +162,7 @@ def static_fenced(cluster: SyntheticCluster, timeline: LogTimeline, random: Rand
     """A new pod takes the group.instance.id of one that still runs; the old one is fenced and ends."""
     del folder
     service, instance = java_services(cluster)[1], "reader-0"
-    head, path = (
+    log_prefix, path = (
         f"[Consumer instanceId={instance}, clientId=consumer-{service.group}-1, groupId={service.group}]",
         service.files[0],
     )
@@ -175,7 +175,7 @@ def static_fenced(cluster: SyntheticCluster, timeline: LogTimeline, random: Rand
             at,
             "ERROR",
             "org.apache.kafka.clients.consumer.internals.AbstractCoordinator",
-            f"{head} Caught fenced group.instance.id Optional[{instance}] error in heartbeat thread",
+            f"{log_prefix} Caught fenced group.instance.id Optional[{instance}] error in heartbeat thread",
             (fenced,),
             beat,
         ),

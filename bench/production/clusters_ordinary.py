@@ -60,8 +60,8 @@ def word_as_2_8(event: Event) -> Event:
 
 
 def _rolled(at: float, random: Random, log: PartitionLog) -> Event:
-    head, took = f"[UnifiedLog {log.where}, dir=/var/lib/kafka/data]", random.randint(1, 9)
-    text = f"{head} Rolled new log segment at offset {log.offset} in {took} ms."
+    log_prefix, took = f"[UnifiedLog {log.where}, dir=/var/lib/kafka/data]", random.randint(1, 9)
+    text = f"{log_prefix} Rolled new log segment at offset {log.offset} in {took} ms."
     return Event(at, "INFO", "kafka.log.UnifiedLog", text)
 
 
@@ -102,8 +102,8 @@ def _scanner(at: float, random: Random, log: PartitionLog) -> Event:
 
 def _start_offset(at: float, random: Random, log: PartitionLog) -> Event:
     del random
-    head = f"[UnifiedLog {log.where}, dir=/var/lib/kafka/data]"
-    text = f"{head} Incremented log start offset to {log.offset} due to segment deletion"
+    log_prefix = f"[UnifiedLog {log.where}, dir=/var/lib/kafka/data]"
+    text = f"{log_prefix} Incremented log start offset to {log.offset} due to segment deletion"
     return Event(at, "INFO", "kafka.log.UnifiedLog", text)
 
 

@@ -52,16 +52,16 @@ def stream_threads_die(
 def _coordinator_gone(
     cluster: SyntheticCluster, random: Random, *, service: ConsumerService, thread: str, outage: Outage
 ) -> tuple[Event, ...]:
-    head = f"[Consumer clientId={thread}-consumer, groupId={service.group}]"
+    log_prefix = f"[Consumer clientId={thread}-consumer, groupId={service.group}]"
     at = outage.start + 30 + random.random()
-    text = f"{head} Group coordinator {node_text(cluster, outage.broker)} is unavailable or invalid, will attempt rediscovery"
+    text = f"{log_prefix} Group coordinator {node_text(cluster, outage.broker)} is unavailable or invalid, will attempt rediscovery"
     return (
         Event(at, "INFO", "org.apache.kafka.clients.consumer.internals.AbstractCoordinator", text, (), thread),
         Event(
             at + 0.2,
             "INFO",
             "org.apache.kafka.clients.consumer.internals.AbstractCoordinator",
-            f"{head} Discovered group coordinator {node_text(cluster, outage.broker)}",
+            f"{log_prefix} Discovered group coordinator {node_text(cluster, outage.broker)}",
             (),
             thread,
         ),
@@ -69,7 +69,7 @@ def _coordinator_gone(
 
 
 def _thread_death(service: ConsumerService, random: Random, *, thread: str, at: float) -> tuple[Event, ...]:
-    head, task = f"stream-thread [{thread}]", f"0_{random.randint(0, 3)}"
+    log_prefix, task = f"stream-thread [{thread}]", f"0_{random.randint(0, 3)}"
     text = f"Timeout of 60000ms expired before successfully committing offsets {offsets_text(service, random, at=at)}"
     trace = (f"org.apache.kafka.common.errors.TimeoutException: {text}",)
     return (
@@ -77,7 +77,7 @@ def _thread_death(service: ConsumerService, random: Random, *, thread: str, at: 
             at,
             "ERROR",
             "org.apache.kafka.streams.processor.internals.AssignedStreamsTasks",
-            f"{head} Failed to commit stream task {task} due to the following error:",
+            f"{log_prefix} Failed to commit stream task {task} due to the following error:",
             trace,
             thread,
         ),
@@ -85,14 +85,16 @@ def _thread_death(service: ConsumerService, random: Random, *, thread: str, at: 
             at + 0.001,
             "ERROR",
             THREAD,
-            f"{head} Encountered the following unexpected Kafka exception during processing, this usually indicate Streams internal errors:",
+            f"{log_prefix} Encountered the following unexpected Kafka exception during processing, this usually indicate Streams internal errors:",
             trace,
             thread,
         ),
-        Event(at + 0.002, "INFO", THREAD, f"{head} State transition from RUNNING to PENDING_SHUTDOWN", (), thread),
-        Event(at + 0.003, "INFO", THREAD, f"{head} Shutting down", (), thread),
-        Event(at + 1.2, "INFO", THREAD, f"{head} State transition from PENDING_SHUTDOWN to DEAD", (), thread),
-        Event(at + 1.201, "INFO", THREAD, f"{head} Shutdown complete", (), thread),
+        Event(
+            at + 0.002, "INFO", THREAD, f"{log_prefix} State transition from RUNNING to PENDING_SHUTDOWN", (), thread
+        ),
+        Event(at + 0.003, "INFO", THREAD, f"{log_prefix} Shutting down", (), thread),
+        Event(at + 1.2, "INFO", THREAD, f"{log_prefix} State transition from PENDING_SHUTDOWN to DEAD", (), thread),
+        Event(at + 1.201, "INFO", THREAD, f"{log_prefix} Shutdown complete", (), thread),
     )
 
 
@@ -109,14 +111,16 @@ def stream_threads_heal(
     """From 2.8 on a commit that times out is tried again for task.timeout.ms (300 s)."""
     path, process = service.files[pod], uuid36(random)
     thread = f"{service.group}-{process}-StreamThread-1"
-    head, at = f"stream-thread [{thread}]", outage.start + 61 + random.random()
+    log_prefix, at = f"stream-thread [{thread}]", outage.start + 61 + random.random()
     if at < well:
         text = (
             f"Timeout of 60000ms expired before successfully committing offsets {offsets_text(service, random, at=at)}"
         )
         trace = (f"org.apache.kafka.common.errors.TimeoutException: {text}",)
         executor = "org.apache.kafka.streams.processor.internals.TaskExecutor"
-        timeline.add(path, Event(at, "ERROR", executor, f"{head} Committing task(s) 0_1, 0_3 failed.", trace, thread))
+        timeline.add(
+            path, Event(at, "ERROR", executor, f"{log_prefix} Committing task(s) 0_1, 0_3 failed.", trace, thread)
+        )
     consumer = f"[Consumer clientId={thread}-consumer, groupId={service.group}]"
     timeline.add(
         path,
@@ -140,7 +144,7 @@ def stream_threads_heal(
             well + 125,
             "INFO",
             THREAD,
-            f"{head} Processed {random.randint(900, 90000)} total records, ran 0 punctuators, and committed {random.randint(9, 90)} total tasks since the last update",
+            f"{log_prefix} Processed {random.randint(900, 90000)} total records, ran 0 punctuators, and committed {random.randint(9, 90)} total tasks since the last update",
             (),
             thread,
         ),
@@ -151,19 +155,27 @@ def stream_threads_heal(
 def lose_fetches(timeline: LogTimeline, random: Random, *, service: ConsumerService, pod: int, outage: Outage) -> None:
     """A Java consumer whose coordinator is well still misses the partitions that the broker led."""
     session = f"(sessionId={random.getrandbits(30)}, epoch={random.randint(100, 9000)})"
-    thread, head = f"{service.name}-poll-0", f"[Consumer clientId=consumer-{service.group}-1, groupId={service.group}]"
+    thread, log_prefix = (
+        f"{service.name}-poll-0",
+        f"[Consumer clientId=consumer-{service.group}-1, groupId={service.group}]",
+    )
     at = outage.start + 30 + random.random()
     handler = "org.apache.kafka.clients.FetchSessionHandler"
     timeline.add(
         service.files[pod],
         Event(
-            at, "INFO", NETWORK, f"{head} Disconnecting from node {outage.broker} due to request timeout.", (), thread
+            at,
+            "INFO",
+            NETWORK,
+            f"{log_prefix} Disconnecting from node {outage.broker} due to request timeout.",
+            (),
+            thread,
         ),
         Event(
             at + 0.001,
             "INFO",
             NETWORK,
-            f"{head} Cancelled in-flight FETCH request with correlation id {random.randint(900, 90000)} due to node {outage.broker} being disconnected (elapsed time since creation: 30021ms, elapsed time since send: 30021ms, throttle time: 0ms, request timeout: 30000ms)",
+            f"{log_prefix} Cancelled in-flight FETCH request with correlation id {random.randint(900, 90000)} due to node {outage.broker} being disconnected (elapsed time since creation: 30021ms, elapsed time since send: 30021ms, throttle time: 0ms, request timeout: 30000ms)",
             (),
             thread,
         ),
@@ -171,7 +183,7 @@ def lose_fetches(timeline: LogTimeline, random: Random, *, service: ConsumerServ
             at + 0.002,
             "INFO",
             handler,
-            f"{head} Error sending fetch request {session} to node {outage.broker}:",
+            f"{log_prefix} Error sending fetch request {session} to node {outage.broker}:",
             ("org.apache.kafka.common.errors.DisconnectException",),
             thread,
         ),

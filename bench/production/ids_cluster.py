@@ -97,9 +97,9 @@ def retained_ids(rate: Series, expiration_hours: float, live: float = 300.0) -> 
         totals.append(totals[-1] + rate(EARLIEST_HOUR + number * STEP_HOURS) * STEP_HOURS)
 
     def total(hour: float) -> float:
-        place = max(0.0, min(len(totals) - 1.001, (hour - EARLIEST_HOUR) / STEP_HOURS))
-        before, after = totals[int(place)], totals[int(place) + 1]
-        return before + (after - before) * (place - int(place))
+        step = max(0.0, min(len(totals) - 1.001, (hour - EARLIEST_HOUR) / STEP_HOURS))
+        before, after = totals[int(step)], totals[int(step) + 1]
+        return before + (after - before) * (step - int(step))
 
     producers = flat(live)
     return lambda hour: producers(hour) + total(hour) - total(hour - expiration_hours)

@@ -80,11 +80,11 @@ def write_histograms(
     looks = _denser(hours, size // (len(brokers) * len(hours) * MAX_CLASSES * BYTES_OF_ROW))
     classes = min(MAX_CLASSES, max(40, size // (len(brokers) * len(hours) * BYTES_OF_ROW)))
     for broker in brokers:
-        place = folder / broker.host.partition(".")[0]
-        place.mkdir(parents=True, exist_ok=True)
+        broker_folder = folder / broker.host.partition(".")[0]
+        broker_folder.mkdir(parents=True, exist_ok=True)
         for hour in looks:
             late = hour + random.uniform(1, 40) / 3600
-            with (place / f"class_histogram.{file_time(late)}.txt").open("w") as file:
+            with (broker_folder / f"class_histogram.{file_time(late)}.txt").open("w") as file:
                 file.writelines(_histogram(broker, late, random, version=version, classes=classes, dominant=dominant))
 
 

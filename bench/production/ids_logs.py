@@ -49,12 +49,12 @@ def write_broker_logs(
     """`server.log` of each broker, one file an hour; more bytes mean more segments rolled and groups rebalanced."""
     lines = max(LINES_OF_QUIET_HOUR, size // (len(brokers) * log.hours * BYTES_OF_LINE))
     for broker in brokers:
-        place = folder / broker.host.partition(".")[0]
-        place.mkdir(parents=True, exist_ok=True)
+        broker_folder = folder / broker.host.partition(".")[0]
+        broker_folder.mkdir(parents=True, exist_ok=True)
         for hour in range(log.hours):
             name = f"server.log.{moment(hour).strftime('%Y-%m-%d-%H')}"
             events = sorted(_hour(broker, hour, random, log=log, lines=lines))
-            with (place / name).open("w") as file:
+            with (broker_folder / name).open("w") as file:
                 for at, text in events:
                     if _runs(broker, at):
                         file.write(f"[{log_time(moment(at))}] {_of_version(text, log.version)}\n")

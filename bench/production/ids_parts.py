@@ -84,8 +84,10 @@ def logged(brokers: Brokers, log: BrokerLog) -> Part:
 
 def collected(broker: BrokerHistory, hours: float = 72) -> Part:
     """The log of the garbage collector."""
-    place = broker.host.partition(".")[0]
-    return lambda folder, random, size: write_collections(folder / place, random, broker=broker, hours=hours, size=size)
+    host_name = broker.host.partition(".")[0]
+    return lambda folder, random, size: write_collections(
+        folder / host_name, random, broker=broker, hours=hours, size=size
+    )
 
 
 def histograms(
@@ -130,8 +132,8 @@ def configured_before(brokers: Brokers) -> Part:
 
 def properties(broker: BrokerHistory, *lines: str) -> Part:
     """`server.properties`."""
-    place = broker.host.partition(".")[0]
-    return lambda folder, _random, _size: _write_properties(folder / place, broker=broker, lines=lines)
+    host_name = broker.host.partition(".")[0]
+    return lambda folder, _random, _size: _write_properties(folder / host_name, broker=broker, lines=lines)
 
 
 def topics(number: int = 40) -> Part:
@@ -149,11 +151,11 @@ def died(brokers: Iterable[BrokerHistory], hour: float) -> Part:
 
     def part(folder: Path, _random: Random, _size: int) -> None:
         for broker in brokers:
-            place = folder / broker.host.partition(".")[0]
-            place.mkdir(parents=True, exist_ok=True)
+            broker_folder = folder / broker.host.partition(".")[0]
+            broker_folder.mkdir(parents=True, exist_ok=True)
             stamp = moment(hour).strftime("%Y-%m-%d %H:%M:%S,512")
             text = f"[{stamp}] INFO [BrokerServer id={broker.number}] started (kafka.server.BrokerServer)\n"
             end = "Terminating due to java.lang.OutOfMemoryError: Java heap space\n"
-            (place / f"kafkaServer.out.{file_time(hour)}").write_text(text + end)
+            (broker_folder / f"kafkaServer.out.{file_time(hour)}").write_text(text + end)
 
     return part

@@ -39,12 +39,12 @@ def write_scrapes(
     hours = _thinned(scrapes.hours, size // len(brokers))
     topics = max(1, (size // (len(brokers) * len(hours)) - BYTES_OF_BROKER) // BYTES_OF_TOPIC)
     for broker in brokers:
-        place = folder / broker.host.partition(".")[0] if scrapes.folder_by_broker else folder
-        place.mkdir(parents=True, exist_ok=True)
+        broker_folder = folder / broker.host.partition(".")[0] if scrapes.folder_by_broker else folder
+        broker_folder.mkdir(parents=True, exist_ok=True)
         for hour in hours:
             late = hour + random.uniform(0.5, 9) / 3600
             if seen(broker, hour):
-                with (place / f"{scrapes.prefix}.{file_time(late)}.prom").open("w") as file:
+                with (broker_folder / f"{scrapes.prefix}.{file_time(late)}.prom").open("w") as file:
                     file.writelines(_scrape(broker, late, random, scrapes=scrapes, topics=topics))
 
 

@@ -55,8 +55,8 @@ def rotated(folder: Path, random: Random) -> None:
         bounds = sorted(random.sample(range(1, len(records)), count - 1)) if count > 1 else []
         parts = [records[since:until] for since, until in zip([0, *bounds], [*bounds, len(records)], strict=True)]
         for age, part in enumerate(reversed(parts)):
-            place = file if age == 0 else file.with_name(f"{file.name}.{age}")
-            place.write_bytes(b"".join(part))
+            path = file if age == 0 else file.with_name(f"{file.name}.{age}")
+            path.write_bytes(b"".join(part))
 
 
 def wrapped(folder: Path, random: Random) -> None:
@@ -73,8 +73,8 @@ def wrapped(folder: Path, random: Random) -> None:
 
 def renamed(folder: Path, random: Random) -> None:
     """Folders have other names, so that files are met in another order."""
-    for place in sorted(each for each in folder.iterdir() if each.is_dir()):
-        place.rename(place.with_name(f"{random.randrange(1000):03}-{place.name}"))
+    for path in sorted(each for each in folder.iterdir() if each.is_dir()):
+        path.rename(path.with_name(f"{random.randrange(1000):03}-{path.name}"))
 
 
 def beside_another_service(folder: Path, random: Random) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 MARK = b"### leadsman "
-HEAD = re.compile(MARK + rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z) (\S+) (\S+) \$ ([^\r\n]*)")
+SECTION_LINE = re.compile(MARK + rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z) (\S+) (\S+) \$ ([^\r\n]*)")
 EXIT = re.compile(MARK + rb"exit (-?\d{1,9})(?!\d)")
 MARK_SEARCH_BYTES = 4096
 """The first section line must begin within these bytes: a pasted file begins with it, at most after a prompt."""
@@ -52,15 +52,15 @@ class _Token(NamedTuple):
     """A piece of a file: a section line, an exit line, or other lines."""
 
     bytes: bytes
-    head: Section | None = None
+    section: Section | None = None
     exit: int | None = None
 
     @property
     def is_body(self) -> bool:
-        return self.head is None and self.exit is None
+        return self.section is None and self.exit is None
 
 
-def head_line(section: Section) -> str:
+def section_line(section: Section) -> str:
     """Return the line that begins a section."""
     assert section.at is not None, "a section that is written has a time"
     at = section.at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -81,7 +81,7 @@ def as_word(text: str) -> str:
 def has_sections(head: bytes) -> bool:
     """Whether a file with this beginning has sections."""
     at = head.find(MARK, 0, MARK_SEARCH_BYTES)
-    return at >= 0 and (at == 0 or head[at - 1 : at] == b"\n") and HEAD.match(head, at) is not None
+    return at >= 0 and (at == 0 or head[at - 1 : at] == b"\n") and SECTION_LINE.match(head, at) is not None
 
 
 def read_sections(blocks: Iterable[bytes]) -> Iterator[SectionBody]:
@@ -105,10 +105,10 @@ class _SectionIterator:
 
     def __iter__(self) -> Iterator[SectionBody]:
         while self.upcoming is not None:
-            head = self.upcoming.head
+            begun = self.upcoming.section
             self._advance()
-            if head is not None:
-                section = SectionBody(head, self.line, iter(()))
+            if begun is not None:
+                section = SectionBody(begun, self.line, iter(()))
                 section.body = self._body(section)
                 yield section
                 for _ in section.body:
@@ -148,7 +148,7 @@ def _marks(block: bytes, *, at_line_start: bool) -> Iterator[int]:
     at = block.find(MARK)
     while at >= 0:
         if (block[at - 1 : at] == b"\n" or (at == 0 and at_line_start)) and (
-            HEAD.match(block, at) or EXIT.match(block, at)
+            SECTION_LINE.match(block, at) or EXIT.match(block, at)
         ):
             yield at
         at = block.find(MARK, at + 1)
@@ -160,10 +160,10 @@ def _mark(block: bytes, at: int) -> tuple[_Token, int]:
     line = block[at:end]
     if exit_match := EXIT.match(line):
         return _Token(line, exit=int(exit_match[1])), end
-    head_match = HEAD.match(line)
+    head_match = SECTION_LINE.match(line)
     assert head_match is not None
     time, subject, file, command = (group.decode("utf-8", "replace") for group in head_match.groups())
-    return _Token(line, head=Section(_time(time), subject, file, command)), end
+    return _Token(line, section=Section(_time(time), subject, file, command)), end
 
 
 def _time(text: str) -> datetime | None:

@@ -51,9 +51,9 @@ class Returned:
 
 def returned_by(name: str, folder: str) -> Returned:
     """Run a mode's detector on the embedded engine, which plans its queries in milliseconds."""
-    mode, source = Mode(name), read_small_input(find_input([folder]))
+    mode, inputs = Mode(name), read_small_input(find_input([folder]))
     with embedded_session() as session:
-        events = event_frame(session, source)
+        events = event_frame(session, inputs)
         found = mode.detect(events)
         rows = found.observations.select("subject", "link").distinct().collect()
         without = mode.detect(events.where(~events["name"].isin(*mode.card.trigger_events or ("no such event",))))

@@ -9,7 +9,7 @@ import pytest
 
 from leadsman.catalogue import MODES
 from leadsman.model import Diagnosis
-from leadsman.sections import Section, exit_line, head_line
+from leadsman.sections import Section, exit_line, section_line
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
@@ -33,7 +33,7 @@ def topics(retention: str, *others: str, leader: int = 1) -> str:
 
 def look(at: datetime, output: str) -> str:
     """One look at the cluster, as `leadsman collect kafka` writes it."""
-    head = head_line(Section(at, "cluster", "kafka/topics.txt", "kafka-topics.sh --describe"))
+    head = section_line(Section(at, "cluster", "kafka/topics.txt", "kafka-topics.sh --describe"))
     return head + output + exit_line(0)
 
 
@@ -111,7 +111,7 @@ def configs(broker: int, **settings: str) -> str:
 
 
 def section(at: datetime, file: str, output: str, code: int = 0) -> str:
-    return head_line(Section(at, "cluster", file, f"{file} --describe")) + output + exit_line(code)
+    return section_line(Section(at, "cluster", file, f"{file} --describe")) + output + exit_line(code)
 
 
 def test_kinds_that_were_not_collected_are_not_comparable_and_a_lost_leader_comes_first(call, tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def test_its_detector_answers_as_those_of_the_real_modes_do(part, spark: SparkSe
 def settings_of(program: Path) -> dict[str, str | None]:
     source = read_source(str(program))
     assert source is not None
-    (client,) = facts_of(str(program), *source).clients
+    (client,) = facts_of(str(program), *source).resources
     return {name: setting.value for name, setting in client.settings.items()}
 
 

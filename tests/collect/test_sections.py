@@ -6,17 +6,17 @@ from datetime import UTC, datetime
 
 import pytest
 
-from leadsman.sections import Section, exit_line, has_sections, head_line, read_sections
+from leadsman.sections import Section, exit_line, has_sections, read_sections, section_line
 
 FIRST = Section(datetime(2026, 11, 21, 12, 0, tzinfo=UTC), "broker-1", "kafka/topics.txt", "kafka-topics --describe")
 SECOND = Section(datetime(2026, 11, 21, 12, 0, 10, tzinfo=UTC), "broker-1", "host/sockets.txt", "ss -tan")
 TEXT = (
     "a prompt\n"
-    + head_line(FIRST)
+    + section_line(FIRST)
     + "one\ntwo\n"
     + exit_line(0)
     + "$ a prompt\n"
-    + head_line(SECOND)
+    + section_line(SECOND)
     + "ss: not found\n\n"
     + exit_line(127)
 ).encode()
@@ -51,14 +51,14 @@ def test_a_body_that_nobody_reads_is_passed_over() -> None:
 
 
 def test_a_mark_within_a_line_is_none() -> None:
-    text = (head_line(FIRST) + "grep found: ### leadsman exit 3\n" + exit_line(0)).encode()
+    text = (section_line(FIRST) + "grep found: ### leadsman exit 3\n" + exit_line(0)).encode()
 
     assert taken_apart([text]) == [(FIRST, 2, b"grep found: ### leadsman exit 3\n", 0)]
 
 
 def test_a_mark_with_a_number_that_is_no_exit_code_is_none() -> None:
     line = exit_line(0).replace("0", "8" * 8000)
-    text = (head_line(FIRST) + line + exit_line(0)).encode()
+    text = (section_line(FIRST) + line + exit_line(0)).encode()
 
     assert taken_apart([text]) == [(FIRST, 2, line.encode(), 0)]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from leadsman.capture import Item, Manifest, write_manifest
 from leadsman.lab.run.trim import LARGEST, shorten, trim, turning_points, without_repeated_dumps, without_storms
-from leadsman.sections import Section, exit_line, head_line
+from leadsman.sections import Section, exit_line, section_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,7 +54,7 @@ def test_routine_is_thinned_to_one_a_second() -> None:
 
 
 def test_of_an_output_small_entries_are_cut_and_nothing_else(tmp_path: Path) -> None:
-    head = head_line(Section(BEGAN, "broker-1", "jvm/histogram.txt", "jcmd 1 GC.class_histogram"))
+    head = section_line(Section(BEGAN, "broker-1", "jvm/histogram.txt", "jcmd 1 GC.class_histogram"))
     rows = "   1:         55704       16590880  [B (java.base@17)\n 900:             1             16  a.B$C\n"
     (tmp_path / "histogram.txt").write_text(f"{head}{rows}Total  55705  16590896\n{exit_line(0)}")
     item = Item(file="histogram.txt", source="class_histogram", command="jcmd", at=BEGAN)

@@ -14,7 +14,7 @@ import pytest
 
 from leadsman.catalogue import MODES
 from leadsman.model import Finding, Verdict
-from leadsman.sections import Section, exit_line, head_line
+from leadsman.sections import Section, exit_line, section_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -48,7 +48,7 @@ def looks(until: datetime, shares: Sequence[float], every: timedelta = MINUTE) -
     at, steal = until - len(shares) * every, 2062
     for share in (0.0, *shares):
         steal += round(share * 2 * every.total_seconds() * 100)
-        yield head_line(Section(at, "kafka-3", "host/processors.txt", "grep ^cpu /proc/stat"))
+        yield section_line(Section(at, "kafka-3", "host/processors.txt", "grep ^cpu /proc/stat"))
         yield f"cpu  2613451 16119 457630 2003160 13944 0 14603 {steal} 0 0\n"
         yield f"cpu0 1239091 7869 221320 1080148 3532 0 5779 {steal // 2} 0 0\n"
         yield f"cpu1 1374360 8249 236309 923011 10411 0 8824 {steal - steal // 2} 0 0\n"

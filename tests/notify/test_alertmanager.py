@@ -30,7 +30,7 @@ def test_alertmanager_takes_a_finding_once_with_its_labels_and_an_end(tmp_path: 
     routes = alertmanager_document(coverage(CHOICES, every_alert()))
     with monitoring(tmp_path, targets=[], rules={}, alertmanager=routes) as running:
         lines = [
-            *send(hostile(), f"alertmanager={running.alertmanager}", link="https://acme.com/report.html"),
+            *send(hostile(), f"alertmanager={running.alertmanager}", page_url="https://acme.com/report.html"),
             *send(hostile(), f"alertmanager={running.alertmanager}/"),
         ]
         found = wait_for(

@@ -199,16 +199,16 @@ def test_every_kind_but_apprises_has_its_schema_here() -> None:
     assert set(kind_names()) - {"apprise"} == set(PATHS)
 
 
-@pytest.mark.parametrize("link", ["", "https://reports.acme.com/incident/report.html", "/srv/incident/report.html"])
+@pytest.mark.parametrize("page_url", ["", "https://reports.acme.com/incident/report.html", "/srv/incident/report.html"])
 @pytest.mark.parametrize(
     "given", [diagnosis(), hostile(), diagnosis("t" * 5000, text="x<" * 9000)], ids=["short", "hostile", "long"]
 )
 @pytest.mark.parametrize("kind", PATHS)
-def test_what_is_sent_fits_the_receivers_schema(kind: str, given: Any, link: str, start: Start) -> None:
+def test_what_is_sent_fits_the_receivers_schema(kind: str, given: Any, page_url: str, start: Start) -> None:
     path, credentials, schema, _ = PATHS[kind]
     receiver = start(answer)
 
-    lines = send(given, f"{kind}={receiver.url(path, credentials)}", link=link)
+    lines = send(given, f"{kind}={receiver.url(path, credentials)}", page_url=page_url)
 
     jsonschema.validate(receiver.requests[-1].json, schema)
     assert lines == []

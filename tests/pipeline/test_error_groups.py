@@ -27,10 +27,10 @@ def row(kind: str, level: str = "ERROR") -> Callable[[], EventRow]:
 def stormed() -> list[EventRow]:
     """Return the rows of a storm with one fatal error at its beginning, and one kind that comes again and again."""
     groups = ErrorGroups()
-    groups.add((FATAL, ""), 0, row(FATAL), place=("app.log", 1))
+    groups.add((FATAL, ""), 0, row(FATAL), file_and_line=("app.log", 1))
     for at in range(KINDS):
-        groups.add((f"kind {at}", ""), at, row(f"kind {at}"), place=("app.log", 1))
-        groups.add((OFTEN, ""), at, row(OFTEN), place=("app.log", 1))
+        groups.add((f"kind {at}", ""), at, row(f"kind {at}"), file_and_line=("app.log", 1))
+        groups.add((OFTEN, ""), at, row(OFTEN), file_and_line=("app.log", 1))
     return list(groups.rows(iso))
 
 

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from leadsman.catalogue import Mode
 from leadsman.pipeline import diagnose_in_tasks
-from leadsman.pipeline.request import DiagnosisRequest, Input, find_input, read_small_input
+from leadsman.pipeline.request import DiagnosisInput, DiagnosisRequest, find_input, read_small_input
 from leadsman.pipeline.spark import memory
 from leadsman.pipeline.spark.event_frames import event_frame, packed_event_frame
 from leadsman.pipeline.spark.packed_events import PACKED_EVENTS, pack, unpack, unpack_frame
@@ -35,24 +35,26 @@ def test_no_packed_events_are_no_events():
 
 
 @pytest.mark.parametrize(
-    "source", [read_small_input(find_input(PATHS)), find_input(PATHS)], ids=["read in the driver", "read in tasks"]
+    "inputs",
+    [read_small_input(find_input(PATHS)), find_input(PATHS)],
+    ids=["read in the driver", "read in tasks"],
 )
-def test_spark_sql_reads_packed_events_as_rows(spark: SparkSession, source: Input):
-    rows = sorted(map(str, unpack_frame(packed_event_frame(spark, source)).collect()))
+def test_spark_sql_reads_packed_events_as_rows(spark: SparkSession, inputs: DiagnosisInput):
+    rows = sorted(map(str, unpack_frame(packed_event_frame(spark, inputs)).collect()))
 
-    assert rows == sorted(map(str, event_frame(spark, source).collect()))
+    assert rows == sorted(map(str, event_frame(spark, inputs).collect()))
 
 
 def test_a_worker_without_memory_leaves_a_capture_to_spark(monkeypatch: pytest.MonkeyPatch):
-    source = read_small_input(find_input(PATHS[:1]))
-    events = source.events
+    inputs = read_small_input(find_input(PATHS[:1]))
+    events = inputs.events
     assert events is not None
     monkeypatch.setattr(
         diagnose_in_tasks, "available_bytes", lambda: events.num_rows * diagnose_in_tasks.EVENT_BYTES - 1
     )
 
     (result,) = diagnose_in_tasks._run_task(
-        PATHS[:1], events, diagnose_in_tasks.task_request(source, DiagnosisRequest([]))
+        PATHS[:1], events, diagnose_in_tasks.task_request(inputs, DiagnosisRequest([]))
     )
 
     assert str(result.column("failed")[0]).startswith("MemoryError: 352 events take up to ")

@@ -50,9 +50,9 @@ def test_a_url_without_files_is_an_error(diagnosed, tmp_path: Path):
 def test_files_of_a_url_are_distributed_among_tasks(spark: SparkSession, tmp_path: Path):
     for number in range(40):
         (tmp_path / f"worker-a{number}.log").write_text("2026-02-16 12:00:00,000 INFO orders: one\n")
-    source = list_remote_files(spark, read_small_input(find_input([tmp_path.as_uri()])), 2)
+    inputs = list_remote_files(spark, read_small_input(find_input([tmp_path.as_uri()])), 2)
 
-    assert event_frame(spark, source).rdd.getNumPartitions() == min(40, spark.sparkContext.defaultParallelism * 2)
+    assert event_frame(spark, inputs).rdd.getNumPartitions() == min(40, spark.sparkContext.defaultParallelism * 2)
 
 
 def test_tasks_are_sized_by_bytes_where_there_is_more_than_two_for_each_core():
@@ -66,11 +66,11 @@ def test_tasks_are_sized_by_bytes_where_there_is_more_than_two_for_each_core():
 def test_a_missing_or_shortened_file_is_reported_and_the_others_are_read(spark: SparkSession, tmp_path: Path):
     for name in ("gone.log", "shorter.log", "there.log"):
         (tmp_path / name).write_text("2026-02-16 12:00:00,000 INFO orders: one\n" * 3)
-    source = list_remote_files(spark, read_small_input(find_input([tmp_path.as_uri()])), 2)
+    inputs = list_remote_files(spark, read_small_input(find_input([tmp_path.as_uri()])), 2)
     (tmp_path / "gone.log").unlink()
     (tmp_path / "shorter.log").write_text("2026-02-16 12:00:00,000 INFO orders: one\n")
 
-    (diagnosis,) = diagnose(spark, source, DiagnosisRequest(modes=every_mode()))
+    (diagnosis,) = diagnose(spark, inputs, DiagnosisRequest(modes=every_mode()))
 
     assert {each.file: each.why for each in diagnosis.not_understood} == {
         "gone.log": "not read: there is no such file or folder",

@@ -8,7 +8,7 @@ import pytest
 
 from leadsman.catalogue import Mode
 from leadsman.pipeline.read.scanner import ENGINES, scan_with_marks, scanner
-from leadsman.redaction import OVER_LINES_MARKS, over_lines_places
+from leadsman.redaction import OVER_LINES_MARKS, candidate_offsets
 from leadsman.telemetry.source import all_signatures
 
 PATTERNS = [signature.pattern for _, signature, _ in all_signatures()]
@@ -45,4 +45,4 @@ def test_one_pass_finds_the_signatures_and_the_marks_of_secrets(log: Path, case:
 
     assert sorted(hits) == sorted(scanner()[1](block))
     assert {number for _, number in marks or ()} == set(range(len(OVER_LINES_MARKS)))
-    assert over_lines_places(block, marks) == over_lines_places(block)
+    assert candidate_offsets(block, marks) == candidate_offsets(block)

@@ -19,7 +19,7 @@ from leadsman.pipeline import diagnose as diagnose_module
 from leadsman.pipeline import diagnose_in_tasks
 from leadsman.pipeline.diagnose import diagnose
 from leadsman.pipeline.diagnose_in_session import diagnose_in_session
-from leadsman.pipeline.request import DiagnosisRequest, Input, find_input, read_small_input
+from leadsman.pipeline.request import DiagnosisInput, DiagnosisRequest, find_input, read_small_input
 from leadsman.pipeline.spark import embedded
 
 FEW = [folder for mode in every_mode() for kind in ("broken", "near-miss") for folder in mode.recordings()
@@ -68,7 +68,7 @@ def comparable(diagnosis: Diagnosis) -> tuple[object, ...]:
     )
 
 
-def source_of(folders: Sequence[Path]) -> Input:
+def source_of(folders: Sequence[Path]) -> DiagnosisInput:
     """Events that are read in this process."""
     return read_small_input(find_input([str(folder) for folder in folders]))
 
@@ -77,11 +77,11 @@ def compared(diagnoses: Iterable[Diagnosis]) -> list[tuple[object, ...]]:
     return [comparable(each) for each in diagnoses]
 
 
-def in_tasks(spark: SparkSession, source: Input, names: Sequence[str] = ()) -> list[Diagnosis]:
+def in_tasks(spark: SparkSession, inputs: DiagnosisInput, names: Sequence[str] = ()) -> list[Diagnosis]:
     """Diagnose in tasks; fail where these leave anything to Spark SQL."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(diagnose_module, "_diagnose_by_spark_sql", fail_as_left)
-        return diagnose(spark, source, request_for(names))
+        return diagnose(spark, inputs, request_for(names))
 
 
 def fail_as_left(*_: object) -> list[Diagnosis]:
@@ -122,10 +122,10 @@ def test_tasks_find_what_spark_finds_in_every_recording(spark: SparkSession, mon
 def on_files(folders: list[Path]) -> list[Diagnosis]:
     """Diagnose in a process of its own, with every frame in a file, as those of large captures are."""
     embedded.INLINE_BYTES = 0
-    source = source_of(folders)
+    inputs = source_of(folders)
     with embedded.embedded_session() as session:
-        found = diagnose_in_session(session, source, request_for())
-    return [diagnose_module._with_lab_notes(each, source.captures[each.path]) for each in found]
+        found = diagnose_in_session(session, inputs, request_for())
+    return [diagnose_module._with_lab_notes(each, inputs.captures[each.path]) for each in found]
 
 
 def in_other_process(folders: list[Path]) -> list[Diagnosis]:

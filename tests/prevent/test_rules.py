@@ -131,7 +131,7 @@ def test_every_signal_is_read_by_an_alert_and_names_its_sources(name: str) -> No
     readers = [each.alert.name for each in every_alert() if name in each.alert.signals]
 
     assert readers
-    assert all(reading.source for reading in every_signal()[name].readings.values())
+    assert all(reading.reference for reading in every_signal()[name].readings.values())
 
 
 @pytest.mark.parametrize("exporter", EXPORTERS)

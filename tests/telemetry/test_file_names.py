@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from leadsman import vocabulary as names
-from leadsman.sections import Section, exit_line, head_line
+from leadsman.sections import Section, exit_line, section_line
 from leadsman.telemetry.timestamps.file_names import NameTime, time_in_name
 
 AT = 1_795_247_929_000
@@ -93,7 +93,7 @@ def test_a_time_in_the_content_counts_before_the_one_in_the_name(rows, tmp_path:
 
 
 def test_a_time_above_a_section_counts_before_the_one_in_the_name(rows, tmp_path: Path):
-    head = head_line(Section(datetime(2026, 11, 20, tzinfo=UTC), "broker-1", "jvm/histo.txt", "jcmd"))
+    head = section_line(Section(datetime(2026, 11, 20, tzinfo=UTC), "broker-1", "jvm/histo.txt", "jcmd"))
     (tmp_path / "histo-20261121T075849Z.txt").write_text(head + HISTOGRAM + exit_line(0))
 
     (counted,) = [row for row in rows(tmp_path) if row.name == names.PRODUCERS_COUNTED]

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from leadsman.pipeline.diagnose_in_session import diagnose_in_session
 from leadsman.pipeline.events import ARROW_SCHEMA
-from leadsman.pipeline.request import Input
+from leadsman.pipeline.request import DiagnosisInput
 from leadsman.pipeline.scope.cluster_files import scopes_of_captures
 from leadsman.pipeline.scope.streams import CaptureFiles
 from leadsman.pipeline.spark.packed_events import decompress
@@ -44,7 +44,7 @@ class InProcessWatch:
         self.listing = listing
         self.folder = folder
         self.events = CurrentEvents()
-        self.last_number = 0
+        self.last_query_offset = 0
         self.table_expiries = 0
         self.modes: list[list[str]] = []
         self.captures: Mapping[str, CaptureFiles] = {}
@@ -52,12 +52,12 @@ class InProcessWatch:
 
     def read(self) -> None:
         """One trigger."""
-        number = self.last_number + 1
-        before, self._positions = self._positions, self.listing.positions(self._positions, number)
+        query_offset = self.last_query_offset + 1
+        previous, self._positions = self._positions, self.listing.positions(self._positions, query_offset)
         changed = [
             each
             for key, each in self._positions.items()
-            if isinstance(each, StreamPosition) and before.get(key) is not each
+            if isinstance(each, StreamPosition) and previous.get(key) is not each
         ]
         if not changed:
             return
@@ -65,7 +65,9 @@ class InProcessWatch:
             row
             for each in changed
             for batch in read_change(
-                StreamChange(each, number, before[each.key].changed_in if each.key in before else 0), self.folder, UTC
+                StreamChange(each, query_offset, previous[each.key].changed_in if each.key in previous else 0),
+                self.folder,
+                UTC,
             )
             for row in batch.to_pylist()
         ]
@@ -80,7 +82,7 @@ class InProcessWatch:
             )
             for row in rows
         )
-        self.last_number = number
+        self.last_query_offset = query_offset
 
     def current(self, captures: Collection[str]) -> ScopedCaptures:
         known: dict[str, CaptureFiles] = dict(self.captures)
@@ -93,8 +95,8 @@ class InProcessWatch:
 
     def diagnose(self, request: DiagnosisRequest, scoped: ScopedCaptures) -> list[Diagnosis]:
         self.modes.append([mode.name for mode in request.modes])
-        source = Input(scoped.captures, UTC, events=scoped.events, scopes=scoped.scopes)
-        return diagnose_in_session(self.spark, source, request)
+        inputs = DiagnosisInput(scoped.captures, UTC, events=scoped.events, scopes=scoped.scopes)
+        return diagnose_in_session(self.spark, inputs, request)
 
     def take_new_names(self) -> dict[str, NamesByFile]:
         return self.events.take_new_names()

@@ -151,8 +151,8 @@ def watched(spark: SparkSession, arrival: Arrival, states: Path) -> list[Diagnos
             rounds.run(NOW)
     arrival.age(LONG_AGO_SECONDS)
     before = -1
-    while watch.last_number > before:
-        before = watch.last_number
+    while watch.last_query_offset > before:
+        before = watch.last_query_offset
         watch.read()
     clock.seconds += ALL_MODES_EVERY_SECONDS
     rounds.run(NOW)

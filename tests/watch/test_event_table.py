@@ -25,8 +25,8 @@ NOON = datetime(2026, 2, 16, 12, tzinfo=UTC)
 HORIZON = datetime(2026, 2, 17, tzinfo=UTC)
 
 
-def batch(number: int, *lines: int, stream: str = "app.log", version: int = 1, kind: str = FACTS) -> EventBatch:
-    return EventBatch("logs", stream, version, number, kind, events(stream, lines))
+def batch(query_offset: int, *lines: int, stream: str = "app.log", begun_in: int = 1, kind: str = FACTS) -> EventBatch:
+    return EventBatch("logs", stream, begun_in, query_offset, kind, events(stream, lines))
 
 
 def events(stream: str, lines: Sequence[int]) -> pa.Table:
@@ -47,23 +47,23 @@ def table(tmp_path: Path) -> EventTable:
 
 
 def test_a_batch_that_is_appended_again_is_there_once(table: EventTable):
-    table.append([batch(1, 1, 2)], query="watch", batch=0)
-    table.append([batch(2, 3)], query="watch", batch=1)
-    for number in (1, 0):
-        table.append([batch(number + 1, 1, 2, 3)], query="watch", batch=number)
+    table.append([batch(1, 1, 2)], query_id="watch", batch_id=0)
+    table.append([batch(2, 3)], query_id="watch", batch_id=1)
+    for batch_id in (1, 0):
+        table.append([batch(batch_id + 1, 1, 2, 3)], query_id="watch", batch_id=batch_id)
 
     assert lines_of(table) == [("app.log", 1), ("app.log", 2), ("app.log", 3)]
 
 
 def test_a_new_query_begins_again_with_batch_0(table: EventTable):
-    table.append([batch(1, 1)], query="first", batch=0)
-    table.append([batch(2, 2)], query="second", batch=0)
+    table.append([batch(1, 1)], query_id="first", batch_id=0)
+    table.append([batch(2, 2)], query_id="second", batch_id=0)
 
     assert lines_of(table) == [("app.log", 1), ("app.log", 2)]
 
 
 def test_a_table_that_does_not_exist_holds_nothing(table: EventTable):
-    table.append([batch(1)], query="watch", batch=0)
+    table.append([batch(1)], query_id="watch", batch_id=0)
     table.expire({"logs": HORIZON})
 
     assert table.read() == []
@@ -91,18 +91,20 @@ def test_after_any_steps_what_is_current_in_the_table_is_what_memory_has(
 
 
 def assert_same_as_memory(folder: Path, steps: list[tuple[str, int, int, int]]) -> None:
-    """An offset of a stream has a summary, and perhaps facts; versions of a stream grow. Each batch comes twice."""
+    """A query offset of a stream has a summary, perhaps facts; the reading may begin again. Each batch comes twice."""
     table, current = EventTable(folder), CurrentEvents()
-    version: dict[str, int] = {}
-    for number, (stream, more, facts, summary) in enumerate(steps, start=1):
-        version[stream] = version.get(stream, 1) + more
-        begin = 10 * number
+    begun_in: dict[str, int] = {}
+    for query_offset, (stream, more, facts, summary) in enumerate(steps, start=1):
+        begun_in[stream] = begun_in.get(stream, 1) + more
+        begin = 10 * query_offset
         changes = [
-            batch(number, *range(begin, begin + facts), stream=stream, version=version[stream]),
-            batch(number, *range(-begin, summary - begin), stream=stream, version=version[stream], kind=SUMMARY),
+            batch(query_offset, *range(begin, begin + facts), stream=stream, begun_in=begun_in[stream]),
+            batch(
+                query_offset, *range(-begin, summary - begin), stream=stream, begun_in=begun_in[stream], kind=SUMMARY
+            ),
         ]
         for _ in range(2):
-            table.append(changes, query="watch", batch=number)
+            table.append(changes, query_id="watch", batch_id=query_offset)
         current.apply(changes)
 
     expected = sorted((row["file"], row["line"]) for row in current.table().to_pylist())
@@ -112,7 +114,7 @@ def assert_same_as_memory(folder: Path, steps: list[tuple[str, int, int, int]]) 
 
 
 def test_a_dropped_stream_leaves_the_table_and_files_that_it_replaced_stay_for_an_hour(table: EventTable):
-    table.append([batch(1, 1), batch(1, 2, stream="gone.log")], query="watch", batch=0)
+    table.append([batch(1, 1), batch(1, 2, stream="gone.log")], query_id="watch", batch_id=0)
     before = set(table.path.glob("*.parquet"))
 
     table.expire({}, [("logs", "gone.log")])
@@ -122,19 +124,19 @@ def test_a_dropped_stream_leaves_the_table_and_files_that_it_replaced_stay_for_a
 
 
 def test_an_expired_table_still_knows_which_batches_it_has(table: EventTable):
-    table.append([batch(1, 1)], query="watch", batch=0)
+    table.append([batch(1, 1)], query_id="watch", batch_id=0)
     table.expire({"logs": HORIZON})
-    table.append([batch(1, 1)], query="watch", batch=0)
+    table.append([batch(1, 1)], query_id="watch", batch_id=0)
 
     assert lines_of(table) == []
 
 
 @pytest.mark.spark
 def test_spark_reads_the_table_as_it_was_written(table: EventTable):
-    for number in range(3):
-        table.append([batch(number, number)], query="watch", batch=number)
+    for query_offset in range(3):
+        table.append([batch(query_offset, query_offset)], query_id="watch", batch_id=query_offset)
     table.expire({})
-    table.append([batch(4, 4)], query="watch", batch=4)
+    table.append([batch(4, 4)], query_id="watch", batch_id=4)
 
     with session(SessionOptions(delta=True)) as spark:
         rows: list[Any] = spark.read.format("delta").load(str(table.path)).orderBy("line").collect()
@@ -145,7 +147,7 @@ def test_spark_reads_the_table_as_it_was_written(table: EventTable):
 
 
 def test_old_commits_are_removed_a_day_after_a_checkpoint(table: EventTable):
-    table.append([batch(1, 1)], query="watch", batch=0)
+    table.append([batch(1, 1)], query_id="watch", batch_id=0)
     (first,) = (table.path / "_delta_log").glob("*.json")
     (metadata,) = (action["metaData"] for line in first.open() if "metaData" in (action := json.loads(line)))
 

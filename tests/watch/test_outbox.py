@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import random
 import time
-from dataclasses import replace
-from datetime import timedelta
+from dataclasses import asdict, replace
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -170,6 +171,16 @@ def test_a_message_is_read_as_it_was_written(path: Path):
     (sent,) = watched.sent()
 
     assert message_from_json(message_json(sent.message)) == sent.message
+
+
+def test_a_message_that_an_earlier_watch_left_in_the_outbox_is_read(path: Path):
+    watched = Watched(path)
+    watched.see(diagnosed(harmed(0), until=1), now=1)
+    (sent,) = watched.sent()
+    fields = asdict(replace(sent.message, page_url="https://x.com/r"))
+    fields["link"] = fields.pop("page_url")
+
+    assert message_from_json(json.dumps(fields, default=datetime.isoformat)).page_url == "https://x.com/r"
 
 
 @pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(4, 15))])

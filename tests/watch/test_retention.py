@@ -13,7 +13,7 @@ from leadsman import modes, vocabulary
 from leadsman.catalogue import every_mode
 from leadsman.pipeline.diagnose_in_session import diagnose_in_session
 from leadsman.pipeline.events import ARROW_SCHEMA, EventRow, batches
-from leadsman.pipeline.request import DiagnosisRequest, Input, find_input, read_small_input
+from leadsman.pipeline.request import DiagnosisInput, DiagnosisRequest, find_input, read_small_input
 from leadsman.watch.event_store import EventBatch, EventTable
 from leadsman.watch.file_listing import FolderListing
 from leadsman.watch.retention import horizons, kept_rows
@@ -43,17 +43,17 @@ DAY = timedelta(days=1)
 def test_kept_events_have_the_findings_of_a_diagnosis_since_the_horizon(
     capture: Path, share: float, embedded: SparkSession
 ):
-    source = read_small_input(find_input([str(capture)]))
-    assert source.events is not None
-    times = [each for each in source.events.column("at").to_pylist() if each is not None]
+    inputs = read_small_input(find_input([str(capture)]))
+    assert inputs.events is not None
+    times = [each for each in inputs.events.column("at").to_pylist() if each is not None]
     horizon = min(times) + (max(times) - min(times)) * share
-    kept = Input(source.captures, UTC, events=kept_rows(source.events, horizon))
+    kept = DiagnosisInput(inputs.captures, UTC, events=kept_rows(inputs.events, horizon))
 
     of_kept = diagnose_in_session(embedded, kept, DiagnosisRequest(every_mode()))
-    of_window = diagnose_in_session(embedded, source, DiagnosisRequest(every_mode(), since=horizon))
+    of_window = diagnose_in_session(embedded, inputs, DiagnosisRequest(every_mode(), since=horizon))
 
     assert kept.events is not None
-    assert kept.events.num_rows < source.events.num_rows
+    assert kept.events.num_rows < inputs.events.num_rows
     assert findings_with_symptom(of_kept) == findings_with_symptom(of_window)
 
 
@@ -150,7 +150,7 @@ def test_the_table_keeps_the_events_that_memory_keeps(capture: Path, tmp_path: P
 def table_with(events: pa.Table, folder: Path) -> EventTable:
     table = EventTable(folder / "events")
     capture = events.column("capture")[0].as_py()
-    table.append([EventBatch(capture, "app.log", 1, 1, FACTS, events)], query="watch", batch=1)
+    table.append([EventBatch(capture, "app.log", 1, 1, FACTS, events)], query_id="watch", batch_id=1)
     return table
 
 

@@ -19,7 +19,7 @@ from leadsman.pipeline.request import DiagnosisRequest, find_input, read_small_i
 from leadsman.watch.file_listing import FolderListing
 from leadsman.watch.replay import ReplayListing
 from leadsman.watch.rounds import ALL_MODES_EVERY_SECONDS, Rounds
-from leadsman.watch.watching import replayed_input
+from leadsman.watch.watch_query import replayed_input
 
 from .in_process import InProcessWatch
 
@@ -217,11 +217,11 @@ def test_rounds_over_a_log_that_grows_end_in_the_findings_of_diagnose(
     chance = random.Random(seed)
     capture = tmp_path / "capture"
     shutil.copytree(BROKEN, capture)
-    source = replayed_input([str(capture)], UTC)
+    inputs = replayed_input([str(capture)], UTC)
     watch = InProcessWatch(
-        embedded, ReplayListing(source.streams, UTC, None, chance.choice((8_000, 20_000))), tmp_path / "s"
+        embedded, ReplayListing(inputs.streams, UTC, None, chance.choice((8_000, 20_000))), tmp_path / "s"
     )
-    watch.captures = source.captures
+    watch.captures = inputs.captures
     rounds = run_to_the_end(watch, clock, chance)
 
     expected = diagnose_in_session(
@@ -241,8 +241,8 @@ def run_to_the_end(watch: InProcessWatch, clock: Clock, chance: random.Random) -
     background = Background()
     rounds = Rounds(watch, DiagnosisRequest(every_mode()), timedelta(days=3650), clock, background)
     before = -1
-    while watch.last_number > before:
-        before = watch.last_number
+    while watch.last_query_offset > before:
+        before = watch.last_query_offset
         watch.read()
         clock.seconds += chance.choice((1, 1, 1, 100))
         if chance.random() < 0.4:
@@ -337,12 +337,12 @@ def test_rounds_over_clusters_that_grow_end_in_the_findings_of_diagnose(
     for name in (*names, BROKEN.name):
         shutil.copytree(BROKEN.parent / name, capture / name, dirs_exist_ok=True)
     (capture / "app.log").write_text("2026-02-16 12:00:00.000 ERROR no stock left\n")
-    source = replayed_input([str(capture)], UTC)
-    watch = InProcessWatch(embedded, ReplayListing(source.streams, UTC, None, 60_000), tmp_path / "s")
-    watch.captures = source.captures
+    inputs = replayed_input([str(capture)], UTC)
+    watch = InProcessWatch(embedded, ReplayListing(inputs.streams, UTC, None, 60_000), tmp_path / "s")
+    watch.captures = inputs.captures
     rounds = run_to_the_end(watch, clock, chance)
 
-    expected = diagnose_in_session(embedded, read_small_input(source), DiagnosisRequest(every_mode()))
+    expected = diagnose_in_session(embedded, read_small_input(inputs), DiagnosisRequest(every_mode()))
 
     assert len(expected) > 2
     assert {(each.path, each.cluster): verdicts_and_notes(each) for each in rounds.diagnoses} == {

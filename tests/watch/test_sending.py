@@ -95,7 +95,7 @@ def findings_in(title: str) -> int:
 
 def test_a_receiver_that_is_away_gets_its_messages_in_order_when_it_is_back(tmp_path: Path):
     with receiving() as receiver:
-        receiver.answer = lambda number: 503 if number <= 2 else 204
+        receiver.status_of = lambda number: 503 if number <= 2 else 204
         sending = Sending(tmp_path / "findings.sqlite", receiver.url)
         with senders(sending.path, [sending.destination], sending.lines.append):
             sending.see(0, until=1)
@@ -110,7 +110,7 @@ def test_a_receiver_that_is_away_gets_its_messages_in_order_when_it_is_back(tmp_
 
 def test_a_message_that_is_refused_for_good_is_given_up_and_the_next_one_is_sent(tmp_path: Path):
     with receiving() as receiver:
-        receiver.answer = lambda number: 400 if number <= REFUSALS else 204
+        receiver.status_of = lambda number: 400 if number <= REFUSALS else 204
         sending = Sending(tmp_path / "findings.sqlite", receiver.url)
         with senders(sending.path, [sending.destination], sending.lines.append) as (sender,):
             sending.see(0, until=1)

@@ -35,17 +35,17 @@ class SlowReader:
         self.listing = FolderListing([str(folder)])
         self.positions: Positions = {}
         self.events = CurrentEvents()
-        self.number = 0
+        self.query_offset = 0
 
     def trigger(self, meanwhile: Callable[[], object] = lambda: None) -> None:
-        number, before = self.number + 1, self.positions
-        now = self.listing.positions(before, number)
+        query_offset, previous = self.query_offset + 1, self.positions
+        now = self.listing.positions(previous, query_offset)
         meanwhile()
         for key, each in now.items():
-            if isinstance(each, StreamPosition) and before.get(key) is not each:
-                earlier = before[key].changed_in if key in before else 0
-                self._apply(StreamChange(each, number, earlier))
-        self.number, self.positions = number, now
+            if isinstance(each, StreamPosition) and previous.get(key) is not each:
+                earlier = previous[key].changed_in if key in previous else 0
+                self._apply(StreamChange(each, query_offset, earlier))
+        self.query_offset, self.positions = query_offset, now
 
     def errors(self) -> list[str]:
         """The errors that were read, without the names of their files."""

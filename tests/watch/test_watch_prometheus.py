@@ -67,17 +67,17 @@ class ServerWatch:
         self.files = PositionFiles(folder / "positions")
         self.messages = SourceMessages(folder / "sources")
         self.events = CurrentEvents()
-        self.number, self.now = 0, 0.0
+        self.query_offset, self.now = 0, 0.0
 
     def trigger(self, now: float) -> None:
         self.now = now
-        before = self.files.read(self.number)
-        after = self.listing.positions(before, self.number + 1)
-        if after == before:
+        previous = self.files.read(self.query_offset)
+        after = self.listing.positions(previous, self.query_offset + 1)
+        if after == previous:
             return
-        self.number += 1
-        self.files.write(self.number, after)
-        (position,) = self.files.read(self.number).values()
+        self.query_offset += 1
+        self.files.write(self.query_offset, after)
+        (position,) = self.files.read(self.query_offset).values()
         assert isinstance(position, SeriesPosition)
         batches = list(read_series_change(SeriesChange(position, self.request), UTC))
         rows = [row for batch in batches for row in batch.to_pylist()]
@@ -106,5 +106,5 @@ def test_a_server_that_does_not_answer_is_said_once(until: int, tmp_path: Path):
 
     (reported,) = [each.text for each in watch.messages.new()]
     assert "Prometheus at 127.0.0.1:1 does not answer" in reported
-    assert watch.number == 0
+    assert watch.query_offset == 0
     assert "hunter2" not in reported + repr(watch.request)

@@ -48,7 +48,7 @@ settings.load_profile("busy machine")
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     late = {"spark.driver.extraJavaOptions": LATE_OPTIMIZATION}
-    with session(SessionOptions(delta=True, stays=True, conf=late)) as running:
+    with session(SessionOptions(delta=True, is_long_lived=True, conf=late)) as running:
         yield running
 
 

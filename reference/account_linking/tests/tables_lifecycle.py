@@ -23,7 +23,7 @@ from account_linking import tables
 from account_linking.tables import streams, translate
 from account_linking.tables.__main__ import main
 from account_linking.tables.layout import Layout
-from account_linking.tables.upkeep import run_upkeep
+from account_linking.tables.maintenance import maintain_tables
 from leadsman.lab.processes.families import descendants, signal_all
 from leadsman.pipeline.spark.session import SessionOptions, session
 
@@ -109,7 +109,7 @@ def run(root: str, bootstrap: str, tracer: Tracer) -> None:
         for command in ("replay", "reclassify", "rebuild"):
             main([command, *arguments], spark)
         main(["forget", *arguments, "--user", "a user without rows"], spark)
-        run_upkeep(spark, Layout(root), tables=("silver", "quarantine"))  # one with clustering, one without
+        maintain_tables(spark, Layout(root), tables=("silver", "quarantine"))  # one with clustering, one without
         sys.settrace(None)
 
 

@@ -23,7 +23,7 @@ from account_linking.store.__main__ import main as store_main
 from account_linking.tables import ingest
 from account_linking.tables.__main__ import main
 from account_linking.tables.layout import TABLES, Layout
-from account_linking.tables.upkeep import LISTING_TASKS
+from account_linking.tables.maintenance import LISTING_TASKS
 from account_linking.topic_setup import main as topic_setup
 from account_linking.topics import TRANSACTIONS
 from leadsman.lab.brokers.cluster import Cluster, ClusterPlan
@@ -149,7 +149,7 @@ def test_a_forgotten_user_leaves_tables_topic_and_files_and_comes_back_only_by_n
     assert rows_of(spark, layout, "anna")["silver"] == 1
 
 
-@pytest.mark.long  # an upkeep of all tables, four batches
+@pytest.mark.long  # a maintenance of all tables, four batches
 def test_the_stream_of_changes_starts_after_vacuum_without_its_checkpoint(
     spark: SparkSession, own_cluster: Cluster, folder: str
 ) -> None:
@@ -157,7 +157,7 @@ def test_the_stream_of_changes_starts_after_vacuum_without_its_checkpoint(
     for revision in (1, 2, 3):
         publish(own_cluster, [bought("anna", 1, revision=revision)])
         run(spark, "history", folder, own_cluster)
-    run(spark, "upkeep", folder, own_cluster)
+    run(spark, "maintain", folder, own_cluster)
     vacuum(spark, layout)
 
     run(spark, "stream", folder, own_cluster, "--once")

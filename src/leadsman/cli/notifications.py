@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from leadsman.notify.destination import Destination
 
 
-def notification_destinations(texts: Sequence[str], link: str | None) -> list[Destination]:
-    """Return the destinations of --notify. UsageError where one, or the link, cannot be used."""
-    if link and not is_url(link):
+def notification_destinations(texts: Sequence[str], page_url: str | None) -> list[Destination]:
+    """Return the destinations of --notify. UsageError where one, or the URL of the page, cannot be used."""
+    if page_url and not is_url(page_url):
         raise UsageError("--notify-link takes an http or https URL, such as https://HOST/incident/report.html.")
     if not texts:
         return []
@@ -29,14 +29,14 @@ def notification_destinations(texts: Sequence[str], link: str | None) -> list[De
     return [destination_of(text) for text in texts]
 
 
-def notify(diagnoses: Sequence[Diagnosis], destinations: Sequence[Destination], *, link: str) -> None:
+def notify(diagnoses: Sequence[Diagnosis], destinations: Sequence[Destination], *, page_url: str) -> None:
     """Send the messages, and print what could not be sent. The exit code stays that of the verdicts."""
     if not destinations:
         return
     from leadsman.notify.send import send_notifications
 
     with progress("Sending notifications"):
-        lines = send_notifications(diagnoses, destinations, link=link)
+        lines = send_notifications(diagnoses, destinations, page_url=page_url)
     for line in lines:
         echo(f"leadsman: {line}", err=True)
 

@@ -14,7 +14,7 @@ from leadsman.collect.collector import NotCollected, Unusable
 from leadsman.collect.run_command import command_output
 from leadsman.errors import CaptureError
 from leadsman.redaction import mask
-from leadsman.sections import Section, exit_line, head_line
+from leadsman.sections import Section, exit_line, section_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -141,7 +141,7 @@ class CaptureFolder:
         return why
 
     def _head(self, probe: Probe, at: datetime) -> str:
-        return mask(head_line(Section(at, probe.subject or self.subject, probe.file, probe.command)))
+        return mask(section_line(Section(at, probe.subject or self.subject, probe.file, probe.command)))
 
     def _save(self, probe: Probe, target: Path) -> str | None:
         assert probe.write_to is not None

@@ -46,12 +46,12 @@ def run_in_daemon(arguments: Sequence[str]) -> int | None:
         return _send_command(connection, arguments)
 
 
-def connect(place: Path) -> socket.socket:
+def connect(socket_file: Path) -> socket.socket:
     """Return a connection to the daemon at a socket. Raises OSError where no idle daemon of this user listens."""
     connection = socket.socket(socket.AF_UNIX)
     try:
         connection.settimeout(DAEMON_ANSWER_SECONDS)
-        connection.connect(str(place))
+        connection.connect(str(socket_file))
         _check_peer(connection)
         connection.settimeout(None)
     except BaseException:

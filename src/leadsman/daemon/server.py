@@ -48,8 +48,8 @@ def serve(run: Callable[[Sequence[str]], int], is_usable: Callable[[], bool], *,
     """
     global IS_DAEMON  # noqa: PLW0603 - `session` reads it; a process is one daemon at most
     IS_DAEMON = True
-    place = socket_path()
-    with _listen(place) as listener:
+    socket_file = socket_path()
+    with _listen(socket_file) as listener:
         listener.settimeout(idle_seconds)
         while True:
             try:
@@ -90,16 +90,16 @@ def _answer(
 
 
 @contextmanager
-def _listen(place: Path) -> Iterator[socket.socket]:
+def _listen(socket_file: Path) -> Iterator[socket.socket]:
     with socket.socket(socket.AF_UNIX) as listener:
-        place.unlink(missing_ok=True)
-        listener.bind(str(place))
-        place.chmod(0o600)
+        socket_file.unlink(missing_ok=True)
+        listener.bind(str(socket_file))
+        socket_file.chmod(0o600)
         listener.listen(4)
         try:
             yield listener
         finally:
-            place.unlink(missing_ok=True)
+            socket_file.unlink(missing_ok=True)
 
 
 def _read_request(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:

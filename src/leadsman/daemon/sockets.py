@@ -21,14 +21,16 @@ PACKAGE = Path(__file__).parent.parent
 
 def socket_folder() -> Path:
     """Return the folder of the sockets. Raises LeadsmanError where it does not exist, or other users can enter it."""
-    place = _socket_folder_path()
+    folder = _socket_folder_path()
     try:
-        status = place.lstat()
+        status = folder.lstat()
     except OSError as error:
-        raise LeadsmanError(f"No daemon was ever started: {place} does not exist.") from error
+        raise LeadsmanError(f"No daemon was ever started: {folder} does not exist.") from error
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
-        raise LeadsmanError(f"Other users can enter {place}, so no daemon is used. Remove the folder, or chmod 700 it.")
-    return place
+        raise LeadsmanError(
+            f"Other users can enter {folder}, so no daemon is used. Remove the folder, or chmod 700 it."
+        )
+    return folder
 
 
 def create_socket_folder() -> Path:
@@ -63,8 +65,8 @@ def code_fingerprint() -> str:
     return digest.hexdigest()[:16]
 
 
-def _files(place: str) -> Iterator[tuple[str, int, int]]:
-    for entry in os.scandir(place):
+def _files(folder: str) -> Iterator[tuple[str, int, int]]:
+    for entry in os.scandir(folder):
         if entry.is_dir() and entry.name not in ("recorded", "__pycache__"):
             yield from _files(entry.path)
         elif entry.name.endswith((".py", ".json")):

@@ -32,8 +32,8 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClientFacts:
-    """What a file says of a client, broker, host or other thing with settings.
+class ConfigResource:
+    """What a file says of one thing with settings, as Kafka calls it: a client, broker, topic, or the kernel of a host.
 
     `kind`: producer, consumer, admin, streams, connect, broker, topic, kernel, or client where it is one of the first
     three. `defaults`: the program of `kafka_defaults` whose defaults apply, empty where unknown. `is_complete`: no
@@ -104,7 +104,7 @@ class Facts:
     path: str
     language: str
     text: str
-    clients: tuple[ClientFacts, ...] = ()
+    resources: tuple[ConfigResource, ...] = ()
     evaluation: Evaluation | None = None
     hops: frozenset[str] = frozenset()
     is_cluster: bool = False
@@ -131,13 +131,13 @@ class RuleFailed(LeadsmanError):
 
 @dataclass(slots=True)
 class FactsBuilder:
-    """Collects the clients of a file in the order of their lines."""
+    """Collects the resources of a file in the order of their lines."""
 
-    clients: list[ClientFacts] = field(default_factory=list)
+    resources: list[ConfigResource] = field(default_factory=list)
 
-    def in_order(self) -> tuple[ClientFacts, ...]:
-        """Return the clients by place."""
-        return tuple(sorted(self.clients, key=lambda each: each.span))
+    def in_order(self) -> tuple[ConfigResource, ...]:
+        """Return the resources by line and column."""
+        return tuple(sorted(self.resources, key=lambda each: each.span))
 
 
 def settings_by_name(settings: Iterator[Setting]) -> dict[str, Setting]:

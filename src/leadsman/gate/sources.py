@@ -198,7 +198,7 @@ def _program_facts(path: str, text: str, language: str, body: list[Node]) -> Fac
         path=path,
         language=language,
         text=text,
-        clients=clients,
+        resources=clients,
         evaluation=evaluation,
         hops=hops_of(text, evaluation.code),
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from leadsman.errors import UsageError
 from leadsman.gate.check import Report, check_facts
 from leadsman.gate.code.syntax import Span
-from leadsman.gate.facts import ClientFacts, Facts, Setting
+from leadsman.gate.facts import ConfigResource, Facts, Setting
 from leadsman.gate.reader import UnreadableFile, reader_of
 from leadsman.gate.sources import facts_of, text_of
 
@@ -30,7 +30,7 @@ def check_topics(files: Sequence[Path], rules: Sequence[ModeRule], lag_hours: fl
     """
     report = Report(files=len(files), rules=rules)
     every = [topic_facts(file) for file in files]
-    least = [value for facts in every for each in facts.clients if (value := _min_insync(each)) is not None]
+    least = [value for facts in every for each in facts.resources if (value := _min_insync(each)) is not None]
     lag_ms = None if lag_hours is None else lag_hours * 3_600_000
     for facts in every:
         known = replace(facts, is_cluster=True, lag_ms=lag_ms, min_insync=max(least, default=None))
@@ -38,8 +38,8 @@ def check_topics(files: Sequence[Path], rules: Sequence[ModeRule], lag_hours: fl
     return report
 
 
-def _min_insync(client: ClientFacts) -> float | None:
-    return client.number("min.insync.replicas") if client.is_kind("topic", "broker") else None
+def _min_insync(resource: ConfigResource) -> float | None:
+    return resource.number("min.insync.replicas") if resource.is_kind("topic", "broker") else None
 
 
 def topic_facts(file: Path) -> Facts:
@@ -47,13 +47,13 @@ def topic_facts(file: Path) -> Facts:
     text = text_of(file.read_bytes())
     listed = tuple(_listed(text.splitlines()))
     if listed:
-        return Facts(path=str(file), language="kafka", text=text, clients=listed)
+        return Facts(path=str(file), language="kafka", text=text, resources=listed)
     reader = reader_of(file.name)
     try:
         found = facts_of(str(file), text, reader) if reader is not None else None
     except UnreadableFile as error:
         raise UsageError(f"{file} cannot be read: {error}.") from error
-    if found is None or not any(each.is_kind(*CHECKED) for each in found.clients):
+    if found is None or not any(each.is_kind(*CHECKED) for each in found.resources):
         raise UsageError(
             f"{file} names no topic, no broker and no producer. Give the output of kafka-topics --describe or of "
             "kafka-configs --describe, or a file of Strimzi or Terraform."
@@ -61,7 +61,7 @@ def topic_facts(file: Path) -> Facts:
     return found
 
 
-def _listed(lines: list[str]) -> Iterator[ClientFacts]:
+def _listed(lines: list[str]) -> Iterator[ConfigResource]:
     index = 0
     while index < len(lines):
         line = lines[index]
@@ -74,14 +74,14 @@ def _listed(lines: list[str]) -> Iterator[ClientFacts]:
         index += 1
 
 
-def _described_topic(line: str, number: int) -> ClientFacts:
+def _described_topic(line: str, number: int) -> ConfigResource:
     """Read `Topic: orders<tab>PartitionCount: 3<tab>ReplicationFactor: 1<tab>Configs: a=b,c=d`."""
     fields = {key.strip(): value.strip() for key, _, value in (part.partition(":") for part in line.split("\t"))}
     pairs = [("replication.factor", fields.get("ReplicationFactor", ""))]
     pairs += [(key, value) for key, _, value in (each.partition("=") for each in fields.get("Configs", "").split(","))]
     settings = {name: _setting(name, value, line, number) for name, value in pairs if value}
     span = Span(number, 1, number, len(line) + 1)
-    return ClientFacts(kind="topic", span=span, settings=settings, name=fields["Topic"], cluster=fields["Topic"])
+    return ConfigResource(kind="topic", span=span, settings=settings, name=fields["Topic"], cluster=fields["Topic"])
 
 
 def _indented(lines: list[str], start: int) -> list[str]:
@@ -91,7 +91,7 @@ def _indented(lines: list[str], start: int) -> list[str]:
     return lines[start:end]
 
 
-def _configured(line: str, number: int, below: list[str]) -> ClientFacts:
+def _configured(line: str, number: int, below: list[str]) -> ConfigResource:
     """Read `Dynamic configs for topic orders are:` and the lines `  name=value sensitive=false synonyms={...}`."""
     words = line.partition(DESCRIBED)[2].split()
     settings = {}
@@ -102,7 +102,7 @@ def _configured(line: str, number: int, below: list[str]) -> ClientFacts:
             settings[name] = _setting(name, value, each, number + offset)
     name = words[1] if len(words) > 1 else ""
     span = Span(number, 1, number, len(line) + 1)
-    return ClientFacts(kind=KINDS.get(words[0], "topic"), span=span, settings=settings, name=name, cluster=name)
+    return ConfigResource(kind=KINDS.get(words[0], "topic"), span=span, settings=settings, name=name, cluster=name)
 
 
 def _setting(name: str, value: str, line: str, number: int) -> Setting:

@@ -138,8 +138,8 @@ def _fingerprint(source: Path, class_path: Sequence[Path]) -> str:
 def _compile(source: Path, class_path: Sequence[Path], into: Path) -> None:
     compiler = java_command("org.eclipse.jdt.internal.compiler.batch.Main", jars.fetch_jars("ecj"), heap_mb=256)
     level = ["-source", SOURCE_LEVEL, "-target", SOURCE_LEVEL, "-proc:none", "-nowarn"]
-    places = ["-cp", os.pathsep.join(map(str, class_path)), "-d", str(into)]
-    done = subprocess.run([*compiler, *level, *places, str(source)], capture_output=True, text=True, check=False)
+    path_options = ["-cp", os.pathsep.join(map(str, class_path)), "-d", str(into)]
+    done = subprocess.run([*compiler, *level, *path_options, str(source)], capture_output=True, text=True, check=False)
     if done.returncode:
         raise SourceDidNotCompile(f"{source} did not compile:\n{done.stdout}{done.stderr}")
 

@@ -31,7 +31,7 @@ def notification_document(notification: Notification) -> dict[str, Any]:
         "impact": message.impact or None,
         "do_now": list(message.do_now),
         "proof": [{"where": line.where, "text": line.text} for line in message.proof],
-        "link": message.link or None,
+        "link": message.page_url or None,
     }
 
 

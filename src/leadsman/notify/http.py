@@ -41,8 +41,8 @@ TOO_MANY_REQUESTS, FIRST_SERVER_ERROR, REQUEST_TIMEOUT = 429, 500, 408
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What a server answered: its status and body."""
+class Response:
+    """The response of a server: its status and body."""
 
     status: int
     body: bytes
@@ -62,16 +62,16 @@ class Exchange:
     destination: Destination
     deadline: float
 
-    def get(self, url: str, headers: Mapping[str, str]) -> Answer:
-        """Return the answer to GET."""
+    def get(self, url: str, headers: Mapping[str, str]) -> Response:
+        """Return the response to GET."""
         return self._send(Request(url, headers=self._headers(headers)))  # noqa: S310 - http and https alone
 
-    def post(self, url: str, body: object, headers: Mapping[str, str] | None = None) -> Answer:
-        """Return the answer to POST of JSON."""
+    def post(self, url: str, body: object, headers: Mapping[str, str] | None = None) -> Response:
+        """Return the response to POST of JSON."""
         return self._send(self._request("POST", url, body, headers=headers))
 
-    def patch(self, url: str, body: object, headers: Mapping[str, str] | None = None) -> Answer:
-        """Return the answer to PATCH of JSON."""
+    def patch(self, url: str, body: object, headers: Mapping[str, str] | None = None) -> Response:
+        """Return the response to PATCH of JSON."""
         return self._send(self._request("PATCH", url, body, headers=headers))
 
     def _request(self, method: str, url: str, body: object, *, headers: Mapping[str, str] | None) -> Request:
@@ -82,22 +82,22 @@ class Exchange:
     def _headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         return {"User-Agent": f"leadsman/{__version__}", "Accept": "application/json", **headers}
 
-    def _send(self, request: Request) -> Answer:
+    def _send(self, request: Request) -> Response:
         remaining = self.deadline - time.monotonic()
         if remaining <= 0:
             raise NotificationFailed("the time for notifications is over", is_final=True)
-        answers = partial(self._answers, request, min(ATTEMPT_SECONDS, remaining))
+        responses = partial(self._responses, request, min(ATTEMPT_SECONDS, remaining))
         try:
-            (answer,) = items_within(answers, timeout=timedelta(seconds=remaining))
+            (response,) = items_within(responses, timeout=timedelta(seconds=remaining))
         except TimeoutError:
             raise NotificationFailed("the answer takes too long", is_final=True) from None
-        return answer
+        return response
 
-    def _answers(self, request: Request, silence_seconds: float) -> list[Answer]:
-        """Return the one answer. NotificationFailed where there is none, or one that refuses."""
+    def _responses(self, request: Request, silence_seconds: float) -> list[Response]:
+        """Return the one response. NotificationFailed where there is none, or one that refuses."""
         try:
             with build_opener(NoRedirects).open(request, timeout=silence_seconds) as response:
-                return [Answer(status=response.status, body=self._read(response))]
+                return [Response(status=response.status, body=self._read(response))]
         except HTTPError as error:
             with error:
                 raise self._refused(error) from None

@@ -66,14 +66,21 @@ class _DestinationDelivery:
 
 
 def send_notifications(
-    diagnoses: Sequence[Diagnosis], destinations: Sequence[Destination], *, link: str = "", seconds: float = ALL_SECONDS
+    diagnoses: Sequence[Diagnosis],
+    destinations: Sequence[Destination],
+    *,
+    page_url: str = "",
+    seconds: float = ALL_SECONDS,
 ) -> list[str]:
     """Send a message about each PRESENT finding to each destination; return one line for each that did not get all.
 
     A thread that is still in a system call at the deadline, such as the resolving of a name, is left behind.
     """
     notifications = [
-        Notification(id=finding_id(diagnosis, finding.mode), message=message_about(diagnosis, finding, link=link))
+        Notification(
+            id=finding_id(diagnosis, finding.mode),
+            message=message_about(diagnosis, finding, page_url=page_url),
+        )
         for diagnosis, finding in present_findings(diagnoses)
     ]
     deadline = time.monotonic() + seconds

@@ -193,9 +193,9 @@ def matrix(cells: DataFrame) -> DataFrame:
 
 
 def explained_events_query(
-    source: str, *, subject: str = "'*'", writer: str = "NULL", server: str = "NULL", names: Sequence[str] = ()
+    relation: str, *, subject: str = "'*'", writer: str = "NULL", server: str = "NULL", names: Sequence[str] = ()
 ) -> str:
-    """Return the query for observations that name the events which findings explain, one for each row of `source`.
+    """Return the query for observations that name the events which findings explain, one for each row of `relation`.
 
     A finding explains events from `since` to `until` of its row (a null is no bound) whose names are in the card's
     `explains`, or in `names` where given: events of the subject `writer`, or of lines that name the broker `server` by
@@ -210,7 +210,7 @@ def explained_events_query(
             {NO_FIGURES} AS figures,
             map_filter(CAST({facts} AS map<string,string>), (name, value) -> value IS NOT NULL) AS facts,
             {NO_EVIDENCE} AS evidence
-        FROM {source}
+        FROM {relation}
     """
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from leadsman.model import Diagnosis
-    from leadsman.pipeline.request import DiagnosisRequest, Input
+    from leadsman.pipeline.request import DiagnosisInput, DiagnosisRequest
     from leadsman.pipeline.scope.streams import CaptureFiles
 
 MAX_RETRIES = 3
@@ -44,7 +44,7 @@ EVENTS_PER_PARTITION = 500_000
 
 def diagnose(
     spark: SparkSession,
-    source: Input,
+    inputs: DiagnosisInput,
     request: DiagnosisRequest,
     write_events: Callable[[DataFrame], None] | None = None,
 ) -> list[Diagnosis]:
@@ -54,57 +54,60 @@ def diagnose(
     `write_events` is called with the event table before the table is unpersisted. Where an executor is lost with events
     that it had read, the whole diagnosis is retried.
     """
-    source = list_remote_files(spark, source, cores(spark))
+    inputs = list_remote_files(spark, inputs, cores(spark))
     for _ in range(MAX_RETRIES):
         try:
-            return _diagnose_once(spark, source, request, write_events)
+            return _diagnose_once(spark, inputs, request, write_events)
         except (PySparkException, Py4JError) as error:
             if not any(name in str(error) for name in LOST_CHECKPOINT):
                 raise
-    return _diagnose_once(spark, source, request, write_events)
+    return _diagnose_once(spark, inputs, request, write_events)
 
 
 def _diagnose_once(
-    spark: SparkSession, source: Input, request: DiagnosisRequest, write_events: Callable[[DataFrame], None] | None
+    spark: SparkSession,
+    inputs: DiagnosisInput,
+    request: DiagnosisRequest,
+    write_events: Callable[[DataFrame], None] | None,
 ) -> list[Diagnosis]:
-    packed = None if _is_small(source) else packed_event_frame(spark, source).persist()
+    packed = None if _is_small(inputs) else packed_event_frame(spark, inputs).persist()
     try:
-        by_path = _diagnose_in_tasks(spark, source, request, packed)
-        if left := [path for path in source.captures if path not in by_path]:
-            by_path |= _group_by_path(_diagnose_by_spark_sql(spark, _restrict_to(source, left), request, packed))
+        by_path = _diagnose_in_tasks(spark, inputs, request, packed)
+        if left := [path for path in inputs.captures if path not in by_path]:
+            by_path |= _group_by_path(_diagnose_by_spark_sql(spark, _restrict_to(inputs, left), request, packed))
         if write_events:
-            events = in_time_range(event_frame(spark, source) if packed is None else unpack_frame(packed), request)
-            write_events(split_by_cluster(events, cluster_scopes_of_input(source, file_facts(events, source))))
+            events = in_time_range(event_frame(spark, inputs) if packed is None else unpack_frame(packed), request)
+            write_events(split_by_cluster(events, cluster_scopes_of_input(inputs, file_facts(events, inputs))))
     finally:
         if packed:
             packed.unpersist()
-    return [_with_lab_notes(each, source.captures[path]) for path in source.captures for each in by_path.get(path, ())]
+    return [_with_lab_notes(each, inputs.captures[path]) for path in inputs.captures for each in by_path.get(path, ())]
 
 
 def _diagnose_in_tasks(
-    spark: SparkSession, source: Input, request: DiagnosisRequest, packed: DataFrame | None
+    spark: SparkSession, inputs: DiagnosisInput, request: DiagnosisRequest, packed: DataFrame | None
 ) -> dict[str, list[Diagnosis]]:
     if packed is None:
-        assert source.events is not None
-        is_small = source.events.num_rows <= MAX_TASK_EVENTS
-        return diagnose_local_events(spark, source, request, cores(spark)) if is_small else {}
+        assert inputs.events is not None
+        is_small = inputs.events.num_rows <= MAX_TASK_EVENTS
+        return diagnose_local_events(spark, inputs, request, cores(spark)) if is_small else {}
     counts = {
         row["capture"]: row["events"] for row in packed.groupBy("capture").agg(F.sum("count").alias("events")).collect()
     }
     _set_shuffle_partitions(spark, sum(counts.values()))
     small = {capture: count for capture, count in counts.items() if count <= MAX_TASK_EVENTS}
-    return diagnose_packed_events(packed, source, request, small) if small else {}
+    return diagnose_packed_events(packed, inputs, request, small) if small else {}
 
 
 def _diagnose_by_spark_sql(
-    spark: SparkSession, source: Input, request: DiagnosisRequest, packed: DataFrame | None
+    spark: SparkSession, inputs: DiagnosisInput, request: DiagnosisRequest, packed: DataFrame | None
 ) -> list[Diagnosis]:
     if packed is None:
-        return diagnose_in_session(spark, source, request)
-    selected = unpack_frame(packed.where(F.col("capture").isin(*source.captures)))
-    cached = cache_input_events(in_time_range(selected, request), source)
+        return diagnose_in_session(spark, inputs, request)
+    selected = unpack_frame(packed.where(F.col("capture").isin(*inputs.captures)))
+    cached = cache_input_events(in_time_range(selected, request), inputs)
     try:
-        return diagnose_in_session(spark, source, request, cached=cached)
+        return diagnose_in_session(spark, inputs, request, cached=cached)
     finally:
         cached.events.unpersist()
 
@@ -116,19 +119,19 @@ def _set_shuffle_partitions(spark: SparkSession, events: int) -> None:
         spark.conf.set(key, str(max(int(SETTINGS[key]), events // EVENTS_PER_PARTITION)))
 
 
-def _is_small(source: Input) -> bool:
-    return source.is_in_process and source.events is not None and source.events.num_rows <= MAX_CLOSURE_EVENTS
+def _is_small(inputs: DiagnosisInput) -> bool:
+    return inputs.is_in_process and inputs.events is not None and inputs.events.num_rows <= MAX_CLOSURE_EVENTS
 
 
-def _restrict_to(source: Input, paths: Collection[str]) -> Input:
+def _restrict_to(inputs: DiagnosisInput, paths: Collection[str]) -> DiagnosisInput:
     """Return the input with these paths alone."""
-    if len(paths) == len(source.captures):
-        return source
-    events = source.events
+    if len(paths) == len(inputs.captures):
+        return inputs
+    events = inputs.events
     if events is not None:
         selected = set(paths)
         events = events.filter(pa.array([path in selected for path in events.column("capture").to_pylist()]))
-    return replace(source, captures={path: source.captures[path] for path in paths}, events=events)
+    return replace(inputs, captures={path: inputs.captures[path] for path in paths}, events=events)
 
 
 def _group_by_path(diagnoses: Iterable[Diagnosis]) -> dict[str, list[Diagnosis]]:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from leadsman.catalogue import Mode
     from leadsman.model import Diagnosis, Finding
     from leadsman.model.condition import Condition
-    from leadsman.pipeline.request import DiagnosisRequest, Input
+    from leadsman.pipeline.request import DiagnosisInput, DiagnosisRequest
     from leadsman.pipeline.scope.clusters import ClusterScope
     from leadsman.pipeline.scope.streams import CaptureFiles
     from leadsman.pipeline.verdict.attribution import DetectorResults
@@ -80,42 +80,46 @@ class ListedFacts(NamedTuple):
 
 
 def diagnose_in_session(
-    spark: SparkSession, source: Input, request: DiagnosisRequest, *, cached: CachedEvents | None = None
+    spark: SparkSession,
+    inputs: DiagnosisInput,
+    request: DiagnosisRequest,
+    *,
+    cached: CachedEvents | None = None,
 ) -> list[Diagnosis]:
     """Return the diagnoses of all captures by the SQL of one session: Spark's own, or the one embedded in a task.
 
     `cached` are the events where they are read already.
     """
     with ExitStack() as frames:
-        read = cached or _read(spark, source, request, frames)
-        scoped = _scope(read, source, request, frames)
+        read = cached or _read(spark, inputs, request, frames)
+        scoped = _scope(read, inputs, request, frames)
         triggered = _without_untriggered_modes(request, read.names)
         results = detector_results(scoped.events, triggered, scoped.sources, scoped.captures)
-        listed = _list_facts(scoped, read.names, results, many=_has_many_events(source))
+        listed = _list_facts(scoped, read.names, results, many=_has_many_events(inputs))
         findings = {
             capture: list(_findings(scoped.events, capture, request.modes, listed=listed, results=results))
             for capture in scoped.captures
         }
     return [
-        _diagnosis(scope, source.captures[scope.path], listed, findings=findings[scope.name], request=request)
+        _diagnosis(scope, inputs.captures[scope.path], listed, findings=findings[scope.name], request=request)
         for scope in scoped.scopes
     ]
 
 
-def _read(spark: SparkSession, source: Input, request: DiagnosisRequest, frames: ExitStack) -> CachedEvents:
+def _read(spark: SparkSession, inputs: DiagnosisInput, request: DiagnosisRequest, frames: ExitStack) -> CachedEvents:
     """Return the events of the requested time; `frames` unpersists them at its end."""
-    read = cache_input_events(in_time_range(event_frame(spark, source), request), source)
+    read = cache_input_events(in_time_range(event_frame(spark, inputs), request), inputs)
     frames.callback(read.events.unpersist)
     return read
 
 
-def _scope(read: CachedEvents, source: Input, request: DiagnosisRequest, frames: ExitStack) -> ScopedEvents:
+def _scope(read: CachedEvents, inputs: DiagnosisInput, request: DiagnosisRequest, frames: ExitStack) -> ScopedEvents:
     """Return the events by capture and Kafka cluster, and the telemetry sources of each scope."""
     events = read.events
-    files = file_facts(events, source)
-    scopes = cluster_scopes_of_input(source, files)
+    files = file_facts(events, inputs)
+    scopes = cluster_scopes_of_input(inputs, files)
     if has_several_clusters(scopes):
-        events = cache_input_events(split_by_cluster(events, scopes), source).events
+        events = cache_input_events(split_by_cluster(events, scopes), inputs).events
         frames.callback(events.unpersist)
     return ScopedEvents(events, scopes, sources_by_scope(files, scopes, request))
 
@@ -151,19 +155,19 @@ def _conditions_one_by_one(
     return conditions, failed
 
 
-def cache_input_events(events: DataFrame, source: Input) -> CachedEvents:
+def cache_input_events(events: DataFrame, inputs: DiagnosisInput) -> CachedEvents:
     """Return the events, read once, and their names. SQL over a persisted frame would read the files for each query.
 
     A small file can hold very many events: 192,000 samples of metrics are 5 MB.
     """
-    if source.events is not None and (is_embedded(events.sparkSession) or not _has_many_events(source)):
-        present = set(map(str, source.events.column("name").unique().to_pylist()))
+    if inputs.events is not None and (is_embedded(events.sparkSession) or not _has_many_events(inputs)):
+        present = set(map(str, inputs.events.column("name").unique().to_pylist()))
         return CachedEvents(events if is_embedded(events.sparkSession) else events.persist(), present)
     return CachedEvents(*cache_events(events))
 
 
-def _has_many_events(source: Input) -> bool:
-    return not source.is_in_process or source.events is None or source.events.num_rows > SEPARATE_FRAME_EVENTS
+def _has_many_events(inputs: DiagnosisInput) -> bool:
+    return not inputs.is_in_process or inputs.events is None or inputs.events.num_rows > SEPARATE_FRAME_EVENTS
 
 
 def _without_untriggered_modes(request: DiagnosisRequest, present: set[str]) -> DiagnosisRequest:

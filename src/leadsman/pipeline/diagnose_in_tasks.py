@@ -19,7 +19,7 @@ from pyspark.errors import PySparkException
 
 from leadsman.catalogue import Mode
 from leadsman.interrupt import raise_if_interrupted
-from leadsman.pipeline.request import DiagnosisRequest, Input
+from leadsman.pipeline.request import DiagnosisInput, DiagnosisRequest
 from leadsman.pipeline.spark.memory import available_bytes
 from leadsman.pipeline.spark.packed_events import unpack
 from leadsman.pipeline.spark.pyspark_startup import apply_in_arrow, map_in_arrow
@@ -81,27 +81,27 @@ class TaskRequest:
         return DiagnosisRequest(modes, self.overrides, since=self.since, until=self.until, points=self.points)
 
 
-def task_request(source: Input, request: DiagnosisRequest) -> TaskRequest:
+def task_request(inputs: DiagnosisInput, request: DiagnosisRequest) -> TaskRequest:
     """Return the request for tasks."""
     return TaskRequest(
-        captures=source.captures,
-        zone=source.zone,
+        captures=inputs.captures,
+        zone=inputs.zone,
         modes=tuple(mode.name for mode in request.modes),
         overrides=request.overrides,
         since=request.since,
         until=request.until,
         points=request.points,
-        scopes=source.scopes,
+        scopes=inputs.scopes,
     )
 
 
 def diagnose_local_events(
-    spark: SparkSession, source: Input, request: DiagnosisRequest, cores: int
+    spark: SparkSession, inputs: DiagnosisInput, request: DiagnosisRequest, cores: int
 ) -> dict[str, list[Diagnosis]]:
     """Return the diagnoses of an input whose events are in the driver, by path, without those that tasks failed on."""
-    assert source.events is not None
-    groups = [_serialize(group) for group in _group_captures(source.events, source.captures, cores)]
-    task = task_request(source, request)
+    assert inputs.events is not None
+    groups = [_serialize(group) for group in _group_captures(inputs.events, inputs.captures, cores)]
+    task = task_request(inputs, request)
 
     def diagnose(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -112,13 +112,13 @@ def diagnose_local_events(
 
 
 def diagnose_packed_events(
-    packed: DataFrame, source: Input, request: DiagnosisRequest, counts: Mapping[str, int]
+    packed: DataFrame, inputs: DiagnosisInput, request: DiagnosisRequest, counts: Mapping[str, int]
 ) -> dict[str, list[Diagnosis]]:
     """Return the diagnoses of captures whose events are packed, by path, without those that tasks failed on.
 
     `counts` are the numbers of events of the captures that are small enough for a worker.
     """
-    task = task_request(source, request)
+    task = task_request(inputs, request)
     groups = max(
         1, -(-sum(counts.values()) // MAX_TASK_EVENTS), min(len(counts), sum(counts.values()) // MIN_EVENTS_PER_TASK)
     )
@@ -173,10 +173,10 @@ def _diagnose(paths: Sequence[str], events: pa.Table, task: TaskRequest) -> dict
     free, needed = available_bytes(), events.num_rows * EVENT_BYTES
     if free is not None and needed > free:
         raise MemoryError(f"{events.num_rows} events take up to {needed >> 20} MB, {free >> 20} MB are available")
-    source = Input({path: task.captures[path] for path in paths}, task.zone, events=events, scopes=task.scopes)
+    inputs = DiagnosisInput({path: task.captures[path] for path in paths}, task.zone, events=events, scopes=task.scopes)
     with embedded_session() as spark:
         by_path: dict[str, list[Diagnosis]] = {path: [] for path in paths}
-        for each in diagnose_in_session(spark, source, task.request):
+        for each in diagnose_in_session(spark, inputs, task.request):
             by_path[each.path].append(each)
     return by_path
 

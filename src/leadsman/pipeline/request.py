@@ -39,7 +39,7 @@ class DiagnosisRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Input:
+class DiagnosisInput:
     """The input of a diagnosis: the streams of each capture, and their events where the driver has read them.
 
     `pipes` are the paths that can be read only once, each with the file that holds its content. `scopes` are the only
@@ -66,7 +66,7 @@ class Input:
         )
 
 
-def find_input(paths: Sequence[str], zone: tzinfo = UTC, pipes: Mapping[str, File] | None = None) -> Input:
+def find_input(paths: Sequence[str], zone: tzinfo = UTC, pipes: Mapping[str, File] | None = None) -> DiagnosisInput:
     """List the files to read below the paths. Raises CaptureError where a path holds none. `pipes` are read already.
 
     A folder of captures, one for each cluster for example, gives each of them, and one more for its other files.
@@ -78,7 +78,7 @@ def find_input(paths: Sequence[str], zone: tzinfo = UTC, pipes: Mapping[str, Fil
             continue
         captures |= {path: CaptureFiles((), ())} if is_url(path) else list_captures(path)
     _require_files(captures)
-    return Input(captures, zone, pipes=pipes or {})
+    return DiagnosisInput(captures, zone, pipes=pipes or {})
 
 
 def list_captures(path: str, without: Sequence[str] = ()) -> dict[str, CaptureFiles]:
@@ -94,23 +94,26 @@ def _is_below(path: str, folders: Sequence[str]) -> bool:
     return any(Path(path).absolute().is_relative_to(folder) for folder in folders)
 
 
-def read_small_input(source: Input) -> Input:
+def read_small_input(inputs: DiagnosisInput) -> DiagnosisInput:
     """Read a small input in the driver while Spark starts: starting a Python worker takes longer than the reading.
 
     Of files that are in a capture twice, one is read.
     """
     from leadsman.pipeline.scope.copies import LocalFileMeasures, drop_duplicate_files  # Arrow is loaded only now
 
-    source = replace(source, captures=drop_duplicate_files(source.captures, LocalFileMeasures(source.zone)))
-    if sum(stream.bytes for stream in source.streams) > DRIVER_READ_BYTES:
-        return source
+    inputs = replace(
+        inputs,
+        captures=drop_duplicate_files(inputs.captures, LocalFileMeasures(inputs.zone)),
+    )
+    if sum(stream.bytes for stream in inputs.streams) > DRIVER_READ_BYTES:
+        return inputs
     import pyarrow as pa  # only where the driver reads
 
     from leadsman.pipeline import events as table
     from leadsman.pipeline.read.stream import read
 
-    rows = (each for stream in source.streams for each in read(stream, source.zone))
-    return replace(source, events=pa.Table.from_batches(list(table.batches(rows)), schema=table.ARROW_SCHEMA))
+    rows = (each for stream in inputs.streams for each in read(stream, inputs.zone))
+    return replace(inputs, events=pa.Table.from_batches(list(table.batches(rows)), schema=table.ARROW_SCHEMA))
 
 
 def _require_files(captures: Mapping[str, CaptureFiles]) -> None:

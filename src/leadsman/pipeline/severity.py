@@ -26,7 +26,7 @@ class ErrorSeverity(StrEnum):
     """A line that shows no harm by itself."""
 
 
-SEVERITY_RANK = {severity: place for place, severity in enumerate(ErrorSeverity)}
+SEVERITY_RANK = {severity: rank for rank, severity in enumerate(ErrorSeverity)}
 
 TITLES: Mapping[str, str] = {
     names.CONNECTION_LOST: "Connection lost with a request in flight",

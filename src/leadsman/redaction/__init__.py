@@ -15,7 +15,7 @@ from leadsman.redaction.headers import header_spans
 from leadsman.redaction.keys import key_spans
 from leadsman.redaction.over_lines import kubernetes, open_secret, private_keys, spans_over_lines
 from leadsman.redaction.over_lines.candidates import MARKS as OVER_LINES_MARKS
-from leadsman.redaction.over_lines.candidates import places as over_lines_places
+from leadsman.redaction.over_lines.candidates import candidate_offsets
 from leadsman.redaction.prefilter import can_hold_secret, secret_candidates
 from leadsman.redaction.token_forms import token_spans
 from leadsman.redaction.urls import url_spans
@@ -30,6 +30,7 @@ __all__ = [
     "MASK",
     "OVER_LINES_MARKS",
     "can_hold_secret",
+    "candidate_offsets",
     "hidden_parts",
     "mask",
     "mask_all",
@@ -38,7 +39,6 @@ __all__ = [
     "mask_range",
     "mask_where_found",
     "open_secret",
-    "over_lines_places",
     "secret_candidates",
 ]
 
@@ -103,9 +103,9 @@ def mask_line(text: str) -> str:
 
 def _spans(line: str) -> list[Span]:
     """Return the places of the secrets of one line."""
-    text, places = undisguised(line)
+    text, offsets = undisguised(line)
     spans = _spans_of(text)
-    return spans if places is None else [(places[start], places[end]) for start, end in spans]
+    return spans if offsets is None else [(offsets[start], offsets[end]) for start, end in spans]
 
 
 def _spans_of(line: str) -> list[Span]:
@@ -145,12 +145,12 @@ def _by_line(found: Iterable[tuple[int, Span]]) -> dict[int, list[Span]]:
 def _replaced(line: str, spans: Iterable[Span]) -> str:
     """Return the line with the places masked; places that touch are one."""
     pieces: list[str] = []
-    place = 0
+    offset = 0
     for start, end in _merged(line, spans):
         if line[start:end] != MASK:
-            pieces += (line[place:start], MASK)
-            place = end
-    return "".join((*pieces, line[place:])) if pieces else line
+            pieces += (line[offset:start], MASK)
+            offset = end
+    return "".join((*pieces, line[offset:])) if pieces else line
 
 
 def _merged(line: str, spans: Iterable[Span]) -> list[Span]:

@@ -33,12 +33,12 @@ def undisguised(line: str) -> tuple[str, Sequence[int] | None]:
 
 def _without_escapes(line: str) -> tuple[str, Sequence[int]]:
     text: list[str] = []
-    places: list[int] = []
-    place = 0
+    offsets: list[int] = []
+    offset = 0
     for match in _LETTER.finditer(line):
         letter = chr(int(match[1], base=16))
         if letter.isalnum():
-            text += (line[place : match.start()], letter)
-            places += (*range(place, match.start()), match.start())
-            place = match.end()
-    return "".join((*text, line[place:])), [*places, *range(place, len(line) + 1)]
+            text += (line[offset : match.start()], letter)
+            offsets += (*range(offset, match.start()), match.start())
+            offset = match.end()
+    return "".join((*text, line[offset:])), [*offsets, *range(offset, len(line) + 1)]

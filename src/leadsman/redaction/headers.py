@@ -60,24 +60,24 @@ def header_spans(line: Line, lower: str) -> Iterator[Span]:
 
 
 def _authorization(line: Line) -> Iterator[Span]:
-    text, place = line.text, 0
-    while match := _AUTHORIZATION.search(text, place):
-        place = match.end()
-        scheme = _SCHEME.match(text, place)
+    text, offset = line.text, 0
+    while match := _AUTHORIZATION.search(text, offset):
+        offset = match.end()
+        scheme = _SCHEME.match(text, offset)
         if scheme is None:
-            if unknown := _UNKNOWN.match(text, place):
+            if unknown := _UNKNOWN.match(text, offset):
                 yield unknown.span("value")
-                place = unknown.end()
-            elif raw := _RAW.match(text, place):
+                offset = unknown.end()
+            elif raw := _RAW.match(text, offset):
                 yield raw.span()
-                place = raw.end()
+                offset = raw.end()
         elif scheme["one"]:
             if word := _WORD.match(text, scheme.end()):
                 yield word.span()
-                place = word.end()
+                offset = word.end()
         else:
-            place = _end(line, match, scheme.end())
-            yield scheme.end(), place
+            offset = _end(line, match, scheme.end())
+            yield scheme.end(), offset
 
 
 def _end(line: Line, match: re.Match[str], start: int) -> int:
@@ -85,8 +85,8 @@ def _end(line: Line, match: re.Match[str], start: int) -> int:
     text = line.text
     quote = match["quote"] or (match["outer"] if not match["close"] else None)
     if quote:
-        places = re.compile(rf"(?<!\\){re.escape(quote)}(?=[\s,}}\])]|$)").finditer(text, start)
-        ends = [each.start() for each in places]
+        quotes = re.compile(rf"(?<!\\){re.escape(quote)}(?=[\s,}}\])]|$)").finditer(text, start)
+        ends = [each.start() for each in quotes]
         if not ends:
             return len(text)
         return (
@@ -101,11 +101,11 @@ def _end(line: Line, match: re.Match[str], start: int) -> int:
 
 def _cookies(text: str) -> Iterator[Span]:
     for match in _COOKIE.finditer(text):
-        place = match.end()
-        while pair := _PAIR.match(text, place):
+        offset = match.end()
+        while pair := _PAIR.match(text, offset):
             value = pair["value"]
             if value and pair["name"].lower() not in _ATTRIBUTES and not _PLAIN.fullmatch(value):
                 yield pair.span("value")
-            place = pair.end()
+            offset = pair.end()
             if not pair["more"]:
                 break

@@ -109,12 +109,12 @@ def key_spans(line: Line, lower: str) -> Iterator[Span]:
     """Yield the place of each secret that a key names."""
     if not any(hint in lower for hint in HINTS):
         return
-    text, place = line.text, 0
-    while match := _KEY.search(text, place):
-        place = match.end()
+    text, offset = line.text, 0
+    while match := _KEY.search(text, offset):
+        offset = match.end()
         for start, end in _of_key(line, match):
             yield start, end
-            place = max(place, end)
+            offset = max(offset, end)
     if "key=" in lower:
         for match in _URL_KEY.finditer(text):
             yield from _value(line, match, match.end() + 1, separator="=")
@@ -167,10 +167,10 @@ def _in_words(line: Line, match: re.Match[str], word: int) -> Iterator[Span]:
         yield from _second_word(line, match, word)
 
 
-def word_start(text: str, place: int) -> int:
+def word_start(text: str, offset: int) -> int:
     """Return where the word begins that goes on at a place."""
-    before = text[max(0, place - MAX_WORD) : place]
-    return place - len(before) + len(before.rstrip(_WORD))
+    before = text[max(0, offset - MAX_WORD) : offset]
+    return offset - len(before) + len(before.rstrip(_WORD))
 
 
 def _is_tag(text: str, word: int) -> bool:
@@ -194,17 +194,17 @@ def _value(line: Line, match: re.Match[str], start: int, *, separator: str) -> I
         return
     word = word_start(text, match.start())
     owns = _OWN_LINE.fullmatch(text[:word][:MAX_INDENT]) is not None and word < MAX_INDENT
-    head = text[max(0, word - 3) : word].rstrip(" \\\"'`")
+    preceding = text[max(0, word - 3) : word].rstrip(" \\\"'`")
     if text.startswith(MASK, start) and _ends(text, start + len(MASK)):
         return
     if not match["password"] and owns and _COUNT.match(text, start):
         return
-    end = unquoted_end(line, start, key=word, before=head[-1:], whole_line=owns)
+    end = unquoted_end(line, start, key=word, before=preceding[-1:], whole_line=owns)
     yield from _unless_harmless(line, match, start, end)
 
 
-def _ends(text: str, place: int) -> bool:
-    return not text[place : place + 1].isalnum()
+def _ends(text: str, offset: int) -> bool:
+    return not text[offset : offset + 1].isalnum()
 
 
 def _is_object(text: str, start: int) -> bool:
@@ -283,9 +283,9 @@ def _named_value(line: Line, match: re.Match[str]) -> Iterator[Span]:
         yield from _slot_value(line, match, slot.end())
 
 
-def _is_named(text: str, place: int) -> bool:
+def _is_named(text: str, offset: int) -> bool:
     """Whether a key stands where a name does: after `name=`, `"key":`, `<name>`."""
-    before = text[max(0, place - MAX_WORD) : place].rstrip(_WORD.replace(":", ""))
+    before = text[max(0, offset - MAX_WORD) : offset].rstrip(_WORD.replace(":", ""))
     return before.rstrip("\\\"'; \t")[-1:] in (":", "=", ">", "t") and _NAME_SLOT.search(before[-40:]) is not None
 
 

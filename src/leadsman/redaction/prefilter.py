@@ -70,13 +70,13 @@ UUIDs one holds `a3-`."""
 def secret_candidates(texts: Sequence[str]) -> Collection[int]:
     """Return the index of each text that could hold a secret."""
     joined = "\n".join(texts)
-    if (places := _worthwhile_hyperscan(len(joined))) is not None:
+    if (find_offsets := _worthwhile_hyperscan(len(joined))) is not None:
         data = joined.encode("utf-8", "surrogatepass")
-        if not (found := places(data)):
+        if not (found := find_offsets(data)):
             return ()
         lengths = map(len, texts) if len(data) == len(joined) else (len(_utf_8(text)) for text in texts)
         ends = list(accumulate(length + 1 for length in lengths))
-        return {bisect_right(ends, place) for place in found}
+        return {bisect_right(ends, offset) for offset in found}
     starts = list(accumulate((len(text) + 1 for text in texts), initial=0))
     lower = joined.lower()
     if len(lower) != len(joined):  # a few letters are longer in lower case, and then places no longer agree
@@ -86,8 +86,8 @@ def secret_candidates(texts: Sequence[str]) -> Collection[int]:
 
 def can_hold_secret(text: str) -> bool:
     """Whether one text of one line could hold a secret."""
-    if (places := _worthwhile_hyperscan(len(text))) is not None:
-        return bool(places(_utf_8(text)))
+    if (find_offsets := _worthwhile_hyperscan(len(text))) is not None:
+        return bool(find_offsets(_utf_8(text)))
     lower = text.lower()
     return any(hint in lower for hint in HINTS)
 
@@ -105,11 +105,11 @@ def _worthwhile_hyperscan(characters: int) -> Callable[[bytes], list[int]] | Non
 def _hint_indexes(lower: str, starts: Sequence[int]) -> Iterator[int]:
     """Yield the index of each text that holds a hint, once a hint. Text `i` stands at `starts[i]` of `lower`."""
     for hint in HINTS:
-        place = lower.find(hint)
-        while place >= 0:
-            after = bisect_right(starts, place)
+        offset = lower.find(hint)
+        while offset >= 0:
+            after = bisect_right(starts, offset)
             yield after - 1
-            place = lower.find(hint, starts[after])
+            offset = lower.find(hint, starts[after])
 
 
 @cache
@@ -125,7 +125,7 @@ def _hyperscan() -> Callable[[bytes], list[int]] | None:
     flags = [hyperscan.HS_FLAG_CASELESS] * len(expressions)
     database.compile(expressions=expressions, ids=list(range(len(expressions))), flags=flags)
 
-    def places(text: bytes) -> list[int]:
+    def find_offsets(text: bytes) -> list[int]:
         ends: list[int] = []
 
         def on_match(_index: int, _start: int, end: int, _flags: int, _context: object) -> None:
@@ -134,4 +134,4 @@ def _hyperscan() -> Callable[[bytes], list[int]] | None:
         database.scan(text, match_event_handler=on_match)
         return ends
 
-    return places
+    return find_offsets

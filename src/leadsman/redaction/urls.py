@@ -46,10 +46,10 @@ def url_spans(text: str, lower: str) -> Iterator[Span]:
         return
     for match in _WITHOUT_SCHEME.finditer(text) if "//" in text else ():
         yield from _user_part(text, match.end())
-    place = 0
-    while (place := text.find("://", place)) >= 0:
-        place += 3
-        yield from _user_part(text, place)
+    offset = 0
+    while (offset := text.find("://", offset)) >= 0:
+        offset += 3
+        yield from _user_part(text, offset)
     if "@tcp(" in lower or "@unix(" in lower:
         yield from (match.span("value") for match in _DATABASE.finditer(text) if not is_placeholder(match["value"]))
     if "/" in text and any(word in lower for word in _OF_ORACLE):
@@ -89,15 +89,15 @@ def _user_part(text: str, start: int) -> Iterator[Span]:
 def _user_end(text: str, start: int, stop: int) -> int | None:
     """Return the place of the @ that ends the user part; a password can hold slashes and other @."""
     found = None
-    query = min((place for mark in "?#" if (place := text.find(mark, start, stop)) >= 0), default=stop)
-    place = text.find("@", start, stop)
-    while place >= 0:
-        before_query = place < query or found is None
-        if before_query and text[place - 1] != "/" and _HOST.match(text, place + 1, stop):
-            slash = text.find("/", start, place)
+    query = min((offset for mark in "?#" if (offset := text.find(mark, start, stop)) >= 0), default=stop)
+    offset = text.find("@", start, stop)
+    while offset >= 0:
+        before_query = offset < query or found is None
+        if before_query and text[offset - 1] != "/" and _HOST.match(text, offset + 1, stop):
+            slash = text.find("/", start, offset)
             if slash < 0 or ":" in text[start:slash]:
-                found = place
-        elif place > query and found is not None:
+                found = offset
+        elif offset > query and found is not None:
             break
-        place = text.find("@", place + 1, stop)
+        offset = text.find("@", offset + 1, stop)
     return found

@@ -44,7 +44,7 @@ class Line(NamedTuple):
     @classmethod
     def of(cls, text: str) -> Line:
         """Return a line with the places where brackets and quotes first stand in it."""
-        return cls(text, {mark: place for mark in "{([\"'<" if (place := text.find(mark)) >= 0}, {})
+        return cls(text, {mark: offset for mark in "{([\"'<" if (offset := text.find(mark)) >= 0}, {})
 
     def opens(self, mark: str, before: int) -> bool:
         """Whether a bracket or a quote stands before a place."""
@@ -52,12 +52,12 @@ class Line(NamedTuple):
 
     def next(self, pattern: re.Pattern[str], start: int) -> int:
         """Return where a pattern matches next; the line's length where it does not."""
-        since, place = self.found.get(pattern, (1, 0))
-        if not since <= start <= place:
+        since, offset = self.found.get(pattern, (1, 0))
+        if not since <= start <= offset:
             match = pattern.search(self.text, start)
-            place = match.start() if match else len(self.text)
-            self.found[pattern] = start, place
-        return place
+            offset = match.start() if match else len(self.text)
+            self.found[pattern] = start, offset
+        return offset
 
 
 def quoted_end(text: str, opening: re.Match[str]) -> int:

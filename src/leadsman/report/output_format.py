@@ -22,17 +22,17 @@ class OutputFormat:
 
     `file` is the name of the file in the folder of `--out`; empty where `--out` writes no file of this format.
     `has_charts`: the format draws the detectors' points, which are computed only where a format needs them.
-    `reads_source`: `write` also takes `source`, the paths of programs and settings that may be at fault.
+    `reads_programs`: `write` also takes `program_paths`, the paths of programs and settings that may be at fault.
     """
 
     write: Callable[..., None]
     file: str = ""
     has_charts: bool = False
-    reads_source: bool = False
+    reads_programs: bool = False
 
-    def with_source(self, source: Sequence[str]) -> Callable[[Sequence[Diagnosis], TextIO], None]:
-        """Return what writes diagnoses, with the sources where the format reads them."""
-        return partial(self.write, source=source) if self.reads_source else self.write
+    def with_programs(self, program_paths: Sequence[str]) -> Callable[[Sequence[Diagnosis], TextIO], None]:
+        """Return what writes diagnoses, with the paths of programs where the format reads them."""
+        return partial(self.write, program_paths=program_paths) if self.reads_programs else self.write
 
 
 @cache

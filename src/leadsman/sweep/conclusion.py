@@ -146,7 +146,7 @@ def _effect(who: str, axis: Axis, results: Sequence[CellResult]) -> SettingEffec
 def _threshold(values: Sequence[str], safe: Mapping[str, bool]) -> dict[str, str]:
     """Find the one place where survival begins or ends; nothing where there is none, or more than one."""
     outcomes = [safe[value] for value in values]
-    turns = [place for place in range(1, len(values)) if outcomes[place] != outcomes[place - 1]]
+    turns = [index for index in range(1, len(values)) if outcomes[index] != outcomes[index - 1]]
     if len(turns) != 1:
         return {}
     below, above = values[turns[0] - 1], values[turns[0]]

@@ -86,11 +86,11 @@ class Journal:
             self._write([asdict(self.about)])
             return
         try:
-            head, *lines = _lines(self.file) or [{}]
-            entries, about = [_entry(line) for line in lines], _describe(head)
+            first_line, *lines = _lines(self.file) or [{}]
+            entries, about = [_entry(line) for line in lines], _describe(first_line)
         except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
             raise UsageError(f"{self.file} is no journal of a sweep. Name another --out.") from error
-        if head != asdict(self.about):
+        if first_line != asdict(self.about):
             raise UsageError(f"{self.file} is of {about}, not of {_describe(asdict(self.about))}. Name another --out.")
         self.entries = entries
 

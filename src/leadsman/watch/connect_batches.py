@@ -1,7 +1,7 @@
 """Batches of a query on a Spark Connect server: its function writes them into the state, and the client takes them.
 
 The function of `foreachBatch` runs in a process of the server, which cannot call the client. Both see the folder of the
-state. A batch that the server runs again replaces its own file, and has the number by which a table knows it.
+state. A batch that the server runs again replaces its own file, and has the id by which a table knows it.
 """
 
 from __future__ import annotations
@@ -34,37 +34,37 @@ class BatchFiles:
 
     folder: Path
 
-    def write(self, rows: pa.Table, number: int) -> None:
+    def write(self, rows: pa.Table, batch_id: int) -> None:
         """Write a batch, whole or not at all. Raises ClientGone where too many wait."""
         import pyarrow as pa
 
         self.folder.mkdir(parents=True, exist_ok=True)
         if len(self.waiting()) >= MAX_WAITING:
             raise ClientGone(f"{MAX_WAITING} batches wait in {self.folder}: no `leadsman watch` takes them any more.")
-        part = self.folder / f".{number}.{os.getpid()}"
+        part = self.folder / f".{batch_id}.{os.getpid()}"
         with pa.OSFile(str(part), "wb") as file, pa.ipc.new_file(file, rows.schema) as writer:
             writer.write_table(rows)
-        part.replace(self._path(number))
+        part.replace(self._path(batch_id))
 
     def waiting(self) -> list[int]:
-        """Return the numbers of the batches that wait, in their order."""
+        """Return the ids of the batches that wait, in their order."""
         names = (each.name for each in self.folder.glob("*.arrow"))
-        return sorted(int(number) for name in names if (number := name.removesuffix(".arrow")).isdigit())
+        return sorted(int(batch_id) for name in names if (batch_id := name.removesuffix(".arrow")).isdigit())
 
-    def read(self, number: int) -> list[dict[str, Any]]:
+    def read(self, batch_id: int) -> list[dict[str, Any]]:
         """Return the rows of a batch."""
         import pyarrow as pa
 
-        with pa.OSFile(str(self._path(number)), "rb") as file:
+        with pa.OSFile(str(self._path(batch_id)), "rb") as file:
             rows: list[dict[str, Any]] = pa.ipc.open_file(file).read_all().to_pylist()
         return rows
 
-    def remove(self, number: int) -> None:
+    def remove(self, batch_id: int) -> None:
         """Remove a batch that the client has taken."""
-        self._path(number).unlink(missing_ok=True)
+        self._path(batch_id).unlink(missing_ok=True)
 
-    def _path(self, number: int) -> Path:
-        return self.folder / f"{number}.arrow"
+    def _path(self, batch_id: int) -> Path:
+        return self.folder / f"{batch_id}.arrow"
 
 
 def batch_writer(files: BatchFiles) -> Callable[[DataFrame, int], None]:
@@ -78,5 +78,5 @@ def batch_writer(files: BatchFiles) -> Callable[[DataFrame, int], None]:
     return partial(_write_batch, files)
 
 
-def _write_batch(files: BatchFiles, batch: DataFrame, number: int) -> None:
-    files.write(batch.toArrow(), number)
+def _write_batch(files: BatchFiles, batch: DataFrame, batch_id: int) -> None:
+    files.write(batch.toArrow(), batch_id)

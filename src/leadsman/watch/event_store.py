@@ -43,21 +43,21 @@ NamesByFile = dict[str, set[str]]
 
 @dataclass(frozen=True, slots=True)
 class EventBatch:
-    """The events of one kind of a stream in one offset."""
+    """The events of one kind of a stream in one query offset. `begun_in`: the one in which its reading began."""
 
     capture: str
     stream: str
-    version: int
-    number: int
+    begun_in: int
+    query_offset: int
     kind: str
     events: pa.Table
 
 
 @dataclass(slots=True)
 class StreamEvents:
-    """The current events of one stream. Facts of the same offset replace each other: a batch can be run again."""
+    """The current events of one stream. Facts of the same query offset replace each other: a batch can be run again."""
 
-    version: int = 0
+    begun_in: int = 0
     facts: dict[int, pa.Table] = field(default_factory=dict)
     summary: tuple[int, pa.Table] = (0, ARROW_SCHEMA.empty_table())
     _fact_hints: set[ClusterHint] = field(default_factory=set)
@@ -68,39 +68,39 @@ class StreamEvents:
         """The files of the current events, and the clusters that they name."""
         return self._fact_hints | self._summary_hints
 
-    def apply(self, number: int, changes: Iterable[EventBatch]) -> NamesByFile:
-        """Take in all changes of an offset. Returns the names of events that came or went, by file."""
+    def apply(self, query_offset: int, changes: Iterable[EventBatch]) -> NamesByFile:
+        """Take in all changes of a query offset. Returns the names of events that came or went, by file."""
         of_kind: dict[str, list[pa.Table]] = {FACTS: [], SUMMARY: []}
         new: NamesByFile = {}
         for each in changes:
-            if each.version > self.version:
-                self.version = each.version
+            if each.begun_in > self.begun_in:
+                self.begun_in = each.begun_in
                 for dropped in self.facts.values():
                     _add_names(new, dropped)
                 self.facts.clear()
                 self._fact_hints.clear()
-            if each.version == self.version:
+            if each.begun_in == self.begun_in:
                 of_kind[each.kind].append(each.events)
         if of_kind[FACTS]:
-            self.facts[number] = pa.concat_tables(of_kind[FACTS])
-            self._fact_hints |= cluster_hints(self.facts[number])
-            _add_names(new, self.facts[number])
-        if of_kind[SUMMARY] and number >= self.summary[0]:
-            before, self.summary = self.summary[1], (number, pa.concat_tables(of_kind[SUMMARY]))
+            self.facts[query_offset] = pa.concat_tables(of_kind[FACTS])
+            self._fact_hints |= cluster_hints(self.facts[query_offset])
+            _add_names(new, self.facts[query_offset])
+        if of_kind[SUMMARY] and query_offset >= self.summary[0]:
+            replaced, self.summary = self.summary[1], (query_offset, pa.concat_tables(of_kind[SUMMARY]))
             self._summary_hints = cluster_hints(self.summary[1])
-            for table in _changed_tables(before, self.summary[1]):
+            for table in _changed_tables(replaced, self.summary[1]):
                 _add_names(new, table)
         return new
 
     def expire(self, horizon: datetime) -> None:
         """Drop the events that ended before the horizon; keep the older facts in one table.
 
-        The facts of the last offset stay by themselves: its batch can be run again, and replaces them.
+        The facts of the last query offset stay by themselves: its batch can be run again, and replaces them.
         """
         last = max(self.facts, default=0)
-        older = [table for number, table in self.facts.items() if number != last]
+        older = [table for query_offset, table in self.facts.items() if query_offset != last]
         if older:
-            newest = max(number for number in self.facts if number != last)
+            newest = max(query_offset for query_offset in self.facts if query_offset != last)
             kept = kept_rows(pa.concat_tables(older), horizon).combine_chunks()
             self.facts = {newest: kept, last: self.facts[last]} if kept.num_rows else {last: self.facts[last]}
         self.summary = self.summary[0], kept_rows(self.summary[1], horizon)
@@ -136,14 +136,14 @@ class CurrentEvents:
         self._new: dict[str, NamesByFile] = {}
 
     def apply(self, changes: Iterable[EventBatch]) -> None:
-        """Take in the changes of one offset or more."""
+        """Take in the changes of one query offset or more."""
         grouped: dict[tuple[int, str, str], list[EventBatch]] = {}
         for each in changes:
-            grouped.setdefault((each.number, each.capture, each.stream), []).append(each)
-        for (number, capture, stream), members in sorted(grouped.items(), key=lambda item: item[0]):
+            grouped.setdefault((each.query_offset, each.capture, each.stream), []).append(each)
+        for (query_offset, capture, stream), members in sorted(grouped.items(), key=lambda item: item[0]):
             found = self._new.setdefault(capture, {})
             for file, names in (
-                self._streams.setdefault((capture, stream), StreamEvents()).apply(number, members).items()
+                self._streams.setdefault((capture, stream), StreamEvents()).apply(query_offset, members).items()
             ):
                 found.setdefault(file, set()).update(names)
 
@@ -226,11 +226,13 @@ class EventTable:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def append(self, changes: Iterable[EventBatch], *, query: str, batch: int) -> None:
+    def append(self, changes: Iterable[EventBatch], *, query_id: str, batch_id: int) -> None:
         """Append the changes of one batch. A batch that was appended before is not appended again."""
         tables = [_with_columns(each) for each in changes if each.events.num_rows]
         if tables:
-            delta_tables.append(self.path, pa.concat_tables(tables).cast(TABLE_SCHEMA), writer=query, number=batch)
+            delta_tables.append(
+                self.path, pa.concat_tables(tables).cast(TABLE_SCHEMA), txn_app_id=query_id, txn_version=batch_id
+            )
 
     def read(self) -> list[EventBatch]:
         """Return the current changes in the table; none where there is no table yet."""
@@ -257,16 +259,16 @@ class EventTable:
 def current_rows(rows: pa.Table) -> pa.Table:
     """Return the current rows of an event table: of each stream, those of its last version and its last summary.
 
-    A table keeps what was current at any time. `version` is the offset in which the reading of a stream began, or
-    began again; `number` the offset in which an event was found.
+    A table keeps what was current at any time. `version` is the query offset in which the reading of a stream
+    began, or began again; `number` the one in which an event was found. The columns keep the names of older tables.
     """
     keys = rows.select(["version", "number"]).append_column("stream", _stream_names(rows))
     last = keys.group_by("stream").aggregate([("version", "max"), ("number", "max")])
-    place = pc.index_in(keys.column("stream"), value_set=last.column("stream"))
-    is_last_version = pc.equal(keys.column("version"), last.column("version_max").take(place))
-    is_last_number = pc.equal(keys.column("number"), last.column("number_max").take(place))
+    row_of_stream = pc.index_in(keys.column("stream"), value_set=last.column("stream"))
+    is_last_reading = pc.equal(keys.column("version"), last.column("version_max").take(row_of_stream))
+    is_last_offset = pc.equal(keys.column("number"), last.column("number_max").take(row_of_stream))
     is_fact = pc.equal(rows.column("kind"), pa.scalar(FACTS))
-    return rows.filter(pc.and_(is_last_version, pc.or_(is_fact, is_last_number)))
+    return rows.filter(pc.and_(is_last_reading, pc.or_(is_fact, is_last_offset)))
 
 
 def _stream_names(rows: pa.Table) -> pa.ChunkedArray[Any]:
@@ -306,8 +308,8 @@ def _with_columns(change: EventBatch) -> pa.Table:
     count = change.events.num_rows
     columns: Mapping[str, Any] = {
         "stream": pa.repeat(change.stream, count),
-        "version": pa.repeat(pa.scalar(change.version, pa.int64()), count),
-        "number": pa.repeat(pa.scalar(change.number, pa.int64()), count),
+        "version": pa.repeat(pa.scalar(change.begun_in, pa.int64()), count),
+        "number": pa.repeat(pa.scalar(change.query_offset, pa.int64()), count),
         "kind": pa.repeat(change.kind, count),
     }
     table = change.events
@@ -325,8 +327,8 @@ def changes_in(table: pa.Table) -> list[EventBatch]:
     first = 0
     for key, rows in groupby(keys):
         count = len(list(rows))
-        capture, stream, version, number, kind = key
+        capture, stream, begun_in, query_offset, kind = key
         events = ordered.slice(first, count).select(ARROW_SCHEMA.names)
-        changes.append(EventBatch(capture, stream, version, number, kind, events))
+        changes.append(EventBatch(capture, stream, begun_in, query_offset, kind, events))
         first += count
     return changes

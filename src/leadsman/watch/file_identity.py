@@ -32,7 +32,7 @@ class FoundFile:
 
     file: File
     status: os.stat_result
-    before: FilePosition | None = None
+    previous: FilePosition | None = None
 
     @property
     def identity(self) -> str:
@@ -47,25 +47,25 @@ class FoundFile:
     @property
     def is_untouched(self) -> bool:
         """Whether it has the size and the time of the last change that it had before."""
-        before = self.before
-        return before is not None and (self.status.st_size, self.changed_us) == (before.size, before.changed_us)
+        previous = self.previous
+        return previous is not None and (self.status.st_size, self.changed_us) == (previous.size, previous.changed_us)
 
 
-def identified(files: Sequence[File], before: Sequence[FilePosition]) -> Iterator[FoundFile]:
+def identified(files: Sequence[File], previous: Sequence[FilePosition]) -> Iterator[FoundFile]:
     """Yield the files of a stream that are there, each with its position before. Copies being made are left out."""
-    by_inode = {each.inode: each for each in before}
-    there = [replace(each, before=by_inode.get(each.identity)) for each in _there(files)]
-    there = [each if _goes_on(each) else replace(each, before=None) for each in there]
-    present = {each.before.key: each for each in there if each.before}
+    by_inode = {each.inode: each for each in previous}
+    there = [replace(each, previous=by_inode.get(each.identity)) for each in _there(files)]
+    there = [each if _goes_on(each) else replace(each, previous=None) for each in there]
+    present = {each.previous.key: each for each in there if each.previous}
     for each in there:
-        if each.before is not None:
+        if each.previous is not None:
             yield each
             continue
-        origin = _origin(each, before, present)
+        origin = _origin(each, previous, present)
         if origin is None or _is_longer(each, present.get(origin.key)):
             yield each
         elif origin.key not in present:
-            yield (found := replace(each, before=origin))
+            yield (found := replace(each, previous=origin))
             present[origin.key] = found
 
 
@@ -87,15 +87,15 @@ def _there(files: Sequence[File]) -> Iterator[FoundFile]:
 
 def _goes_on(found: FoundFile) -> bool:
     """Whether a file of the same inode is the one of before: it is no shorter, and what was read still stands there."""
-    before, status = found.before, found.status
-    if before is None:
+    previous, status = found.previous, found.status
+    if previous is None:
         return False
     if found.is_untouched:
         return True
-    if status.st_size < before.read_to or not before.edges:
-        return status.st_size >= before.read_to and not before.identity  # of a version that noted no edges
+    if status.st_size < previous.read_to or not previous.edges:
+        return status.st_size >= previous.read_to and not previous.identity  # of a version that noted no edges
     try:
-        return edges(found.file.path, before.read_to) == before.edges
+        return edges(found.file.path, previous.read_to) == previous.edges
     except OSError:
         return False
 
@@ -107,9 +107,11 @@ def _is_longer(found: FoundFile, present: FoundFile | None) -> bool:
     return found.status.st_size > present.status.st_size
 
 
-def _origin(found: FoundFile, before: Sequence[FilePosition], present: Mapping[str, FoundFile]) -> FilePosition | None:
+def _origin(
+    found: FoundFile, previous: Sequence[FilePosition], present: Mapping[str, FoundFile]
+) -> FilePosition | None:
     """Return the file of before with whose content a new file begins."""
-    known = [each for each in before if each.read_to and each.edges]
+    known = [each for each in previous if each.read_to and each.edges]
     try:
         if is_plain(found.file.path):
             return next((each for each in known if _begins_with(found, each)), None)

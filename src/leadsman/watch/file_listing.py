@@ -56,33 +56,33 @@ class FolderListing:
     max_bytes: int = MAX_TRIGGER_BYTES
     without: Sequence[str] = ()
 
-    def positions(self, earlier: Positions, number: int) -> Positions:
-        """Return how far each stream can be read in the offset `number`, after `earlier`. Streams never vanish."""
+    def positions(self, earlier: Positions, query_offset: int) -> Positions:
+        """Return how far each stream can be read in a query offset, after `earlier`. Streams never vanish."""
         positions = dict(earlier)
-        listed = list(self._listed(earlier, number))
+        listed = list(self._listed(earlier, query_offset))
         copies = copies_among(listed)
         for each in listed:
-            before = earlier.get(each.key)
-            assert before is None or isinstance(before, StreamPosition)
-            now = replace(each, copy_of=copies.get(each.key, "") or _remembered_copy(each, before))
-            if before is None or not now.is_as_far_as(before):
+            previous = earlier.get(each.key)
+            assert previous is None or isinstance(previous, StreamPosition)
+            now = replace(each, copy_of=copies.get(each.key, "") or _remembered_copy(each, previous))
+            if previous is None or not now.is_as_far_as(previous):
                 positions[now.key] = now
         return positions
 
-    def _listed(self, earlier: Positions, number: int) -> Iterator[StreamPosition]:
+    def _listed(self, earlier: Positions, query_offset: int) -> Iterator[StreamPosition]:
         """Yield the streams that are there now."""
         budget = Budget(self.max_bytes)
         for capture, name, files in _streams(self.paths, self.without):
-            before = earlier.get((capture, name))
-            known = before.files if isinstance(before, StreamPosition) else ()
-            found = (_position(each, number, budget) for each in identified(files, known))
+            previous = earlier.get((capture, name))
+            known = previous.files if isinstance(previous, StreamPosition) else ()
+            found = (_position(each, query_offset, budget) for each in identified(files, known))
             if ends := [each for each in found if each is not None]:
-                yield StreamPosition(capture, name, tuple(ends), number)
+                yield StreamPosition(capture, name, tuple(ends), query_offset)
 
 
-def _remembered_copy(now: StreamPosition, before: StreamPosition | None) -> str:
+def _remembered_copy(now: StreamPosition, previous: StreamPosition | None) -> str:
     """Return what an unchanged file was a copy of. Its original may have grown on since, or be gone."""
-    return before.copy_of if before and now.is_as_far_as(replace(before, copy_of="")) else ""
+    return previous.copy_of if previous and now.is_as_far_as(replace(previous, copy_of="")) else ""
 
 
 def _streams(paths: Sequence[str], without: Sequence[str]) -> Iterator[tuple[str, str, Sequence[File]]]:
@@ -95,17 +95,17 @@ def _streams(paths: Sequence[str], without: Sequence[str]) -> Iterator[tuple[str
             yield from ((capture, stream.name, stream.files) for stream in found.streams)
 
 
-def _position(found: FoundFile, number: int, budget: Budget) -> FilePosition | None:
+def _position(found: FoundFile, query_offset: int, budget: Budget) -> FilePosition | None:
     """Return how far a file can be read; None where it vanished."""
-    path, before = found.file.path, found.before
-    key, begin = (before.key, before.end) if before else (f"{found.identity}:{number}", 0)
+    path, previous = found.file.path, found.previous
+    key, begin = (previous.key, previous.end) if previous else (f"{found.identity}:{query_offset}", 0)
     try:
         end, half_line = _readable_end(path, begin, found, budget)
-        is_same = before is not None and (before.end, before.half_line) == (end, half_line)
-        if before and is_same and before.changed_us == found.changed_us:
-            content = before.edges
+        is_same = previous is not None and (previous.end, previous.half_line) == (end, half_line)
+        if previous and is_same and previous.changed_us == found.changed_us:
+            content = previous.edges
         else:
-            content = edges(path, end + half_line) if (before and before.edges) or is_plain(path) else ""
+            content = edges(path, end + half_line) if (previous and previous.edges) or is_plain(path) else ""
     except OSError:
         return None
     name, size = found.file.name, found.status.st_size
@@ -114,13 +114,13 @@ def _position(found: FoundFile, number: int, budget: Budget) -> FilePosition | N
 
 def _readable_end(path: str, begin: int, found: FoundFile, budget: Budget) -> tuple[int, int]:
     """Return the offset behind the last whole line, and how many bytes of half a line are read behind it."""
-    status, before = found.status, found.before
+    status, previous = found.status, found.previous
     if status.st_size == begin:
         return begin, 0
     if not is_plain(path):
         return status.st_size, 0
-    if before and before.half_line and found.is_untouched:
-        return before.end, before.half_line
+    if previous and previous.half_line and found.is_untouched:
+        return previous.end, previous.half_line
     limit = begin + budget.take(status.st_size - begin)
     end = line_end(path, begin, limit)
     is_unchanged = limit == status.st_size and time.time() - status.st_mtime > LINE_TIMEOUT_SECONDS

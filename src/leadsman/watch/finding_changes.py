@@ -89,7 +89,7 @@ class KnownFinding:
         return self.change.life is not Life.RESOLVED
 
     @property
-    def place(self) -> tuple[str, str]:
+    def capture_and_mode(self) -> tuple[str, str]:
         """Capture and mode."""
         return self.change.path, self.change.mode
 
@@ -187,7 +187,7 @@ class FindingHistory:
         of_place = [
             each
             for each in self.known.values()
-            if each.place == (diagnosis.path, finding.mode) and each.change.id not in taken
+            if each.capture_and_mode == (diagnosis.path, finding.mode) and each.change.id not in taken
         ]
         same = [each for each in of_place if each.change.cluster == diagnosis.cluster]
         orphans = [

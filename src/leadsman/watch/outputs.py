@@ -9,7 +9,7 @@ from leadsman.pipeline.events import batches
 from leadsman.pipeline.read.blocks import Block
 from leadsman.pipeline.read.program_outputs import GatheredFacts, OutputReading
 from leadsman.pipeline.read.records import EventExtractor
-from leadsman.pipeline.read.stream import file_read, not_understood, read_to_end
+from leadsman.pipeline.read.stream import file_read_event, not_understood_event, read_to_end
 from leadsman.pipeline.scope.streams import File, Stream
 from leadsman.telemetry.format import NotText
 from leadsman.telemetry.outputs.parser import OutputContext
@@ -46,14 +46,14 @@ def packed_outputs(
             form = recognise(each.text, zone=zone, latest=file.changed)
         except Exception as error:  # noqa: BLE001 - whatever a corrupt output raises is that output's error
             why = f"its format was not recognised ({type(error).__name__}: {error})"
-            facts += batches([not_understood(changed.capture, file, why)])
+            facts += batches([not_understood_event(changed.capture, file, why)])
             continue
         if isinstance(form, NotText) or form.output_source is None:
             continue
         about = OutputContext(file=file.name, at=each.at, subject=each.writer)
         reading = OutputReading(file, form.output_source, extractor=extractor, about=about, facts=gathered)
         facts += batches(read_to_end(reading, _one_block(each.text)))
-        summary = list(batches([file_read(file, form, reading, stream=stream, extractor=extractor)]))
+        summary = list(batches([file_read_event(file, form, reading, stream=stream, extractor=extractor)]))
     facts += batches(gathered.rest())
     yield from changed.packed(FACTS, facts)
     yield from changed.packed(SUMMARY, summary)

@@ -87,7 +87,7 @@ class SourcePosition:
 
 @dataclass(frozen=True, slots=True)
 class StreamPosition(SourcePosition):
-    """The files of one stream. `changed_in` is the number of the offset in which something was appended last.
+    """The files of one stream. `changed_in` is the query offset in which something was appended last.
 
     `copy_of` is the name of another file that has the same content; the stream is not read as long as it is a copy.
     """
@@ -105,17 +105,17 @@ class StreamPosition(SourcePosition):
         """Whether nothing was appended since, no file was renamed or came or went, and none became a copy."""
         return self.copy_of == earlier.copy_of and list(map(_reach, self.files)) == list(map(_reach, earlier.files))
 
-    def in_offset(self, number: int) -> StreamPosition:
-        """Return the same position, reached in another offset."""
-        return replace(self, changed_in=number)
+    def in_offset(self, query_offset: int) -> StreamPosition:
+        """Return the same position, reached in another query offset."""
+        return replace(self, changed_in=query_offset)
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionPosition:
-    """A partition of a topic: in the offset of the query in which it changed, it is read from `begin` to before `end`.
+    """A partition of a topic: in the query offset in which it changed, it is read from `begin` to before `end`.
 
-    `lost` counts the offsets that were deleted before anybody read them, since the start of the watch. `is_behind`:
-    there were more records behind `end`.
+    `number` is the partition's. `lost` counts the offsets that were deleted before anybody read them, since the start
+    of the watch. `is_behind`: there were more records behind `end`.
     """
 
     number: int
@@ -129,7 +129,7 @@ class PartitionPosition:
 class TopicPosition(SourcePosition):
     """A Kafka topic: how far each of its partitions is read. `id` changes where the topic is deleted and made again.
 
-    `partitions` are all that were ever seen, those that changed in the offset `changed_in` and the others.
+    `partitions` are all that were ever seen, those that changed in the query offset `changed_in` and the others.
     """
 
     id: str
@@ -139,7 +139,7 @@ class TopicPosition(SourcePosition):
 
 @dataclass(frozen=True, slots=True)
 class SeriesPosition(SourcePosition):
-    """A server of metrics: in the offset `changed_in` its samples are read from `since` to `until` (s since 1970)."""
+    """A server of metrics: its samples from `since` to `until` (s since 1970) are read in the offset `changed_in`."""
 
     since: int
     until: int
@@ -171,27 +171,27 @@ class PositionChange(Generic[AnyPosition]):
 
 
 class PositionFiles:
-    """The folder of positions, one file for each offset of the query."""
+    """The folder of positions, one file for each query offset."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def write(self, number: int, positions: Mapping[tuple[str, str], Position]) -> None:
-        """Write the positions of an offset, whole or not at all."""
+    def write(self, query_offset: int, positions: Mapping[tuple[str, str], Position]) -> None:
+        """Write the positions of a query offset, whole or not at all."""
         self._folder.mkdir(parents=True, exist_ok=True)
         streams = [asdict(each) for each in positions.values() if isinstance(each, StreamPosition)]
         topics = [asdict(each) for each in positions.values() if isinstance(each, TopicPosition)]
         series = [asdict(each) for each in positions.values() if isinstance(each, SeriesPosition)]
         document = {"schema": SCHEMA, "streams": streams, "topics": topics, "series": series}
-        part = self._folder / f".{number}.{os.getpid()}"
+        part = self._folder / f".{query_offset}.{os.getpid()}"
         part.write_text(json.dumps(document), encoding="utf-8")
-        part.replace(self._path(number))
+        part.replace(self._path(query_offset))
 
-    def read(self, number: int) -> Positions:
-        """Return the positions of an offset; none for offset 0, before the first line."""
-        if number == 0:
+    def read(self, query_offset: int) -> Positions:
+        """Return the positions of a query offset; none for query offset 0, before the first line."""
+        if query_offset == 0:
             return {}
-        path = self._path(number)
+        path = self._path(query_offset)
         try:
             document = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
@@ -206,14 +206,14 @@ class PositionFiles:
         read: tuple[Position, ...] = (*streams, *topics, *series)
         return {each.key: each for each in read}
 
-    def remove_before(self, number: int) -> None:
-        """Remove the positions of offsets that no restart needs."""
+    def remove_before(self, query_offset: int) -> None:
+        """Remove the positions of query offsets that no restart needs."""
         for path in self._folder.glob("*.json"):
-            if path.stem.isdigit() and int(path.stem) < number:
+            if path.stem.isdigit() and int(path.stem) < query_offset:
                 path.unlink(missing_ok=True)
 
-    def _path(self, number: int) -> Path:
-        return self._folder / f"{number}.json"
+    def _path(self, query_offset: int) -> Path:
+        return self._folder / f"{query_offset}.json"
 
 
 def _reach(file: FilePosition) -> tuple[str, str, int, int]:

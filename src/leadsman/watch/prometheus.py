@@ -78,16 +78,16 @@ class PrometheusListing:
     clock: Callable[[], float] = time.time
     _away_since: float | None = None
 
-    def positions(self, earlier: Positions, number: int) -> Positions:
-        """Return up to which time the server is read in the offset `number`, after `earlier`."""
+    def positions(self, earlier: Positions, query_offset: int) -> Positions:
+        """Return up to which time the server is read in a query offset, after `earlier`."""
         request, step = self.request, self.request.step_seconds
         now = int(self.clock() - BEHIND_SECONDS) // step * step
-        before = earlier.get((request.capture, request.name))
-        since = before.until if isinstance(before, SeriesPosition) else now - FIRST_SECONDS
+        previous = earlier.get((request.capture, request.name))
+        since = previous.until if isinstance(previous, SeriesPosition) else now - FIRST_SECONDS
         if now <= since or not self._answers(now):
             return earlier
         until = min(now, since + MOST_SECONDS)
-        position = SeriesPosition(request.capture, request.name, since + step, until, number)
+        position = SeriesPosition(request.capture, request.name, since + step, until, query_offset)
         return {**earlier, position.key: position}
 
     def _answers(self, now: int) -> bool:

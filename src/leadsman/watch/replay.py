@@ -40,22 +40,22 @@ class ReplayListing:
     _files: dict[str, ReplayedFile] = field(default_factory=dict)
     _began: float | None = None
 
-    def positions(self, earlier: Positions, number: int) -> Positions:
-        """Return how far each stream is revealed in the offset `number`."""
+    def positions(self, earlier: Positions, query_offset: int) -> Positions:
+        """Return how far each stream is revealed in a query offset."""
         until = self._until_ms()
         budget = Budget(self.max_bytes)
         positions = dict(earlier)
         for stream in self.streams:
-            before = earlier.get((stream.capture, stream.name))
-            assert before is None or isinstance(before, StreamPosition)
-            ends = {each.path: each.end for each in before.files} if before else {}
+            previous = earlier.get((stream.capture, stream.name))
+            assert previous is None or isinstance(previous, StreamPosition)
+            ends = {each.path: each.end for each in previous.files} if previous else {}
             files = tuple(
                 position
                 for file in stream.files
                 if (position := self._reveal(file, ends.get(file.path), until, budget)) is not None
             )
-            now = StreamPosition(stream.capture, stream.name, files, number)
-            if files and (before is None or not now.is_as_far_as(before)):
+            now = StreamPosition(stream.capture, stream.name, files, query_offset)
+            if files and (previous is None or not now.is_as_far_as(previous)):
                 positions[now.key] = now
         return positions
 
@@ -78,12 +78,12 @@ class ReplayListing:
         firsts = [at for file in self._every_file() if (at := self._of(file).first_ms) is not None]
         return round(min(firsts, default=0) + (self.clock() - self._began) * self.speed * 1000)
 
-    def _reveal(self, file: File, before: int | None, until: int | None, budget: Budget) -> FilePosition | None:
+    def _reveal(self, file: File, begin: int | None, until: int | None, budget: Budget) -> FilePosition | None:
         replayed = self._of(file)
-        if until is not None and before is None and replayed.first_ms is not None and replayed.first_ms > until:
+        if until is not None and begin is None and replayed.first_ms is not None and replayed.first_ms > until:
             return None
         limit = file.bytes if until is None else replayed.end_at(until)
-        end = replayed.end_within(before or 0, limit, budget)
+        end = replayed.end_within(begin or 0, limit, budget)
         return FilePosition(file.path, file.name, file.path, end, file.bytes, round(file.changed.timestamp() * MICROS))
 
     def _of(self, file: File) -> ReplayedFile:
@@ -140,9 +140,9 @@ class ReplayedFile:
             start = mark.end + 1
         return low + len(data)
 
-    def end_within(self, before: int, limit: int, budget: Budget) -> int:
+    def end_within(self, begin: int, limit: int, budget: Budget) -> int:
         """Return how far the file is revealed now, at most to `limit`."""
         if self.time_at is None:
             return self.file.bytes
-        target = before + budget.take(max(0, limit - before))
-        return target if target == self.file.bytes else line_end(self.file.path, before, target)
+        target = begin + budget.take(max(0, limit - begin))
+        return target if target == self.file.bytes else line_end(self.file.path, begin, target)

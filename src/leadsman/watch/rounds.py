@@ -41,8 +41,8 @@ EXPIRIES_PER_RETENTION = 100
 TABLE_EXPIRIES_PER_RETENTION = 12
 """The table is written anew so often in the time of the retention: each 6 h of the default."""
 
-OFFSETS_BETWEEN_COMPACTIONS = 500
-"""Or after so many offsets, each of which left a file."""
+QUERY_OFFSETS_BETWEEN_COMPACTIONS = 500
+"""Or after so many query offsets, each of which left a file."""
 
 ScopeKey = tuple[str, str | None]
 """A capture, and a cluster of it. `None`: what belongs to no single cluster, or a capture that names none."""
@@ -51,7 +51,7 @@ ScopeKey = tuple[str, str | None]
 class WatchedEvents(Protocol):
     """What a round takes of a watch: which events are new, diagnoses of captures, and that events expire."""
 
-    last_number: int
+    last_query_offset: int
 
     def take_new_names(self) -> dict[str, NamesByFile]:
         """Return the captures that changed since the last call, with the names of events that came or went."""
@@ -103,7 +103,7 @@ class Rounds:
     _pending: dict[str, NamesByFile] = field(default_factory=dict)
     _expired: Mapping[str, datetime] = field(default_factory=dict)
     _table_expired: dict[str, datetime] = field(default_factory=dict)
-    _compacted_offset: int | None = None
+    _compacted_in: int | None = None
 
     @property
     def diagnoses(self) -> list[Diagnosis]:
@@ -219,14 +219,14 @@ class Rounds:
         self.watch.expire(self.horizons, is_table_due=is_table_due)
         self._expired = self.horizons
         if is_table_due:
-            self._table_expired, self._compacted_offset = dict(self.horizons), self.watch.last_number
+            self._table_expired, self._compacted_in = dict(self.horizons), self.watch.last_query_offset
 
     def _is_table_due(self) -> bool:
-        if self._compacted_offset is None:  # the first round: what is in the table was written before
-            self._compacted_offset = self.watch.last_number
+        if self._compacted_in is None:  # the first round: what is in the table was written before
+            self._compacted_in = self.watch.last_query_offset
         self._table_expired = {**self.horizons, **self._table_expired}
         step = self.retention / TABLE_EXPIRIES_PER_RETENTION
-        is_many = self.watch.last_number - self._compacted_offset >= OFFSETS_BETWEEN_COMPACTIONS
+        is_many = self.watch.last_query_offset - self._compacted_in >= QUERY_OFFSETS_BETWEEN_COMPACTIONS
         return is_many or _is_step_done(self._table_expired, self.horizons, step)
 
 

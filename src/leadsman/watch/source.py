@@ -1,7 +1,7 @@
 """The streaming source of `leadsman watch`: files and Kafka topics as a Python data source of Structured Streaming.
 
-An offset is the number of a file of positions. A partition is a share of the streams and topics that changed; a task
-reads what was appended, and its rows are packed events, so that only events cross into the JVM.
+A query offset is the number of a file of positions. A partition is a share of the streams and topics that changed; a
+task reads what was appended, and its rows are packed events, so that only events cross into the JVM.
 """
 
 from __future__ import annotations
@@ -38,12 +38,15 @@ if TYPE_CHECKING:
 NAME = "leadsman_watch"
 OPTION = "request"
 
+NUMBER = "number"
+"""The key of a query offset in Spark's checkpoint. It keeps this name, so that older checkpoints can be read."""
+
 
 class Listing(Protocol):
     """Lists files, topics or servers with the positions up to which they can be read."""
 
-    def positions(self, earlier: Positions, number: int) -> Positions:
-        """Return the positions of the offset `number`, after `earlier`: the same object where nothing was appended."""
+    def positions(self, earlier: Positions, query_offset: int) -> Positions:
+        """Return the positions of a query offset, after `earlier`: the same object where nothing was appended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +55,11 @@ class CombinedListing:
 
     listings: Sequence[Listing]
 
-    def positions(self, earlier: Positions, number: int) -> Positions:
+    def positions(self, earlier: Positions, query_offset: int) -> Positions:
         """Return the positions of all."""
         positions = earlier
         for each in self.listings:
-            positions = each.positions(positions, number)
+            positions = each.positions(positions, query_offset)
         return positions
 
 
@@ -102,7 +105,7 @@ class WatchRequest:
 
     @property
     def positions(self) -> PositionFiles:
-        """The positions of each offset."""
+        """The positions of each query offset."""
         return PositionFiles(Path(self.folder, "positions"))
 
 
@@ -126,8 +129,8 @@ class WatchSource(DataSource):
 class WatchPartition(InputPartition):
     """The streams that one task reads."""
 
-    def __init__(self, number: int, changes: list[SourceChange]) -> None:
-        super().__init__(number)
+    def __init__(self, index: int, changes: list[SourceChange]) -> None:
+        super().__init__(index)
         self.changes = changes
 
 
@@ -140,29 +143,29 @@ class WatchReader(DataSourceStreamReader):
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802 - PySpark's signature
         """Return the offset before the first line."""
-        return {"number": 0}
+        return {NUMBER: 0}
 
     def latestOffset(self, start: dict[str, int] | None = None, limit: Any = None) -> dict[str, int]:  # noqa: N802, ANN401, ARG002 - PySpark's signature
         """Return the next offset where something was appended, else the same one."""
-        number = start["number"] if start else 0
-        before = self._positions(number)
-        now = self._request.listing.positions(before, number + 1)
-        if all(before.get(key) is each for key, each in now.items()):
-            return {"number": number}
-        self._request.positions.write(number + 1, now)
-        self._latest = number + 1, now
-        return {"number": number + 1}
+        query_offset = start[NUMBER] if start else 0
+        previous = self._positions(query_offset)
+        now = self._request.listing.positions(previous, query_offset + 1)
+        if all(previous.get(key) is each for key, each in now.items()):
+            return {NUMBER: query_offset}
+        self._request.positions.write(query_offset + 1, now)
+        self._latest = query_offset + 1, now
+        return {NUMBER: query_offset + 1}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
         """Return the shares of the streams that changed between two offsets."""
-        before, now = self._positions(start["number"]), self._positions(end["number"])
+        previous, now = self._positions(start[NUMBER]), self._positions(end[NUMBER])
         changes = [
-            self._change(each, end["number"], before[key].changed_in if key in before else 0)
+            self._change(each, end[NUMBER], previous[key].changed_in if key in previous else 0)
             for key, each in now.items()
-            if each.changed_in > start["number"]
+            if each.changed_in > start[NUMBER]
         ]
         shares = balance_streams(changes, self._request.tasks)
-        return [WatchPartition(number, share) for number, share in enumerate(shares)]
+        return [WatchPartition(index, share) for index, share in enumerate(shares)]
 
     def read(self, partition: WatchPartition) -> Iterator[pa.RecordBatch]:  # type: ignore[override]  # its own kind
         """Yield the packed events of a share."""
@@ -177,18 +180,18 @@ class WatchReader(DataSourceStreamReader):
 
     def commit(self, end: dict[str, int]) -> None:
         """Remove what no restart needs."""
-        self._request.positions.remove_before(end["number"] - 1)
+        self._request.positions.remove_before(end[NUMBER] - 1)
 
-    def _change(self, position: Position, number: int, before: int) -> SourceChange:
+    def _change(self, position: Position, query_offset: int, previous_offset: int) -> SourceChange:
         if isinstance(position, StreamPosition):
-            return StreamChange(position, number, before)
+            return StreamChange(position, query_offset, previous_offset)
         if isinstance(position, SeriesPosition):
             assert self._request.sources.prometheus is not None
             return SeriesChange(position, self._request.sources.prometheus)
         assert self._request.sources.topics is not None
-        return TopicChange(position, self._request.sources.topics, before)
+        return TopicChange(position, self._request.sources.topics, previous_offset)
 
-    def _positions(self, number: int) -> Positions:
-        if self._latest is None or self._latest[0] != number:
-            self._latest = number, self._request.positions.read(number)
+    def _positions(self, query_offset: int) -> Positions:
+        if self._latest is None or self._latest[0] != query_offset:
+            self._latest = query_offset, self._request.positions.read(query_offset)
         return self._latest[1]

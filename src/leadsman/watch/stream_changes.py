@@ -1,4 +1,4 @@
-"""Reads what was appended to a stream between two offsets, in a task: its new events, and its summary."""
+"""Reads what was appended to a stream between two query offsets, in a task: its new events, and its summary."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 from leadsman.pipeline.events import batches
 from leadsman.pipeline.read.blocks import is_plain
 from leadsman.pipeline.read.growing import FileRange, GrowingStream, NotGrowing
-from leadsman.pipeline.read.stream import in_order, not_understood, read
+from leadsman.pipeline.read.stream import in_order, not_understood_event, read
 from leadsman.pipeline.spark.packed_events import pack
 from leadsman.watch.positions import OBJECT_KEY, PositionChange, StreamPosition
 from leadsman.watch.stream_states import StreamStates
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 
 FACTS, SUMMARY = "facts", "summary"
-"""Events that no further line changes; and those that the summary of a later offset replaces."""
+"""Events that no further line changes; and those that the summary of a later query offset replaces."""
 
 CHANGES = pa.schema(
     [  # type: ignore[arg-type]  # the stubs do not know that pairs do
@@ -39,14 +39,16 @@ CHANGES = pa.schema(
     ],
 )
 CHANGES_DDL = "stream string, version long, number long, kind string, capture string, count long, events binary"
+"""`number` is the query offset in which events were found, `version` the one in which the reading of their stream
+began, or began again. The columns keep these names: the tables of earlier watches have them."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamChange(PositionChange[StreamPosition]):
-    """A stream that has changed: its position in the offset `number`, and the offset in which it had changed before."""
+    """A stream that has changed: its position in a query offset, and the offset in which it had changed before."""
 
-    number: int
-    before: int
+    query_offset: int
+    previous_offset: int
 
     @property
     def bytes(self) -> int:
@@ -64,23 +66,25 @@ def read_change(change: StreamChange, folder: Path, zone: tzinfo) -> Iterator[pa
     Where a file is gone the stream stays as it was: the next listing has the file's new name, or leaves it out.
     """
     states = StreamStates(folder)
-    position, number = change.position, change.number
+    position, query_offset = change.position, change.query_offset
     if position.copy_of:
-        yield from ChangedEvents(position.capture, position.name, number, number).packed(SUMMARY, _not_read(position))
+        yield from ChangedEvents(position.capture, position.name, query_offset, query_offset).packed(
+            SUMMARY, _not_read(position)
+        )
         return
     try:
         grown = _grown(change, states, zone)
     except FileGone:
-        if state := states.load(position.key, change.before) if change.before else None:
-            states.save(position.key, number, state, loaded=change.before)
+        if state := states.load(position.key, change.previous_offset) if change.previous_offset else None:
+            states.save(position.key, query_offset, state, made_from=change.previous_offset)
         return
     if grown is None:
-        stream = ChangedEvents(position.capture, position.name, number, number)
+        stream = ChangedEvents(position.capture, position.name, query_offset, query_offset)
         yield from stream.packed(SUMMARY, list(batches(read(position.stream, zone))))
         return
     state, facts, summary = grown
-    states.save(position.key, number, state, loaded=change.before)
-    stream = ChangedEvents(position.capture, position.name, number, state.version)
+    states.save(position.key, query_offset, state, made_from=change.previous_offset)
+    stream = ChangedEvents(position.capture, position.name, query_offset, state.version)
     yield from stream.packed(FACTS, facts)
     yield from stream.packed(SUMMARY, summary)
 
@@ -93,9 +97,9 @@ def _grown(
     Whatever a parser raises is an error of its file: reading as a whole says so of the file, and reads the others.
     """
     position = change.position
-    state: GrowingStream | None = states.load(position.key, change.before) if change.before else None
+    state: GrowingStream | None = states.load(position.key, change.previous_offset) if change.previous_offset else None
     try:
-        for begun in (state, GrowingStream.begin(position.stream, change.number)):
+        for begun in (state, GrowingStream.begin(position.stream, change.query_offset)):
             if begun is None or (begun is state and _has_rewritten_file(position, begun)):
                 continue
             with suppress(NotGrowing):
@@ -111,7 +115,7 @@ def _grown(
 def _not_read(position: StreamPosition) -> list[pa.RecordBatch]:
     """Return the events that say why copies are not read. They replace all events of the stream."""
     why = f"it holds the content of {position.copy_of}, which was read once"
-    return list(batches(not_understood(position.capture, each, why) for each in position.stream.files))
+    return list(batches(not_understood_event(position.capture, each, why) for each in position.stream.files))
 
 
 def _has_rewritten_file(position: StreamPosition, state: GrowingStream) -> bool:
@@ -151,12 +155,12 @@ def _in_order(position: StreamPosition, zone: tzinfo) -> list[FileRange]:
 
 @dataclass(frozen=True, slots=True)
 class ChangedEvents:
-    """The events of one stream in the offset `number`. `version` is the offset in which its reading began."""
+    """The events of one stream in a query offset. `begun_in` is the query offset in which its reading began."""
 
     capture: str
     stream: str
-    number: int
-    version: int
+    query_offset: int
+    begun_in: int
 
     def packed(self, kind: str, events: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the events of a kind as rows of CHANGES. A summary without events replaces the one before it."""
@@ -164,7 +168,7 @@ class ChangedEvents:
         if not packed and kind == SUMMARY:
             packed = [{"capture": self.capture, "count": 0, "events": b""}]
         rows = [
-            {"stream": self.stream, "version": self.version, "number": self.number, "kind": kind, **row}
+            {"stream": self.stream, "version": self.begun_in, "number": self.query_offset, "kind": kind, **row}
             for row in packed
         ]
         if rows:

@@ -1,6 +1,6 @@
-"""The states of streams between two offsets: one file for each stream and offset, written before the offset counts.
+"""The states of streams between two query offsets: one file for each stream and offset, written before that counts.
 
-A state depends only on the bytes up to its offset. So a task that is run again writes the same state again, and a
+A state depends only on the bytes up to its query offset. So a task that is run again writes the same state again, and a
 query that is restarted from an earlier offset finds the state of that offset.
 """
 
@@ -27,9 +27,9 @@ again. In memory a state takes some ten times as much."""
 
 
 class CachedState(NamedTuple):
-    """The state of a stream in an offset, and its size on disk."""
+    """The state of a stream in a query offset, and its size on disk."""
 
-    number: int
+    query_offset: int
     state: Any
     bytes: int
 
@@ -41,17 +41,17 @@ class StateCache:
         self._states: OrderedDict[Path, CachedState] = OrderedDict()
         self._bytes = 0
 
-    def take(self, folder: Path, number: int) -> Any:  # noqa: ANN401 - what was put in
-        """Return the state of an offset and forget it, because its reader changes it. None where there is none."""
+    def take(self, folder: Path, query_offset: int) -> Any:  # noqa: ANN401 - what was put in
+        """Return the state of a query offset and forget it, because its reader changes it. None where there is none."""
         cached = self._states.pop(folder, None)
         if cached is None:
             return None
         self._bytes -= cached.bytes
-        return cached.state if cached.number == number else None
+        return cached.state if cached.query_offset == query_offset else None
 
     def put(self, folder: Path, cached: CachedState) -> None:
         """Keep a state, in place of the one before."""
-        self.take(folder, cached.number)
+        self.take(folder, cached.query_offset)
         self._states[folder] = cached
         self._bytes += cached.bytes
         while self._bytes > MAX_CACHED_BYTES:
@@ -73,10 +73,10 @@ class StreamStates:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def load(self, key: tuple[str, str], number: int) -> Any:  # noqa: ANN401 - what `save` was given
-        """Return the state of a stream in an offset; None where there is none that can be read."""
-        path = self._path(key, number)
-        cached = _CACHED.take(path.parent, number)
+    def load(self, key: tuple[str, str], query_offset: int) -> Any:  # noqa: ANN401 - what `save` was given
+        """Return the state of a stream in a query offset; None where there is none that can be read."""
+        path = self._path(key, query_offset)
+        cached = _CACHED.take(path.parent, query_offset)
         if cached is not None:
             return cached
         try:
@@ -87,22 +87,22 @@ class StreamStates:
         except (OSError, zlib.error, pickle.UnpicklingError, EOFError, AttributeError):
             return None
 
-    def save(self, key: tuple[str, str], number: int, state: object, *, loaded: int) -> None:
-        """Write the state of an offset. Of earlier ones only the state that this one was made from is kept.
+    def save(self, key: tuple[str, str], query_offset: int, state: object, *, made_from: int) -> None:
+        """Write the state of a query offset. Of earlier ones only that of `made_from` is kept, from which it was made.
 
         Later ones are left: a task that was given up as lost can come to its end after the next offset was read.
         """
-        path = self._path(key, number)
+        path = self._path(key, query_offset)
         path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f".{number}.{os.getpid()}")
+        part = path.with_name(f".{query_offset}.{os.getpid()}")
         content = SCHEMA + b"\n" + zlib.compress(pickle.dumps(state), 1)
         part.write_bytes(content)
         part.replace(path)
-        _CACHED.put(path.parent, CachedState(number, state, len(content)))
+        _CACHED.put(path.parent, CachedState(query_offset, state, len(content)))
         for other in path.parent.iterdir():
-            if other.name.isdigit() and int(other.name) < number and int(other.name) != loaded:
+            if other.name.isdigit() and int(other.name) < query_offset and int(other.name) != made_from:
                 other.unlink(missing_ok=True)
 
-    def _path(self, key: tuple[str, str], number: int) -> Path:
+    def _path(self, key: tuple[str, str], query_offset: int) -> Path:
         digest = blake2b("\0".join(key).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
-        return self._folder / digest[:2] / digest / str(number)
+        return self._folder / digest[:2] / digest / str(query_offset)

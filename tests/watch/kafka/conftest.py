@@ -37,7 +37,7 @@ class TopicWatch:
     """A watch of topics. Each trigger takes the steps that Spark takes, in its order."""
 
     request: TopicsRequest
-    number: int = 0
+    query_offset: int = 0
     events: CurrentEvents = field(default_factory=CurrentEvents)
     listing: KafkaListing = field(init=False)
 
@@ -47,7 +47,7 @@ class TopicWatch:
 
     @property
     def positions(self) -> Positions:
-        return self.files.read(self.number)
+        return self.files.read(self.query_offset)
 
     @property
     def files(self) -> PositionFiles:
@@ -55,13 +55,13 @@ class TopicWatch:
 
     def plan(self) -> list[TopicChange]:
         """What the next trigger would read; its positions are written."""
-        before = self.positions
-        now = self.listing.positions(before, self.number + 1)
-        self.files.write(self.number + 1, now)
+        previous = self.positions
+        now = self.listing.positions(previous, self.query_offset + 1)
+        self.files.write(self.query_offset + 1, now)
         return [
-            TopicChange(each, self.request, before[key].changed_in if key in before else 0)
+            TopicChange(each, self.request, previous[key].changed_in if key in previous else 0)
             for key, each in now.items()
-            if isinstance(each, TopicPosition) and before.get(key) is not each and before.get(key) != each
+            if isinstance(each, TopicPosition) and previous.get(key) is not each and previous.get(key) != each
         ]
 
     def read(self, changes: Iterable[TopicChange]) -> list[EventBatch]:
@@ -74,7 +74,7 @@ class TopicWatch:
         changes = self.plan()
         if changes:
             self.events.apply(self.read(changes))
-            self.number += 1
+            self.query_offset += 1
         return bool(changes)
 
     def to_end(self) -> pa.Table:

@@ -17,7 +17,7 @@ import pytest
 from leadsman.catalogue import every_mode
 from leadsman.model import Diagnosis, Verdict
 from leadsman.pipeline.diagnose_in_session import diagnose_in_session
-from leadsman.pipeline.request import DiagnosisRequest, Input, find_input, read_small_input
+from leadsman.pipeline.request import DiagnosisInput, DiagnosisRequest, find_input, read_small_input
 from leadsman.pipeline.scope.cluster_files import scopes_of_captures
 from leadsman.pipeline.scope.streams import CaptureFiles
 
@@ -79,7 +79,7 @@ def diagnosed(spark: SparkSession, watch: TopicWatch) -> list[Diagnosis]:
     events = watch.events.table()
     captures = {str(path): CaptureFiles((), ()) for path in events.column("capture").unique().to_pylist()}
     scopes = scopes_of_captures(captures, watch.events.hints())
-    return diagnose_in_session(spark, Input(captures, UTC, events=events, scopes=scopes), ALL_MODES)
+    return diagnose_in_session(spark, DiagnosisInput(captures, UTC, events=events, scopes=scopes), ALL_MODES)
 
 
 def verdicts(diagnoses: list[Diagnosis]) -> dict[str | None, dict[str, Verdict]]:
@@ -117,9 +117,9 @@ def check(
         for name in {name for name, _, _ in log_lines(capture)}:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(capture / name, folder / name)
-        source = read_small_input(find_input([str(folder)]))
+        inputs = read_small_input(find_input([str(folder)]))
 
-        found, expected = diagnosed(embedded, watch), diagnose_in_session(embedded, source, ALL_MODES)
+        found, expected = diagnosed(embedded, watch), diagnose_in_session(embedded, inputs, ALL_MODES)
 
         assert verdicts(found) == verdicts(expected), capture
         assert affected(found, f"{topic}/") == affected(expected), capture

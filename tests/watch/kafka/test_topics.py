@@ -147,7 +147,7 @@ def test_batches_of_any_size_that_are_begun_again_after_a_kill_end_in_the_same_e
             forget_memory(chance)
             found = watch.read(changes)
         watch.events.apply(found)
-        watch.number += bool(changes)
+        watch.query_offset += bool(changes)
 
     assert events_of(watch.events.table(), topic) == events_of_files(IDLE)
 

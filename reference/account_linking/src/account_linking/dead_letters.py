@@ -18,6 +18,6 @@ MAX_REASON_CHARACTERS = 500
 def dead_letter(record: KafkaRecord, error: Exception) -> Outgoing:
     """Return the record as a dead letter. An unexpected error is named by its type: its text may quote the content."""
     reason = f"{type(error).__name__}: {error}" if isinstance(error, AccountLinkingError) else type(error).__name__
-    place = f"{record.topic}-{record.partition}-{record.offset}"
-    headers = (("from", place.encode()), ("reason", reason[:MAX_REASON_CHARACTERS].encode(errors="replace")))
-    return Outgoing(topic=DEAD_LETTERS, key=place, value=record.value, headers=headers)
+    kafka_position = f"{record.topic}-{record.partition}-{record.offset}"
+    headers = (("from", kafka_position.encode()), ("reason", reason[:MAX_REASON_CHARACTERS].encode(errors="replace")))
+    return Outgoing(topic=DEAD_LETTERS, key=kafka_position, value=record.value, headers=headers)

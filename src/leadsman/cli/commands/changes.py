@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from leadsman.model import Changes
-    from leadsman.pipeline.request import Input
+    from leadsman.pipeline.request import DiagnosisInput
     from leadsman.pipeline.spark.session import SessionOptions
 
 EPILOG = """\b
@@ -105,12 +105,12 @@ def _sides(paths: Sequence[str], between: tuple[datetime, datetime] | None) -> d
     return {"capture": paths[0], "before": between[0].isoformat(), "after": between[1].isoformat()}
 
 
-def _changes(source: Input, session_options: SessionOptions, options: dict[str, Any]) -> Changes:
+def _changes(inputs: DiagnosisInput, session_options: SessionOptions, options: dict[str, Any]) -> Changes:
     from leadsman.pipeline.request import read_small_input
     from leadsman.pipeline.spark.session import session
 
     with ThreadPoolExecutor(1) as pool, progress("Starting Spark") as show_step:
-        reading = pool.submit(read_small_input, source)
+        reading = pool.submit(read_small_input, inputs)
         with session(session_options) as spark:
             from leadsman.pipeline.changes import compare, sides  # PySpark, while the JVM starts
             from leadsman.pipeline.scope.remote_files import list_remote_files

@@ -60,8 +60,8 @@ def start(idle_minutes: float) -> int:
     """Start the daemon, and wait until it is ready."""
     require_extra("spark", "daemon")
     create_socket_folder()
-    place = socket_path()
-    if _request(place, "status"):
+    socket_file = socket_path()
+    if _request(socket_file, "status"):
         echo("The daemon runs already.")
         return 0
     from leadsman.waiting import wait_for
@@ -75,7 +75,7 @@ def start(idle_minutes: float) -> int:
     try:
         with progress("Starting Spark and a worker"):
             wait_for(
-                lambda: _request(place, "status") or process.poll() is not None,
+                lambda: _request(socket_file, "status") or process.poll() is not None,
                 timeout=START_TIMEOUT,
                 what="the daemon",
             )
@@ -94,7 +94,7 @@ def start(idle_minutes: float) -> int:
 @command.command()
 def stop() -> int:
     """Stop the daemon, and those of other versions."""
-    stopped = [response for place in socket_paths() if (response := _request(place, "stop"))]
+    stopped = [response for socket_file in socket_paths() if (response := _request(socket_file, "stop"))]
     echo("The daemon is stopped." if stopped else "No daemon runs, or the daemon is busy. See: leadsman daemon status")
     return 0
 
@@ -102,9 +102,11 @@ def stop() -> int:
 @command.command()
 def status() -> int:
     """Show whether a daemon runs. Exit code 0 where commands use it, else 1."""
-    places = socket_paths()
-    daemon = _request(socket_path(), "status") if places else None
-    others = [place for place in places if place != socket_path() and _request(place, "status")]
+    socket_files = socket_paths()
+    daemon = _request(socket_path(), "status") if socket_files else None
+    others = [
+        socket_file for socket_file in socket_files if socket_file != socket_path() and _request(socket_file, "status")
+    ]
     if os.environ.get(DISABLE_VARIABLE) == "off":
         echo(f"{DISABLE_VARIABLE}=off: commands ignore the daemon.")
     if daemon:
@@ -144,10 +146,10 @@ def _warm(spark: Any) -> None:  # noqa: ANN401 - Spark is not loaded where this 
     diagnose(spark, read_small_input(find_input(recordings)), DiagnosisRequest(modes=every_mode()))
 
 
-def _request(place: Path, action: str) -> dict[str, Any] | None:
+def _request(socket_file: Path, action: str) -> dict[str, Any] | None:
     """Return the daemon's response; None where no daemon runs or the daemon is busy."""
     try:
-        with connect(place) as connection:
+        with connect(socket_file) as connection:
             connection.sendall(b"f" + json.dumps({"do": action}).encode() + b"\n")
             with connection.makefile("rb") as stream:
                 response: dict[str, Any] = json.loads(stream.readline())

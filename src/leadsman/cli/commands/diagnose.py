@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from leadsman.model import Diagnosis
-    from leadsman.pipeline.request import DiagnosisRequest, Input
+    from leadsman.pipeline.request import DiagnosisInput, DiagnosisRequest
     from leadsman.pipeline.scope.streams import File
     from leadsman.pipeline.spark.session import SessionOptions
 
@@ -135,19 +135,24 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it h
         delta=options["table"] == "delta" and options["out"] is not None,
     )
     with spool_pipes(options["paths"]) as pipes:
-        source = find_input(options["paths"], time_zone(options["timezone"]), pipes)
-        run = _run_diagnosis(source, request, session_options, out=options["out"], table=options["table"])
+        inputs = find_input(options["paths"], time_zone(options["timezone"]), pipes)
+        run = _run_diagnosis(inputs, request, session_options, out=options["out"], table=options["table"])
         with run as diagnoses:
-            shown = _with_context_lines(diagnoses, source.pipes) if output_format.has_charts else diagnoses
-            output_format.with_source(options["source"])(shown, sys.stdout)
+            shown = _with_context_lines(diagnoses, inputs.pipes) if output_format.has_charts else diagnoses
+            output_format.with_programs(options["source"])(shown, sys.stdout)
             sys.stdout.flush()
-    notify(diagnoses, destinations, link=options["notify_link"] or page_path(options["out"]))
+    notify(diagnoses, destinations, page_url=options["notify_link"] or page_path(options["out"]))
     return exit_code(diagnoses)
 
 
 @contextmanager
 def _run_diagnosis(
-    source: Input, request: DiagnosisRequest, session_options: SessionOptions, *, out: str | None, table: str
+    inputs: DiagnosisInput,
+    request: DiagnosisRequest,
+    session_options: SessionOptions,
+    *,
+    out: str | None,
+    table: str,
 ) -> Iterator[list[Diagnosis]]:
     """Yield the diagnoses while Spark still runs: Spark takes a second to stop, and the output does not wait."""
     from leadsman.pipeline.request import read_small_input
@@ -156,7 +161,7 @@ def _run_diagnosis(
     folder = _make_folder(out) if out else None
     with ExitStack() as stack, ThreadPoolExecutor(1) as pool:
         with progress("Starting Spark") as show_step:
-            reading = pool.submit(read_small_input, source)
+            reading = pool.submit(read_small_input, inputs)
             spark = stack.enter_context(session(session_options))
             from leadsman.pipeline.diagnose import diagnose  # PySpark is imported while the JVM starts
 
@@ -165,7 +170,7 @@ def _run_diagnosis(
             diagnoses = diagnose(spark, reading.result(), request, write_events=write_events)
             if folder:
                 show_step("Writing the report")
-                write_files(diagnoses, folder, source.pipes)
+                write_files(diagnoses, folder, inputs.pipes)
         yield diagnoses
 
 

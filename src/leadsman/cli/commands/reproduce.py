@@ -108,8 +108,8 @@ def diagnose_capture(spark: SparkSession, capture: Path, *, points: bool = False
     from leadsman.pipeline.diagnose import diagnose  # Spark is loaded only now
     from leadsman.pipeline.request import DiagnosisRequest, find_input, read_small_input
 
-    source = read_small_input(find_input([str(capture)]))
-    (diagnosis,) = diagnose(spark, source, DiagnosisRequest(modes=every_mode(), points=points))
+    inputs = read_small_input(find_input([str(capture)]))
+    (diagnosis,) = diagnose(spark, inputs, DiagnosisRequest(modes=every_mode(), points=points))
     return diagnosis
 
 

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from leadsman.pipeline.spark.session import SessionOptions
     from leadsman.watch.messages import SourceMessages
-    from leadsman.watch.run import FollowOptions
     from leadsman.watch.source import SourceRequests
-    from leadsman.watch.watching import Watch
+    from leadsman.watch.watch_loop import WatchLoopOptions
+    from leadsman.watch.watch_query import WatchQuery
 
 OBJECTS, RECEIVED = "objects", "received"
 """Folders of the state: copies of objects at URLs, and what arrived at --listen."""
@@ -191,12 +191,12 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it h
     require_extra("watch", "watch")
     from leadsman.pipeline.request import DiagnosisRequest
     from leadsman.watch.messages import SourceMessages
-    from leadsman.watch.run import run_watch
+    from leadsman.watch.watch_loop import run_watch
 
     check_watch_options(options)
     if not options["replay"]:  # the files of a replay are listed here
         options["paths"] = _paths_as_listed(options["paths"], options["remote"])
-    follow = _follow_options(options)
+    follow = _loop_options(options)
     request = DiagnosisRequest(
         modes=modes_named(options["mode"]),
         overrides=threshold_overrides(dict(parse_pair(each, "--set") for each in options["set"])),
@@ -217,7 +217,7 @@ def command(**options: Any) -> int:  # noqa: ANN401 - click hands over what it h
             watch.wait_for_end(query)
             show_step("Diagnosing")
             diagnoses = watch.diagnose(request)
-        find_format(options["format"]).with_source(["."])(diagnoses, sys.stdout)
+        find_format(options["format"]).with_programs(["."])(diagnoses, sys.stdout)
         sys.stdout.flush()
     return exit_code(diagnoses)
 
@@ -236,7 +236,7 @@ def _paths_as_listed(paths: Sequence[str], remote: str | None) -> list[str]:
     return [str(Path(path).absolute()) if remote and not is_url(path) else path for path in paths]
 
 
-def _start(options: dict[str, Any], folder: Path, stack: ExitStack) -> Watch:
+def _start(options: dict[str, Any], folder: Path, stack: ExitStack) -> WatchQuery:
     """Start Spark, and return the watch of the paths."""
     from leadsman.pipeline.spark.session import session
     from leadsman.watch.file_listing import MAX_TRIGGER_BYTES
@@ -248,20 +248,20 @@ def _start(options: dict[str, Any], folder: Path, stack: ExitStack) -> Watch:
     from leadsman.watch.file_listing import FolderListing
     from leadsman.watch.replay import ReplayListing
     from leadsman.watch.state.state_folder import locked_state
-    from leadsman.watch.watching import Watch, WatchOptions, replayed_input
+    from leadsman.watch.watch_query import WatchQuery, WatchQueryOptions, replayed_input
     from leadsman.watch.where_tasks_run import is_local
 
     stack.enter_context(locked_state(folder, PRIVATE if is_local(spark) else READABLE))
-    watch_options = WatchOptions(folder, zone, options["interval"], cores(spark))
+    watch_options = WatchQueryOptions(folder, zone, options["interval"], cores(spark))
     if not options["replay"]:
         private = stack.enter_context(run_folder(memory_folder() if is_local(spark) else folder.resolve()))
         sources = _sources(options, folder, max_bytes, private)
         folders = [path for path in options["paths"] if not is_url(path)]
         listing = FolderListing(folders, max_bytes, without=_state_below(folders, folder))
-        return Watch(spark, sources.listing(listing), watch_options, sources)
-    source = replayed_input(options["paths"], zone)
-    watch = Watch(spark, ReplayListing(source.streams, zone, options["speed"], max_bytes), watch_options)
-    watch.captures = source.captures
+        return WatchQuery(spark, sources.listing(listing), watch_options, sources)
+    inputs = replayed_input(options["paths"], zone)
+    watch = WatchQuery(spark, ReplayListing(inputs.streams, zone, options["speed"], max_bytes), watch_options)
+    watch.captures = inputs.captures
     return watch
 
 
@@ -294,7 +294,7 @@ def _only_capture(options: dict[str, Any]) -> str | None:
     return captures[0] if len(captures) == 1 else None
 
 
-def _start_stores(options: dict[str, Any], watch: Watch, messages: SourceMessages, stack: ExitStack) -> None:
+def _start_stores(options: dict[str, Any], watch: WatchQuery, messages: SourceMessages, stack: ExitStack) -> None:
     """Start what puts objects and events into the state: they are read from there.
 
     Before the query: the functions that read objects are a jar, and a query has a session of its own once it starts.
@@ -320,7 +320,7 @@ def _start_stores(options: dict[str, Any], watch: Watch, messages: SourceMessage
 
 def _session_options(options: dict[str, Any]) -> SessionOptions:
     from leadsman.pipeline.spark.session import SessionOptions
-    from leadsman.watch.watching import STREAMING_CONF
+    from leadsman.watch.watch_query import STREAMING_CONF
 
     conf = {**STREAMING_CONF, **dict(parse_pair(each, "--spark-conf") for each in options["spark_conf"])}
     return SessionOptions(
@@ -328,17 +328,17 @@ def _session_options(options: dict[str, Any]) -> SessionOptions:
         remote=options["remote"],
         conf=conf,
         executors=options["executors"],
-        stays=True,
+        is_long_lived=True,
     )
 
 
-def _follow_options(options: dict[str, Any]) -> FollowOptions:
+def _loop_options(options: dict[str, Any]) -> WatchLoopOptions:
     """Return how findings are followed. UsageError where an option cannot be used, before Spark is started."""
     from leadsman.watch.finding_changes import MIN_IDLE_TIME
     from leadsman.watch.live.address import parse_listen_address
     from leadsman.watch.retention import MIN_RETENTION, RETENTION
-    from leadsman.watch.run import FollowOptions, parse_address
     from leadsman.watch.state.history_table import HistoryTopic
+    from leadsman.watch.watch_loop import WatchLoopOptions, parse_address
 
     for option in ("serve", "listen"):
         if options[option]:
@@ -351,11 +351,11 @@ def _follow_options(options: dict[str, Any]) -> FollowOptions:
     if options["resolved_after"] is not None and options["resolved_after"] < MIN_IDLE_TIME:
         raise UsageError("--resolved-after takes 10 s or more, such as 5m or 1h.")
     address = parse_address(options["serve"], options["token_file"]) if options["serve"] else None
-    return FollowOptions(
+    return WatchLoopOptions(
         retention=retention,
         resolved_after=options["resolved_after"],
         destinations=notification_destinations(options["notify"], options["notify_link"]),
-        link=options["notify_link"] or "",
+        page_url=options["notify_link"] or "",
         topic=HistoryTopic.parse(options["history_topic"]) if options["history_topic"] else None,
         address=address,
         is_replay=options["replay"],

@@ -95,8 +95,8 @@ def _jcmd_path(pid: int) -> str:
         beside = Path(f"/proc/{pid}/exe").resolve(strict=True).with_name("jcmd")
     except OSError:  # no such process, or a process of another user
         beside = Path("jcmd")
-    places = [beside, *(Path(home, "bin", "jcmd") for home in filter(None, (os.environ.get("JAVA_HOME"), _packaged())))]
-    return next((str(place) for place in places if os.access(place, os.X_OK)), "jcmd")
+    paths = [beside, *(Path(home, "bin", "jcmd") for home in filter(None, (os.environ.get("JAVA_HOME"), _packaged())))]
+    return next((str(path) for path in paths if os.access(path, os.X_OK)), "jcmd")
 
 
 def _packaged() -> str | None:

@@ -155,12 +155,12 @@ def _store_type(java_properties: Mapping[str, str], prefix: str, store: str) -> 
     if store_type := java_properties.get(f"{prefix}.type"):
         return store_type.upper()
     try:
-        head = Path(store).read_bytes()[:64]
+        first_bytes = Path(store).read_bytes()[:64]
     except OSError as error:
         raise UsageError(f"{prefix}.location={store} cannot be read: {error.strerror}.") from error
-    if b"-----BEGIN" in head:
+    if b"-----BEGIN" in first_bytes:
         return "PEM"
-    return "JKS" if head.startswith(b"\xfe\xed\xfe\xed") else "PKCS12"
+    return "JKS" if first_bytes.startswith(b"\xfe\xed\xfe\xed") else "PKCS12"
 
 
 def _keytool(*arguments: str, secret: str) -> str:

@@ -97,8 +97,8 @@ def _partition_line(topic: str, description: dict[str, Any]) -> str:
     leader = "none" if description["leader_id"] < 0 else description["leader_id"]
     replicas, isr = (",".join(map(str, description[key])) for key in ("replica_nodes", "isr_nodes"))
     epoch = f"\tLeaderEpoch: {description['leader_epoch']}" if description.get("leader_epoch", -1) >= 0 else ""
-    place = f"\tTopic: {topic}\tPartition: {description['partition_index']}"
-    return f"{place}\tLeader: {leader}\tReplicas: {replicas}\tIsr: {isr}{epoch}\n"
+    partition_columns = f"\tTopic: {topic}\tPartition: {description['partition_index']}"
+    return f"{partition_columns}\tLeader: {leader}\tReplicas: {replicas}\tIsr: {isr}{epoch}\n"
 
 
 def producer_tables(

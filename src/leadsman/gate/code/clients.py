@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from leadsman.gate.code import syntax as s
 from leadsman.gate.code.conversions import UNKNOWN
 from leadsman.gate.code.values import Evaluation, MappingEntry, MappingValue
-from leadsman.gate.facts import ClientFacts, FactsBuilder, Setting
+from leadsman.gate.facts import ConfigResource, FactsBuilder, Setting
 from leadsman.gate.library import Library, libraries_of
 from leadsman.kafka_defaults import default_table, has_setting
 
@@ -42,20 +42,20 @@ class ProgramClients:
         """The program."""
         return self.evaluation.code
 
-    def find(self) -> tuple[ClientFacts, ...]:
+    def find(self) -> tuple[ConfigResource, ...]:
         """Return all clients of the program, in the order of their places."""
         names = constructors(self.code)
         for site in self.code.sites:
             made = names.get(s.dotted(site.call.function))
             if made is not None:
-                self.found.clients.append(self._created(site, *made))
+                self.found.resources.append(self._created(site, *made))
         self._spark()
         self._loose_mappings()
         return self.found.in_order()
 
-    def _created(self, site: Site, library: Library, kind: str) -> ClientFacts:
+    def _created(self, site: Site, library: Library, kind: str) -> ConfigResource:
         settings, is_complete = self._settings(site, library)
-        return ClientFacts(
+        return ConfigResource(
             kind=kind,
             span=site.call.span,
             settings=settings,
@@ -110,7 +110,7 @@ class ProgramClients:
             value = self.evaluation.value(node, around, at)
             if isinstance(value, MappingValue) and not value.nodes & self.used:
                 self.used |= value.nodes
-                self.found.clients.extend(self._loose(node, value, around))
+                self.found.resources.extend(self._loose(node, value, around))
 
     def _variables(self) -> Iterator[tuple[s.Node, Enclosing, int | None]]:
         """Yield the variables that mappings are bound to: with the changes that follow, as at their last change."""
@@ -126,12 +126,12 @@ class ProgramClients:
             if id(node) not in changed and any(_could_be_setting(key) for key, _ in node.pairs):
                 yield node, around, None
 
-    def _loose(self, node: s.Node, value: MappingValue, around: Enclosing) -> Iterator[ClientFacts]:
+    def _loose(self, node: s.Node, value: MappingValue, around: Enclosing) -> Iterator[ConfigResource]:
         settings = dict(_named(value, None))
         if any(name.startswith(KERNEL) for name in settings):
-            yield ClientFacts(kind="kernel", span=node.span, settings=settings, around=around)
+            yield ConfigResource(kind="kernel", span=node.span, settings=settings, around=around)
         elif kind := _kind_of(settings):
-            yield ClientFacts(kind=kind, span=node.span, settings=settings, around=around)
+            yield ConfigResource(kind=kind, span=node.span, settings=settings, around=around)
 
     def _spark(self) -> None:
         """Add the readers and writers of Spark with options of the Kafka client."""
@@ -143,9 +143,9 @@ class ProgramClients:
         for first, options in chains.values():
             client = self._spark_client(first, options)
             if client is not None:
-                self.found.clients.append(client)
+                self.found.resources.append(client)
 
-    def _spark_client(self, first: Site, options: list[Site]) -> ClientFacts | None:
+    def _spark_client(self, first: Site, options: list[Site]) -> ConfigResource | None:
         merged = MappingValue(is_complete=False)
         for site in options:
             for key, value, span, value_span in self._options(site):
@@ -161,7 +161,7 @@ class ProgramClients:
             if words & {"read", "readStream"}
             else "client"
         )
-        return ClientFacts(kind=kind, span=first.call.span, settings=dict(_named(merged, None)), around=first.around)
+        return ConfigResource(kind=kind, span=first.call.span, settings=dict(_named(merged, None)), around=first.around)
 
     def _options(self, site: Site) -> Iterator[tuple[Any, Any, s.Span, s.Span]]:
         arguments = site.call.arguments

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from leadsman.kafka_defaults import release_key
 
 if TYPE_CHECKING:
-    from leadsman.gate.facts import ClientFacts
+    from leadsman.gate.facts import ConfigResource
 
 NAME = "enable.idempotence"
 
 
-def takes_producer_id(client: ClientFacts) -> bool | None:
+def takes_producer_id(client: ConfigResource) -> bool | None:
     """Return whether a producer is idempotent; None where that depends on what the file does not say."""
     if NAME in client.settings:
         value = client.settings[NAME].value

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from leadsman.gate.code.analysis import Code, Enclosing, Site
-    from leadsman.gate.facts import ClientFacts
+    from leadsman.gate.facts import ConfigResource
 
 REQUEST_DECORATORS = frozenset(
     {
@@ -134,7 +134,7 @@ PER_RECORD = frozenset({"foreach", "forEach", "map", "flatMap", "udf", "filter"}
 TESTS = ("test", "should", "Test")
 
 
-def repetition_phrase(code: Code, client: ClientFacts) -> str:
+def repetition_phrase(code: Code, client: ConfigResource) -> str:
     """Return where a producer is created again and again for records that it then sends."""
     library, creation = client.library, client.creation
     if library is None or creation is None:

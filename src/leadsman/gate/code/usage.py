@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from leadsman.gate.code.analysis import Code, Enclosing
-    from leadsman.gate.facts import ClientFacts, Facts
+    from leadsman.gate.facts import ConfigResource, Facts
 
 MANY = 100
 """A loop over a literal list, or over a range of fewer numbers, runs a fixed number of times: no leak comes from it."""
@@ -24,12 +24,12 @@ def _unwrapped(node: s.Node) -> s.Node:
     return node
 
 
-def client_variables(facts: Facts, kinds: Collection[str]) -> Iterator[tuple[ClientFacts, str, s.Function | None]]:
+def client_variables(facts: Facts, kinds: Collection[str]) -> Iterator[tuple[ConfigResource, str, s.Function | None]]:
     """Yield the clients of a kind with the variable of each, and the function that the variable belongs to."""
     if facts.evaluation is None:
         return
     code = facts.evaluation.code
-    for client in facts.clients:
+    for client in facts.resources:
         if client.kind in kinds and client.creation is not None:
             for variable, around in names_of(code, client.creation):
                 yield client, variable, None if is_own(variable) else function_around(around)

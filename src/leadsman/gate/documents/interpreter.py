@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from leadsman.gate.documents import tools
-from leadsman.gate.facts import ClientFacts, Facts, FactsBuilder, Setting
+from leadsman.gate.facts import ConfigResource, Facts, FactsBuilder, Setting
 from leadsman.gate.hops import hops_of
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Tool:
     """
 
     formats: tuple[str, ...]
-    find: Callable[[Document, str], Iterator[ClientFacts]]
+    find: Callable[[Document, str], Iterator[ConfigResource]]
     cluster_sizes: Callable[[list[Document]], Mapping[str, int]] | None = None
 
 
@@ -43,10 +43,10 @@ def interpret(path: str, text: str, language: str, documents: list[Document]) ->
     found = FactsBuilder()
     for tool in every_tool():
         if language in tool.formats:
-            clients = [client for document in documents for client in tool.find(document, path)]
-            sizes = tool.cluster_sizes(documents) if tool.cluster_sizes and clients else {}
-            found.clients += [replace(client, brokers=sizes.get(client.cluster, client.brokers)) for client in clients]
-    return Facts(path=path, language=language, text=text, clients=found.in_order(), hops=hops_of(text))
+            listed = [each for document in documents for each in tool.find(document, path)]
+            sizes = tool.cluster_sizes(documents) if tool.cluster_sizes and listed else {}
+            found.resources += [replace(each, brokers=sizes.get(each.cluster, each.brokers)) for each in listed]
+    return Facts(path=path, language=language, text=text, resources=found.in_order(), hops=hops_of(text))
 
 
 PLACEHOLDERS = ("${", "{{", "$(", "<%", "#{", "@@")
@@ -73,22 +73,22 @@ def literal(text: str) -> str | None:
     return None if any(each in text for each in PLACEHOLDERS) else stripped
 
 
-def client(
+def config_resource(
     kind: str, settings: dict[str, Setting], span: Span, *, defaults: str = "", name: str = "", cluster: str = ""
-) -> ClientFacts:
+) -> ConfigResource:
     """Return a client that a file configures. Other files can configure it, too: it is never complete."""
-    return ClientFacts(kind=kind, span=span, settings=settings, defaults=defaults, name=name, cluster=cluster)
+    return ConfigResource(kind=kind, span=span, settings=settings, defaults=defaults, name=name, cluster=cluster)
 
 
 TOPICS_OF_CONNECT = tuple(f"{each}.storage.replication.factor" for each in ("offset", "config", "status"))
 
 
-def connect_worker(settings: dict[str, Setting], servers: str, *, cluster: str = "") -> Iterator[ClientFacts]:
+def connect_worker(settings: dict[str, Setting], servers: str, *, cluster: str = "") -> Iterator[ConfigResource]:
     """Yield a worker of Kafka Connect that creates its own topics. `servers` is its list of brokers."""
     own = {name: settings[name] for name in TOPICS_OF_CONNECT if name in settings}
     if own:
         span = next(iter(own.values())).span
-        yield replace(client("connect", own, span, cluster=cluster), brokers=brokers_listed(servers))
+        yield replace(config_resource("connect", own, span, cluster=cluster), brokers=brokers_listed(servers))
 
 
 def brokers_listed(servers: str) -> int | None:

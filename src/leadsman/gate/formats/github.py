@@ -14,9 +14,9 @@ def write(report: Report, stream: TextIO) -> None:
     """Write one command per finding."""
     for each in report.violations:
         path = _property(each.path.removeprefix("./"))
-        place = f"file={path},line={each.span.line},col={each.span.column},endLine={each.span.end_line}"
+        location = f"file={path},line={each.span.line},col={each.span.column},endLine={each.span.end_line}"
         message = _escape(f"{each.message}. {each.fix}")
-        stream.write(f"::warning {place},title={_property(f'leadsman: {each.rule}')}::{message}\n")
+        stream.write(f"::warning {location},title={_property(f'leadsman: {each.rule}')}::{message}\n")
 
 
 def _escape(text: str) -> str:

@@ -19,8 +19,8 @@ def write(report: Report, stream: TextIO) -> None:
         f'<testsuite name="leadsman check program" tests="{max(1, count)}" failures="{count}" errors="0" skipped="0">\n'
     )
     for each in report.violations:
-        place = f"{each.path}:{each.span.line}:{each.span.column}"
-        stream.write(f"<testcase classname={_attribute(each.rule)} name={_attribute(place)}>\n")
+        location = f"{each.path}:{each.span.line}:{each.span.column}"
+        stream.write(f"<testcase classname={_attribute(each.rule)} name={_attribute(location)}>\n")
         details = escape(printable(f"{each.line_text.strip()} - {each.why} {each.fix}"))
         stream.write(f"<failure message={_attribute(each.message)}>{details}</failure>\n</testcase>\n")
     if not count:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-import threading
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -18,19 +16,20 @@ from leadsman.lab.alerts.prometheus import Monitoring, monitoring
 from leadsman.lab.alerts.providers import provider_client
 from leadsman.lab.alerts.targets import targets_of
 from leadsman.lab.oracles.producer_ids import BROKER_CRASHED
+from leadsman.lab.run.observed_run import first_failure, has_stopped_service, observed, repeated_beside
 from leadsman.lab.run.reproduce import run
 from leadsman.lab.run.run_context import FAULT_INJECTED, RECOVERED
-from leadsman.lab.workload.services import STOPPED_STATES
 from leadsman.prevent.alerts.alertmanager import alertmanager_document
 from leadsman.prevent.alerts.coverage import coverage
 from leadsman.prevent.alerts.exporter import Exporter
 from leadsman.prevent.alerts.rules import rule_document, scaled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from leadsman.lab.alerts.trials import AlertTrial
     from leadsman.lab.run.experiment import Experiment, Workload
+    from leadsman.lab.run.observed_run import RunVariant
     from leadsman.lab.run.run_context import RunContext
 
 OURS = "leadsman.rules.yml"
@@ -61,14 +60,13 @@ def measure(trial: AlertTrial, others: Mapping[str, Any], progress: Callable[[st
     """Run a trial and return what was seen, in seconds after the variant's fault; `others` are further rule files."""
     (mode,) = modes_named([trial.mode])
     experiment, seen = mode.scenario.EXPERIMENT, AlertTimes()
-    variant = experiment.variant(trial.variant)
-    watched = replace(
-        variant,
-        run=partial(_watch, run_variant=variant.run, trial=trial, others=others, seen=seen),
-        brokers=replace(variant.brokers, is_monitored=True),
+    changed = observed(
+        experiment,
+        trial.variant,
+        partial(_observe, trial=trial, others=others, seen=seen),
+        brokers=replace(experiment.variant(trial.variant).brokers, is_monitored=True),
         workload=_workload(experiment, trial),
     )
-    changed = replace(experiment, variants={**experiment.variants, trial.variant: watched})
     client = provider_client() if trial.has_provider else trial.client
     with tempfile.TemporaryDirectory(prefix="leadsman-alerts-") as folder:
         outcome = run(changed, out=Path(folder) / "capture", client=client, variant=trial.variant, progress=progress)
@@ -85,13 +83,8 @@ def _workload(experiment: Experiment, trial: AlertTrial) -> Workload:
     )
 
 
-def _watch(
-    context: RunContext,
-    *,
-    run_variant: Callable[[RunContext], None],
-    trial: AlertTrial,
-    others: Mapping[str, Any],
-    seen: AlertTimes,
+def _observe(
+    context: RunContext, run_variant: RunVariant, *, trial: AlertTrial, others: Mapping[str, Any], seen: AlertTimes
 ) -> None:
     """Start Prometheus, run the variant, and wait until the alerts have ended."""
     context.failure_seconds = trial.failure_seconds
@@ -111,7 +104,8 @@ def _watch(
     ):
         context.wait(BASELINE_SECONDS)
         seen.began = datetime.now(UTC)
-        with _looking(context, prometheus, seen) as over:
+        note_times = partial(_note_times, context, prometheus, seen)
+        with repeated_beside(note_times, every_seconds=POLL_SECONDS) as over:
             run_variant(context)
             if trial.cures_by_end:
                 for worker in context.workers.values():
@@ -134,34 +128,11 @@ def _exporters(context: RunContext) -> list[Exporter]:
     return [Exporter.JMX, Exporter.CLIENT] if has_clients else [Exporter.JMX]
 
 
-@contextmanager
-def _looking(context: RunContext, prometheus: Monitoring, seen: AlertTimes) -> Iterator[threading.Event]:
-    """Let a thread note the harm, and what Alertmanager does, until the end; yield the event that ends it."""
-    over = threading.Event()
-    looking = threading.Thread(target=_note_times, args=(context, prometheus, seen, over), daemon=True)
-    looking.start()
-    try:
-        yield over
-    finally:
-        over.set()
-        looking.join()
-
-
-def _note_times(context: RunContext, prometheus: Monitoring, seen: AlertTimes, over: threading.Event) -> None:
+def _note_times(context: RunContext, prometheus: Monitoring, seen: AlertTimes) -> None:
     """Note when the first service stopped or the first record failed, and what Alertmanager did with each alert."""
-    while not over.wait(POLL_SECONDS):
-        if seen.harmed is None:
-            seen.harmed = _first_failure(context) or (datetime.now(UTC) if _has_stopped_service(context) else None)
-        seen.notified = {**seen.notified, **prometheus.notified()}
-
-
-def _first_failure(context: RunContext) -> datetime | None:
-    failures = [worker.first_failure for worker in list(context.workers.values())]
-    return min((at for at in failures if at is not None), default=None)
-
-
-def _has_stopped_service(context: RunContext) -> bool:
-    return bool(STOPPED_STATES & {str(service.last_report.get("state")) for service in context.services.values()})
+    if seen.harmed is None:
+        seen.harmed = first_failure(context) or (datetime.now(UTC) if has_stopped_service(context) else None)
+    seen.notified = {**seen.notified, **prometheus.notified()}
 
 
 def _figures(trial: AlertTrial, seen: AlertTimes, harm: Mapping[str, int]) -> dict[str, Any]:

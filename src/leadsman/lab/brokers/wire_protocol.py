@@ -68,24 +68,24 @@ class BrokerConnection:
 
     def start_request(self, size: int, sent: int) -> None:
         """Start a request of `size` bytes and send only `sent` of them: the broker allocates memory for all."""
-        head = struct.pack(">hhih", *PRODUCE, 0, len(CLIENT_ID)) + CLIENT_ID
-        self._socket.sendall(struct.pack(">i", size) + head + bytes(max(0, sent - len(head))))
+        header = struct.pack(">hhih", *PRODUCE, 0, len(CLIENT_ID)) + CLIENT_ID
+        self._socket.sendall(struct.pack(">i", size) + header + bytes(max(0, sent - len(header))))
 
     def _request(self, bodies: Sequence[bytes], api: tuple[int, int]) -> list[bytes]:
         """Send all requests, then read all responses: they come in order."""
         requests = []
         for body in bodies:
             self._correlation_id += 1
-            head = struct.pack(">hhih", *api, self._correlation_id, len(CLIENT_ID)) + CLIENT_ID
-            requests.append(struct.pack(">i", len(head) + len(body)) + head + body)
+            header = struct.pack(">hhih", *api, self._correlation_id, len(CLIENT_ID)) + CLIENT_ID
+            requests.append(struct.pack(">i", len(header) + len(body)) + header + body)
         self._socket.sendall(b"".join(requests))
         return [self._read_response() for _ in requests]
 
     def _read_response(self) -> bytes:
-        head = self._responses.read(4)
-        if len(head) < len("size"):
+        header = self._responses.read(4)
+        if len(header) < len("size"):
             raise LabError("The broker closed the connection in the middle of a response.")
-        return self._responses.read(struct.unpack(">i", head)[0])
+        return self._responses.read(struct.unpack(">i", header)[0])
 
 
 def leak(bootstrap: str, topic: str, *, ids: int, partitions: int = 1) -> None:
@@ -106,9 +106,9 @@ def _produce(producer: int, topic: str, partitions: Sequence[int], at_ms: int | 
     batch = _batch(producer, round(time.time() * 1000) if at_ms is None else at_ms)
     sized_batch = struct.pack(">i", len(batch)) + batch
     name = topic.encode()
-    head = struct.pack(">hhi", -1, ALL_REPLICAS, TIMEOUT_MS) + struct.pack(">ih", 1, len(name)) + name
+    header = struct.pack(">hhi", -1, ALL_REPLICAS, TIMEOUT_MS) + struct.pack(">ih", 1, len(name)) + name
     return (
-        head
+        header
         + struct.pack(">i", len(partitions))
         + b"".join(struct.pack(">i", each) + sized_batch for each in partitions)
     )

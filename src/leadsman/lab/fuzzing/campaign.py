@@ -105,11 +105,11 @@ def run(corpus: Sequence[Path], folder: Path, *, seed: int, seconds: float) -> F
     number = 0
     while time.monotonic() < until:
         random = Random(f"{seed}/{number}")  # noqa: S311 - inputs, no secrets
-        place = random.randrange(len(contents))
-        data = mutate(contents[place], random)
-        path = folder / corpus[place].name
+        index = random.randrange(len(contents))
+        data = mutate(contents[index], random)
+        path = folder / corpus[index].name
         path.write_bytes(data)
-        read_one(path, len(data), counts, example=f"{corpus[place].name}, seed {seed}/{number}")
+        read_one(path, len(data), counts, example=f"{corpus[index].name}, seed {seed}/{number}")
         path.unlink()
         number += 1
     counts.peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10

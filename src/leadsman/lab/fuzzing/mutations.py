@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from random import Random
 
-SIZES = (1_000, 1_000, 8_000, 60_000)
+INPUT_BYTES = (1_000, 1_000, 8_000, 60_000)
 """An input is cut to one of these. Every format shows itself at its beginning, and short inputs are read faster."""
 
 EXTREMES = (
@@ -36,8 +36,8 @@ NUMBER = re.compile(rb"\d+")
 
 def cut(data: bytes, random: Random) -> bytes:
     """End the copy early, or drop its beginning."""
-    place = random.randrange(len(data) + 1)
-    return random.choice((data[:place], data[:place], data[place:]))
+    offset = random.randrange(len(data) + 1)
+    return random.choice((data[:offset], data[:offset], data[offset:]))
 
 
 def splice(data: bytes, random: Random) -> bytes:
@@ -70,8 +70,8 @@ def shuffle_lines(data: bytes, random: Random) -> bytes:
 
 def insert(data: bytes, random: Random) -> bytes:
     """Put something in the middle that does not belong there."""
-    place = random.randrange(len(data) + 1)
-    return data[:place] + random.choice(EXTREMES) * random.choice((1, 1, 200)) + data[place:]
+    offset = random.randrange(len(data) + 1)
+    return data[:offset] + random.choice(EXTREMES) * random.choice((1, 1, 200)) + data[offset:]
 
 
 def compress(data: bytes, random: Random) -> bytes:
@@ -107,7 +107,7 @@ MUTATIONS: tuple[Callable[[bytes, Random], bytes], ...] = (
 
 def mutate(data: bytes, random: Random) -> bytes:
     """Return a damaged copy: one to three kinds of damage, one after the other."""
-    longest = random.choice(SIZES)
+    max_bytes = random.choice(INPUT_BYTES)
     for _ in range(random.choice((1, 1, 2, 3))):
-        data = random.choice(MUTATIONS)(data[:longest], random)
+        data = random.choice(MUTATIONS)(data[:max_bytes], random)
     return data

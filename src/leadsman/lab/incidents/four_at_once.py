@@ -55,9 +55,9 @@ HOSTS = {
     "busy-1": ("10.20.4.62", "02:5a:10:00:00:3e"),
     "leak-1": ("10.20.4.71", "02:5a:10:00:00:47"),
 }
-REUSED, FIRST_MAC, SECOND_MAC = "10.20.4.57", "02:5a:10:00:00:0a", "02:5a:10:00:00:0b"
-FIRST, SECOND = "worker-1", "worker-3"
-KAFKA, BALANCED = 9092, 9095
+REUSED_ADDRESS, FIRST_OWNER_MAC, SECOND_OWNER_MAC = "10.20.4.57", "02:5a:10:00:00:0a", "02:5a:10:00:00:0b"
+FIRST_OWNER, SECOND_OWNER = "worker-1", "worker-3"
+KAFKA_PORT, BALANCED_PORT = 9092, 9095
 
 LIMIT_SECONDS = 5.0
 LONG_SECONDS = LIMIT_SECONDS + 2.9
@@ -114,7 +114,7 @@ INVENTORY = "aws ec2 describe-network-interfaces"
 def run(out: Path) -> dict[str, Mapping[str, int]]:
     """Run it, write the trimmed capture to `out`, and return the harm by incident, as the ledger counts it."""
     with ExitStack() as stack:
-        fabric = stack.enter_context(Fabric(behaviour=NetworkBehaviour(unicast="silent", balanced=(BALANCED,))))
+        fabric = stack.enter_context(Fabric(behaviour=NetworkBehaviour(unicast="silent", balanced=(BALANCED_PORT,))))
         stack.enter_context(neighbour_table.gc_disabled(fabric, room=NEIGHBOURS))
         for name, addresses in HOSTS.items():
             fabric.launch(name, *addresses)
@@ -184,12 +184,14 @@ def _context(recorder: Recorder, fabric: Fabric, cluster: Cluster, stack: ExitSt
     )
     _start_services(context, stack, folder)
     for name in ("worker-2", "idle-1", "busy-1", "leak-1"):
-        spawn(name, {"bootstrap.servers": f"{BROKERS[2][0]}:{KAFKA}"} if name == "idle-1" else {})
+        spawn(name, {"bootstrap.servers": f"{BROKERS[2][0]}:{KAFKA_PORT}"} if name == "idle-1" else {})
     return context
 
 
 WORKERS = {
-    **dict.fromkeys((FIRST, "worker-2", SECOND), (clients.client("java"), "orders", STALE_NEIGHBOUR_SETTINGS)),
+    **dict.fromkeys(
+        (FIRST_OWNER, "worker-2", SECOND_OWNER), (clients.client("java"), "orders", STALE_NEIGHBOUR_SETTINGS)
+    ),
     "idle-1": (clients.client("java@2.7.2"), "payments", NO_RETRIES),
     "busy-1": (clients.client("confluent-kafka"), "payments", NO_RETRIES),
     "leak-1": (clients.client("confluent-kafka"), "clicks", {"enable.idempotence": "true"}),
@@ -221,7 +223,7 @@ def _steadily(worker: Worker, *, context: RunContext) -> None:
 
 def _run_incidents(context: RunContext, stack: ExitStack) -> None:
     _count_producer_ids(context)
-    stack.enter_context(hosts.run_tcp_peer(_fabric(context), "broker-1", "serve", str(BALANCED)))
+    stack.enter_context(hosts.run_tcp_peer(_fabric(context), "broker-1", "serve", str(BALANCED_PORT)))
     _run_first_owner(context)
     for seconds in (0.8, LONG_SECONDS, 1.5, LONG_SECONDS):  # meanwhile the dead instance's address is unused
         _idle(context, seconds)
@@ -243,7 +245,7 @@ def _fabric(context: RunContext) -> Fabric:
 
 def _count_producer_ids(context: RunContext) -> None:
     """Count producer ids, as an operator would: also while a broker is down."""
-    alive = ",".join(f"{BROKERS[number][0]}:{KAFKA}" for number in (1, 2))
+    alive = ",".join(f"{BROKERS[number][0]}:{KAFKA_PORT}" for number in (1, 2))
     hosts.record_collect(context, "tools", "kafka", "--bootstrap", alive, "--topic", "clicks")
 
 
@@ -262,24 +264,24 @@ def _idle(context: RunContext, seconds: float) -> None:
 def _run_first_owner(context: RunContext) -> None:
     """Let the first owner of the address connect to broker 1 alone, and die without closing its connections."""
     fabric = _fabric(context)
-    fabric.launch(FIRST, REUSED, FIRST_MAC)
-    others = tuple(DenyRule(source=REUSED, target=BROKERS[number][0]) for number in (2, 3))
+    fabric.launch(FIRST_OWNER, REUSED_ADDRESS, FIRST_OWNER_MAC)
+    others = tuple(DenyRule(source=REUSED_ADDRESS, target=BROKERS[number][0]) for number in (2, 3))
     with faults.network(fabric, replace(fabric.behaviour, denied=others)):
-        worker = context.spawn(FIRST, {"bootstrap.servers": f"{BROKERS[1][0]}:{KAFKA}"})
+        worker = context.spawn(FIRST_OWNER, {"bootstrap.servers": f"{BROKERS[1][0]}:{KAFKA_PORT}"})
         worker.send()
         worker.await_report(is_warm_up=True)
         before = "cloud/network-interfaces-before.json"
         context.recorder.text(before, hosts.inventory(fabric), source="inventory", command=INVENTORY)
-        context.progress(f"{FIRST} has delivered a record; now its host dies")
-        fabric.terminate(FIRST, [worker.program])
+        context.progress(f"{FIRST_OWNER} has delivered a record; now its host dies")
+        fabric.terminate(FIRST_OWNER, [worker.program])
 
 
 def _start_second_owner(context: RunContext, stack: ExitStack) -> Worker:
     """Give the address to another instance, whose flow through a load balancer works."""
     fabric = _fabric(context)
-    fabric.launch(SECOND, REUSED, SECOND_MAC)
-    stack.enter_context(hosts.run_tcp_peer(fabric, SECOND, "keep", BROKERS[1][0], str(BALANCED)))
-    return context.spawn(SECOND, {})
+    fabric.launch(SECOND_OWNER, REUSED_ADDRESS, SECOND_OWNER_MAC)
+    stack.enter_context(hosts.run_tcp_peer(fabric, SECOND_OWNER, "keep", BROKERS[1][0], str(BALANCED_PORT)))
+    return context.spawn(SECOND_OWNER, {})
 
 
 def _kill_coordinator(context: RunContext) -> None:
@@ -291,15 +293,15 @@ def _kill_coordinator(context: RunContext) -> None:
 
 def _deliver_from_second_owner(context: RunContext, second: Worker) -> None:
     """Let the new owner of the address send a record, and record the hosts meanwhile."""
-    host_names = ("broker-1", "broker-2", "worker-2", SECOND)
-    with hosts.recording_handshakes(context, "broker-1", SECOND, ports=(KAFKA,)):
+    host_names = ("broker-1", "broker-2", "worker-2", SECOND_OWNER)
+    with hosts.recording_handshakes(context, "broker-1", SECOND_OWNER, ports=(KAFKA_PORT,)):
         second.send()
         context.wait(3.0)
         hosts.record_hosts(context, *host_names)
         context.workers["worker-2"].deliver()
         hosts.record_hosts(context, *host_names)
         report = second.await_report(is_warm_up=True)
-    context.progress(f"The first record of {SECOND}: {report.result}")
+    context.progress(f"The first record of {SECOND_OWNER}: {report.result}")
     interfaces = hosts.inventory(_fabric(context))
     context.recorder.text("cloud/network-interfaces.json", interfaces, source="inventory", command=INVENTORY)
 

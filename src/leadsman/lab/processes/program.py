@@ -34,7 +34,7 @@ LOOPBACK = "127.0.0.1"
 TOOL_TIMEOUT = timedelta(seconds=90)
 """Format and admin tools are JVMs of their own: 1.4 s on an idle machine, 15 s when two cores run ten of them."""
 
-STOPPED_STATES = "Tt"
+STOPPED_PROCESS_STATES = "Tt"
 """Letters of a stopped process in /proc/PID/stat."""
 
 
@@ -141,7 +141,7 @@ class Program:
     def is_frozen(self) -> bool:
         """Whether the kernel has stopped it."""
         stat = Path(f"/proc/{self.popen.pid}/stat").read_text(encoding="utf-8", errors="replace")
-        return stat.rpartition(") ")[2][0] in STOPPED_STATES
+        return stat.rpartition(") ")[2][0] in STOPPED_PROCESS_STATES
 
     def wait_for_exit(self, *, timeout: timedelta) -> int:
         """Wait for its end and return its exit code."""

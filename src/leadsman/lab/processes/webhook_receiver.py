@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 POLL_SECONDS = 0.01
 REFUSED = 300
 
-Answer = Callable[[int], int]
-"""From the number of a request to the status of its answer."""
+StatusOf = Callable[[int], int]
+"""From the number of a request to the status of its response."""
 
 
 def _accept(_number: int) -> int:
@@ -33,7 +33,7 @@ class WebhookReceiver:
     port: int = 0
     accepted: list[dict[str, Any]] = field(default_factory=list)
     requests: int = 0
-    answer: Answer = _accept
+    status_of: StatusOf = _accept
 
     @property
     def url(self) -> str:
@@ -50,7 +50,7 @@ def receiving() -> Iterator[WebhookReceiver]:
         def do_POST(self) -> None:
             document = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             receiver.requests += 1
-            status = receiver.answer(receiver.requests)
+            status = receiver.status_of(receiver.requests)
             if status < REFUSED:
                 receiver.accepted.append(document)
             self.send_response(status)

@@ -12,7 +12,7 @@ from leadsman.capture import Item, Manifest, MissingItem, read_manifest, write_f
 from leadsman.java import jars
 from leadsman.lab.brokers import metrics_agent
 from leadsman.lab.processes.program import SOURCES
-from leadsman.sections import Section, exit_line, head_line
+from leadsman.sections import Section, exit_line, section_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -71,8 +71,8 @@ class Recorder:
 
     def section(self, file: str, text: str, *, source: str, command: str, subject: str) -> None:
         """Append one host's output to a file, under a head line with time and host: the form of `leadsman collect`."""
-        head = head_line(Section(datetime.now(UTC), subject, file, command))
-        self._append(file, f"{head}{text}{exit_line(0)}", source=source, command=command)
+        first_line = section_line(Section(datetime.now(UTC), subject, file, command))
+        self._append(file, f"{first_line}{text}{exit_line(0)}", source=source, command=command)
 
     def add_capture(self, capture: Path) -> None:
         """Append the files of a capture that `leadsman collect` made."""

@@ -32,9 +32,11 @@ def render(figures: Mapping[str, Any]) -> str:
         "hour. Files that the tables of the state replaced stay for an hour of the clock, and are counted here."
     )
     faults = "; ".join(figures["faults"]) or "nothing grew, and each failure was opened and resolved once"
-    head = (f"| {' | '.join(COLUMNS.values())} |", f"|{'---|' * len(COLUMNS)}")
+    header = (f"| {' | '.join(COLUMNS.values())} |", f"|{'---|' * len(COLUMNS)}")
     rows = [_row(each) for each in figures["looks"] if each["hour"] % EVERY_HOURS == 0]
-    return "\n\n".join((conditions, "\n".join((*head, *rows)), f"Compared with the middle third of the day: {faults}."))
+    return "\n\n".join(
+        (conditions, "\n".join((*header, *rows)), f"Compared with the middle third of the day: {faults}.")
+    )
 
 
 def _row(look: Mapping[str, float]) -> str:

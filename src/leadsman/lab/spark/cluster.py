@@ -74,14 +74,14 @@ def spark_cluster(
 ) -> Iterator[SparkCluster]:
     """Run a master and workers with one core each until the block ends. Logs and work folders are in `folder`."""
     deploy, port = "org.apache.spark.deploy", free_port()
-    place, url = ["--host", LOOPBACK, "--webui-port", "0"], f"spark://{LOOPBACK}:{port}"
+    host_options, url = ["--host", LOOPBACK, "--webui-port", "0"], f"spark://{LOOPBACK}:{port}"
     with ExitStack() as stack:
-        words = [f"{deploy}.master.Master", *place, "--port", str(port)]
+        words = [f"{deploy}.master.Master", *host_options, "--port", str(port)]
         master = stack.enter_context(_daemon("master", words, folder, environment))
         _wait_for_text("Starting Spark master", master, folder)
         running = {}
         for number in range(1, workers + 1):
-            words = [f"{deploy}.worker.Worker", *place, "--cores", "1", "--memory", f"{memory_mb}m"]
+            words = [f"{deploy}.worker.Worker", *host_options, "--cores", "1", "--memory", f"{memory_mb}m"]
             words += ["--work-dir", str(folder / f"work-{number}"), url]
             running[number] = stack.enter_context(_daemon(f"worker-{number}", words, folder, environment))
         for worker in running.values():  # they start beside one another

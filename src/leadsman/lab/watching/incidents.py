@@ -12,7 +12,7 @@ from leadsman.catalogue import modes_named
 from leadsman.errors import LabError
 from leadsman.lab.network import hosts
 from leadsman.lab.processes.program import TOOL_TIMEOUT
-from leadsman.lab.workload.services import STOPPED_STATES
+from leadsman.lab.run.observed_run import first_failure, has_stopped_service
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,15 +50,6 @@ class Incident:
     def name(self) -> str:
         """Its name on the command line, and among the saved figures."""
         return f"{self.mode}:{self.variant}"
-
-
-def _record_failed(context: RunContext) -> datetime | None:
-    failures = [worker.first_failure for worker in list(context.workers.values())]
-    return min((at for at in failures if at is not None), default=None)
-
-
-def _service_stopped(context: RunContext) -> bool:
-    return bool(STOPPED_STATES & {str(service.last_report.get("state")) for service in context.services.values()})
 
 
 def _is_any_worker_over(context: RunContext) -> bool:
@@ -109,7 +100,7 @@ INCIDENTS = (
         variant="broken",
         first_harm="a record was lost",
         cure="workers started with the cure",
-        finds_harm=_record_failed,
+        finds_harm=first_failure,
         cures=_restart_with_cure,
         collects=_send_and_collect,
     ),
@@ -127,7 +118,7 @@ INCIDENTS = (
         variant="broken",
         first_harm="a consumer died",
         cure="every partition has a leader",
-        finds_harm=_service_stopped,
+        finds_harm=has_stopped_service,
         collects=_collect_kafka,
     ),
     Incident(
@@ -135,7 +126,7 @@ INCIDENTS = (
         variant="broken_healed",
         first_harm="a record failed",
         cure="neighbour entry deleted",
-        finds_harm=_record_failed,
+        finds_harm=first_failure,
         collects=_collect_hosts,
         failure_seconds=30,
         idle_time=timedelta(seconds=60),

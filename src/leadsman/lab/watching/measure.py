@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-import threading
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leadsman.catalogue import modes_named
+from leadsman.lab.run.observed_run import observed, repeated_beside
 from leadsman.lab.run.reproduce import run
 from leadsman.lab.run.run_context import RECOVERED
 from leadsman.lab.watching.live_capture import link_logs, remove_logs
 from leadsman.lab.watching.running_watch import RunningWatch, Seen, watching
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
+    from leadsman.lab.run.observed_run import RunVariant
     from leadsman.lab.run.run_context import RunContext
     from leadsman.lab.watching.incidents import Incident
 
@@ -55,27 +55,19 @@ def measure(incident: Incident, progress: Callable[[str], None]) -> dict[str, An
         shutil.copytree(healthy, other)
         progress("Starting the watch")
         with watching(folder, capture=capture, mode=incident.mode, others=[other], idle=incident.idle_time) as watch:
-            variant = experiment.variant(incident.variant)
-            watched = replace(
-                variant, run=partial(_watch, run_variant=variant.run, incident=incident, times=times, watch=watch)
-            )
-            changed = replace(experiment, variants={**experiment.variants, incident.variant: watched})
+            observer = partial(_observe, incident=incident, times=times, watch=watch)
+            changed = observed(experiment, incident.variant, observer)
             outcome = run(changed, out=capture, client=incident.client, variant=incident.variant, progress=progress)
     return _figures(incident, times, dict(outcome.harm))
 
 
-def _watch(
-    context: RunContext,
-    *,
-    run_variant: Callable[[RunContext], None],
-    incident: Incident,
-    times: IncidentTimes,
-    watch: RunningWatch,
+def _observe(
+    context: RunContext, run_variant: RunVariant, *, incident: Incident, times: IncidentTimes, watch: RunningWatch
 ) -> None:
     """Run the variant, cure it, and let telemetry go on until its finding is resolved."""
     context.failure_seconds = incident.failure_seconds
     times.began = datetime.now(UTC)
-    with _looking(context, incident, times):
+    with repeated_beside(partial(_note_times, context, incident, times), every_seconds=POLL_SECONDS):
         run_variant(context)
         incident.cures(context)
         times.cured = context.marks.get(RECOVERED, times.cured or datetime.now(UTC))
@@ -88,27 +80,14 @@ def _watch(
     remove_logs(context)
 
 
-@contextmanager
-def _looking(context: RunContext, incident: Incident, times: IncidentTimes) -> Iterator[None]:
-    """Let a thread note the harm and its end, and show the logs to the watch, until the end of the block."""
-    over = threading.Event()
-    looking = threading.Thread(target=_note_times, args=(context, incident, times, over), daemon=True)
-    looking.start()
-    try:
-        yield
-    finally:
-        over.set()
-        looking.join()
-
-
-def _note_times(context: RunContext, incident: Incident, times: IncidentTimes, over: threading.Event) -> None:
-    while not over.wait(POLL_SECONDS):
-        link_logs(context)
-        if times.harmed is None:
-            found = incident.finds_harm(context)
-            times.harmed = datetime.now(UTC) if found is True else found or None
-        if times.cured is None and incident.ends(context):
-            times.cured = datetime.now(UTC)
+def _note_times(context: RunContext, incident: Incident, times: IncidentTimes) -> None:
+    """Note the harm and its end, and show the logs to the watch."""
+    link_logs(context)
+    if times.harmed is None:
+        found = incident.finds_harm(context)
+        times.harmed = datetime.now(UTC) if found is True else found or None
+    if times.cured is None and incident.ends(context):
+        times.cured = datetime.now(UTC)
 
 
 def _figures(incident: Incident, times: IncidentTimes, harm: dict[str, int]) -> dict[str, Any]:
@@ -116,7 +95,7 @@ def _figures(incident: Incident, times: IncidentTimes, harm: dict[str, int]) -> 
         at = times.seen.times.get(what)
         return None if at is None or since is None else round((at - since).total_seconds(), 1)
 
-    places = ("output", "page", "alertmanager")
+    outputs = ("output", "page", "alertmanager")
     began, harmed, cured = times.began, times.harmed, times.cured
     return {
         "mode": incident.mode,
@@ -126,9 +105,9 @@ def _figures(incident: Incident, times: IncidentTimes, harm: dict[str, int]) -> 
         "harm": {kind: count for kind, count in harm.items() if count},
         "title": times.seen.titles.get("output opened", ""),
         "harmed": round((harmed - began).total_seconds(), 1) if began and harmed else None,
-        "opened": {place: seconds(f"{place} opened", harmed) for place in places},
+        "opened": {each: seconds(f"{each} opened", harmed) for each in outputs},
         "cure": incident.cure,
         "cured": round((cured - harmed).total_seconds(), 1) if cured and harmed else None,
         "idle_seconds": incident.idle_time.total_seconds(),
-        "resolved": {place: seconds(f"{place} resolved", cured) for place in places},
+        "resolved": {each: seconds(f"{each} resolved", cured) for each in outputs},
     }

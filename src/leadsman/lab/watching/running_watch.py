@@ -83,10 +83,10 @@ class RunningWatch:
 
     def look_at_page(self, html: str, at: datetime) -> None:
         """Note the finding where it stands below Open, or below Resolved."""
-        place = f"<code>{self.mode}</code> in {self.capture}"
-        if place in html.partition(OPEN)[2].partition(NEXT_PART)[0]:
+        named = f"<code>{self.mode}</code> in {self.capture}"
+        if named in html.partition(OPEN)[2].partition(NEXT_PART)[0]:
             self.seen.note("page opened", at)
-        if place in html.partition(RESOLVED)[2].partition(NEXT_PART)[0]:
+        if named in html.partition(RESOLVED)[2].partition(NEXT_PART)[0]:
             self.seen.note("page resolved", at)
 
     def look_at_alerts(self, text: str, at: datetime) -> None:

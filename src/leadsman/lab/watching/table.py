@@ -46,8 +46,8 @@ def _row(run: Mapping[str, Any]) -> str:
 
 
 def _cells(times: Mapping[str, float | None]) -> Iterator[str]:
-    for place in ("output", "page", "alertmanager"):
-        yield _seconds(times[place])
+    for output in ("output", "page", "alertmanager"):
+        yield _seconds(times[output])
 
 
 def _seconds(value: float | None) -> str:

@@ -14,9 +14,9 @@ from leadsman.pipeline.detector_sql import EVIDENCE_LINE, sql_columns
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-OPENING = ("SYN-SENT", "SYN-RECV")
+OPENING_STATES = ("SYN-SENT", "SYN-RECV")
 
-STUCK = "coalesce(try_cast(labels['retransmits'] AS INT), 1) > 0"
+SOCKET_IS_STUCK = "coalesce(try_cast(labels['retransmits'] AS INT), 1) > 0"
 """`ss -tan` shows no retransmits, so every socket in these states counts as stuck: opening takes only milliseconds."""
 
 
@@ -26,7 +26,7 @@ def attempt_pairs(events: DataFrame) -> DataFrame:
     A pair is either `stuck`, or the server refused it with a reset.
     """
     packet = f"name = '{names.HANDSHAKE_PACKET}'"
-    socket = f"name = '{names.SOCKET_SEEN}' AND labels['state'] IN {OPENING} AND {STUCK}"
+    socket = f"name = '{names.SOCKET_SEEN}' AND labels['state'] IN {OPENING_STATES} AND {SOCKET_IS_STUCK}"
     from_client = "labels['state'] = 'SYN-SENT' OR labels['flags'] IN ('S', 'A')"
     source = "coalesce(labels['local'], labels['src'])"
     destination = "coalesce(labels['remote'], labels['dst'])"
@@ -44,13 +44,13 @@ def attempt_pairs(events: DataFrame) -> DataFrame:
         )
         .groupBy("capture", "client", "client_port", "server", "port")
         .agg(*sql_columns(*_ATTEMPT))
-        .selectExpr("*", f"{_STUCK} AS stuck")
+        .selectExpr("*", f"{_ATTEMPT_IS_STUCK} AS stuck")
         .where("stuck OR (syns > 0 AND resets > 0 AND acks = 0)")
     )
     return attempts.groupBy("capture", "client", "server", "port", "stuck").agg(*sql_columns(*_PAIR))
 
 
-_STUCK = "(syn_sent OR syn_recv OR (syns > 1 AND acks = 0) OR (syn_acks > 1 AND acks = 0))"
+_ATTEMPT_IS_STUCK = "(syn_sent OR syn_recv OR (syns > 1 AND acks = 0) OR (syn_acks > 1 AND acks = 0))"
 
 
 def _lines(kind: str) -> str:

@@ -35,7 +35,7 @@ REFUSED = """
     FROM attempts WHERE NOT stuck
 """
 
-STUCK = """
+STUCK_CELLS = """
     SELECT capture, client, server, port,
         CASE WHEN syn_sent_count > 0 AND syn_recv_count > 0 THEN 'SYN_SENT and SYN_RECV'
             WHEN syn_recv_count > 0 OR syn_acks_repeated > 0 THEN 'SYN_RECV' ELSE 'SYN_SENT' END AS outcome,
@@ -74,7 +74,7 @@ STEPS: Mapping[str, str] = {
     "address_names": ADDRESS_NAMES,
     "established_cells": ESTABLISHED,
     "refused_cells": REFUSED,
-    "stuck_cells": STUCK,
+    "stuck_cells": STUCK_CELLS,
     "cells": CELLS,
     "rows": NAMED_CELLS,
 }

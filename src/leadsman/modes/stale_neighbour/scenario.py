@@ -32,25 +32,26 @@ if TYPE_CHECKING:
     from leadsman.lab.run.run_context import RunContext
     from leadsman.lab.workload.worker import Worker
 
-BROKER_1, BROKER_2, CONTROLLER, CASSANDRA = "10.20.4.11", "10.20.4.12", "10.20.4.10", "10.20.4.31"
-REUSED, FRESH, OTHER_HOST, GATEWAY = "10.20.4.57", "10.20.4.23", "10.20.4.99", "10.20.4.254"
-FIRST_MAC, SECOND_MAC, FRESH_MAC = "02:5a:10:00:00:0a", "02:5a:10:00:00:0b", "02:5a:10:00:00:0c"
-FIRST, FINE, SECOND = "worker-1", "worker-2", "worker-3"
+BROKER_1_ADDRESS, BROKER_2_ADDRESS, CONTROLLER_ADDRESS = "10.20.4.11", "10.20.4.12", "10.20.4.10"
+CASSANDRA_ADDRESS, OTHER_HOST_ADDRESS, GATEWAY_ADDRESS = "10.20.4.31", "10.20.4.99", "10.20.4.254"
+REUSED_ADDRESS, UNAFFECTED_ADDRESS = "10.20.4.57", "10.20.4.23"
+FIRST_OWNER_MAC, SECOND_OWNER_MAC, UNAFFECTED_MAC = "02:5a:10:00:00:0a", "02:5a:10:00:00:0b", "02:5a:10:00:00:0c"
+FIRST_OWNER, UNAFFECTED_WORKER, SECOND_OWNER = "worker-1", "worker-2", "worker-3"
 
-KAFKA, BALANCED, CASSANDRA_PORT = 9092, 9095, 9042
-"""Brokers listen on the first; the second is behind a load balancer; the third is Cassandra's."""
+KAFKA_PORT, BALANCED_PORT, CASSANDRA_PORT = 9092, 9095, 9042
+"""Ports. Brokers listen on the first; the second is behind a load balancer; the third is Cassandra's."""
 
 SERVERS = ("broker-1", "broker-2", "cassandra-1")
 
 SITE = NetworkLayout(
     brokers={
-        1: (BROKER_1, "02:5a:10:00:00:01"),
-        2: (BROKER_2, "02:5a:10:00:00:02"),
-        101: (CONTROLLER, "02:5a:10:00:00:65"),
+        1: (BROKER_1_ADDRESS, "02:5a:10:00:00:01"),
+        2: (BROKER_2_ADDRESS, "02:5a:10:00:00:02"),
+        101: (CONTROLLER_ADDRESS, "02:5a:10:00:00:65"),
     },
-    workers={FINE: (FRESH, FRESH_MAC)},
+    workers={UNAFFECTED_WORKER: (UNAFFECTED_ADDRESS, UNAFFECTED_MAC)},
     tools=("10.20.4.9", "02:5a:10:00:00:09"),
-    behaviour=NetworkBehaviour(unicast="silent", balanced=(BALANCED,)),
+    behaviour=NetworkBehaviour(unicast="silent", balanced=(BALANCED_PORT,)),
 )
 CONFIRMING = replace(SITE, behaviour=NetworkBehaviour(unicast="confirm"))
 
@@ -114,13 +115,13 @@ def reuse_address(
         stack.enter_context(collector(fabric))
         _prepare(context, stack)
         _run_first_owner(context)
-        context.progress(f"The address of {FIRST} is unused for {REST_SECONDS:g} s")
+        context.progress(f"The address of {FIRST_OWNER} is unused for {REST_SECONDS:g} s")
         context.wait(REST_SECONDS)
         if forgotten:
             wait_for(
                 lambda: not _remembered(context),
                 timeout=FORGOTTEN_TIMEOUT,
-                what=f"the servers to forget {REUSED}",
+                what=f"the servers to forget {REUSED_ADDRESS}",
                 every=timedelta(seconds=1),
                 error=LabError,
             )
@@ -135,7 +136,7 @@ def reuse_address(
 def _remembered(context: RunContext) -> list[str]:
     """Return the servers whose neighbour table still has an entry for the reused address."""
     fabric = _fabric(context)
-    command = ["ip", "neigh", "show", "to", _on_this_network(context, REUSED), "dev", DEVICE]
+    command = ["ip", "neigh", "show", "to", _on_this_network(context, REUSED_ADDRESS), "dev", DEVICE]
     return [name for name in SERVERS if fabric.run(fabric.instances[name].namespace.netns_entry, command).strip()]
 
 
@@ -152,7 +153,7 @@ def _on_this_network(context: RunContext, address: str) -> str:
 def _prepare(context: RunContext, stack: ExitStack) -> None:
     """Start the second service, and shorten the timers of the servers' neighbour tables."""
     fabric = _fabric(context)
-    fabric.launch("cassandra-1", _on_this_network(context, CASSANDRA), "02:5a:10:00:00:1f")
+    fabric.launch("cassandra-1", _on_this_network(context, CASSANDRA_ADDRESS), "02:5a:10:00:00:1f")
     for name in SERVERS:
         settings = [
             f"net.{family}.neigh.{DEVICE}.{key}={value}"
@@ -160,28 +161,28 @@ def _prepare(context: RunContext, stack: ExitStack) -> None:
             for key, value in QUICK_NEIGHBOURS.items()
         ]
         fabric.run(fabric.instances[name].namespace.netns_entry, ["sysctl", "-qw", *settings])
-    stack.enter_context(hosts.run_tcp_peer(fabric, "cassandra-1", "serve", str(CASSANDRA_PORT), str(BALANCED)))
-    stack.enter_context(hosts.run_tcp_peer(fabric, "broker-1", "serve", str(BALANCED)))
+    stack.enter_context(hosts.run_tcp_peer(fabric, "cassandra-1", "serve", str(CASSANDRA_PORT), str(BALANCED_PORT)))
+    stack.enter_context(hosts.run_tcp_peer(fabric, "broker-1", "serve", str(BALANCED_PORT)))
 
 
 def _run_first_owner(context: RunContext) -> None:
     """Let the first owner of the address connect to broker 1 and to Cassandra, and die without closing."""
     fabric = _fabric(context)
-    fabric.launch(FIRST, _on_this_network(context, REUSED), FIRST_MAC)
-    never_met = DenyRule(source=_on_this_network(context, REUSED), target=_on_this_network(context, BROKER_2))
+    fabric.launch(FIRST_OWNER, _on_this_network(context, REUSED_ADDRESS), FIRST_OWNER_MAC)
+    source, target = _on_this_network(context, REUSED_ADDRESS), _on_this_network(context, BROKER_2_ADDRESS)
+    never_met = DenyRule(source=source, target=target)
     with faults.network(fabric, replace(fabric.behaviour, denied=(never_met,))):
         broker = fabric.instances["broker-1"].namespace.host
-        worker = context.spawn(FIRST, {"bootstrap.servers": f"{broker}:{KAFKA}"})
+        worker = context.spawn(FIRST_OWNER, {"bootstrap.servers": f"{broker}:{KAFKA_PORT}"})
         worker.send()
         worker.await_report(is_warm_up=True)
-        with hosts.run_tcp_peer(
-            fabric, FIRST, "keep", _on_this_network(context, CASSANDRA), str(CASSANDRA_PORT)
-        ) as other:
+        cassandra = _on_this_network(context, CASSANDRA_ADDRESS)
+        with hosts.run_tcp_peer(fabric, FIRST_OWNER, "keep", cassandra, str(CASSANDRA_PORT)) as other:
             context.recorder.text(
                 "cloud/network-interfaces-before.json", hosts.inventory(fabric), source="inventory", command=INVENTORY
             )
-            context.progress(f"{FIRST} has delivered a record; now its host dies")
-            fabric.terminate(FIRST, [worker.program, other])
+            context.progress(f"{FIRST_OWNER} has delivered a record; now its host dies")
+            fabric.terminate(FIRST_OWNER, [worker.program, other])
 
 
 INVENTORY = "aws ec2 describe-network-interfaces"
@@ -190,34 +191,34 @@ INVENTORY = "aws ec2 describe-network-interfaces"
 def _start_second_owner(context: RunContext, stack: ExitStack, *, balanced: bool) -> Worker:
     """Give the address to another instance. Its flows through the load balancer work at once."""
     fabric = _fabric(context)
-    fabric.launch(SECOND, _on_this_network(context, REUSED), SECOND_MAC)
+    fabric.launch(SECOND_OWNER, _on_this_network(context, REUSED_ADDRESS), SECOND_OWNER_MAC)
     if balanced:
-        for server in (BROKER_1, CASSANDRA):
+        for server in (BROKER_1_ADDRESS, CASSANDRA_ADDRESS):
             stack.enter_context(
-                hosts.run_tcp_peer(fabric, SECOND, "keep", _on_this_network(context, server), str(BALANCED))
+                hosts.run_tcp_peer(fabric, SECOND_OWNER, "keep", _on_this_network(context, server), str(BALANCED_PORT))
             )
-    stack.enter_context(
-        hosts.run_tcp_peer(fabric, SECOND, "connect", _on_this_network(context, CASSANDRA), str(CASSANDRA_PORT))
-    )
+    cassandra = _on_this_network(context, CASSANDRA_ADDRESS)
+    stack.enter_context(hosts.run_tcp_peer(fabric, SECOND_OWNER, "connect", cassandra, str(CASSANDRA_PORT)))
     context.mark(FAULT_INJECTED)
-    return context.spawn(SECOND, {})
+    return context.spawn(SECOND_OWNER, {})
 
 
 def _deliver_from_second_owner(
-    context: RunContext, second: Worker, *, watched: tuple[str, ...] = ("broker-1", SECOND)
+    context: RunContext, second: Worker, *, watched: tuple[str, ...] = ("broker-1", SECOND_OWNER)
 ) -> None:
     """Let the new owner send a record while the other worker continues, and sample the hosts meanwhile."""
     fabric = _fabric(context)
-    looked_at = ("broker-1", "broker-2", *(("cassandra-1",) if "cassandra-1" in fabric.instances else ()), FINE, SECOND)
-    with hosts.recording_handshakes(context, *watched, ports=(KAFKA, CASSANDRA_PORT)):
+    cassandra = ("cassandra-1",) if "cassandra-1" in fabric.instances else ()
+    looked_at = ("broker-1", "broker-2", *cassandra, UNAFFECTED_WORKER, SECOND_OWNER)
+    with hosts.recording_handshakes(context, *watched, ports=(KAFKA_PORT, CASSANDRA_PORT)):
         second.send()
         for seconds in LOOKS_AFTER:
             context.wait(seconds)
             hosts.record_hosts(context, *looked_at)
-            context.workers[FINE].deliver()
+            context.workers[UNAFFECTED_WORKER].deliver()
         report = second.await_report(is_warm_up=True)
         ended = "delivered" if report.acknowledged else f"failed: {report.result}"
-        context.progress(f"The first record of {SECOND} was {ended}")
+        context.progress(f"The first record of {SECOND_OWNER} was {ended}")
     context.recorder.text(
         "cloud/network-interfaces.json", hosts.inventory(fabric), source="inventory", command=INVENTORY
     )
@@ -225,20 +226,20 @@ def _deliver_from_second_owner(
 
 def _heal(context: RunContext, second: Worker) -> None:
     fabric = _fabric(context)
-    context.progress(f"Deleting the entry of {REUSED} on broker 1: ip neigh del")
-    wrong = ["ip", "neigh", "del", _on_this_network(context, REUSED), "dev", DEVICE]
+    context.progress(f"Deleting the entry of {REUSED_ADDRESS} on broker 1: ip neigh del")
+    wrong = ["ip", "neigh", "del", _on_this_network(context, REUSED_ADDRESS), "dev", DEVICE]
     fabric.run(fabric.instances["broker-1"].namespace.netns_entry, wrong)
     context.mark(RECOVERED)
     for _ in range(2):
         report = second.deliver()
-    context.progress(f"The next records of {SECOND} took {report.latency.total_seconds():.1f} s: {report.result}")
+    context.progress(f"The next records of {SECOND_OWNER} took {report.latency.total_seconds():.1f} s: {report.result}")
 
 
 def _report_drops(context: RunContext) -> None:
     """Report the frames to the dead instance's MAC that the network dropped."""
     drops = _fabric(context).drops()
-    dead = sum(count for drop, count in drops.items() if drop.mac == FIRST_MAC)
-    context.progress(f"The network dropped {dead} frames to the MAC of {FIRST}, which is dead")
+    dead = sum(count for drop, count in drops.items() if drop.mac == FIRST_OWNER_MAC)
+    context.progress(f"The network dropped {dead} frames to the MAC of {FIRST_OWNER}, which is dead")
 
 
 def leave_wrong_entry_unused(context: RunContext) -> None:
@@ -248,23 +249,23 @@ def leave_wrong_entry_unused(context: RunContext) -> None:
         stack.enter_context(neighbour_table.gc_disabled(fabric))
         _prepare(context, stack)
         _run_first_owner(context)
-        fabric.launch(SECOND, REUSED, SECOND_MAC)
+        fabric.launch(SECOND_OWNER, REUSED_ADDRESS, SECOND_OWNER_MAC)
         context.recorder.text(
             "cloud/network-interfaces.json", hosts.inventory(fabric), source="inventory", command=INVENTORY
         )
         for _ in range(3):
-            context.workers[FINE].deliver()
-            hosts.record_hosts(context, "broker-1", "broker-2", FINE, SECOND)
+            context.workers[UNAFFECTED_WORKER].deliver()
+            hosts.record_hosts(context, "broker-1", "broker-2", UNAFFECTED_WORKER, SECOND_OWNER)
         context.wait(context.failure_seconds)
 
 
 def run_near_miss(context: RunContext, *, fault: Callable[[RunContext], AbstractContextManager[object]]) -> None:
     """Keep an instance with a new address from reaching broker 1, for another reason."""
     fabric = _fabric(context)
-    fabric.launch(SECOND, REUSED, SECOND_MAC)
+    fabric.launch(SECOND_OWNER, REUSED_ADDRESS, SECOND_OWNER_MAC)
     with neighbour_table.gc_threshold(None), fault(context):
         context.mark(FAULT_INJECTED)
-        second = context.spawn(SECOND, {})
+        second = context.spawn(SECOND_OWNER, {})
         _deliver_from_second_owner(context, second)
         context.go_on_sending(second)
 
@@ -276,15 +277,14 @@ def _stopped(context: RunContext) -> AbstractContextManager[object]:
 
 def _syn_dropped(context: RunContext) -> AbstractContextManager[object]:
     """Drop packets of the new instance in the firewall of broker 1's host."""
-    return faults.firewalled(_fabric(context), "broker-1", to=REUSED, port=KAFKA)
+    return faults.firewalled(_fabric(context), "broker-1", to=REUSED_ADDRESS, port=KAFKA_PORT)
 
 
 def _syn_ack_dropped(context: RunContext) -> AbstractContextManager[object]:
     """Drop the answers of broker 1 with a stateless network ACL."""
     fabric = _fabric(context)
-    return faults.network(
-        fabric, replace(fabric.behaviour, denied=(DenyRule(source=BROKER_1, source_port=KAFKA, target=REUSED),))
-    )
+    answers = DenyRule(source=BROKER_1_ADDRESS, source_port=KAFKA_PORT, target=REUSED_ADDRESS)
+    return faults.network(fabric, replace(fabric.behaviour, denied=(answers,)))
 
 
 @contextmanager
@@ -292,7 +292,7 @@ def _queue_full(context: RunContext) -> Iterator[None]:
     """Freeze broker 1, and let other clients fill its accept queue."""
     fabric, broker = _fabric(context), context.cluster.brokers[0]
     assert broker.program is not None
-    with faults.frozen(broker.program), hosts.run_tcp_peer(fabric, "tools", "fill", BROKER_1, str(KAFKA)):
+    with faults.frozen(broker.program), hosts.run_tcp_peer(fabric, "tools", "fill", BROKER_1_ADDRESS, str(KAFKA_PORT)):
         yield
 
 
@@ -300,18 +300,18 @@ def _queue_full(context: RunContext) -> Iterator[None]:
 def _asymmetric(context: RunContext) -> Iterator[None]:
     """Let broker 1 answer through a gateway that drops the packets."""
     fabric = _fabric(context)
-    fabric.launch("gateway", GATEWAY, "02:5a:10:00:00:fe")
-    with faults.rerouted(fabric, "broker-1", to=REUSED, through=GATEWAY):
+    fabric.launch("gateway", GATEWAY_ADDRESS, "02:5a:10:00:00:fe")
+    with faults.rerouted(fabric, "broker-1", to=REUSED_ADDRESS, through=GATEWAY_ADDRESS):
         yield
 
 
 def _black_hole(context: RunContext) -> AbstractContextManager[object]:
     """Let connections open, and drop packets above a size."""
     fabric = _fabric(context)
-    return faults.network(fabric, replace(fabric.behaviour, largest=LARGEST))
+    return faults.network(fabric, replace(fabric.behaviour, largest=MAX_FRAME_BYTES))
 
 
-LARGEST = 250
+MAX_FRAME_BYTES = 250
 """Bytes of a frame: a handshake fits, a broker's first answer does not."""
 
 
@@ -319,18 +319,18 @@ LARGEST = 250
 def _wrong_address(context: RunContext) -> Iterator[None]:
     """Give an instance that answers no packet the address that the client uses for a broker."""
     fabric = _fabric(context)
-    fabric.launch("other_host", OTHER_HOST, "02:5a:10:00:00:63")
-    with faults.firewalled(fabric, "other_host", to=REUSED, port=KAFKA):
+    fabric.launch("other_host", OTHER_HOST_ADDRESS, "02:5a:10:00:00:63")
+    with faults.firewalled(fabric, "other_host", to=REUSED_ADDRESS, port=KAFKA_PORT):
         yield
 
 
 def connect_to_old_address(context: RunContext) -> None:
     """Configure the new instance with an address that was a broker's before."""
     fabric = _fabric(context)
-    fabric.launch(SECOND, REUSED, SECOND_MAC)
+    fabric.launch(SECOND_OWNER, REUSED_ADDRESS, SECOND_OWNER_MAC)
     with neighbour_table.gc_threshold(None), _wrong_address(context):
         context.mark(FAULT_INJECTED)
-        second = context.spawn(SECOND, {"bootstrap.servers": f"{OTHER_HOST}:{KAFKA}"})
+        second = context.spawn(SECOND_OWNER, {"bootstrap.servers": f"{OTHER_HOST_ADDRESS}:{KAFKA_PORT}"})
         _deliver_from_second_owner(context, second)
         context.go_on_sending(second)
 
@@ -339,7 +339,7 @@ def _variant(description: str, run: Callable[[RunContext], None], layout: Networ
     return Variant(
         description=description,
         run=run,
-        workload=Workload(workers=(FINE,), settings=SETTINGS, settings_by_client=FOR_CLIENT),
+        workload=Workload(workers=(UNAFFECTED_WORKER,), settings=SETTINGS, settings_by_client=FOR_CLIENT),
         topology=Topology(layout=layout),
         stands_for=STANDS_FOR,
     )

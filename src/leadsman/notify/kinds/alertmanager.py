@@ -39,7 +39,7 @@ def _alert(notification: Notification, now: datetime) -> dict[str, Any]:
         "annotations": {"summary": message.title, "description": plain_text(message)},
         "startsAt": min(begin, now).isoformat(),
         "endsAt": (now if notification.is_resolved else now + LASTS).isoformat(),
-        **({"generatorURL": message.link} if is_url(message.link) else {}),
+        **({"generatorURL": message.page_url} if is_url(message.page_url) else {}),
     }
 
 

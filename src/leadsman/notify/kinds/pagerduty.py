@@ -27,7 +27,7 @@ def _event(routing_key: str, notification: Notification) -> dict[str, Any]:
         "event_action": "resolve" if notification.is_resolved else "trigger",
         "dedup_key": notification.id,
         "client": "leadsman",
-        **({"links": [{"href": message.link, "text": "Report"}]} if is_url(message.link) else {}),
+        **({"links": [{"href": message.page_url, "text": "Report"}]} if is_url(message.page_url) else {}),
         "payload": {
             "summary": shortened(message.title, MAX_SUMMARY),
             "source": message.cluster or message.path,

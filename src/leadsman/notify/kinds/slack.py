@@ -30,7 +30,7 @@ def _document(message: FindingMessage) -> dict[str, Any]:
         {"type": "section", "text": _plain("\n".join(message.facts), MAX_SECTION)},
         *([{"type": "section", "text": _plain(f"Do now:\n{steps}", MAX_SECTION)}] if steps else []),
         *([_code(proof)] if proof else []),
-        *([_link(message.link)] if message.link else []),
+        *([_page(message.page_url)] if message.page_url else []),
     ]
     return {"text": entities(message.title), "blocks": blocks, "unfurl_links": False, "unfurl_media": False}
 
@@ -44,10 +44,10 @@ def _code(text: str) -> dict[str, Any]:
     return {"type": "rich_text", "elements": [code]}
 
 
-def _link(link: str) -> dict[str, Any]:
-    if not is_url(link):
-        return {"type": "section", "text": _plain(f"Report: {link}", MAX_SECTION)}
-    return {"type": "section", "text": {"type": "mrkdwn", "text": f"<{entities(link)}|Report>", "verbatim": True}}
+def _page(location: str) -> dict[str, Any]:
+    if not is_url(location):
+        return {"type": "section", "text": _plain(f"Report: {location}", MAX_SECTION)}
+    return {"type": "section", "text": {"type": "mrkdwn", "text": f"<{entities(location)}|Report>", "verbatim": True}}
 
 
 KIND = NotificationKind(deliver=_deliver, example="https://hooks.slack.com/services/T/B/X")

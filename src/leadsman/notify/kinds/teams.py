@@ -37,10 +37,10 @@ def _card(message: FindingMessage) -> dict[str, Any]:
         *(_text(f"{line.where}\n{line.text}", fontType="Monospace") for line in message.proof),
     ]
     card = {"type": "AdaptiveCard", "$schema": CARD_SCHEMA, "version": CARD_VERSION, "msteams": {"width": "Full"}}
-    if is_url(message.link):
-        action = {"type": "Action.OpenUrl", "title": "Report", "url": message.link}
+    if is_url(message.page_url):
+        action = {"type": "Action.OpenUrl", "title": "Report", "url": message.page_url}
         return {**card, "body": body, "actions": [action]}
-    return {**card, "body": [*body, _text(f"Report: {message.link}")] if message.link else body}
+    return {**card, "body": [*body, _text(f"Report: {message.page_url}")] if message.page_url else body}
 
 
 def _text(text: str, **style: object) -> dict[str, Any]:

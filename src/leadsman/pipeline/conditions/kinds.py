@@ -158,7 +158,7 @@ KINDS: Mapping[str, Template] = {
 }
 """Conditions are listed in this order."""
 
-SEVERITY = {kind: place for place, kind in enumerate(KINDS, start=1)}
+SEVERITY = {kind: rank for rank, kind in enumerate(KINDS, start=1)}
 
 
 def make_condition(

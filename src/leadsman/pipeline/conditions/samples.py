@@ -191,8 +191,8 @@ def _select_events(events: DataFrame, rules: Sequence[HealthRule]) -> _SelectedE
     return _SelectedEvents(frames, common)
 
 
-def _unhealthy_things(rule: HealthRule, source: str) -> str:
-    things = f"SELECT * FROM {source} WHERE {_applies(rule)}"
+def _unhealthy_things(rule: HealthRule, relation: str) -> str:
+    things = f"SELECT * FROM {relation} WHERE {_applies(rule)}"
     if rule.items:
         things = f"SELECT capture, explode({rule.unhealthy_items}) AS item FROM ({things})"
     else:
@@ -200,9 +200,9 @@ def _unhealthy_things(rule: HealthRule, source: str) -> str:
     return f"SELECT DISTINCT capture, '{rule.kind}' AS kind, CAST({rule.thing} AS STRING) AS thing FROM ({things})"
 
 
-def _event_samples(rule: HealthRule, source: str) -> Iterator[str]:
+def _event_samples(rule: HealthRule, relation: str) -> Iterator[str]:
     """Yield the queries for the samples of a rule. An item's state is known by the array that the item is in."""
-    selected = f"SELECT * FROM {source} WHERE {_applies(rule)}"
+    selected = f"SELECT * FROM {relation} WHERE {_applies(rule)}"
     if not rule.items:
         yield f"SELECT capture, {_sample(rule, rule.unhealthy)}, subject, file, line, text FROM ({selected})"
         return

@@ -145,15 +145,15 @@ class SubjectActivity:
         assert later._open is not None
         spans = [*later._spans, later._open]
         begins = None if later._begins is None else [*later._begins, later._begun_at]
-        for place, (start, end) in enumerate(spans):
-            since, until = begins[place] if begins else (start.at, end.at)
-            if begins and place:
-                self._uncount(forwards=since > spans[place - 1][1].at)
+        for span_index, (start, end) in enumerate(spans):
+            since, until = begins[span_index] if begins else (start.at, end.at)
+            if begins and span_index:
+                self._uncount(forwards=since > spans[span_index - 1][1].at)
             if self._open is None:
                 break
             begun, ended = self._open
             if since - ended.at >= self.floor_ms or begun.at - until >= self.floor_ms:
-                if begins or not place:
+                if begins or not span_index:
                     self._count(forwards=since > ended.at)
                 self._spans.append(self._open)
                 self._begins = None if self._begins is None else [*self._begins, self._begun_at]
@@ -161,9 +161,9 @@ class SubjectActivity:
             self._open = (start if start.at < begun.at else begun, end if end.at >= ended.at else ended)
         else:
             return
-        self._spans += spans[place:-1]
+        self._spans += spans[span_index:-1]
         self._open = spans[-1]
-        self._begins = None if self._begins is None or begins is None else [*self._begins, *begins[place:-1]]
+        self._begins = None if self._begins is None or begins is None else [*self._begins, *begins[span_index:-1]]
         self._begun_at = later._begun_at
 
     def idle_gaps(self) -> list[Gap]:
@@ -184,10 +184,10 @@ class SubjectActivity:
         """Mask the secrets in the lines that are kept, before they leave the process in a state."""
         spans = [*self._spans, *([self._open] if self._open else [])]
         masked = mask_where_found([line.text for span in spans for line in span])
-        for place in {index // 2 for index in masked}:
-            start, end = spans[place]
-            begun = start._replace(text=masked.get(2 * place, start.text))
-            spans[place] = begun, end._replace(text=masked.get(2 * place + 1, end.text))
+        for span_index in {index // 2 for index in masked}:
+            start, end = spans[span_index]
+            begun = start._replace(text=masked.get(2 * span_index, start.text))
+            spans[span_index] = begun, end._replace(text=masked.get(2 * span_index + 1, end.text))
         if masked:
             self._spans = spans[: len(self._spans)]
             self._open = spans[-1] if self._open else None
@@ -249,7 +249,7 @@ class SubjectActivity:
         lengths = [after[0].at - before[1].at for before, after in pairwise(first)]
         longest = heapq.nlargest(kept, range(len(lengths)), key=lengths.__getitem__)
         self.floor_ms = max(self.floor_ms, lengths[longest[-1]])
-        starts = [0, *(place + 1 for place in sorted(longest)), len(first)]
+        starts = [0, *(span_index + 1 for span_index in sorted(longest)), len(first)]
         self._spans = [*((first[since][0], first[until - 1][1]) for since, until in pairwise(starts)), *rest]
 
 

@@ -43,10 +43,10 @@ class MatchedLines(NamedTuple):
     subjects: list[str]
     quotes: list[str]
 
-    def without(self, places: Collection[int]) -> MatchedLines:
+    def without(self, indices: Collection[int]) -> MatchedLines:
         """Return the lines at the other places."""
-        left = [place for place in range(len(self.at)) if place not in places]
-        return MatchedLines(*([column[place] for place in left] for column in self))  # type: ignore[arg-type]
+        left = [index for index in range(len(self.at)) if index not in indices]
+        return MatchedLines(*([column[index] for index in left] for column in self))  # type: ignore[arg-type]
 
 
 @cache
@@ -94,8 +94,8 @@ class BatchedMatches:
         """Mask the secrets in the lines of the buffer, before they leave the process in a state."""
         for kept in self._kept.values():
             for column in (kept.texts, kept.quotes):
-                for place, text in mask_where_found(column).items():
-                    column[place] = text
+                for index, text in mask_where_found(column).items():
+                    column[index] = text
 
     def flush(self) -> Iterator[EventRow | pa.RecordBatch]:
         """Yield the events of all lines in the buffer, and empty it."""
@@ -106,24 +106,24 @@ class BatchedMatches:
     def _flush_lines(self, signatures: tuple[int, ...], kept: MatchedLines) -> Iterator[EventRow | pa.RecordBatch]:
         """Yield the lines' events as one batch; singly where a line may hold a secret, or does not match after all."""
         if len(kept.texts) < MIN_BATCH_LINES:
-            for place in range(len(kept.texts)):
-                yield from self._event_rows(signatures, kept, place)
+            for index in range(len(kept.texts)):
+                yield from self._event_rows(signatures, kept, index)
             return
         known = [each for each in map(all_signatures().__getitem__, signatures) if each[1].event != ERROR]
         matches = [[signature.search(pattern, text) for text in kept.texts] for _, signature, pattern in known]
-        singly = {place for column in matches for place, match in enumerate(column) if match is None}
+        singly = {index for column in matches for index, match in enumerate(column) if match is None}
         singly |= set(mask_where_found(kept.texts))
         if kept.quotes != kept.texts:
             singly |= set(mask_where_found(kept.quotes))
         if len(kept.texts) - len(singly) < MIN_BATCH_LINES:
             singly = set(range(len(kept.texts)))
-        for place in sorted(singly):
-            yield from self._event_rows(signatures, kept, place)
+        for index in sorted(singly):
+            yield from self._event_rows(signatures, kept, index)
         if len(singly) == len(kept.texts):
             return
         left = kept.without(singly) if singly else kept
         for (source, signature, _), column in zip(known, matches, strict=True):
-            together = [match for place, match in enumerate(column) if match is not None and place not in singly]
+            together = [match for index, match in enumerate(column) if match is not None and index not in singly]
             yield self._batch(source, signature, together, left)
 
     def _batch(
@@ -146,8 +146,8 @@ class BatchedMatches:
             )
         )
 
-    def _event_rows(self, signatures: tuple[int, ...], kept: MatchedLines, place: int) -> Sequence[EventRow]:
-        text = kept.texts[place]
-        head = RecordStart(kept.at[place], text.split("\n", 1)[0], kept.subjects[place])
-        hit = Hit(kept.lines[place], text, kept.quotes[place], 0, signatures)
-        return self._extractor.extract(head, [hit], self._file)
+    def _event_rows(self, signatures: tuple[int, ...], kept: MatchedLines, index: int) -> Sequence[EventRow]:
+        text = kept.texts[index]
+        record_start = RecordStart(kept.at[index], text.split("\n", 1)[0], kept.subjects[index])
+        hit = Hit(kept.lines[index], text, kept.quotes[index], 0, signatures)
+        return self._extractor.extract(record_start, [hit], self._file)

@@ -64,8 +64,8 @@ class ErrorGroups:
     unlisted: ErrorGroupTotals | None = None
     kinds_unlisted: int = 0
 
-    def add(self, kind: Kind, at: int | None, row: Callable[[], EventRow], *, place: tuple[str, int]) -> None:
-        """Count an error; `row` makes the event of the first one of its kind. `place` is its file and line.
+    def add(self, kind: Kind, at: int | None, row: Callable[[], EventRow], *, file_and_line: tuple[str, int]) -> None:
+        """Count an error; `row` makes the event of the first one of its kind. `file_and_line` is where it stands.
 
         The first one is that which stands first in its file: errors may come a little out of order.
         """
@@ -74,7 +74,7 @@ class ErrorGroups:
             first = row()
             group = self.groups[kind] = ErrorGroupTotals(first, severity_of(ERROR, first.labels))
             self.group_counts[group.severity] += 1
-        elif group.is_above(*place):
+        elif group.is_above(*file_and_line):
             self._show_by(group, row())
         group.add(at)
         if self.group_counts[group.severity] > MAX_GROUPS:

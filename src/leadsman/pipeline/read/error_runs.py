@@ -41,9 +41,9 @@ class ErrorRun:
         texts = [text for _, _, text, _ in lines]
         secret = mask_where_found(texts)
         named = self._name, self._file
-        for place, ((at, line, text, signatures), blank) in enumerate(zip(lines, blank_lines(texts), strict=True)):
-            if place in secret:
+        for index, ((at, line, text, signatures), blank) in enumerate(zip(lines, blank_lines(texts), strict=True)):
+            if index in secret:
                 hit = Hit(line, text, text, 0, signatures)
                 self._extractor.extract(RecordStart(at, text, self._name), [hit], self._file)
             else:
-                self._extractor.group_line(at, line, text, place=named, blank=blank)
+                self._extractor.group_line(at, line, text, subject_and_file=named, blank=blank)

@@ -26,7 +26,7 @@ from leadsman.pipeline.read.blocks import BLOCK_BYTES, DecompressionError, block
 from leadsman.pipeline.read.log_lines import FileReading
 from leadsman.pipeline.read.records import EventExtractor
 from leadsman.pipeline.read.splits import is_plain_lines
-from leadsman.pipeline.read.stream import file_read, not_understood
+from leadsman.pipeline.read.stream import file_read_event, not_understood_event
 from leadsman.telemetry.format import NotText, RecognisedFormat, no_time
 from leadsman.telemetry.recognise import recognise
 
@@ -94,7 +94,8 @@ class GrowingFile:
 class GrowingStream:
     """The state of one stream between two pieces. `version` is the number of the piece with which it began.
 
-    `half_line` is no part of the state: until the rest of it comes, it is in the summary alone.
+    `version` keeps its name, which is in the states that earlier watches pickled. `half_line` is no part of the state:
+    until the rest of it comes, it is in the summary alone.
     """
 
     stream: Stream
@@ -135,7 +136,8 @@ class GrowingStream:
             yield from whole.current.reading.close_lines()
             whole.finish()
         yield from whole.finished.values()
-        yield from (not_understood(self.stream.capture, file, "empty") for file in self.stream.files if not file.bytes)
+        empty = [file for file in self.stream.files if not file.bytes]
+        yield from (not_understood_event(self.stream.capture, file, "empty") for file in empty)
         yield from whole.extractor.unknown_errors()
         yield from activity_of(whole.subjects.values(), capture=self.stream.capture, file=self.stream.files[0].name)
 
@@ -147,7 +149,7 @@ class GrowingStream:
         reading = each.reading
         reading.in_order = one_way(*(now - then for now, then in zip(self._steps(), each.steps, strict=True)))
         form = RecognisedFormat(each.names, no_time, each.zoned)
-        row = file_read(each.file, form, reading, stream=self.stream, extractor=self.extractor)
+        row = file_read_event(each.file, form, reading, stream=self.stream, extractor=self.extractor)
         self.finished[each.key] = row
         self.ends[each.key] = each.end
         self.current = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leadsman.redaction import mask, mask_over_lines, open_secret, over_lines_places
+from leadsman.redaction import candidate_offsets, mask, mask_over_lines, open_secret
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,15 +22,15 @@ class HiddenLines:
     def mask(self, data: bytes, marks: Sequence[tuple[int, int]] | None = None) -> bytes:
         """Return a block of whole lines with the secrets masked that have their key on another line.
 
-        `marks`: see `over_lines_places`. Where nothing is masked, the block itself is returned.
+        `marks`: see `candidate_offsets`. Where nothing is masked, the block itself is returned.
         """
-        places = over_lines_places(data, marks)
-        if not places and not self._above:
+        offsets = candidate_offsets(data, marks)
+        if not offsets and not self._above:
             return data
         above, self._above = self._above, []
         lines = data.decode("utf-8", "surrogateescape").split("\n")
         whole = [*above, *lines]
-        candidates = [*range(len(above)), *_line_numbers(data, places, len(above))]
+        candidates = [*range(len(above)), *_line_numbers(data, offsets, len(above))]
         masked = mask_over_lines(whole, candidates)
         self._keep(masked, candidates)
         hidden = masked[len(above) :]
@@ -49,13 +49,13 @@ class HiddenLines:
             self._above = ended[first:]
 
 
-def _line_numbers(data: bytes, places: list[int], above: int) -> list[int]:
+def _line_numbers(data: bytes, offsets: list[int], above: int) -> list[int]:
     """Return the lines of these places, each once; `above` lines come before them."""
     numbers: list[int] = []
     line = since = 0
-    for place in places:
-        line += data.count(b"\n", since, place)
-        since = max(since, place)
+    for offset in offsets:
+        line += data.count(b"\n", since, offset)
+        since = max(since, offset)
         if not numbers or numbers[-1] != line:
             numbers.append(line)
     return [number + above for number in numbers]

@@ -49,18 +49,18 @@ def hit_lines_of(
     """Group by line what was found, which comes in the order in which the matches end."""
     start, end, near = 0, -1, 0
     there: tuple[int, ...] = ()
-    for place, index in found:
+    for offset, index in found:
         if index in reported_once:
             continue
-        if place <= end:
+        if offset <= end:
             if index not in there:
                 there = tuple(sorted((*there, index)))
             continue
         if there:
             yield HitLine(start, end, near, there, time_at(data, start, end))
-        start, end = data.rfind(b"\n", 0, place - 1) + 1, data.find(b"\n", place - 1)
+        start, end = data.rfind(b"\n", 0, offset - 1) + 1, data.find(b"\n", offset - 1)
         end = len(data) if end < 0 else end
-        near, there = place, (index,)
+        near, there = offset, (index,)
     if there:
         yield HitLine(start, end, near, there, time_at(data, start, end))
 

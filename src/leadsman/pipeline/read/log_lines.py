@@ -47,8 +47,8 @@ class FileReading:
     """The reading of one file: which line it has come to, and which record that line belongs to.
 
     `name` is that of the file's writer. Of a section, `line` lines of the file lie above it, and `at` is when it was
-    collected: its lines may carry no times of their own. Of a range of the file, `head` is the last line above that
-    has a time.
+    collected: its lines may carry no times of their own. Of a range of the file, `record_above` is the last line above
+    that has a time.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class FileReading:
         subjects: dict[str, SubjectActivity],
         line: int = 0,
         at: int | None = None,
-        head: RecordStart | None = None,
+        record_above: RecordStart | None = None,
     ) -> None:
         self.bytes = 0
         self.line = line  # lines that lie behind
@@ -76,7 +76,7 @@ class FileReading:
         self._subjects = subjects
         self._ends_within_line = False
         self._hidden_lines = HiddenLines()
-        self._head = head or RecordStart(at, "", name)
+        self._head = record_above or RecordStart(at, "", name)  # states that a watch has pickled have this name
         self._open_start, self._open = self._head, list[Hit]()  # the last record with hits
         self._batched_matches = BatchedMatches(file, extractor)
         self._error_run = ErrorRun(file, name, extractor)
@@ -164,11 +164,11 @@ class FileReading:
                 yield from self._extractor.extract(*waiting.pop(subject.name), self._file)
             if found:
                 at = record.at if record.at is not None else subject.last_at
-                head = RecordStart(at, record.first_line, subject.name)
+                record_start = RecordStart(at, record.first_line, subject.name)
                 hit = Hit(record.line, record.text, record.quote, 0, tuple(sorted(found)))
-                waiting.setdefault(subject.name, (head, []))[1].append(hit)
-        for head, hits in waiting.values():
-            yield from self._extractor.extract(head, hits, self._file)
+                waiting.setdefault(subject.name, (record_start, []))[1].append(hit)
+        for record_start, hits in waiting.values():
+            yield from self._extractor.extract(record_start, hits, self._file)
 
     def _batches(self, opened: Iterable[Block]) -> Iterator[EventRow | pa.RecordBatch]:
         """Read what `_records` reads, many records at once."""
@@ -219,10 +219,10 @@ class FileReading:
                     begun, last = -2, hit_line.start
                     continue
             hit = hit_of(data, hit_line, self.line + 1 + before)
-            now, head = self._record_start_of(data, hit_line, hit, last=last, known=(begun, self._open_start))
+            now, record_start = self._record_start_of(data, hit_line, hit, last=last, known=(begun, self._open_start))
             if now != begun:
                 yield from self._close_record()
-                begun, self._open_start = now, head
+                begun, self._open_start = now, record_start
             last = hit_line.start
             self._open.append(hit)
         self._error_run.close()
@@ -250,7 +250,7 @@ class FileReading:
     def _record_start_of(
         self, data: bytes, hit_line: HitLine, hit: Hit, *, last: int, known: tuple[int, RecordStart]
     ) -> tuple[int, RecordStart]:
-        """Return where the record begins that the line at `hit_line` belongs to, looking upwards from it, and its head.
+        """Return where the record of the line at `hit_line` begins, looking upwards from it, and its start.
 
         `hit` is what was found on that line. The record of the line at `last` is `known`: there the search ends.
         """

@@ -56,24 +56,24 @@ class GroupedRecords(NamedTuple):
 
     def last_until(self, records: Numbers, keys: Numbers) -> Numbers:
         """Return for each record the last record of its key that is not after it; NONE where there is none."""
-        place = self._place(records, keys) - 1
-        there = (place >= 0) & (self._at(self.keys, place) == keys)
-        return np.where(there, self._at(self.records, place), NONE)
+        index = self._index(records, keys) - 1
+        there = (index >= 0) & (self._at(self.keys, index) == keys)
+        return np.where(there, self._at(self.records, index), NONE)
 
     def next_after(self, records: Numbers, keys: Numbers) -> Numbers:
         """Return for each record the first record of its key that is after it; NONE where there is none."""
-        place = self._place(records, keys)
-        there = (place < len(self.keys)) & (self._at(self.keys, place) == keys)
-        return np.where(there, self._at(self.records, place), NONE)
+        index = self._index(records, keys)
+        there = (index < len(self.keys)) & (self._at(self.keys, index) == keys)
+        return np.where(there, self._at(self.records, index), NONE)
 
-    def _place(self, records: Numbers, keys: Numbers) -> Numbers:
+    def _index(self, records: Numbers, keys: Numbers) -> Numbers:
         most = 1 + max(self.records.max(initial=0), records.max(initial=0))
         found: Numbers = np.searchsorted(self.keys * most + self.records, keys * most + records, side="right")
         return found
 
     @staticmethod
-    def _at(column: Numbers, place: Numbers) -> Numbers:
-        return column[np.clip(place, 0, len(column) - 1)] if len(column) else np.full(len(place), NONE)
+    def _at(column: Numbers, index: Numbers) -> Numbers:
+        return column[np.clip(index, 0, len(column) - 1)] if len(column) else np.full(len(index), NONE)
 
 
 def _groups(records: Numbers, keys: Numbers) -> GroupedRecords:
@@ -138,8 +138,8 @@ class RecordBatchReading:
     def close(self) -> Iterator[EventRow | pa.RecordBatch]:
         """Yield the events of the records that nothing came after."""
         yield from self.flush()
-        for head, hits in self._waiting.values():
-            yield from self._extractor.extract(head, hits, self._file)
+        for record_start, hits in self._waiting.values():
+            yield from self._extractor.extract(record_start, hits, self._file)
 
     def _number_new_writers(self, batch: LogRecordBatch) -> None:
         """Give numbers to the subjects of writers that are new."""
@@ -189,8 +189,8 @@ class RecordBatchReading:
             timed.keys[begins].tolist(),
             *(
                 column.tolist()
-                for place in (records[begins], records[ends])
-                for column in (place, batch.at[place], lines[place])
+                for index in (records[begins], records[ends])
+                for column in (index, batch.at[index], lines[index])
             ),
             strict=True,
         )
@@ -230,8 +230,8 @@ class RecordBatchReading:
         left = np.flatnonzero(~batched)
         rows = zip(left.tolist(), *(column[left].tolist() for column in columns), strict=True)
         reported_once = self._extractor.reported_once
-        for place, ends, dated, number, line in rows:
-            record, signatures = found[place]
+        for index, ends, dated, number, line in rows:
+            record, signatures = found[index]
             if reported_once.issuperset(signatures):
                 continue
             while closing and closing[0][0] <= record:
@@ -263,15 +263,15 @@ class RecordBatchReading:
         alone &= (following == NONE) | (following >= after)
         alone &= np.fromiter((is_self_contained(signatures) for _, signatures in found), np.bool_, len(found))
         batched = np.zeros(len(found), np.bool_)
-        places = np.flatnonzero(alone)
-        there = records[places]
-        columns = (places, numbers[places], batch.at[there], batch.line[there], batch.begin[there], batch.end[there])
-        for place, number, at, line, begin, end in zip(*(column.tolist() for column in columns), strict=True):
-            record, signatures = found[place]
+        indices = np.flatnonzero(alone)
+        there = records[indices]
+        columns = (indices, numbers[indices], batch.at[there], batch.line[there], batch.begin[there], batch.end[there])
+        for index, number, at, line, begin, end in zip(*(column.tolist() for column in columns), strict=True):
+            record, signatures = found[index]
             text = batch.text[begin:end].decode("utf-8", "replace")
             quote = text if batch.quote is None else batch.quote(record)
             if max(len(text), len(quote)) <= QUOTE_LENGTH:
-                batched[place] = True
+                batched[index] = True
                 self._batched_matches.add(
                     signatures, at, line, text=text, subject=self._subjects[number].name, quote=quote
                 )
@@ -330,5 +330,5 @@ class RecordBatchReading:
     def _keep_first_lines(self, batch: LogRecordBatch) -> None:
         begun = np.flatnonzero(batch.starts_record)
         writers, last = np.unique(batch.writer[begun][::-1], return_index=True)
-        for writer, place in zip(writers.tolist(), last.tolist(), strict=True):
-            self._first_lines[writer] = self._short_first_line(batch, int(begun[len(begun) - 1 - place]))
+        for writer, index in zip(writers.tolist(), last.tolist(), strict=True):
+            self._first_lines[writer] = self._short_first_line(batch, int(begun[len(begun) - 1 - index]))

@@ -102,13 +102,13 @@ class EventExtractor:
     open_records: list[tuple[RecordStart, Sequence[Hit], str]] = field(default_factory=list)
     """Records with signatures that are events once per stream, with their file: the lines above may hold the first."""
 
-    def extract(self, head: RecordStart, hits: Sequence[Hit], file: str) -> list[EventRow]:
+    def extract(self, start: RecordStart, hits: Sequence[Hit], file: str) -> list[EventRow]:
         """Return the events of one record: each event name once, but every setting."""
-        head, hits = without_secrets(head, hits)
+        start, hits = without_secrets(start, hits)
         is_open = self.is_partial and self._is_ambiguous(hits)
-        return self._leave_open(head, hits, file) if is_open else self._events(head, hits, file)
+        return self._leave_open(start, hits, file) if is_open else self._events(start, hits, file)
 
-    def _events(self, head: RecordStart, hits: Iterable[Hit], file: str) -> list[EventRow]:
+    def _events(self, start: RecordStart, hits: Iterable[Hit], file: str) -> list[EventRow]:
         signatures = all_signatures()
         rows: list[EventRow] = []
         reported: set[str] = set()
@@ -119,14 +119,14 @@ class EventExtractor:
                 if event == ERROR:
                     unknown.append(hit)
                 elif event == SETTING:
-                    rows += self._settings(index, head, hit, file)
+                    rows += self._settings(index, start, hit, file)
                 elif event not in reported and index not in self.reported_once:
-                    row = self._event(index, head, hit, file)
+                    row = self._event(index, start, hit, file)
                     if row is not None:
                         reported.add(event)
                         rows.append(row)
         if unknown and not _explained(rows, unknown):
-            self.group(head, unknown, file)
+            self.group(start, unknown, file)
         return rows
 
     def _is_ambiguous(self, hits: Iterable[Hit]) -> bool:
@@ -134,23 +134,23 @@ class EventExtractor:
         left = once_signatures() - self.reported_once
         return any(not left.isdisjoint(hit.signatures) for hit in hits)
 
-    def _leave_open(self, head: RecordStart, hits: Iterable[Hit], file: str) -> list[EventRow]:
+    def _leave_open(self, start: RecordStart, hits: Iterable[Hit], file: str) -> list[EventRow]:
         """Keep a record until the states are merged; return the events of its settings.
 
         `reported_once` also takes the signatures that this record reports, whatever the lines above hold.
         """
         settings, others = _split_settings(hits)
         own = EventExtractor(self.capture, reported_once=set(self.reported_once))
-        own._events(head, others, file)
+        own._events(start, others, file)
         self.reported_once |= own.reported_once
-        self.open_records.append((head, others, file))
-        return self._events(head, settings, file)
+        self.open_records.append((start, others, file))
+        return self._events(start, settings, file)
 
-    def _event(self, index: int, head: RecordStart, hit: Hit, file: str) -> EventRow | None:
+    def _event(self, index: int, start: RecordStart, hit: Hit, file: str) -> EventRow | None:
         """Return the event of one signature on a line; None where the signature does not match there."""
         source, signature, pattern = all_signatures()[index]
         match = signature.search(pattern, hit.text)
-        read = None if match is None else signature.read(match, _first_line(signature, head, hit))
+        read = None if match is None else signature.read(match, _first_line(signature, start, hit))
         if read is None:
             return None
         self.note_source(source, signature)
@@ -159,7 +159,16 @@ class EventExtractor:
         labels, value = read
         quoted = hit.quote
         return EventRow(
-            self.capture, head.at, head.subject, source.name, signature.event, file, hit.line, quoted, value, labels
+            self.capture,
+            start.at,
+            start.subject,
+            source.name,
+            signature.event,
+            file,
+            hit.line,
+            quoted,
+            value,
+            labels,
         )
 
     def note_source(self, source: Source, signature: Signature) -> None:
@@ -169,15 +178,24 @@ class EventExtractor:
         if shown := SHOWS.get(signature.event):
             self.shows.add(shown)
 
-    def _settings(self, index: int, head: RecordStart, hit: Hit, file: str) -> list[EventRow]:
+    def _settings(self, index: int, start: RecordStart, hit: Hit, file: str) -> list[EventRow]:
         """Return the settings on a line that are new or have changed: a JSON line holds many settings."""
         source, signature, pattern = all_signatures()[index]
-        first_line = _first_line(signature, head, hit)
+        first_line = _first_line(signature, start, hit)
         read = [signature.read(match, first_line) for match in pattern.finditer(hit.text)]
         found = [parsed for parsed in read if parsed is not None]
         if found and signature.names_source:
             self.sources.add(source.name)
-        columns = (self.capture, head.at, head.subject, source.name, signature.event, file, hit.line, hit.quote)
+        columns = (
+            self.capture,
+            start.at,
+            start.subject,
+            source.name,
+            signature.event,
+            file,
+            hit.line,
+            hit.quote,
+        )
         return [row for labels, value in found if self._is_news(row := EventRow(*columns, value, labels))]
 
     def _is_news(self, row: EventRow) -> bool:
@@ -196,23 +214,25 @@ class EventExtractor:
         """Yield one event for each group of errors that no signature knows."""
         return self.errors.rows(iso)
 
-    def group(self, head: RecordStart, hits: Sequence[Hit], file: str) -> None:
+    def group(self, start: RecordStart, hits: Sequence[Hit], file: str) -> None:
         """Count an error that no signature knows."""
         hit = hits[0]
         kind, message = key = self._message([each.text[:MAX_LENGTH] for each in hits])
 
         def row() -> EventRow:
             labels = {"kind": kind, "message": message, "level": split_line(hit.text[:MAX_LENGTH]).level}
-            return EventRow(self.capture, head.at, head.subject, None, ERROR, file, hit.line, hit.quote, 0.0, labels)
+            return EventRow(self.capture, start.at, start.subject, None, ERROR, file, hit.line, hit.quote, 0.0, labels)
 
-        self.errors.add(key, head.at, row, place=(file, hit.line))
+        self.errors.add(key, start.at, row, file_and_line=(file, hit.line))
 
-    def group_line(self, at: int | None, line: int, text: str, *, place: tuple[str, str], blank: str) -> None:
+    def group_line(
+        self, at: int | None, line: int, text: str, *, subject_and_file: tuple[str, str], blank: str
+    ) -> None:
         """Count an error on one line that no signature knows, of MAX_MESSAGE characters at most.
 
-        `place` is its subject and file, `blank` what `_blank` makes of the line.
+        `blank` is what `_blank` makes of the line.
         """
-        subject, file = place
+        subject, file = subject_and_file
         level: str | None = None
         key = self.messages.get(blank)
         if key is None:
@@ -225,7 +245,7 @@ class EventExtractor:
             labels = {"kind": kind, "message": message, "level": split_line(text).level if level is None else level}
             return EventRow(self.capture, at, subject, None, ERROR, file, line, text, 0.0, labels)
 
-        self.errors.add(key, at, row, place=(file, line))
+        self.errors.add(key, at, row, file_and_line=(file, line))
 
     def _message(self, lines: Sequence[str]) -> tuple[str, str]:
         """Return kind and normalised message."""
@@ -245,12 +265,12 @@ class EventExtractor:
         self.messages[blank] = key
 
 
-def without_secrets(head: RecordStart, hits: Sequence[Hit]) -> tuple[RecordStart, list[Hit]]:
+def without_secrets(start: RecordStart, hits: Sequence[Hit]) -> tuple[RecordStart, list[Hit]]:
     """Return a record with its secrets masked: no label, quote or state is made from another text."""
-    texts = dict.fromkeys((head.text, *(hit.raw for hit in hits), *(hit.text for hit in hits)))
+    texts = dict.fromkeys((start.text, *(hit.raw for hit in hits), *(hit.text for hit in hits)))
     if not can_hold_secret("\n".join(texts)):
-        return head, list(hits)
-    return head._replace(text=mask(head.text)), [_masked(hit) for hit in hits]
+        return start, list(hits)
+    return start._replace(text=mask(start.text)), [_masked(hit) for hit in hits]
 
 
 def _masked(hit: Hit) -> Hit:
@@ -259,8 +279,8 @@ def _masked(hit: Hit) -> Hit:
     if raw == hit.raw:
         return hit if hit.text is hit.raw else hit._replace(text=mask(hit.text))
     near = min(len(raw), len(mask(hit.raw[: hit.near])))
-    place = 0 if hit.text == hit.raw else hit.raw.find(hit.text)
-    text = mask(hit.text) if place < 0 else mask_range(hit.raw, place, place + len(hit.text))
+    offset = 0 if hit.text == hit.raw else hit.raw.find(hit.text)
+    text = mask(hit.text) if offset < 0 else mask_range(hit.raw, offset, offset + len(hit.text))
     return hit._replace(text=text, raw=raw, near=near)
 
 
@@ -316,9 +336,9 @@ def _explained(rows: Sequence[EventRow], unknown: Sequence[Hit]) -> bool:
     return any(row.name not in NORMAL_OPERATION or (row.name != SETTING and lines == {row.line}) for row in rows)
 
 
-def _first_line(signature: Signature, head: RecordStart, hit: Hit) -> str:
+def _first_line(signature: Signature, start: RecordStart, hit: Hit) -> str:
     """Return the record's first line where the signature can learn from it: on another line than the first itself."""
-    return head.text if signature.within or head.text != hit.text else ""
+    return start.text if signature.within or start.text != hit.text else ""
 
 
 def quote_around(line: str, near: int) -> str:

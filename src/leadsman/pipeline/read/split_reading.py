@@ -16,8 +16,8 @@ from leadsman.pipeline.read.blocks import blocks
 from leadsman.pipeline.read.hit_lines import without_known_signatures
 from leadsman.pipeline.read.log_lines import FileReading
 from leadsman.pipeline.read.records import EventExtractor
-from leadsman.pipeline.read.splits import head_above, is_plain_lines, lines_before
-from leadsman.pipeline.read.stream import file_read, not_understood, read_to_end, sample
+from leadsman.pipeline.read.splits import is_plain_lines, lines_before, record_start_above
+from leadsman.pipeline.read.stream import file_read_event, not_understood_event, read_to_end, sample
 from leadsman.telemetry.format import RecognisedFormat, no_time
 
 if TYPE_CHECKING:
@@ -71,9 +71,9 @@ def read_split(split: Split, zone: tzinfo) -> Iterator[EventRow | pa.RecordBatch
         return
     extractor = EventExtractor(split.capture, is_partial=split.number > 0)
     subjects = {name: SubjectActivity(name)}
-    head = head_above(file.path, split.begin, form.time_at, name) if split.begin else None
+    record_above = record_start_above(file.path, split.begin, form.time_at, name) if split.begin else None
     reading = FileReading(
-        file.name, form, name=name, extractor=extractor, subjects=subjects, line=split.line, head=head
+        file.name, form, name=name, extractor=extractor, subjects=subjects, line=split.line, record_above=record_above
     )
     if split.begin:
         reading.look_above(lines_before(file.path, split.begin))
@@ -96,7 +96,7 @@ def remaining_events(whole: SplitStream, states: Sequence[SplitState]) -> Iterat
     merged = Merged(stream)
     for file, refused in whole.files:
         if refused is not None:
-            yield not_understood(stream.capture, file, refused)
+            yield not_understood_event(stream.capture, file, refused)
         else:
             yield from merged.add_file(file, [state for state in states if state.file == file])
     yield from merged.extractor.unknown_errors()
@@ -121,9 +121,9 @@ class Merged:
             summary.merge(state.summary)
         summary.in_order = one_way(self.subject.forwards - forwards, self.subject.backwards - backwards)
         form = RecognisedFormat(states[0].names, no_time, states[0].zoned)
-        yield file_read(file, form, summary, stream=self._stream, extractor=self.extractor)
+        yield file_read_event(file, form, summary, stream=self._stream, extractor=self.extractor)
         problems = dict.fromkeys(state.problem for state in states if state.problem is not None)
-        yield from (not_understood(self._stream.capture, file, problem) for problem in problems)
+        yield from (not_understood_event(self._stream.capture, file, problem) for problem in problems)
 
 
 def merge_extractors(earlier: EventExtractor, later: EventExtractor) -> list[EventRow]:
@@ -131,9 +131,9 @@ def merge_extractors(earlier: EventExtractor, later: EventExtractor) -> list[Eve
     known_once = frozenset(earlier.reported_once)
     replay = replace(later, is_partial=False, reported_once=earlier.reported_once, messages={})  # shares all but these
     rows = [row for setting, value, row in later.first_settings if earlier.settings.get(setting) != value]
-    for head, hits, file in later.open_records:
+    for record_start, hits, file in later.open_records:
         left = [each for hit in hits if (each := without_known_signatures(hit, known_once)) is not None]
-        rows += replay.extract(head, left, file)
+        rows += replay.extract(record_start, left, file)
     earlier.reported_once |= later.reported_once
     earlier.settings |= later.settings
     earlier.sources |= later.sources

@@ -127,7 +127,7 @@ def is_plain_lines(form: RecognisedFormat) -> bool:
     return not (form.records or form.batches or form.output_source or form.recognise_section)
 
 
-def head_above(path: str, begin: int, time_at: TimeAt, name: str) -> RecordStart | None:
+def record_start_above(path: str, begin: int, time_at: TimeAt, name: str) -> RecordStart | None:
     """Return the last line with a time above an offset at which a line begins."""
     above = lines_before(path, begin)
     mark = previous_timed_line(above, len(above), time_at)
@@ -187,12 +187,12 @@ def _is_border(path: str, begin: int, time_at: TimeAt) -> bool:
     That would be where it stands more than LINES_LOOKED_BACK lines below a line with a time, the first in its block.
     """
     block = next(blocks.blocks(path, begin), None)
-    if block is None or head_above(path, begin, time_at, "") is None:
+    if block is None or record_start_above(path, begin, time_at, "") is None:
         return False
     data = block.data[: block.end]
-    found = (place for place, index in scanner()[1](data) if index not in once_signatures())
+    found = (offset for offset, index in scanner()[1](data) if index not in once_signatures())
     times = list(_times(data, next(found, len(data)), time_at))
-    timed = [place for place, at in enumerate(times) if at is not None]
+    timed = [index for index, at in enumerate(times) if at is not None]
     return timed[:1] == [0] and all(
         after - before <= LINES_LOOKED_BACK for before, after in pairwise([*timed, len(times)])
     )

@@ -43,13 +43,13 @@ def read(stream: Stream, zone: tzinfo) -> Iterator[EventRow | pa.RecordBatch]:
     facts = GatheredFacts()
     for file, form, opened in _opened_in_order(stream.files, zone):
         if isinstance(form, str):
-            yield not_understood(stream.capture, file, form)
+            yield not_understood_event(stream.capture, file, form)
         elif form is not None:
             reading = _reading(file, form, zone, stream=stream, extractor=extractor, subjects=subjects, facts=facts)
             problem = yield from read_to_end(reading, opened)
-            yield file_read(file, form, reading, stream=stream, extractor=extractor)
+            yield file_read_event(file, form, reading, stream=stream, extractor=extractor)
             if problem:
-                yield not_understood(stream.capture, file, problem)
+                yield not_understood_event(stream.capture, file, problem)
     yield from facts.rest()
     yield from extractor.unknown_errors()
     yield from activity_of(subjects.values(), capture=stream.capture, file=stream.files[0].name)
@@ -131,7 +131,7 @@ def read_to_end(
     return None
 
 
-def file_read(
+def file_read_event(
     file: File, form: RecognisedFormat, reading: AnyReading | FileSummary, *, stream: Stream, extractor: EventExtractor
 ) -> EventRow:
     """Return the event of a file that was read."""
@@ -174,6 +174,6 @@ def _reading(
     return FileReading(file.name, form, name=stream.name, extractor=extractor, subjects=subjects)
 
 
-def not_understood(capture: str, file: File, why: str) -> EventRow:
+def not_understood_event(capture: str, file: File, why: str) -> EventRow:
     """Return the event of a file that is not read, or not to its end."""
     return EventRow(capture, None, None, None, FILE_NOT_UNDERSTOOD, file.name, 0, why, None, {"bytes": str(file.bytes)})

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from leadsman.pipeline.request import DiagnosisRequest, Input
+    from leadsman.pipeline.request import DiagnosisInput, DiagnosisRequest
     from leadsman.pipeline.scope.clusters import ClusterScope
     from leadsman.pipeline.scope.streams import CaptureFiles
 
@@ -45,11 +45,11 @@ class FileFact(NamedTuple):
         return self.labels["value"] if is_cluster_id else None
 
 
-def file_facts(events: DataFrame, source: Input) -> list[FileFact]:
+def file_facts(events: DataFrame, inputs: DiagnosisInput) -> list[FileFact]:
     """Return the facts about each file."""
-    if source.is_in_process:
-        assert source.events is not None
-        return _facts_in_process(source.events)
+    if inputs.is_in_process:
+        assert inputs.events is not None
+        return _facts_in_process(inputs.events)
     is_cluster_id = (F.col("name") == names.SETTING) & (F.col("labels")["key"] == CLUSTER_ID["key"])
     facts = events.where(F.col("name").isin(*FILE_EVENTS) | is_cluster_id).select("capture", "file", "name", "labels")
     return [FileFact(*row) for row in facts.collect()]
@@ -84,14 +84,14 @@ def _cluster_id_rows(labels: pa.ChunkedArray[Any]) -> Iterator[int]:
         rows_before += len(chunk)
 
 
-def cluster_scopes_of_input(source: Input, files: Sequence[FileFact]) -> list[ClusterScope]:
+def cluster_scopes_of_input(inputs: DiagnosisInput, files: Sequence[FileFact]) -> list[ClusterScope]:
     """Return the scopes to diagnose, capture by capture: those that the input names, or else those of its files."""
-    if source.scopes is not None:
-        return [scope for scope in source.scopes if scope.path in source.captures]
-    hints: dict[str, list[ClusterHint]] = {path: [] for path in source.captures}
+    if inputs.scopes is not None:
+        return [scope for scope in inputs.scopes if scope.path in inputs.captures]
+    hints: dict[str, list[ClusterHint]] = {path: [] for path in inputs.captures}
     for each in files:
         hints[each.capture].append((each.file, each.cluster))
-    return scopes_of_captures(source.captures, hints)
+    return scopes_of_captures(inputs.captures, hints)
 
 
 def scopes_of_captures(

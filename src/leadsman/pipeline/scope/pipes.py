@@ -62,13 +62,13 @@ def _file(path: str, target: Path) -> File:
 
 
 def _copy(path: str, name: str, target: Path) -> int:
-    with open(0 if path == STANDARD_INPUT else path, "rb", closefd=path != STANDARD_INPUT) as source:
-        if os.isatty(source.fileno()):
+    with open(0 if path == STANDARD_INPUT else path, "rb", closefd=path != STANDARD_INPUT) as pipe:
+        if os.isatty(pipe.fileno()):
             raise UsageError(
                 f"{_capitalize(name)} is a terminal. Pipe logs into it: kubectl logs POD | leadsman diagnose -"
             )
         with target.open("wb") as file:
-            shutil.copyfileobj(source, file, PIECE_BYTES)
+            shutil.copyfileobj(pipe, file, PIECE_BYTES)
             return file.tell()
 
 

@@ -21,7 +21,7 @@ from leadsman.capture import LONGEST_MANIFEST, MANIFEST, SCHEMA, parse_manifest
 from leadsman.errors import CaptureError
 from leadsman.model import NotUnderstood
 from leadsman.pipeline.events import SPARK_DDL, batches
-from leadsman.pipeline.read.stream import not_understood, read
+from leadsman.pipeline.read.stream import not_understood_event, read
 from leadsman.pipeline.scope.copies import drop_duplicate_files
 from leadsman.pipeline.scope.streams import (
     FOREIGN_MANIFEST,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from leadsman.capture import Manifest
     from leadsman.pipeline.events import EventRow
-    from leadsman.pipeline.request import Input
+    from leadsman.pipeline.request import DiagnosisInput
 
 PIECE_BYTES = 4 << 20
 """The bytes of one read: enough that requests take no noticeable time, and few enough that some fit into any worker."""
@@ -112,24 +112,25 @@ def remote_event_frame(
     return map_in_arrow(read_pieces(spark, by_task, whole_file_requests), read_streams, schema)
 
 
-def list_remote_files(spark: SparkSession, source: Input, cores: int) -> Input:
+def list_remote_files(spark: SparkSession, inputs: DiagnosisInput, cores: int) -> DiagnosisInput:
     """Return the input with the captures, streams and manifests below its URLs, as for local folders.
 
     Raises CaptureError where a URL has no files.
     """
-    if not (urls := [path for path in source.captures if is_url(path) and not source.captures[path].streams]):
-        return source
+    if not (urls := [path for path in inputs.captures if is_url(path) and not inputs.captures[path].streams]):
+        return inputs
     from leadsman.pipeline.scope.remote_copies import RemoteFileMeasures
 
     register_functions(spark)
     files = {url: list_url(spark, url) for url in urls}
     texts = _manifest_texts(spark, [file for each in files.values() for file in each if isinstance(file, File)])
     captures: dict[str, CaptureFiles] = {}
-    for path, each in source.captures.items():
+    for path, each in inputs.captures.items():
         captures |= captures_at(path, files[path], texts) if path in files else {path: each}
     remote = {path: each for path, each in captures.items() if is_url(path)}
     return replace(
-        source, captures=captures | drop_duplicate_files(remote, RemoteFileMeasures(spark, source.zone, cores))
+        inputs,
+        captures=captures | drop_duplicate_files(remote, RemoteFileMeasures(spark, inputs.zone, cores)),
     )
 
 
@@ -281,7 +282,7 @@ def read_piece_events(
 
 def _events(each: SpooledStream, zone: tzinfo) -> Iterator[EventRow | pa.RecordBatch]:
     for file, why in each.failed.items():
-        yield not_understood(each.stream.capture, file, f"not read: {why}")
+        yield not_understood_event(each.stream.capture, file, f"not read: {why}")
     if each.stream.files:
         yield from read(each.stream, zone)
 

@@ -54,13 +54,13 @@ def embedded_session() -> Iterator[SparkSession]:
         token = TABLES.set(folder)
         try:
             with environment({CONNECT_MODE: "1"}):
-                yield session()
+                yield _process_session()
         finally:
             TABLES.reset(token)
 
 
 @cache
-def session() -> SparkSession:
+def _process_session() -> SparkSession:
     """Return this process's own session, which ends with the process."""
     os.environ.setdefault("RUST_LOG", "off")
     from pysail.spark import SparkConnectServer  # 60 MB that only a task needs
@@ -79,7 +79,7 @@ def session() -> SparkSession:
 
 def is_embedded(spark: SparkSession) -> bool:
     """Whether a session is this process's embedded session."""
-    return "pysail.spark" in sys.modules and spark is session()
+    return "pysail.spark" in sys.modules and spark is _process_session()
 
 
 def frame_from_table(table: pa.Table) -> DataFrame:
@@ -89,12 +89,12 @@ def frame_from_table(table: pa.Table) -> DataFrame:
     with a lambda.
     """
     if table.nbytes <= INLINE_BYTES:
-        return create_frame(session(), table)
+        return create_frame(_process_session(), table)
     import pyarrow.parquet as pq
 
     file = TABLES.get() / f"{uuid4()}.parquet"
     pq.write_table(table, file, compression="none")
-    return session().read.parquet(str(file)).limit(table.num_rows)
+    return _process_session().read.parquet(str(file)).limit(table.num_rows)
 
 
 def query(text: str, frames: Mapping[str, DataFrame]) -> DataFrame:
@@ -107,7 +107,7 @@ def query(text: str, frames: Mapping[str, DataFrame]) -> DataFrame:
     from pyspark.sql.connect.plan import SQL, SubqueryAlias
     from pyspark.sql.connect.sql_formatter import SQLStringFormatter
 
-    spark: Any = session()
+    spark: Any = _process_session()
     formatter: Any = SQLStringFormatter(spark)
     formatted = formatter.format(text, **frames)
     views = [SubqueryAlias(frame._plan, name) for frame, name in formatter._temp_views]  # noqa: SLF001 - as `sql` does

@@ -28,34 +28,34 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from leadsman.pipeline.request import Input
+    from leadsman.pipeline.request import DiagnosisInput
     from leadsman.pipeline.scope.streams import Stream
 
 
-def packed_event_frame(spark: SparkSession, source: Input) -> DataFrame:
+def packed_event_frame(spark: SparkSession, inputs: DiagnosisInput) -> DataFrame:
     """Return the packed events of an input: of the events that are here, and of what tasks read where the bytes are."""
-    return reduce(lambda left, right: left.unionByName(right), _read(spark, source, packed=True))
+    return reduce(lambda left, right: left.unionByName(right), _read(spark, inputs, packed=True))
 
 
-def event_frame(spark: SparkSession, source: Input) -> DataFrame:
+def event_frame(spark: SparkSession, inputs: DiagnosisInput) -> DataFrame:
     """Return the event table: the events that are here, and what tasks read where the bytes are."""
     if is_embedded(spark):
-        assert source.events is not None
-        return embedded.frame_from_table(source.events)
-    events = reduce(lambda left, right: left.unionByName(right), _read(spark, source, packed=False))
-    is_small = source.is_in_process and source.events is not None and source.events.num_rows <= SEPARATE_FRAME_EVENTS
+        assert inputs.events is not None
+        return embedded.frame_from_table(inputs.events)
+    events = reduce(lambda left, right: left.unionByName(right), _read(spark, inputs, packed=False))
+    is_small = inputs.is_in_process and inputs.events is not None and inputs.events.num_rows <= SEPARATE_FRAME_EVENTS
     return events.coalesce(1) if is_small else events
 
 
-def _read(spark: SparkSession, source: Input, *, packed: bool) -> list[DataFrame]:
-    remote = [stream for stream in source.streams if stream.is_remote]
-    local = [stream for stream in source.streams if not stream.is_remote]
+def _read(spark: SparkSession, inputs: DiagnosisInput, *, packed: bool) -> list[DataFrame]:
+    remote = [stream for stream in inputs.streams if stream.is_remote]
+    local = [stream for stream in inputs.streams if not stream.is_remote]
     tasks = task_count(remote, cores(spark))
-    parts = [remote_event_frame(spark, remote, source.zone, tasks=tasks, packed=packed)] if remote else []
-    if source.events is not None and (local or not parts):
-        parts.append(create_frame(spark, _packed(source.events) if packed else source.events))
+    parts = [remote_event_frame(spark, remote, inputs.zone, tasks=tasks, packed=packed)] if remote else []
+    if inputs.events is not None and (local or not parts):
+        parts.append(create_frame(spark, _packed(inputs.events) if packed else inputs.events))
     elif local:
-        parts.append(read_events(spark, local, source.zone, packed=packed))
+        parts.append(read_events(spark, local, inputs.zone, packed=packed))
     return parts
 
 

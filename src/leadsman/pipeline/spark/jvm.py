@@ -2,7 +2,7 @@
 
 There is no launcher JVM, only the C1 compiler, the serial collector, and a class-data-sharing archive of the classes
 that a diagnosis loads: 4.0 s to a first result, 12.8 s with Spark's own start (docs/decisions.md). C1 suffices because
-the bytes are scanned outside the JVM; a session that stays has both compilers. After any error here, the caller falls
+the bytes are scanned outside the JVM; a long-lived session has both compilers. After any error here, the caller falls
 back to Spark's own start.
 """
 
@@ -64,7 +64,7 @@ FLAGS = (
 )
 
 FAST_START = "-XX:TieredStopAtLevel=1"
-"""Java's quick compiler alone. In a session that stays, the optimizing one saves a third of the CPU time from the
+"""Java's quick compiler alone. In a long-lived session the optimizing one saves a third of the CPU time from the
 third batch on: a batch of the account-linking tables took 18 s with this flag, 12 s without."""
 
 START_TIMEOUT = timedelta(seconds=60)
@@ -152,20 +152,20 @@ def launch(
     archive: Path | None = None,
     dump: Path | None = None,
     scratch: Path | None = None,
-    stays: bool = False,
+    is_long_lived: bool = False,
     java_options: Sequence[str] = (),
 ) -> Gateway:
     """Start a JVM with Spark's gateway, with the class `archive`, or to write one to `dump` when the JVM exits.
 
-    `scratch` is the folder for temporary files of the JVM, and of the Python workers that it starts. One that `stays`
-    compiles to faster code, at the cost of a slower start. `java_options` override ours.
+    `scratch` is the folder for temporary files of the JVM, and of the Python workers that it starts. One that
+    `is_long_lived` compiles to faster code, at the cost of a slower start. `java_options` override ours.
     """
     sharing = [class_archives.read_option(archive)] if archive else []
     if dump:
         sharing = [class_archives.write_option(dump)]
     scratch_option = [f"-Djava.io.tmpdir={scratch}"] if scratch else []
     settings = [word for key, value in (conf or {}).items() for word in ("--conf", f"{key}={value}")]
-    options = [*FLAGS, *([] if stays else [FAST_START]), *scratch_option, *sharing, *java_options]
+    options = [*FLAGS, *([] if is_long_lived else [FAST_START]), *scratch_option, *sharing, *java_options]
     command = [str(java), "-cp", class_path(jars), f"-Xmx{heap_mb}m", *options]
     process, port, secret = _start(
         [*command, "org.apache.spark.deploy.SparkSubmit", *settings, "pyspark-shell"], scratch

@@ -72,7 +72,7 @@ DELTA = {
 
 
 TASK_TRIES = 4
-"""A task of a session that stays is tried so often, as on a cluster (`spark.task.maxFailures`), where a local Spark
+"""A task of a long-lived session is tried so often, as on a cluster (`spark.task.maxFailures`), where a local Spark
 gives up after one failure: in an hour of small batches a task was once seen to fail while it was deserialized."""
 
 CONNECT_PORT = 15002
@@ -88,15 +88,15 @@ GATEWAY_PORT = "PYSPARK_GATEWAY_PORT"
 class SessionOptions:
     """The requested session. `delta` loads Delta Lake; `conf` overrides all settings of this module.
 
-    One that `stays` runs for more than a minute: its JVM compiles to faster code. `executors` is an archive of Python
-    packages for a cluster whose Python has none. `dump_archive` writes the JVM's class archive at the end.
+    One that `is_long_lived` runs for more than a minute: its JVM compiles to faster code. `executors` is an archive of
+    Python packages for a cluster whose Python has none. `dump_archive` writes the JVM's class archive at the end.
     """
 
     master: str | None = None
     remote: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
     delta: bool = False
-    stays: bool = False
+    is_long_lived: bool = False
     dump_archive: bool = False
     executors: str | None = None
 
@@ -260,7 +260,7 @@ def _errors_of_jvm_reported(spark: SparkSession, gateway: Gateway | None = None)
 
 def _local_master(options: SessionOptions) -> str:
     threads = os.cpu_count() or 2
-    return f"local[{threads}, {TASK_TRIES}]" if options.stays else f"local[{threads}]"
+    return f"local[{threads}, {TASK_TRIES}]" if options.is_long_lived else f"local[{threads}]"
 
 
 def _stop(spark: SparkSession) -> None:
@@ -302,7 +302,7 @@ def _own_jvm(
                 heap_mb=heap_mb,
                 conf=settings,
                 scratch=scratch,
-                stays=options.stays,
+                is_long_lived=options.is_long_lived,
                 java_options=java_options,
                 **attempt,
             )

@@ -1,7 +1,7 @@
 """Tasks that read splits of streams, and tasks that merge their states: one shuffle, of packed events and states.
 
-Rows are shuffled by `place`. The states of one stream have the same place, so that one task gets all of them. Packed
-events only pass through, spread out by the split that they come from.
+Rows are shuffled by `shuffle_key`. The states of one stream have the same key, so that one task gets all of them.
+Packed events only pass through, spread out by the split that they come from.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 KEYS = pa.schema(
     [  # type: ignore[arg-type]  # the stubs do not know that pairs do
-        ("place", pa.int32()),
+        ("shuffle_key", pa.int32()),
         ("stream", pa.int32()),
         ("number", pa.int32()),
         ("state", pa.binary()),
     ],
 )
 SHUFFLED = pa.schema([*KEYS, *PACKED_EVENTS])
-SHUFFLED_IN_SPARK = f"place int, stream int, number int, state binary, {PACKED_EVENTS_DDL}"
+SHUFFLED_IN_SPARK = f"shuffle_key int, stream int, number int, state binary, {PACKED_EVENTS_DDL}"
 
 
 class Work(NamedTuple):
@@ -47,7 +47,7 @@ class Work(NamedTuple):
 
     item: Stream | Split
     stream: int | None
-    place: int
+    shuffle_key: int
 
     @property
     def capture(self) -> str:
@@ -84,14 +84,14 @@ def read_split_streams(
         yield from merged(batches, split)
 
     rows = map_in_arrow(spark.range(0, len(parts), 1, len(parts)), read_parts, SHUFFLED_IN_SPARK)
-    return map_in_arrow(rows.repartition(max(1, tasks // 2), "place"), merge, PACKED_EVENTS_DDL)
+    return map_in_arrow(rows.repartition(max(1, tasks // 2), "shuffle_key"), merge, PACKED_EVENTS_DDL)
 
 
 def work_of(whole: Sequence[Stream], split: Sequence[SplitStream]) -> list[Work]:
-    """Return all that tasks read, each with a place of its own for its events."""
+    """Return all that tasks read, each with a key of its own for its events."""
     items: list[tuple[Stream | Split, int | None]] = [(stream, None) for stream in whole]
     items += [(each, number) for number, stream in enumerate(split) for each in stream.splits]
-    return [Work(item, number, place) for place, (item, number) in enumerate(items)]
+    return [Work(item, number, key) for key, (item, number) in enumerate(items)]
 
 
 def read_work(work: Work, zone: tzinfo) -> Iterator[pa.RecordBatch]:
@@ -99,10 +99,15 @@ def read_work(work: Work, zone: tzinfo) -> Iterator[pa.RecordBatch]:
     states: list[SplitState] = []
     events = read_split(work.item, zone) if isinstance(work.item, Split) else read(work.item, zone)
     for packed in pack(gathered(_without_states(events, states))):
-        yield _shuffled(packed, {"place": work.place})
+        yield _shuffled(packed, {"shuffle_key": work.shuffle_key})
     for state in states:
         assert isinstance(work.item, Split)
-        keys = {"place": work.stream, "stream": work.stream, "number": work.item.number, "state": pickle.dumps(state)}
+        keys = {
+            "shuffle_key": work.stream,
+            "stream": work.stream,
+            "number": work.item.number,
+            "state": pickle.dumps(state),
+        }
         yield _shuffled(pa.RecordBatch.from_pylist([{"capture": work.capture}], schema=PACKED_EVENTS), keys)
 
 

@@ -83,6 +83,6 @@ def _metrics(found: Coverage) -> Iterator[str]:
     for name, exporter in sorted(found.sources.items()):
         reading = found.reading(name)
         metric = reading.metric.replace("|", "\\|")
-        yield f"| `leadsman:{name}` | `{metric}` ({exporter}) | {reading.source} |"
+        yield f"| `leadsman:{name}` | `{metric}` ({exporter}) | {reading.reference} |"
     if not set(found.exporters) - set(ALWAYS):
         yield ""

@@ -26,12 +26,12 @@ class ExporterMetric:
 
     `metric` is a selector, `older` that of the exporter's earlier releases where they named it otherwise. `labels`
     renames: the signal's label, and the exporter's label for it. `transform` is an expression around the renamed
-    metric, which is `{metric}` there. `source` says where the metric's name is documented or defined; `misses` what
+    metric, which is `{metric}` there. `reference` says where the metric's name is documented or defined; `misses` what
     this exporter does not see of the signal.
     """
 
     metric: str
-    source: str
+    reference: str
     older: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     transform: str = ""
@@ -74,16 +74,16 @@ def broker_readings(
     """Return the readings of a broker's MBean by jmx_exporter, Strimzi and MSK: one MBean under three names."""
     example = jmx_source or "prometheus/jmx_exporter examples/kafka-2_0_0.yml and kafka-kraft-3_0_0.yml"
     return {
-        Exporter.JMX: ExporterMetric(metric=jmx, source=example, transform=transform, misses=misses),
+        Exporter.JMX: ExporterMetric(metric=jmx, reference=example, transform=transform, misses=misses),
         Exporter.STRIMZI: ExporterMetric(
             metric=strimzi or jmx,
-            source="strimzi/strimzi-kafka-operator examples/metrics/kafka-metrics.yaml",
+            reference="strimzi/strimzi-kafka-operator examples/metrics/kafka-metrics.yaml",
             transform=transform,
             misses=misses,
         ),
         Exporter.MSK: ExporterMetric(
             metric=msk,
-            source="Amazon MSK, Use Prometheus metrics (all of Kafka's JMX metrics); AWS's recipe for MSK "
+            reference="Amazon MSK, Use Prometheus metrics (all of Kafka's JMX metrics); AWS's recipe for MSK "
             "names kafka_server_ReplicaManager_Value and kafka_controller_KafkaController_Value",
             transform=transform,
             misses=misses,

@@ -1,4 +1,4 @@
-"""Finds secrets that go on over several lines: also behind the head of a log that repeats, and in JSON strings."""
+"""Finds secrets that go on over several lines: also behind the prefix of a log that repeats, and in JSON strings."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from leadsman.redaction.keys import key_at_end, name_slot, word_start
 from leadsman.redaction.over_lines import kubernetes, private_keys
 from leadsman.redaction.over_lines.blocks import block_spans, continued_key
-from leadsman.redaction.over_lines.heads import (
+from leadsman.redaction.over_lines.line_prefixes import (
     OwnText,
     is_json_string,
     json_texts,
-    texts_behind_heads,
+    texts_behind_prefixes,
     without_logger,
 )
 
@@ -50,7 +50,7 @@ def _begins(line: str) -> bool:
 
 
 def _plain(lines: Sequence[str], candidates: Sequence[int]) -> Found:
-    """Return the secrets behind heads, and in lines as they stand."""
+    """Return the secrets behind prefixes, and in lines as they stand."""
     found, masked_marks = _behind_heads(lines, _triggers(lines, candidates))
     left = [index for index in candidates if index not in masked_marks]
     keys = list(private_keys.over_lines(lines, left))
@@ -65,28 +65,28 @@ def _values(lines: Sequence[str], candidates: Sequence[int]) -> Iterator[tuple[i
 
 def _triggers(lines: Sequence[str], candidates: Sequence[int]) -> dict[int, int]:
     """Return by the index of each line that begins a secret, or ends one, where that begins."""
-    places = ((index, _trigger(without_logger(lines[index]))) for index in candidates)
-    return {index: place for index, place in places if place is not None}
+    offsets = ((index, _trigger(without_logger(lines[index]))) for index in candidates)
+    return {index: offset for index, offset in offsets if offset is not None}
 
 
 def _trigger(line: str) -> int | None:
-    places = [private_keys.mark_at(line), kubernetes.kind_at(line)]
+    offsets = [private_keys.mark_at(line), kubernetes.kind_at(line)]
     if key := key_at_end(line) or continued_key(line):
-        places.append(word_start(line, key.start()))
+        offsets.append(word_start(line, key.start()))
     if name := name_slot(line):
-        places.append(name.start())
-    return min((place for place in places if place is not None), default=None)
+        offsets.append(name.start())
+    return min((offset for offset in offsets if offset is not None), default=None)
 
 
 def _behind_heads(lines: Sequence[str], triggers: dict[int, int]) -> Found:
     found: list[tuple[int, Span]] = []
     masked_marks: set[int] = set()
-    for texts in texts_behind_heads(lines, triggers):
+    for texts in texts_behind_prefixes(lines, triggers):
         own = [text.text for text in texts]
-        candidates = [place for place, text in enumerate(texts) if text.line in triggers]
-        left = [place for place in candidates if texts[place].line not in masked_marks]
+        candidates = [index for index, text in enumerate(texts) if text.line in triggers]
+        left = [index for index in candidates if texts[index].line not in masked_marks]
         keys = list(private_keys.over_lines(own, left))
-        masked_marks |= {texts[place].line for place in left if keys and private_keys.mark_at(own[place]) is not None}
+        masked_marks |= {texts[index].line for index in left if keys and private_keys.mark_at(own[index]) is not None}
         found += _mapped(texts, [*keys, *_values(own, candidates)])
     return found, masked_marks
 
@@ -101,12 +101,12 @@ def _in_json(lines: Sequence[str], candidates: Sequence[int]) -> Found:
             texts = json_texts(lines, max(done + 1, index - MAX_LINES_ABOVE), candidates)
             done = max(index, texts[-1].line) if texts else index
             own = [text.text for text in texts]
-            spans, within = _plain(own, [place for place, text in enumerate(texts) if text.line in following])
+            spans, within = _plain(own, [index for index, text in enumerate(texts) if text.line in following])
             found += _mapped(texts, spans)
-            masked_marks |= {texts[place].line for place in within}
+            masked_marks |= {texts[index].line for index in within}
     return found, masked_marks
 
 
 def _mapped(texts: Sequence[OwnText], spans: Iterable[tuple[int, Span]]) -> Iterator[tuple[int, Span]]:
-    for place, span in spans:
-        yield texts[place].line, texts[place].span(span)
+    for index, span in spans:
+        yield texts[index].line, texts[index].span(span)

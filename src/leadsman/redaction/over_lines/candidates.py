@@ -47,7 +47,7 @@ _FIRST_VALUE, _FIRST_CONTINUED = len(_SURE), len(_SURE) + len(_VALUES)
 _FIRST_MARK = _FIRST_CONTINUED + len(_CONTINUED)
 
 
-def places(data: bytes, marks: Sequence[tuple[int, int]] | None = None) -> list[int]:
+def candidate_offsets(data: bytes, marks: Sequence[tuple[int, int]] | None = None) -> list[int]:
     """Return where in a block of lines such lines are, in their order.
 
     `marks` are the marks in the block, where they are known: the last byte of each, and its number in `MARKS`.
@@ -56,27 +56,27 @@ def places(data: bytes, marks: Sequence[tuple[int, int]] | None = None) -> list[
         marks = _marks()(data)
     if not marks:
         return []
-    unsure = [(place, number) for place, number in marks if number >= _FIRST_VALUE]
-    found = {place for place, number in marks if number < _FIRST_VALUE}
-    for index in _are_named([_beside(data, place, number) for place, number in unsure]):
-        place, number = unsure[index]
-        found.update([place] if number >= _FIRST_CONTINUED else _near(data, place))
+    unsure = [(offset, number) for offset, number in marks if number >= _FIRST_VALUE]
+    found = {offset for offset, number in marks if number < _FIRST_VALUE}
+    for index in _are_named([_beside(data, offset, number) for offset, number in unsure]):
+        offset, number = unsure[index]
+        found.update([offset] if number >= _FIRST_CONTINUED else _near(data, offset))
     return sorted(found)
 
 
-def _beside(data: bytes, place: int, number: int) -> bytes:
+def _beside(data: bytes, offset: int, number: int) -> bytes:
     """Return where the name of a secret stands that belongs to a mark."""
     if number >= _FIRST_MARK:
-        return data[max(0, place - NAME_BYTES) : place]
+        return data[max(0, offset - NAME_BYTES) : offset]
     if number >= _FIRST_CONTINUED:
-        return data[max(data.rfind(b"\n", 0, place) + 1, place - LINE_BYTES) : place]
-    near = _near(data, place)
+        return data[max(data.rfind(b"\n", 0, offset) + 1, offset - LINE_BYTES) : offset]
+    near = _near(data, offset)
     return data[max(near[0] - NEAR_BYTES, 0) : near[-1] + NEAR_BYTES]
 
 
-def _near(data: bytes, place: int) -> list[int]:
+def _near(data: bytes, offset: int) -> list[int]:
     """Return a place on each of the lines around one."""
-    near = [place]
+    near = [offset]
     for _ in range(SLOT_LINES):
         above, below = data.rfind(b"\n", 0, near[0]), data.find(b"\n", near[-1])
         near = [*([above] if above >= 0 else []), *near, *([below + 1] if 0 <= below < len(data) - 1 else [])]
@@ -86,7 +86,7 @@ def _near(data: bytes, place: int) -> list[int]:
 def _are_named(texts: Sequence[bytes]) -> set[int]:
     """Return the index of each text that holds the name of a secret."""
     ends = list(accumulate(len(text) + 1 for text in texts))
-    return {bisect_right(ends, place) for place, _ in _names()(b"\n".join(texts))}
+    return {bisect_right(ends, offset) for offset, _ in _names()(b"\n".join(texts))}
 
 
 @cache

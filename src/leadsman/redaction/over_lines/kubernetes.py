@@ -42,8 +42,8 @@ def over_lines(lines: Sequence[str], candidates: Sequence[int]) -> Iterator[tupl
     """Yield the index and the place of each value of a Secret whose kind one of the candidates names."""
     seen: set[int] = set()
     for index in candidates:
-        place = kind_at(lines[index])
-        if place is not None and lines[index][:place].strip() in ("", "-"):
+        offset = kind_at(lines[index])
+        if offset is not None and lines[index][:offset].strip() in ("", "-"):
             for number in _data_lines(lines, index):
                 if number not in seen:
                     seen.add(number)

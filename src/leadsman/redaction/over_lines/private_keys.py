@@ -28,28 +28,28 @@ MAX_LINES = 400
 
 def on_one_line(text: str) -> Iterator[Span]:
     """Yield what stands between the marks of a key on one line; after a mark without an end, what is a key's text."""
-    place = 0
+    offset = 0
     ends = list(_END.finditer(text))
-    while begin := _BEGIN.search(text, place):
+    while begin := _BEGIN.search(text, offset):
         while ends and ends[0].start() < begin.end():
             ends.pop(0)
         end = ends[0] if ends else None
         if end:
             yield begin.end(), end.start()
-            place = end.end()
+            offset = end.end()
             continue
         rest = _REST_OF_LINE.match(text, begin.end())
         if rest and (_LONG_RUN.search(rest[0]) or rest[0].startswith("\\n")) and _RUN.search(rest[0]):
             yield begin.end() + len(rest[0]) - len(rest[0].lstrip("\\nr ")), rest.end()
-        place = begin.end()
+        offset = begin.end()
     if ends and not _BEGIN.search(text) and (runs := list(_LONG_RUN.finditer(text, 0, ends[0].start()))):
         yield runs[0].start(), ends[0].start()
 
 
 def mark_at(text: str) -> int | None:
     """Return where the first mark of a key stands in a line; None where there is none."""
-    places = [match.start() for mark in (_BEGIN, _END, _PUTTY) if (match := mark.search(text))]
-    return min(places, default=None)
+    offsets = [match.start() for mark in (_BEGIN, _END, _PUTTY) if (match := mark.search(text))]
+    return min(offsets, default=None)
 
 
 def over_lines(lines: Sequence[str], candidates: Sequence[int]) -> Iterator[tuple[int, Span]]:

@@ -110,10 +110,10 @@ def timeline_svg(timeline: Timeline, *, prefix: str, title: str, description: st
 
 def gaps_svg(gaps: Gaps, *, prefix: str, title: str, description: str) -> str:
     """Draw the length of each gap on a log axis against its outcome, with the inferred limit."""
-    head = len(gaps.idle_limits) + (1 if gaps.limit_high or gaps.limit_low else 0)
+    legend_rows = len(gaps.idle_limits) + (1 if gaps.limit_high or gaps.limit_low else 0)
     with mpl.rc_context(SETTINGS):
-        figure, axes = canvas(1.75 + 0.19 * head, bottom=0.5)
-        top = 2.1 + 0.32 * head
+        figure, axes = canvas(1.75 + 0.19 * legend_rows, bottom=0.5)
+        top = 2.1 + 0.32 * legend_rows
         _draw_inferred_limit(axes, gaps, top)
         for row, hop in enumerate(gaps.idle_limits):
             _draw_idle_limit(axes, hop, 2.2 + 0.32 * row, gaps)
@@ -159,11 +159,11 @@ def _draw_mark(axes: Axes, mark: PanelMark, top: float, reach: tuple[float, floa
     else:
         axes.axvline(since, color=COLOURS["soft"], linewidth=1, linestyle=(0, (3, 3)), zorder=1)
         text, height = mark.label, 1.2
-    place = (since, height * top)
+    point = (since, height * top)
     look: dict[str, Any] = {"fontsize": 8, "color": COLOURS["limit" if until > since else "soft"], "parse_math": False}
     at_the_end = since > reach[0] + 0.8 * (reach[1] - reach[0])
     look |= {"xytext": (-3 if at_the_end else 3, 0), "ha": "right" if at_the_end else "left"}
-    axes.annotate(text, place, textcoords="offset points", zorder=5, **look)
+    axes.annotate(text, point, textcoords="offset points", zorder=5, **look)
 
 
 def _name_lines(axes: Axes, data: PanelData) -> None:
@@ -172,10 +172,10 @@ def _name_lines(axes: Axes, data: PanelData) -> None:
     lowest = -1.0
     for (time, value), subject in ends:
         lowest = max(value, lowest + 0.14 * data.top)
-        place = (time.timestamp(), lowest)
+        point = (time.timestamp(), lowest)
         axes.annotate(
             escape_control_characters(subject),
-            place,
+            point,
             xytext=(-4, 4),
             textcoords="offset points",
             fontsize=8,
@@ -278,13 +278,13 @@ def _draw_idle_limit(axes: Axes, hop: tuple[str, float], y: float, gaps: Gaps) -
     _label(axes, label, (seconds, y), gaps).set_color(COLOURS["soft"])
 
 
-def _label(axes: Axes, text: str, place: tuple[float, float], gaps: Gaps) -> Annotation:
+def _label(axes: Axes, text: str, point: tuple[float, float], gaps: Gaps) -> Annotation:
     """Write a label to the left of a vertical line if there is room: labels of later lines stand on the right."""
     low, high = _range(gaps)
-    on_the_left = log(place[0] / low) > 0.3 * log(high / low)
+    on_the_left = log(point[0] / low) > 0.3 * log(high / low)
     return axes.annotate(
         text,
-        place,
+        point,
         xytext=(-5 if on_the_left else 5, 0),
         textcoords="offset points",
         fontsize=8.5,

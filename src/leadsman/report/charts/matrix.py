@@ -27,17 +27,17 @@ class MatrixGrid:
 def matrix_grid(matrix: Matrix, rows: int, columns: int) -> MatrixGrid:
     """Return the first `rows` and `columns` of the matrix: those with harm come first."""
     names = tuple(dict.fromkeys(cell.row for cell in matrix.cells))[:rows]
-    heads = _columns(matrix, names)[:columns]
+    headings = _columns(matrix, names)[:columns]
     at = {(cell.row, cell.column): cell for cell in matrix.cells}
-    cells = tuple(tuple(at.get((name, head)) for head in heads) for name in names)
-    return MatrixGrid(names, heads, cells, _omitted_text(matrix, len(names), len(heads)))
+    cells = tuple(tuple(at.get((name, heading)) for heading in headings) for name in names)
+    return MatrixGrid(names, headings, cells, _omitted_text(matrix, len(names), len(headings)))
 
 
 def _columns(matrix: Matrix, rows: tuple[str, ...]) -> tuple[str, ...]:
     """Return the columns of these rows, those with most harm first, then by name."""
-    heads = sorted({cell.column for cell in matrix.cells if cell.row in rows})
-    harm = {head: sum(cell.is_harm for cell in matrix.cells if cell.column == head) for head in heads}
-    return tuple(sorted(heads, key=lambda head: -harm[head]))
+    headings = sorted({cell.column for cell in matrix.cells if cell.row in rows})
+    harm = {heading: sum(cell.is_harm for cell in matrix.cells if cell.column == heading) for heading in headings}
+    return tuple(sorted(headings, key=lambda heading: -harm[heading]))
 
 
 def _omitted_text(matrix: Matrix, rows: int, columns: int) -> str:

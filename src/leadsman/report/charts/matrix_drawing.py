@@ -50,8 +50,8 @@ def matrix_svg(grid: MatrixGrid, *, prefix: str, title: str, description: str) -
     width, height = size.side + size.column * columns, rows * ROW_INCHES + size.head
     with mpl.rc_context(SETTINGS):
         figure = Figure(figsize=(width, height), facecolor="none")
-        place = (size.side / width, 0.0, 1 - size.side / width, rows * ROW_INCHES / height)
-        axes = figure.add_axes(place, facecolor="none")
+        bounds = (size.side / width, 0.0, 1 - size.side / width, rows * ROW_INCHES / height)
+        axes = figure.add_axes(bounds, facecolor="none")
         axes.set_axis_off()
         axes.set_xlim(0, columns)
         axes.set_ylim(rows, 0)
@@ -91,8 +91,8 @@ def _inches(lines: Iterable[str]) -> float:
 def _draw_cells(axes: Axes, row: int, cells: tuple[Cell | None, ...], width: float) -> None:
     for column, cell in enumerate(cells):
         ground, ink = ("panel", "ink") if cell is None else ("bad", "panel") if cell.is_harm else ("active", "ink")
-        place, size = (column + 0.02, row + 0.06), (0.96, 0.88)
-        axes.add_patch(Rectangle(place, *size, facecolor=COLOURS[ground], edgecolor=COLOURS["grid"], linewidth=0.8))
+        corner, size = (column + 0.02, row + 0.06), (0.96, 0.88)
+        axes.add_patch(Rectangle(corner, *size, facecolor=COLOURS[ground], edgecolor=COLOURS["grid"], linewidth=0.8))
         if cell is not None and _inches(_outcome_lines(cell.outcome)) <= width + 0.001:
             _write_text(axes, (column + 0.5, row + 0.5), "\n".join(_outcome_lines(cell.outcome)), color=COLOURS[ink])
 
@@ -102,5 +102,5 @@ def _outcome_lines(outcome: str) -> list[str]:
     return escape_control_characters(outcome).replace(" and ", "\nand ", 1).split("\n")
 
 
-def _write_text(axes: Axes, place: tuple[float, float], text: str, **look: Any) -> None:  # noqa: ANN401 - matplotlib's own
-    axes.text(*place, text, **{"ha": "center", "va": "center", "fontsize": 8, "parse_math": False, **look})
+def _write_text(axes: Axes, corner: tuple[float, float], text: str, **look: Any) -> None:  # noqa: ANN401 - matplotlib's own
+    axes.text(*corner, text, **{"ha": "center", "va": "center", "fontsize": 8, "parse_math": False, **look})

@@ -114,11 +114,11 @@ def select_timeline(points: Sequence[Point], at_most: int, words: ChartWords = N
         return None
     since = min(point.since or point.at for point in points)
     until = max(point.at for point in points)
-    shortest = (until - since) / TIMELINE_PIXELS
+    shortest_visible = (until - since) / TIMELINE_PIXELS
     by_subject: dict[str, list[Point]] = {}
     for point in points:
         by_subject.setdefault(point.subject, []).append(point)
-    lanes = sorted((_lane(name, own, shortest, words) for name, own in by_subject.items()), key=_harmed_first)
+    lanes = sorted((_lane(name, own, shortest_visible, words) for name, own in by_subject.items()), key=_harmed_first)
     return Timeline(tuple(lanes[:at_most]), since, until, max(len(lanes) - at_most, 0))
 
 
@@ -127,12 +127,12 @@ def _harmed_first(lane: Lane) -> tuple[bool, datetime, str]:
     return not lane.harm_times, first, lane.subject
 
 
-def _lane(subject: str, points: Sequence[Point], shortest: timedelta, words: ChartWords) -> Lane:
+def _lane(subject: str, points: Sequence[Point], shortest_visible: timedelta, words: ChartWords) -> Lane:
     harmful = sorted((point for point in points if is_harmful(point)), key=lambda point: point.at)
     gaps = sorted((p.since, p.at) for p in points if p.since is not None and p.outcome != ACTIVE_OUTCOME)
     active = sorted((p.since, p.at) for p in points if p.since is not None and p.outcome == ACTIVE_OUTCOME)
     reach = [(min(point.since or point.at for point in points), max(point.at for point in points))] if gaps else []
-    wide = tuple(gap for gap in gaps if gap[1] - gap[0] >= shortest)
+    wide = tuple(gap for gap in gaps if gap[1] - gap[0] >= shortest_visible)
     return Lane(
         subject=subject,
         active=tuple(part for since, until in active or reach for part in _active_spans(wide, since, until)),
@@ -188,8 +188,8 @@ def select_gaps(
     limits = idle_limits(figures, words)
     if not (harmless or limits or _has_limit(figures)):
         return None
-    room = max(at_most - min(len(harmless), at_most // 2), 1)
-    selected = _evenly_by_length(harmful, room)
+    harmful_at_most = max(at_most - min(len(harmless), at_most // 2), 1)
+    selected = _evenly_by_length(harmful, harmful_at_most)
     selected += _evenly_by_length(harmless, at_most - len(selected))
     return Gaps(
         gaps=tuple(selected),

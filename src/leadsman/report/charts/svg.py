@@ -67,7 +67,7 @@ def _add_title(root: ET.Element, prefix: str, title: str, description: str) -> N
     root.set("role", "img")
     root.set("aria-labelledby", f"{prefix}-title {prefix}-desc")
     root.set("stroke-linejoin", "round")
-    for place, (tag, text) in enumerate((("title", title), ("desc", description))):
+    for index, (tag, text) in enumerate((("title", title), ("desc", description))):
         element = ET.Element(f"{{{SVG_NAMESPACE}}}{tag}", {"id": f"{prefix}-{tag}"})
         element.text = text
-        root.insert(place, element)
+        root.insert(index, element)

@@ -22,23 +22,23 @@ if TYPE_CHECKING:
     Found = Sequence[tuple[Diagnosis, Finding]]
 
 
-def _write(diagnoses: Sequence[Diagnosis], stream: TextIO, source: Sequence[str] = ()) -> None:
+def _write(diagnoses: Sequence[Diagnosis], stream: TextIO, program_paths: Sequence[str] = ()) -> None:
     found, rules = present_findings(diagnoses), every_rule()
-    report = _check(found, rules, source, [each.path for each in diagnoses])
+    report = _check(found, rules, program_paths, [each.path for each in diagnoses])
     indexes = {each.id: index for index, each in enumerate(rules)}
     marks = fingerprints(report.violations)
     results = [
         _result(sarif_result(each, indexes[each.rule], mark), each, found)
         for each, mark in zip(report.violations, marks, strict=True)
     ]
-    write_run(rules, results, [*_without_place(found, report, source), *unreadable_files(report)], stream)
+    write_run(rules, results, [*_without_place(found, report, program_paths), *unreadable_files(report)], stream)
 
 
-def _check(found: Found, rules: Sequence[ModeRule], source: Sequence[str], captures: Sequence[str]) -> Report:
+def _check(found: Found, rules: Sequence[ModeRule], program_paths: Sequence[str], captures: Sequence[str]) -> Report:
     """Check the sources by the rules of the modes that are PRESENT. Collected settings are evidence, not sources."""
     modes = {finding.mode for _, finding in found}
     chosen = [each for each in rules if each.mode in modes]
-    report = check(source, chosen) if chosen and source else Report()
+    report = check(program_paths, chosen) if chosen and program_paths else Report()
     folders = [Path(os.path.abspath(each)) for each in captures if "://" not in each]  # noqa: PTH100 - links stay
     report.violations = [each for each in report.violations if not _is_below(each.path, folders)]
     report.unreadable = [each for each in report.unreadable if not _is_below(each.path, folders)]
@@ -65,8 +65,8 @@ def _evidence(diagnosis: Diagnosis, finding: Finding) -> list[dict[str, Any]]:
     for each in message_about(diagnosis, finding).proof:
         file, _, number = each.where.rpartition(":")
         uri = artifact_uri(_in_capture(diagnosis.path, file))
-        place = {"artifactLocation": {"uri": uri}, "region": {"startLine": max(1, int(number))}}
-        lines.append({"physicalLocation": place, "message": {"text": each.text}})
+        location = {"artifactLocation": {"uri": uri}, "region": {"startLine": max(1, int(number))}}
+        lines.append({"physicalLocation": location, "message": {"text": each.text}})
     return lines
 
 
@@ -76,10 +76,10 @@ def _in_capture(capture: str, file: str) -> str:
     return joined if "://" in capture or os.path.isfile(joined) else capture if os.path.isfile(capture) else file  # noqa: PTH113 - text
 
 
-def _without_place(found: Found, report: Report, source: Sequence[str]) -> list[dict[str, Any]]:
+def _without_place(found: Found, report: Report, program_paths: Sequence[str]) -> list[dict[str, Any]]:
     """Return a note for each mode that is PRESENT and that no checked line invites."""
     placed = {each.mode for each in report.violations}
-    where = f"no line below {', '.join(source)} invites it" if source else "no sources were checked"
+    where = f"no line below {', '.join(program_paths)} invites it" if program_paths else "no sources were checked"
     return [
         {
             "level": "note",
@@ -92,4 +92,4 @@ def _without_place(found: Found, report: Report, source: Sequence[str]) -> list[
     ]
 
 
-FORMAT = OutputFormat(write=_write, reads_source=True)
+FORMAT = OutputFormat(write=_write, reads_programs=True)

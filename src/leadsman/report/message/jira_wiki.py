@@ -23,8 +23,8 @@ def jira_text(message: FindingMessage) -> str:
     if message.proof:
         lines = "\n".join(f"{line.where}\n    {line.text}" for line in message.proof)
         parts.append(f"*Proof*\n{{noformat}}\n{CODE_MACRO.sub('{ ', lines)}\n{{noformat}}")
-    if message.link:
-        parts.append(f"Report: {_link(message.link)}")
+    if message.page_url:
+        parts.append(f"Report: {_page(message.page_url)}")
     return "\n\n".join(parts)
 
 
@@ -33,5 +33,5 @@ def escaped(text: str) -> str:
     return BLOCK_START.sub(r"\\", SPECIAL.sub(r"\\\1", text))
 
 
-def _link(link: str) -> str:
-    return f"[{link}]" if is_url(link) and "]" not in link else escaped(link)
+def _page(location: str) -> str:
+    return f"[{location}]" if is_url(location) and "]" not in location else escaped(location)

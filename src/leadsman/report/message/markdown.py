@@ -28,8 +28,8 @@ def markdown_text(message: FindingMessage) -> str:
     if message.proof:
         parts.append("**Proof**")
         parts.append(code_block("\n".join(f"{line.where}\n    {line.text}" for line in message.proof)))
-    if message.link:
-        parts.append(f"Report: {_link(message.link)}")
+    if message.page_url:
+        parts.append(f"Report: {_page(message.page_url)}")
     return "\n\n".join(parts) + "\n"
 
 
@@ -46,5 +46,5 @@ def code_block(text: str) -> str:
     return f"{fence}text\n{text}\n{fence}"
 
 
-def _link(link: str) -> str:
-    return f"<{link}>" if is_url(link) else escaped(link)
+def _page(location: str) -> str:
+    return f"<{location}>" if is_url(location) else escaped(location)

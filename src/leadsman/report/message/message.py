@@ -42,7 +42,7 @@ class ProofLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingMessage:
-    """One finding in short. `cluster` is empty where no cluster is known; `link` is a URL, a path, or empty."""
+    """One finding in short. `cluster` is empty where no cluster is known; `page_url` is a URL, a path, or empty."""
 
     mode: str
     title: str
@@ -50,7 +50,7 @@ class FindingMessage:
     cluster: str
     do_now: tuple[str, ...]
     proof: tuple[ProofLine, ...]
-    link: str = ""
+    page_url: str = ""
     since: datetime | None = None
     until: datetime | None = None
     impact: str = ""
@@ -58,7 +58,7 @@ class FindingMessage:
     """By what a reader recognises a message that came twice; empty for a diagnosis."""
 
     @property
-    def source(self) -> str:
+    def finding_line(self) -> str:
         """The mode, capture, cluster and reference in one line."""
         cluster = f", cluster {self.cluster}" if self.cluster else ""
         reference = f" ({self.reference})" if self.reference else ""
@@ -66,9 +66,13 @@ class FindingMessage:
 
     @property
     def facts(self) -> list[str]:
-        """What stands below the title, a line each: the source, the time and the impact."""
+        """What stands below the title, a line each: the finding, the time and the impact."""
         time = span(self.since, self.until)
-        return [self.source, *([f"Time: {time}"] if time else []), *([f"Impact: {self.impact}"] if self.impact else [])]
+        return [
+            self.finding_line,
+            *([f"Time: {time}"] if time else []),
+            *([f"Impact: {self.impact}"] if self.impact else []),
+        ]
 
 
 def present_findings(diagnoses: Sequence[Diagnosis]) -> list[tuple[Diagnosis, Finding]]:
@@ -81,12 +85,12 @@ def present_findings(diagnoses: Sequence[Diagnosis]) -> list[tuple[Diagnosis, Fi
     ]
 
 
-def is_url(link: str) -> bool:
-    """Whether a link is a URL that a browser opens, and no path."""
-    return link.startswith(("http://", "https://"))
+def is_url(location: str) -> bool:
+    """Whether a location is a URL that a browser opens, and no path."""
+    return location.startswith(("http://", "https://"))
 
 
-def message_about(diagnosis: Diagnosis, finding: Finding, *, link: str = "") -> FindingMessage:
+def message_about(diagnosis: Diagnosis, finding: Finding, *, page_url: str = "") -> FindingMessage:
     """Return the message about a finding."""
     return FindingMessage(
         mode=finding.mode,
@@ -97,7 +101,7 @@ def message_about(diagnosis: Diagnosis, finding: Finding, *, link: str = "") -> 
         proof=tuple(
             ProofLine(where=plain(f"{each.file}:{each.line}"), text=plain(each.text)) for each in _proof(finding)
         ),
-        link=plain(link, limit=None),
+        page_url=plain(page_url, limit=None),
         since=finding.since,
         until=finding.until,
         impact=plain(finding.impact),

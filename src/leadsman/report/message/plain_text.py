@@ -25,5 +25,5 @@ def _lines(message: FindingMessage) -> Iterator[str]:
     for line in message.proof:
         yield line.where
         yield f"    {line.text}"
-    if message.link:
-        yield f"Report: {message.link}"
+    if message.page_url:
+        yield f"Report: {message.page_url}"

@@ -27,8 +27,8 @@ def slack_text(message: FindingMessage) -> str:
         parts.append("\n".join(["*Do now*", *steps]))
     if message.proof:
         parts.append(f"*Proof*\n```\n{proof_text(message)}\n```")
-    if message.link:
-        parts.append(f"Report: {_link(message.link)}")
+    if message.page_url:
+        parts.append(f"Report: {_page(message.page_url)}")
     return "\n\n".join(parts) + "\n"
 
 
@@ -48,5 +48,5 @@ def entities(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _link(link: str) -> str:
-    return f"<{entities(link)}>" if is_url(link) else escaped(link)
+def _page(location: str) -> str:
+    return f"<{entities(location)}>" if is_url(location) else escaped(location)

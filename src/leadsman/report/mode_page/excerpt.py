@@ -39,8 +39,8 @@ def main(name: str) -> None:
 
     (mode,) = modes_named([name])
     with session() as spark:
-        source = read_small_input(find_input([str(mode.page_recording)]))
-        (diagnosis,) = diagnose(spark, source, DiagnosisRequest(modes=[mode]))
+        inputs = read_small_input(find_input([str(mode.page_recording)]))
+        (diagnosis,) = diagnose(spark, inputs, DiagnosisRequest(modes=[mode]))
     text = "".join(f"{line.text}\n" for line in excerpt(diagnosis, mode.name))
     (mode.folder / "recorded" / "excerpt.log").write_text(text, encoding="utf-8")
 

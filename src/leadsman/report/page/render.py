@@ -44,9 +44,9 @@ def _render(diagnoses: Sequence[Diagnosis], detail: Detail) -> str:
     worst_first = sorted(enumerate(diagnoses), key=lambda pair: verdicts[pair[0]])
     shown = sorted(worst_first[: detail.captures], key=lambda pair: pair[0])
     with_points = [
-        f"c{number + 1}f{place}"
+        f"c{number + 1}f{rank}"
         for number, diagnosis in shown
-        for place, finding in enumerate(findings.checked_findings(diagnosis), start=1)
+        for rank, finding in enumerate(findings.checked_findings(diagnosis), start=1)
         if finding.points or finding.matrix
     ]
     return (

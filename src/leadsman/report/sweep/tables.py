@@ -148,8 +148,8 @@ def heat_map(conclusion: Conclusion, axes: Sequence[Axis]) -> MatrixGrid:
     cells = tuple(
         tuple(_heat_cell(results_by_cell.get((row, value), []), row, value) for value in across.values) for row in down
     )
-    heads = tuple(f"{across.name} {value_text(across.name, value)}" for value in across.values)
-    return MatrixGrid(down, heads, cells, "")
+    headings = tuple(f"{across.name} {value_text(across.name, value)}" for value in across.values)
+    return MatrixGrid(down, headings, cells, "")
 
 
 def _deciding_axes(conclusion: Conclusion, axes: Sequence[Axis]) -> list[Axis]:

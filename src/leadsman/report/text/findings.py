@@ -155,22 +155,22 @@ def alternative_text(alternative: AlternativeFinding) -> str:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceQuote:
-    """A line of evidence on the page. A repeated line is shown as a reference to `place`, the HTML id of the first."""
+    """A line of evidence on the page. A repeated line is a reference to the first, whose HTML id is `html_id`."""
 
     evidence: Evidence
-    place: str
+    html_id: str
     is_repeated: bool
 
 
 def evidence_quotes(finding: Finding, prefix: str) -> list[list[EvidenceQuote]]:
     """Return the quotes of each link. One line often supports two links."""
-    places: dict[Evidence, str] = {}
+    html_ids: dict[Evidence, str] = {}
     chain: list[list[EvidenceQuote]] = []
     for link in finding.chain:
-        known = frozenset(places)
+        known = frozenset(html_ids)
         for evidence in link.evidence:
-            places.setdefault(evidence, f"{prefix}e{len(places) + 1}")
-        chain.append([EvidenceQuote(evidence, places[evidence], evidence in known) for evidence in link.evidence])
+            html_ids.setdefault(evidence, f"{prefix}e{len(html_ids) + 1}")
+        chain.append([EvidenceQuote(evidence, html_ids[evidence], evidence in known) for evidence in link.evidence])
     return chain
 
 

@@ -52,13 +52,13 @@ class LayoutColumns(NamedTuple):
 
     def texts(self, lines: Lines) -> Sequence[str]:
         """Return those of the lines that have the layout."""
-        return lines.texts if len(self.usual) == len(lines.texts) else [lines.texts[place] for place in self.usual]
+        return lines.texts if len(self.usual) == len(lines.texts) else [lines.texts[index] for index in self.usual]
 
     def numbers(self, lines: Lines) -> Sequence[int]:
         """Return their numbers."""
         if isinstance(self.usual, range):
             return range(lines.first + self.usual.start, lines.first + self.usual.stop)
-        return [lines.first + place for place in self.usual]
+        return [lines.first + index for index in self.usual]
 
 
 class UsualLayout:
@@ -86,8 +86,8 @@ class UsualLayout:
         *columns, other = zip(*found, strict=True)
         if all(columns[0]):
             return LayoutColumns(range(len(found)), columns, ())
-        usual = [place for place, text in enumerate(columns[0]) if text]
-        odd = [place for place, text in enumerate(other) if text]
+        usual = [index for index, text in enumerate(columns[0]) if text]
+        odd = [index for index, text in enumerate(other) if text]
         return LayoutColumns(usual, [list(compress(column, columns[0])) for column in columns], odd)
 
 
@@ -103,9 +103,9 @@ def merged(parts: Iterable[EventColumns | None]) -> EventColumns | None:
     order = sorted(range(len(lines)), key=lines.__getitem__)
     return EventColumns(
         name=found[0].name,
-        lines=[lines[place] for place in order],
-        texts=[texts[place] for place in order],
-        labels={name: [column[place] for place in order] for name, column in labels.items()},
+        lines=[lines[index] for index in order],
+        texts=[texts[index] for index in order],
+        labels={name: [column[index] for index in order] for name, column in labels.items()},
     )
 
 

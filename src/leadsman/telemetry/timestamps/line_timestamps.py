@@ -175,7 +175,7 @@ def _only_format(
     `time_at` tries the format of the line before without a look at the line's first byte, so that format must read no
     time on the other lines; nor must the first one, which it tries before it has met a time.
     """
-    timed = next((place for place, (_, at) in enumerate(read) if at is not None), None)
+    timed = next((index for index, (_, at) in enumerate(read) if at is not None), None)
     index = NO_FORMAT if timed is None else read[timed][0]
     parse, first = candidates.get(index), candidates.first_of(indices)
     if timed is None or parse is None or index not in indices or any(mark in context.text for mark in MARK_FIRST_BYTES):

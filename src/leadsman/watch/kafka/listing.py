@@ -65,18 +65,20 @@ class KafkaListing:
     _problems: dict[str, str] = field(default_factory=dict)
     _truncated: dict[tuple[str, int], float] = field(default_factory=dict)
 
-    def positions(self, earlier: Positions, number: int) -> Positions:
-        """Return how far each topic can be read in the offset `number`, after `earlier`."""
+    def positions(self, earlier: Positions, query_offset: int) -> Positions:
+        """Return how far each topic can be read in a query offset, after `earlier`."""
         positions = dict(earlier)
         try:
             topics = self._open().topics(self.request.topics)
-            planned = {each.name: self._current_position(each, earlier, number) for each in topics}
+            planned = {each.name: self._current_position(each, earlier, query_offset) for each in topics}
         except ClusterUnavailable as error:
             self._note_away(str(error))
             return positions
         self._note_back()
-        ends = {each.name: {number: offsets.last for number, offsets in each.partitions.items()} for each in topics}
-        for position in self._within_budget(planned, ends, number):
+        ends = {
+            each.name: {partition: offsets.last for partition, offsets in each.partitions.items()} for each in topics
+        }
+        for position in self._within_budget(planned, ends, query_offset):
             if _is_news(position, earlier.get(position.key)):
                 positions[position.key] = position
         self._write_lag(positions, ends)
@@ -87,28 +89,28 @@ class KafkaListing:
             self._cluster = ClusterOffsets(self.request.bootstrap, self.request.settings_file)
         return self._cluster
 
-    def _current_position(self, topic: TopicOffsets, earlier: Positions, number: int) -> TopicPosition:
+    def _current_position(self, topic: TopicOffsets, earlier: Positions, query_offset: int) -> TopicPosition:
         """Return a topic's position with `begin` where it is to be read on, and nothing to read yet."""
         known = earlier.get((self.request.capture, topic.name))
         assert known is None or isinstance(known, TopicPosition)
-        before = known or TopicPosition(self.request.capture, topic.name, "", (), number)
+        previous = known or TopicPosition(self.request.capture, topic.name, "", (), query_offset)
         if topic.error:
             self._note_problem(topic.name, _why_not_read(topic, self.request.bootstrap))
-            return replace(before, partitions=tuple(replace(each, begin=each.end) for each in before.partitions))
+            return replace(previous, partitions=tuple(replace(each, begin=each.end) for each in previous.partitions))
         if self._problems.pop(topic.name, None):
             self._report(f"The topic {topic.name} can be read now.")
         if known is None:
-            return replace(before, id=topic.id, partitions=tuple(self._starts(topic)))
-        if before.id and before.id != topic.id:
+            return replace(previous, id=topic.id, partitions=tuple(self._starts(topic)))
+        if previous.id and previous.id != topic.id:
             self._report(f"The topic {topic.name} was deleted and made again. It is read from its beginning.")
-            before = replace(before, partitions=())
-        read = {each.number: each for each in before.partitions}
+            previous = replace(previous, partitions=())
+        read = {each.number: each for each in previous.partitions}
         now = {
             each: self._go_on(topic, each, read[each]) if each in read else _begin(each, offsets.first)
             for each, offsets in topic.partitions.items()
         }
-        left = (replace(each, begin=each.end) for each in before.partitions if each.number not in now)
-        return replace(before, id=topic.id, partitions=(*now.values(), *left))
+        left = (replace(each, begin=each.end) for each in previous.partitions if each.number not in now)
+        return replace(previous, id=topic.id, partitions=(*now.values(), *left))
 
     def _starts(self, topic: TopicOffsets) -> Iterator[PartitionPosition]:
         """Yield the positions from which a topic is read that no earlier trigger has read."""
@@ -117,33 +119,34 @@ class KafkaListing:
         if isinstance(start, timedelta):
             since = round((self.clock() - start.total_seconds()) * 1000)
             at = self._open().offsets_at([(topic.name, each) for each in topic.partitions], since)
-        for number, offsets in topic.partitions.items():
-            found = at.get((topic.name, number), -1)
-            yield _begin(number, offsets.first if start == EARLIEST else found if found >= 0 else offsets.last)
+        for partition, offsets in topic.partitions.items():
+            found = at.get((topic.name, partition), -1)
+            yield _begin(partition, offsets.first if start == EARLIEST else found if found >= 0 else offsets.last)
 
-    def _go_on(self, topic: TopicOffsets, number: int, before: PartitionPosition) -> PartitionPosition:
-        offsets = topic.partitions[number]
-        if before.end < offsets.first:
-            lost = offsets.first - before.end
+    def _go_on(self, topic: TopicOffsets, partition: int, previous: PartitionPosition) -> PartitionPosition:
+        offsets = topic.partitions[partition]
+        if previous.end < offsets.first:
+            lost = offsets.first - previous.end
             self._report(
-                f"{count(lost, 'record was|records were')} deleted from {topic.name}/{number} before they were read: "
-                f"offsets {before.end} to {offsets.first - 1}. Its retention is shorter than the watch is behind."
+                f"{count(lost, 'record was|records were')} deleted from {topic.name}/{partition} before they were "
+                f"read: offsets {previous.end} to {offsets.first - 1}. Its retention is shorter than the watch is "
+                "behind."
             )
-            return PartitionPosition(number, offsets.first, offsets.first, before.lost + lost)
-        if before.end <= offsets.last:
-            self._truncated.pop((topic.name, number), None)
-            return replace(before, begin=before.end)
-        since = self._truncated.setdefault((topic.name, number), self.clock())
+            return PartitionPosition(partition, offsets.first, offsets.first, previous.lost + lost)
+        if previous.end <= offsets.last:
+            self._truncated.pop((topic.name, partition), None)
+            return replace(previous, begin=previous.end)
+        since = self._truncated.setdefault((topic.name, partition), self.clock())
         if self.clock() - since < TRUNCATED_AFTER_SECONDS:
-            return replace(before, begin=before.end)
+            return replace(previous, begin=previous.end)
         self._report(
-            f"{topic.name}/{number} ends at offset {offsets.last}, before what was read up to {before.end}: its new "
-            f"leader lacks records. It is read on from {offsets.last}."
+            f"{topic.name}/{partition} ends at offset {offsets.last}, before what was read up to {previous.end}: its "
+            f"new leader lacks records. It is read on from {offsets.last}."
         )
-        return replace(before, begin=offsets.last, end=offsets.last)
+        return replace(previous, begin=offsets.last, end=offsets.last)
 
     def _within_budget(
-        self, planned: Mapping[str, TopicPosition], ends: Mapping[str, Mapping[int, int]], number: int
+        self, planned: Mapping[str, TopicPosition], ends: Mapping[str, Mapping[int, int]], query_offset: int
     ) -> Iterator[TopicPosition]:
         """Yield the topics with something to read, or with another position, each partition up to its share."""
         behind = {
@@ -156,7 +159,7 @@ class KafkaListing:
             partitions = tuple(
                 _up_to_share(each, left, share) for each, left in zip(position.partitions, behind[name], strict=True)
             )
-            yield replace(position, partitions=partitions, changed_in=number)
+            yield replace(position, partitions=partitions, changed_in=query_offset)
 
     def _record_bytes(self, topic: str) -> int:
         totals = TopicTotals.read(self.request.sources_folder, topic)
@@ -200,11 +203,11 @@ class KafkaListing:
         SourceMessages(self.request.sources_folder).report(text)
 
 
-def _is_news(position: TopicPosition, before: Position | None) -> bool:
+def _is_news(position: TopicPosition, previous: Position | None) -> bool:
     """Whether there is something to read, or something else to remember."""
-    if not isinstance(before, TopicPosition) or before.id != position.id:
+    if not isinstance(previous, TopicPosition) or previous.id != position.id:
         return True
-    return {(each.number, each.end, each.lost) for each in before.partitions} != {
+    return {(each.number, each.end, each.lost) for each in previous.partitions} != {
         (each.number, each.end, each.lost) for each in position.partitions
     }
 
@@ -214,8 +217,8 @@ def _up_to_share(partition: PartitionPosition, left: int, share: float) -> Parti
     return replace(partition, end=partition.end + taken, is_behind=taken < left)
 
 
-def _begin(number: int, offset: int) -> PartitionPosition:
-    return PartitionPosition(number, offset, offset)
+def _begin(partition: int, offset: int) -> PartitionPosition:
+    return PartitionPosition(partition, offset, offset)
 
 
 def _why_not_read(topic: TopicOffsets, bootstrap: str) -> str:

@@ -47,14 +47,14 @@ KEYS_A_RECORD = 0.5
 class LineEntry(NamedTuple):
     """A line: its text, and what stands before the text where the line has no time of its own (`[ERROR] `).
 
-    `at` is the time of the record (ms since 1970), in case the line has none. `place` is the line's place in its file,
-    where the shipper says it: lines of one millisecond in several partitions have an order by it.
+    `at` is the time of the record (ms since 1970), in case the line has none. `file_offset` is where the line
+    stands in its file, as the shipper says it: lines of one millisecond in several partitions have an order by it.
     """
 
     at: int
     text: bytes
     level: bytes = b""
-    place: int = 0
+    file_offset: int = 0
 
 
 class UnreadableRecord(NamedTuple):
@@ -119,8 +119,8 @@ class RecordLines:
         before, after = RecordLines(outputs=self.outputs, set_aside=self.set_aside), RecordLines()
         for writer, of_partition in self.lines.items():
             for partition, entries in of_partition.items():
-                place = next((place for place, each in enumerate(entries) if each.at >= at), len(entries))
-                for lines, part in ((before, entries[:place]), (after, entries[place:])):
+                index = next((index for index, each in enumerate(entries) if each.at >= at), len(entries))
+                for lines, part in ((before, entries[:index]), (after, entries[index:])):
                     if part:
                         lines.entries(writer, partition).extend(part)
         return before, after
@@ -145,7 +145,8 @@ def _merged(partitions: Iterable[Sequence[LineEntry]]) -> list[LineEntry]:
         for entry in entries:
             latest = max(latest, entry.at)
             timed.append((latest, entry))
-    timed.sort(key=lambda pair: (pair[0], pair[1].place))  # stable: equal times stay in the order of their partition
+    # The sort is stable: equal times stay in the order of their partition.
+    timed.sort(key=lambda pair: (pair[0], pair[1].file_offset))
     return [entry for _, entry in timed]
 
 
@@ -265,7 +266,7 @@ class RecordReader:
         writer = self._writer_of_wrapped(record, message)
         is_empty = not texts and any(record.get(key) == "" for key in json_fields.MESSAGE_KEYS)
         text = (bare if bare or is_empty else raw).encode("utf-8", "replace")
-        found.add(writer, partition, LineEntry(at, text, level.encode("utf-8", "replace"), _place(record)))
+        found.add(writer, partition, LineEntry(at, text, level.encode("utf-8", "replace"), _file_offset(record)))
 
     def _writer_of_wrapped(self, record: dict[str, Any], message: Any) -> str | None:  # noqa: ANN401 - the library has no types
         """Return the writer that a JSON record names; with what its key names, where it names its host alone."""
@@ -346,11 +347,11 @@ def _writer_of_record(record: dict[str, Any]) -> str | None:
     return name or otlp.writer_of(record)
 
 
-def _place(record: Mapping[str, Any]) -> int:
-    """Return the place of a line in its file, as Filebeat and Vector say it; 0 where nothing does."""
-    place = json_fields.value_at(record, "log.offset")
-    place = record.get("offset") if place is None else place
-    return place if isinstance(place, int) else 0
+def _file_offset(record: Mapping[str, Any]) -> int:
+    """Return the offset of a line in its file, as Filebeat and Vector say it; 0 where nothing does."""
+    offset = json_fields.value_at(record, "log.offset")
+    offset = record.get("offset") if offset is None else offset
+    return offset if isinstance(offset, int) else 0
 
 
 def _file_of_vector(record: Mapping[str, Any]) -> str | None:

@@ -1,4 +1,4 @@
-"""Reads what was appended to a topic between two offsets of the query, in a task: the events of each of its writers."""
+"""Reads what was appended to a topic between two query offsets, in a task: the events of each of its writers."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ REPORTED_EACH = 10
 
 @dataclass(slots=True)
 class TopicIndex:
-    """What was learnt from a topic so far: its writers, each with the offset of the query in which it wrote last.
+    """What was learnt from a topic so far: its writers, each with the query offset in which it wrote last.
 
     `unnamed` are the first lines that name no writer: they show whether each line names one itself, as syslog's do.
     Where lines of a writer are spread over partitions, `early` are those that are later than what was read of a
@@ -72,14 +72,14 @@ class TopicIndex:
 
 @dataclass(frozen=True, slots=True)
 class TopicChange(PositionChange[TopicPosition]):
-    """A topic in which records were appended: what to read in the offset `number`. `before` is when it had changed."""
+    """A topic in which records were appended: what to read, and the query offset in which it had changed before."""
 
     request: TopicsRequest
-    before: int
+    previous_offset: int
 
     @property
-    def number(self) -> int:
-        """The offset of the query."""
+    def query_offset(self) -> int:
+        """The query offset in which to read it."""
         return self.position.changed_in
 
     @property
@@ -189,9 +189,11 @@ class TopicReading:
     def finish(self) -> Iterator[pa.RecordBatch]:
         """Yield the events of all writers, and write their states."""
         for name, writer in self._writers.items():
-            stream = self._stream(name, writer.version)
+            stream = self._stream(name, writer.begun_in)
             summary = writer.summary()
-            self._states.save(self._key(name), self._change.number, writer, loaded=self._index.writers.get(name, 0))
+            self._states.save(
+                self._key(name), self._change.query_offset, writer, made_from=self._index.writers.get(name, 0)
+            )
             yield from stream.packed(FACTS, self._facts[name])
             yield from stream.packed(SUMMARY, summary)
         for name, entries in self._metrics.items():
@@ -229,7 +231,7 @@ class TopicReading:
             writer = self._writers[name] = self._load_writer(name)
             self._facts[name] = []
         try:
-            is_void, facts = writer.append(entries, self._change.number, self._zone)
+            is_void, facts = writer.append(entries, self._change.query_offset, self._zone)
         except Exception as error:  # noqa: BLE001 - whatever a parser raises costs these lines, and not the watch
             self._leave_out(name, entries, f"{type(error).__name__}: {error}")
             return
@@ -255,10 +257,10 @@ class TopicReading:
         self._index.records += sum(map(len, records.values()))
 
     def _save_index(self) -> None:
-        number, before = self._change.number, self._change.before
-        self._index.writers.update(dict.fromkeys(self._writers, number))
+        query_offset = self._change.query_offset
+        self._index.writers.update(dict.fromkeys(self._writers, query_offset))
         self._index.totals = self._index.totals.after(self._records, self._bytes, len(self._set_aside), self._newest)
-        self._states.save(self._key(""), number, self._index, loaded=before)
+        self._states.save(self._key(""), query_offset, self._index, made_from=self._change.previous_offset)
         self._write_set_aside()
         self._index.totals.write(self._change.request.sources_folder, self._change.name)
 
@@ -268,7 +270,7 @@ class TopicReading:
             return
         folder = self._change.request.sources_folder / "set_aside"
         folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{self._change.number}.{self._change.position.name}.jsonl"
+        path = folder / f"{self._change.query_offset}.{self._change.position.name}.jsonl"
         is_new = not path.exists()
         path.write_text("".join(_set_aside_line(self._change.name, each) for each in self._set_aside), encoding="utf-8")
         if is_new:
@@ -286,16 +288,16 @@ class TopicReading:
         SourceMessages(self._change.request.sources_folder).report(text)
 
     def _load_index(self) -> TopicIndex:
-        if not self._change.before:
+        if not self._change.previous_offset:
             return TopicIndex()
-        index = self._states.load(self._key(""), self._change.before)
+        index = self._states.load(self._key(""), self._change.previous_offset)
         return index if isinstance(index, TopicIndex) else self._raise_unreadable("index")
 
     def _load_writer(self, name: str) -> WriterLines:
-        before = self._index.writers.get(name)
-        if before is None:
-            return WriterLines.begin(self._change.capture, name, self._file(name), self._change.number)
-        writer = self._states.load(self._key(name), before)
+        last_written_in = self._index.writers.get(name)
+        if last_written_in is None:
+            return WriterLines.begin(self._change.capture, name, self._file(name), self._change.query_offset)
+        writer = self._states.load(self._key(name), last_written_in)
         return writer if isinstance(writer, WriterLines) else self._raise_unreadable(name)
 
     def _raise_unreadable(self, what: str) -> NoReturn:
@@ -310,8 +312,8 @@ class TopicReading:
     def _file(self, name: str) -> str:
         return f"{self._change.name}/{name}"
 
-    def _stream(self, name: str, version: int) -> ChangedEvents:
-        return ChangedEvents(self._change.capture, self._file(name), self._change.number, version)
+    def _stream(self, name: str, begun_in: int) -> ChangedEvents:
+        return ChangedEvents(self._change.capture, self._file(name), self._change.query_offset, begun_in)
 
 
 def _every_list(found: RecordLines) -> Iterator[list[LineEntry]]:
@@ -322,6 +324,6 @@ def _every_list(found: RecordLines) -> Iterator[list[LineEntry]]:
 def _set_aside_line(topic: str, each: UnreadableRecord) -> str:
     """Return a record as a line of JSON, with its secrets masked. Bytes that are no text are replaced."""
     value = mask((each.value or b"")[:KEPT_VALUE_BYTES].decode("utf-8", "replace"))
-    place = {"writer": each.writer} if each.writer else {"partition": each.partition, "offset": each.offset}
-    record = {"topic": topic, **place, "why": mask(each.why), "value": value}
+    origin = {"writer": each.writer} if each.writer else {"partition": each.partition, "offset": each.offset}
+    record = {"topic": topic, **origin, "why": mask(each.why), "value": value}
     return json.dumps(record) + "\n"

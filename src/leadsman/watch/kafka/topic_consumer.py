@@ -74,9 +74,9 @@ class TopicConsumer:
         """
         requested = {each.partition: each for each in ranges if each.begin < each.end}
         self._seek(requested)
-        progress = Progress(dict(requested), {number: [] for number in requested})
-        for number in requested:
-            self._take_ahead(number, progress)
+        progress = Progress(dict(requested), {partition: [] for partition in requested})
+        for partition in requested:
+            self._take_ahead(partition, progress)
         is_waiting = False
         while progress.open:
             for message in self._consumer.consume(min(AT_ONCE, self._missing(progress)), POLL_SECONDS):
@@ -92,84 +92,90 @@ class TopicConsumer:
 
     def _missing(self, progress: Progress) -> int:
         """Return how many records the open ranges have left at most, and 1 at least."""
-        return max(1, sum(each.end - max(each.begin, self._next[number]) for number, each in progress.open.items()))
+        return max(
+            1, sum(each.end - max(each.begin, self._next[partition]) for partition, each in progress.open.items())
+        )
 
     def _seek(self, requested: Mapping[int, OffsetRange]) -> None:
         """Go to the beginnings of the ranges, unless the client is there."""
         from confluent_kafka import TopicPartition
 
         here = {
-            number: self._ahead[number][0].offset() if self._ahead[number] else at for number, at in self._next.items()
+            partition: self._ahead[partition][0].offset() if self._ahead[partition] else at
+            for partition, at in self._next.items()
         }
-        if all(here.get(number, -1) <= each.begin <= self._next.get(number, -1) for number, each in requested.items()):
+        if all(
+            here.get(partition, -1) <= each.begin <= self._next.get(partition, -1)
+            for partition, each in requested.items()
+        ):
             self._resume(requested)
             return
         self._resume(list(self._paused))
-        at = {**self._next, **{number: each.begin for number, each in requested.items()}}
+        at = {**self._next, **{partition: each.begin for partition, each in requested.items()}}
         self._ahead.clear()
         self._ahead_bytes.clear()
-        self._consumer.assign([TopicPartition(self._topic, number, offset) for number, offset in at.items()])
+        self._consumer.assign([TopicPartition(self._topic, partition, offset) for partition, offset in at.items()])
         self._next = at
 
     def _resume(self, numbers: Iterable[int]) -> None:
         from confluent_kafka import TopicPartition
 
         if resumed := self._paused.intersection(numbers):
-            self._consumer.resume([TopicPartition(self._topic, number) for number in resumed])
+            self._consumer.resume([TopicPartition(self._topic, partition) for partition in resumed])
             self._paused -= resumed
 
-    def _take_ahead(self, number: int, progress: Progress) -> None:
+    def _take_ahead(self, partition: int, progress: Progress) -> None:
         """Take the records of a range that were read before their time."""
-        ahead, requested = self._ahead.pop(number, []), progress.open[number]
+        ahead, requested = self._ahead.pop(partition, []), progress.open[partition]
         own = [each for each in ahead if requested.begin <= each.offset() < requested.end]
-        progress.found[number] += own
+        progress.found[partition] += own
         progress.bytes += sum(map(len, own))
         later = [each for each in ahead if each.offset() >= requested.end]
-        self._ahead_bytes[number] = sum(map(len, later))
+        self._ahead_bytes[partition] = sum(map(len, later))
         if later:
-            self._ahead[number] = later
-        if later or self._next[number] >= requested.end:
-            del progress.open[number]
+            self._ahead[partition] = later
+        if later or self._next[partition] >= requested.end:
+            del progress.open[partition]
 
     def _take(self, message: Any, progress: Progress, report: Report) -> None:  # noqa: ANN401 - the library has no types
         if message.error() is not None:
             self._take_event(message, progress, report)
             return
-        number, offset = message.partition(), message.offset()
-        requested = progress.open.get(number)
-        self._next[number] = offset + 1
+        partition, offset = message.partition(), message.offset()
+        requested = progress.open.get(partition)
+        self._next[partition] = offset + 1
         if requested is None or offset >= requested.end:
-            self._keep_ahead(number, message)
+            self._keep_ahead(partition, message)
         else:
-            progress.found[number].append(message)
+            progress.found[partition].append(message)
             progress.bytes += len(message)
             progress.last_found = time.monotonic()
         if requested is not None and offset >= requested.end - 1:
-            del progress.open[number]
+            del progress.open[partition]
 
-    def _keep_ahead(self, number: int, message: Any) -> None:  # noqa: ANN401 - the library has no types
+    def _keep_ahead(self, partition: int, message: Any) -> None:  # noqa: ANN401 - the library has no types
         from confluent_kafka import TopicPartition
 
-        self._ahead[number].append(message)
-        self._ahead_bytes[number] += len(message)
-        if self._ahead_bytes[number] > MAX_AHEAD_BYTES and number not in self._paused:
-            self._consumer.pause([TopicPartition(self._topic, number)])
-            self._paused.add(number)
+        self._ahead[partition].append(message)
+        self._ahead_bytes[partition] += len(message)
+        if self._ahead_bytes[partition] > MAX_AHEAD_BYTES and partition not in self._paused:
+            self._consumer.pause([TopicPartition(self._topic, partition)])
+            self._paused.add(partition)
 
     def _take_event(self, message: Any, progress: Progress, report: Report) -> None:  # noqa: ANN401 - the library has no types
         """Note the end of a partition, or that an offset is not there any more."""
         from confluent_kafka import KafkaError
 
-        code, number = message.error().code(), message.partition()
+        code, partition = message.error().code(), message.partition()
         if code == KafkaError._PARTITION_EOF:  # noqa: SLF001 - the library's name
-            self._next[number] = max(self._next.get(number, 0), message.offset())
-            self._close_where_read(number, progress)
-        elif code in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE) and number in progress.open:  # noqa: SLF001 - the same
-            self._look_at(number, progress, report)
+            self._next[partition] = max(self._next.get(partition, 0), message.offset())
+            self._close_where_read(partition, progress)
+        elif code in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE) and partition in progress.open:  # noqa: SLF001 - the same
+            self._look_at(partition, progress, report)
 
-    def _close_where_read(self, number: int, progress: Progress) -> None:
-        if number in progress.open and self._next[number] >= progress.open[number].end:
-            del progress.open[number]
+    def _close_where_read(self, partition: int, progress: Progress) -> None:
+        if partition in progress.open and self._next[partition] >= progress.open[partition].end:
+            del progress.open[partition]
 
     def _look_after(self, progress: Progress, report: Report, *, is_waiting: bool) -> bool:
         """Ask the broker for what does not arrive. Return whether it is away."""
@@ -177,47 +183,47 @@ class TopicConsumer:
 
         progress.last_found = time.monotonic()
         try:
-            for number in list(progress.open):
-                self._look_at(number, progress, report)
+            for partition in list(progress.open):
+                self._look_at(partition, progress, report)
         except KafkaException as error:
             if not is_waiting:
                 report(f"Kafka at {self._bootstrap} does not answer: {error.args[0].str()}. Waiting for it.")
             return True
         return is_waiting
 
-    def _look_at(self, number: int, progress: Progress, report: Report) -> None:
+    def _look_at(self, partition: int, progress: Progress, report: Report) -> None:
         """Leave out what a partition does not have any more. Raises KafkaException where no broker answers."""
         from confluent_kafka import KafkaException, TopicPartition
 
-        at, end = self._next[number], progress.open[number].end
+        at, end = self._next[partition], progress.open[partition].end
         try:
             low, high = self._consumer.get_watermark_offsets(
-                TopicPartition(self._topic, number), timeout=STALLED_SECONDS
+                TopicPartition(self._topic, partition), timeout=STALLED_SECONDS
             )
         except KafkaException as error:
             if error.args[0].code() not in _unknown():
                 raise
             low, high = end, -1
         if high < end or low >= end:
-            self._report_lost(number, at, end, report)
-            del progress.open[number]
-            self._next.pop(number)
+            self._report_lost(partition, at, end, report)
+            del progress.open[partition]
+            self._next.pop(partition)
             return
         if low > at:
-            self._report_lost(number, at, low, report)
-        self._next[number] = max(at, low)
-        self._fetch_anew(number)
+            self._report_lost(partition, at, low, report)
+        self._next[partition] = max(at, low)
+        self._fetch_anew(partition)
 
-    def _fetch_anew(self, number: int) -> None:
+    def _fetch_anew(self, partition: int) -> None:
         """Read a partition on from the next offset. After an error librdkafka fetches nothing, and refuses to seek."""
         from confluent_kafka import TopicPartition
 
-        self._consumer.incremental_unassign([TopicPartition(self._topic, number)])
-        self._consumer.incremental_assign([TopicPartition(self._topic, number, self._next[number])])
+        self._consumer.incremental_unassign([TopicPartition(self._topic, partition)])
+        self._consumer.incremental_assign([TopicPartition(self._topic, partition, self._next[partition])])
 
-    def _report_lost(self, number: int, since: int, until: int, report: Report) -> None:
+    def _report_lost(self, partition: int, since: int, until: int, report: Report) -> None:
         report(
-            f"{count(until - since, 'record was|records were')} deleted from {self._topic}/{number} while they were "
+            f"{count(until - since, 'record was|records were')} deleted from {self._topic}/{partition} while they were "
             f"read: offsets {since} to {until - 1}."
         )
 

@@ -35,7 +35,7 @@ STAMPED_EXAMPLE = b"2026-01-01T00:00:00.000+00:00 text\n"
 
 @dataclass(slots=True)
 class WriterLines:
-    """What was read of one writer's lines. `version` is the offset of the query in which the reading began.
+    """What was read of one writer's lines. `begun_in` is the query offset in which the reading began.
 
     `head` holds the first lines, `head_bytes` of them; `recognised` is how many of them the format was recognised by.
     """
@@ -51,16 +51,18 @@ class WriterLines:
     end: int = 0
 
     @classmethod
-    def begin(cls, capture: str, name: str, file: str, number: int) -> WriterLines:
+    def begin(cls, capture: str, name: str, file: str, query_offset: int) -> WriterLines:
         """Return the state of a writer of which nothing was read yet."""
-        return cls(capture, name, file, GrowingStream.begin(Stream(capture, name, ()), number))
+        return cls(capture, name, file, GrowingStream.begin(Stream(capture, name, ()), query_offset))
 
     @property
-    def version(self) -> int:
-        """The offset in which the reading began, or began again."""
+    def begun_in(self) -> int:
+        """The query offset in which the reading began, or began again."""
         return self.growing.version
 
-    def append(self, entries: Sequence[LineEntry], number: int, zone: tzinfo) -> tuple[bool, list[pa.RecordBatch]]:
+    def append(
+        self, entries: Sequence[LineEntry], query_offset: int, zone: tzinfo
+    ) -> tuple[bool, list[pa.RecordBatch]]:
         """Return the events of further lines, and whether the reading began again: earlier events are void then."""
         read = list(self.head) if self.is_in_head else []
         before = self._form(zone) if self.recognised else None
@@ -73,7 +75,7 @@ class WriterLines:
             and (self.is_stamped != was_stamped or self._reads_otherwise(read, before, form))
         )
         if is_changed:
-            self.growing = GrowingStream.begin(Stream(self.capture, self.name, ()), number)
+            self.growing = GrowingStream.begin(Stream(self.capture, self.name, ()), query_offset)
             self.end = 0
             entries = [*read, *entries]
         data = self._text(entries, has_record=bool(self.end))
@@ -133,8 +135,8 @@ def _joined(entries: Sequence[LineEntry], *, stamped: bool, has_record: bool) ->
 
 
 def _stamped(entries: Sequence[LineEntry], *, has_record: bool) -> Iterator[bytes]:
-    for place, each in enumerate(entries):
-        if (place or has_record) and CONTINUES.match(each.text[:80].decode("utf-8", "replace")):
+    for index, each in enumerate(entries):
+        if (index or has_record) and CONTINUES.match(each.text[:80].decode("utf-8", "replace")):
             yield each.text + b"\n"
         else:
             yield iso(each.at).encode() + b" " + each.level + each.text + b"\n"

@@ -97,7 +97,7 @@ class LivePage:
     def content(self, _request: Request) -> Response:
         """Return what changes on the page."""
         snapshot = self.state.snapshot
-        return HTMLResponse(content_html(snapshot), headers={"Leadsman-Number": str(snapshot.number)})
+        return HTMLResponse(content_html(snapshot), headers={"Leadsman-Revision": str(snapshot.revision)})
 
     async def events(self, _request: Request) -> Response:
         """Return a stream with a message for each snapshot that differs."""
@@ -111,10 +111,10 @@ class LivePage:
             yield "retry: 2000\n\n"
             shown, beat = -1, time.monotonic()
             while not self.stopping.is_set():
-                number = self.state.snapshot.number
-                if number != shown:
-                    shown, beat = number, time.monotonic()
-                    yield f"data: {number}\n\n"
+                revision = self.state.snapshot.revision
+                if revision != shown:
+                    shown, beat = revision, time.monotonic()
+                    yield f"data: {revision}\n\n"
                 elif time.monotonic() - beat > HEARTBEAT_SECONDS:
                     beat = time.monotonic()
                     yield ": still here\n\n"

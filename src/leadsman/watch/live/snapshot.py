@@ -113,11 +113,11 @@ class DestinationState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """Everything that is shown. `number` is another one for each snapshot whose content differs."""
+    """Everything that is shown. `revision` is another one for each snapshot whose content differs."""
 
     query: QueryState
     at: datetime
-    number: int = 0
+    revision: int = 0
     open: tuple[ShownFinding, ...] = ()
     undecided: tuple[UndecidedFinding, ...] = ()
     resolved: tuple[ShownFinding, ...] = ()
@@ -147,11 +147,11 @@ class LiveState:
         """Show another snapshot."""
         with self._lock:
             before = self._snapshot
-            is_same = replace(snapshot, at=before.at, number=before.number, query=before.query) == before
+            is_same = replace(snapshot, at=before.at, revision=before.revision, query=before.query) == before
             if is_same and snapshot.at - self._shown_at < SHOWN_AGAIN_AFTER:
-                self._snapshot = replace(snapshot, number=before.number)
+                self._snapshot = replace(snapshot, revision=before.revision)
                 return
-            self._snapshot = replace(snapshot, number=before.number + 1)
+            self._snapshot = replace(snapshot, revision=before.revision + 1)
             self._shown_at = snapshot.at
 
     def age(self, now: datetime) -> timedelta:

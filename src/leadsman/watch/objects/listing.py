@@ -33,8 +33,8 @@ class ObjectListing:
     _taken: dict[str, int] = field(default_factory=dict)
     """By folder, up to where the catalog was read when all its objects were taken: until it grows nothing is new."""
 
-    def positions(self, earlier: Positions, number: int) -> Positions:
-        """Return the positions of the offset `number`, after `earlier`, with new objects up to a trigger's bytes."""
+    def positions(self, earlier: Positions, query_offset: int) -> Positions:
+        """Return the positions of a query offset, after `earlier`, with new objects up to a trigger's bytes."""
         positions = dict(earlier)
         for folder in self.folders:
             catalog = self._catalogs.setdefault(folder, ObjectCatalog(Path(folder)))
@@ -47,9 +47,9 @@ class ObjectListing:
             if len(taken) == len(there):
                 self._taken[folder] = catalog.bytes_read
             for stream, files in _streams(taken, catalog):
-                now = StreamPosition(stream.capture, stream.name, files, number)
-                before = earlier.get(now.key)
-                if not isinstance(before, StreamPosition) or not now.is_as_far_as(before):
+                now = StreamPosition(stream.capture, stream.name, files, query_offset)
+                previous = earlier.get(now.key)
+                if not isinstance(previous, StreamPosition) or not now.is_as_far_as(previous):
                     positions[now.key] = now
         return positions
 

@@ -76,9 +76,9 @@ class ObjectCatalog:
         """How much of the catalog was read: more than before where objects were added."""
         return self._read
 
-    def path(self, number: int) -> Path:
+    def path(self, copy_number: int) -> Path:
         """Return where a copy is."""
-        return self.folder / str(number // PER_FOLDER) / str(number)
+        return self.folder / str(copy_number // PER_FOLDER) / str(copy_number)
 
 
 class StoredObjects:

@@ -19,14 +19,14 @@ VACUUM_HOURS = 1
 """Files that a transaction replaced are kept so long: a reader that began before it still finds them."""
 
 
-def append(folder: Path, rows: pa.Table, *, writer: str, number: int) -> None:
-    """Append rows, and make the table where there is none. A `number` that the writer appended before is left out."""
+def append(folder: Path, rows: pa.Table, *, txn_app_id: str, txn_version: int) -> None:
+    """Append rows, and make the table where there is none. A `txn_version` that was appended before is left out."""
     from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
     table = DeltaTable(folder) if exists(folder) else None
-    last = table.transaction_version(writer) if table else None
-    if last is None or last < number:
-        commit = CommitProperties(app_transactions=[Transaction(writer, number)])
+    last = table.transaction_version(txn_app_id) if table else None
+    if last is None or last < txn_version:
+        commit = CommitProperties(app_transactions=[Transaction(txn_app_id, txn_version)])
         write_deltalake(table or folder, rows, mode="append", configuration=PROPERTIES, commit_properties=commit)
 
 

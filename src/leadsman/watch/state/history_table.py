@@ -72,7 +72,7 @@ def delta_table(folder: Path) -> Target:
             {"seq": seq, **{name: getattr(each, name) for name in HISTORY_SCHEMA.names[1:]}} for seq, each in rows
         ]
         table = pa.Table.from_pylist(documents, schema=HISTORY_SCHEMA)
-        delta_tables.append(folder, table, writer=APP_ID, number=rows[-1][0])
+        delta_tables.append(folder, table, txn_app_id=APP_ID, txn_version=rows[-1][0])
 
     return "delta", write
 

@@ -115,7 +115,7 @@ def _run(options: DemoOptions, console: Console) -> int:
     banks = SimulatedBanks(ledger, FAULTS, now=-1.0)
     with ExitStack() as stack:
         with console.status("Starting Spark, a Kafka broker, three simulated providers, the receiver and the workers"):
-            spark = stack.enter_context(session(SessionOptions(delta=True, stays=True)))
+            spark = stack.enter_context(session(SessionOptions(delta=True, is_long_lived=True)))
             deployment = stack.enter_context(deploy(banks, _deployment_options(options)))
         with summarized_errors(options.out):
             report, diagnosis = _run_day(options, deployment, spark, stack=stack, console=console)

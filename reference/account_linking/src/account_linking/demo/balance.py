@@ -86,8 +86,8 @@ class Balance:
         return tuple(each.row for each in self.differences if (each.table, each.column) == ("silver", "amount"))
 
     def _rows(self, found: str) -> tuple[str, ...]:
-        place = ("silver", WHOLE_ROW, found)
-        return tuple(each.row for each in self.differences if (each.table, each.column, each.found) == place)
+        key = ("silver", WHOLE_ROW, found)
+        return tuple(each.row for each in self.differences if (each.table, each.column, each.found) == key)
 
 
 def compare_with_ledger(root: str, ledger: BankLedger, *, at: float, bootstrap: str) -> Balance:
@@ -156,8 +156,8 @@ class _Comparison:
 
     def expected_silver(self, ledger: BankLedger, at: float) -> list[Row]:
         """Return silver's rows: live ones with the ledger's content, deleted ones without; lineage of their record."""
-        quarantined = {_position(row) for row in self.read("quarantine") if row["replayed_at"] is None}
-        latest = self.raw.latest(quarantined)
+        quarantined_positions = {_position(row) for row in self.read("quarantine") if row["replayed_at"] is None}
+        latest = self.raw.latest(quarantined_positions)
         live = [
             {**row, **raw_records.lineage(latest.get(identity(row))), "is_deleted": False}
             for row in expected_transactions(ledger, at)

@@ -8,5 +8,5 @@ from account_linking.tables.__main__ import main
 from leadsman.pipeline.spark.session import SessionOptions, session
 
 if __name__ == "__main__":
-    with session(SessionOptions(delta=True, stays=True)) as spark:
+    with session(SessionOptions(delta=True, is_long_lived=True)) as spark:
         raise SystemExit(main(sys.argv[1:], spark))

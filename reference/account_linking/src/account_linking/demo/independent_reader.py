@@ -57,8 +57,8 @@ def read_topic(bootstrap: str, topic: str) -> list[TopicRecord]:
 
 def _read_partition(consumer: Consumer, topic: str, partition: int) -> Iterator[TopicRecord]:
     first, end = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=30)
-    place = TopicPartition(topic, partition, first)
-    consumer.assign([place])
+    start = TopicPartition(topic, partition, first)
+    consumer.assign([start])
     deadline = time.monotonic() + READ_TIMEOUT_SECONDS
     at = first
     while at < end:

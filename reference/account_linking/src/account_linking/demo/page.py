@@ -41,7 +41,7 @@ WITHOUT_PROVIDER: Final = "Without it (the incident)"
 class DeadLetterSummary:
     """A dead letter: where it came from, and the reason. Its content is a person's data and is not shown."""
 
-    place: str
+    kafka_position: str
     reason: str
 
 

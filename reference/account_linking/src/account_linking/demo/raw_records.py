@@ -76,12 +76,12 @@ class RawTransactions:
         transactions = (record for record in self.records if record.topic.endswith(".transactions.raw"))
         return [record for record in transactions if record.position not in self.named]
 
-    def latest(self, quarantined: Collection[tuple[str, int, int]]) -> dict[str, TopicRecord]:
+    def latest(self, quarantined_positions: Collection[tuple[str, int, int]]) -> dict[str, TopicRecord]:
         """Return each transaction's record of the highest revision that is not quarantined."""
         latest: dict[str, TopicRecord] = {}
         for record in self.records:
             name = self.named.get(record.position)
-            if name is None or record.position in quarantined:
+            if name is None or record.position in quarantined_positions:
                 continue
             if name not in latest or _order(record) > _order(latest[name]):
                 latest[name] = record

@@ -62,8 +62,8 @@ class Sealer:
         """Return the sealed value."""
         current = self.keys.current()
         nonce = os.urandom(NONCE_BYTES)
-        head = MAGIC + len(current.reference).to_bytes(2, "big") + current.reference
-        return head + nonce + AESGCM(current.key).encrypt(nonce, plain, head + context.encode())
+        header = MAGIC + len(current.reference).to_bytes(2, "big") + current.reference
+        return header + nonce + AESGCM(current.key).encrypt(nonce, plain, header + context.encode())
 
     def unseal(self, sealed: bytes, context: str) -> bytes:
         """Return the value in plain text; CannotUnseal if it was altered or moved, or its key is unknown."""

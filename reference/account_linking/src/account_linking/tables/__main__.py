@@ -12,11 +12,11 @@ from account_linking.kafka_security import spark_options
 from account_linking.tables import ingest, streams
 from account_linking.tables.forget import forget
 from account_linking.tables.layout import Layout
+from account_linking.tables.maintenance import maintain_tables
 from account_linking.tables.quarantine import read_quarantine
 from account_linking.tables.rebuild import rebuild
-from account_linking.tables.session import session
+from account_linking.tables.session import get_or_create_session
 from account_linking.tables.translate import RULE_NAMES
-from account_linking.tables.upkeep import run_upkeep
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def main(arguments: Sequence[str], spark: SparkSession | None = None) -> int:
     """Run one command; `stream` without --once runs until it is stopped."""
     options = _arguments(arguments)
-    running = spark or session()
+    running = spark or get_or_create_session()
     layout = Layout(options.tables)
     match options.command:
         case "stream":
@@ -48,8 +48,8 @@ def main(arguments: Sequence[str], spark: SparkSession | None = None) -> int:
             )
         case "forget":
             _forget(running, options.user, layout)
-        case "upkeep":
-            run_upkeep(running, layout)
+        case "maintain":
+            maintain_tables(running, layout)
         case _:
             ingest.reclassify(running, layout)
     return 0
@@ -60,7 +60,7 @@ def _forget(spark: SparkSession, user: str, layout: Layout) -> None:
     rows = ", ".join(f"{count} of {table}" for table, count in counts.items() if count) or "none"
     sys.stdout.write(
         f"Rows deleted: {rows}. The running stream of changes sends the tombstones."
-        " Older files leave the disk with the first upkeep after 7 days.\n"
+        " Older files leave the disk with the first maintenance after 7 days.\n"
     )
 
 
@@ -96,7 +96,7 @@ def _stream(spark: SparkSession, options: argparse.Namespace, layout: Layout) ->
 
 def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m account_linking.tables", description=__doc__)
-    commands = ["stream", "history", "quarantine", "replay", "reclassify", "rebuild", "upkeep", "forget"]
+    commands = ["stream", "history", "quarantine", "replay", "reclassify", "rebuild", "maintain", "forget"]
     parser.add_argument("command", choices=commands)
     parser.add_argument("--tables", required=True, help="folder of the tables, or a URL that Spark can write to")
     parser.add_argument("--bootstrap", default="localhost:9092", help="Kafka brokers (bootstrap.servers)")

@@ -74,11 +74,11 @@ def _fits(text: str) -> str:
     """Return SQL that is true where a number other than zero keeps all its digits: counted in the text."""
     mantissa, digits = _mantissa(text), _digits(text)
     exponent = f"coalesce(try_cast(split_part(lower({text}), 'e', 2) as int), 0)"
-    places = f"(length(split_part({mantissa}, '.', 2)) - {exponent})"
+    decimal_places = f"(length(split_part({mantissa}, '.', 2)) - {exponent})"
     zeros = f"(length({digits}) - length(trim(trailing '0' from {digits})))"
     keeps_places, keeps_digits = (
-        f"{places} - {zeros} <= {DECIMAL_PLACES}",
-        f"length({digits}) - {places} <= {INTEGER_DIGITS}",
+        f"{decimal_places} - {zeros} <= {DECIMAL_PLACES}",
+        f"length({digits}) - {decimal_places} <= {INTEGER_DIGITS}",
     )
     return f"({keeps_places} and {keeps_digits})"
 

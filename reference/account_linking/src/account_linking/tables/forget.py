@@ -2,7 +2,7 @@
 
 The store's items are deleted first (`python -m account_linking.store forget`): then no worker fetches for the user. The
 raw topics still have the user's records until their retention ends; `forgotten` keeps them out of the tables, also when
-a topic is read again. Files of old versions leave the disk with the first `upkeep` after a week.
+a topic is read again. Files of old versions leave the disk with the first `maintain` after a week.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ def forget(spark: SparkSession, layout: Layout, user: str) -> dict[str, int]:
     _send_tombstones(spark, layout, by_user)
     counts = {}
     for table in TABLES_OF_USER:
-        condition = f"{by_user} or ({_quarantined(items)})" if table == "quarantine" and items else by_user
+        condition = f"{by_user} or ({_is_quarantined_of(items)})" if table == "quarantine" and items else by_user
         counts[table] = _change(spark, f"delete from {layout.sql(table)} where {condition}")
     return counts
 
 
-def _quarantined(items: Sequence[str]) -> str:
+def _is_quarantined_of(items: Sequence[str]) -> str:
     """Return SQL that is true for quarantined records without a user, of an item that was this user's."""
     return f"user_ref is null and item_ref in ({', '.join(map(sql_literal, items))})"
 

@@ -12,7 +12,13 @@ from account_linking.tables.batch_users import every_user, find_batch_users, rea
 from account_linking.tables.forget import without_forgotten
 from account_linking.tables.layout import ACCOUNTS, BRONZE, KEY, QUARANTINE, SILVER
 from account_linking.tables.merge import NEWER, NEWER_ACCOUNT, latest, merge, retry_conflicts
-from account_linking.tables.translate import RULE_VERSION, latest_accounts, rejected, translate, translate_accounts
+from account_linking.tables.translate import (
+    RULE_VERSION,
+    latest_accounts,
+    records_with_errors,
+    translate,
+    translate_accounts,
+)
 from account_linking.tables.versions import Versions
 
 if TYPE_CHECKING:
@@ -84,7 +90,7 @@ class Ingestion:
         """Merge good transactions and accounts, and what breaks a rule; return the users whose classes may change."""
         good = translated.where("size(errors) = 0").select(*SILVER)
         good_accounts = accounts.where("size(errors) = 0").select(*ACCOUNTS)
-        bad = quarantined(rows, translated, accounts)
+        bad = quarantine_rows(rows, translated, accounts)
         contents = read_contents(users_and_accounts(rows, good, good_accounts), bad)
         if contents.has_errors:  # rare, and an empty merge costs as much as a full one
             bad = in_one_partition(bad, small=small).localCheckpoint() if small else bad
@@ -97,9 +103,9 @@ class Ingestion:
         return users
 
 
-def quarantined(rows: DataFrame, translated: DataFrame, accounts: DataFrame) -> DataFrame:
+def quarantine_rows(rows: DataFrame, translated: DataFrame, accounts: DataFrame) -> DataFrame:
     """Return the records that break a rule, as rows of `quarantine`: of bronze rows and their translations."""
-    bad = rejected(rows, translated, accounts).selectExpr("*", f"{RULE_VERSION} as rule_version")
+    bad = records_with_errors(rows, translated, accounts).selectExpr("*", f"{RULE_VERSION} as rule_version")
     return bad.selectExpr("*", "cast(null as timestamp) as replayed_at").select(*QUARANTINE)
 
 
@@ -124,7 +130,7 @@ def replay(spark: SparkSession, layout: Layout) -> int:
     """
     waiting = spark.read.format("delta").load(layout.path("quarantine")).where("replayed_at is null")
     rows = waiting.select(*BRONZE).localCheckpoint()
-    bad = quarantined(rows, translate(rows), translate_accounts(rows)).localCheckpoint()
+    bad = quarantine_rows(rows, translate(rows), translate_accounts(rows)).localCheckpoint()
     good = rows.join(bad, [*SOURCE_POSITION], "left_anti").localCheckpoint()
     count = good.count()
     if count:

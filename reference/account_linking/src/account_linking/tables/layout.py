@@ -162,7 +162,7 @@ CLUSTERED: Final = {
 which is part of their key, and not by user, which is not: when another user fetches a joint account, its rows move to
 that user."""
 
-SKIPPED_BY: Final = {
+STATISTICS_COLUMNS: Final = {
     "bronze": ("user_ref", "source_topic", "source_partition", "source_offset", "received_at"),
     "quarantine": ("user_ref", "item_ref", "source_topic", "source_partition", "source_offset"),
     "monthly": ("user_ref", "month"),
@@ -181,7 +181,7 @@ def properties(table: str) -> dict[str, str]:
     feed = {"delta.enableChangeDataFeed": "true"} if table == "classified" else {}
     return {
         **feed,
-        "delta.dataSkippingStatsColumns": ",".join(SKIPPED_BY.get(table, by_account)),
+        "delta.dataSkippingStatsColumns": ",".join(STATISTICS_COLUMNS.get(table, by_account)),
         "delta.checkpointInterval": str(COMMITS_PER_CHECKPOINT),
     }
 

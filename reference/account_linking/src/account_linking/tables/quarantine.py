@@ -29,7 +29,7 @@ class RuleCount:
 class Sample:
     """A quarantined record: its place in Kafka, the first rule that it breaks, and the value."""
 
-    place: str
+    kafka_position: str
     rule: str
     field: str
     value: str | None
@@ -54,7 +54,7 @@ class Quarantine:
         yield f"{'records':>9}  {'rule':<{width}}  field"
         yield from (f"{each.records:>9,}  {each.rule:<{width}}  {each.field}" for each in self.rules)
         yield ""
-        yield from (f"{each.place}  {each.rule}: {each.field} = {each.value}" for each in self.samples)
+        yield from (f"{each.kafka_position}  {each.rule}: {each.field} = {each.value}" for each in self.samples)
         yield ""
         yield f"When the rule, its data file or the provider is corrected: {replay}"
 
@@ -78,13 +78,13 @@ def read_quarantine(spark: SparkSession, layout: Layout, *, samples: int, rule: 
 
 def _samples(records: DataFrame, count: int) -> Sequence[Sample]:
     """Return the newest records with an `error`. The value may be no valid UTF-8: it is whatever the record had."""
-    place = "concat_ws('-', source_topic, source_partition, source_offset)"
+    kafka_position = "concat_ws('-', source_topic, source_partition, source_offset)"
     value = "if(error.field = 'value', null, make_valid_utf8(error.value))"
     rows = (
         records.where("error is not null")
         .orderBy("received_at", "source_topic", "source_offset", ascending=False)
         .limit(count)
-        .selectExpr(place, "error.rule", "error.field", value, "octet_length(value)")
+        .selectExpr(kafka_position, "error.rule", "error.field", value, "octet_length(value)")
     )
     return [Sample(row[0], row[1], row[2], _shown(*row[2:5])) for row in rows.collect()]
 

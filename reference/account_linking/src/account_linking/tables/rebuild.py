@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from account_linking.tables import bronze, classify
 from account_linking.tables.batch_users import account_slices, append_holders, every_user
-from account_linking.tables.ingest import SOURCE_POSITION, quarantined
+from account_linking.tables.ingest import SOURCE_POSITION, quarantine_rows
 from account_linking.tables.layout import ACCOUNTS, KEY, QUARANTINE, SILVER
 from account_linking.tables.merge import NEWER, NEWER_ACCOUNT, latest, latest_version, merge
 from account_linking.tables.translate import latest_accounts, translate, translate_accounts
@@ -50,7 +50,7 @@ def rebuild(spark: SparkSession, layout: Layout) -> Rebuilt:
         good = latest(translated.where("size(errors) = 0").select(*SILVER), KEY)
         good_accounts = latest_accounts(accounts.where("size(errors) = 0").select(*ACCOUNTS))
         rebuilt = Rebuilt(
-            quarantine=_rebuild_quarantine(old["quarantine"], quarantined(rows, translated, accounts), layout),
+            quarantine=_rebuild_quarantine(old["quarantine"], quarantine_rows(rows, translated, accounts), layout),
             accounts=_rebuild_table(old["accounts"], good_accounts, layout, table="accounts"),
             silver=_rebuild_table(old["silver"], good, layout, table="silver"),
         )

@@ -39,7 +39,7 @@ RUN_TIME_SETTINGS = ("spark.sql.session.timeZone", "spark.sql.redaction.options.
 """Those of SETTINGS that a client of Spark Connect may set; the server needs the others when it starts."""
 
 
-def session(jars: Sequence[Path] = (), conf: Mapping[str, str] | None = None) -> SparkSession:
+def get_or_create_session(jars: Sequence[Path] = (), conf: Mapping[str, str] | None = None) -> SparkSession:
     """Return the active session, else a local session with `jars`, or with PACKAGES where no jars are given."""
     from pyspark.sql import SparkSession  # workers without Spark import this package
 

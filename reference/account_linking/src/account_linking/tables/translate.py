@@ -136,7 +136,7 @@ def translate_accounts(bronze: DataFrame) -> DataFrame:
     return _with_errors(rows, RULES_FOR_ACCOUNTS).drop("_is_json")
 
 
-def rejected(bronze: DataFrame, translated: DataFrame, accounts: DataFrame) -> DataFrame:
+def records_with_errors(bronze: DataFrame, translated: DataFrame, accounts: DataFrame) -> DataFrame:
     """Return the raw records that no table takes, each with `errors`: none of them vanishes.
 
     `translated` and `accounts` are the translations of the same records.

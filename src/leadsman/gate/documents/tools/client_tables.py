@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leadsman.gate.documents.interpreter import Tool, client, setting
+from leadsman.gate.documents.interpreter import Tool, config_resource, setting
 from leadsman.gate.documents.tree import Document
 from leadsman.kafka_defaults import has_setting
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from leadsman.gate.documents.tree import Leaf
-    from leadsman.gate.facts import ClientFacts, Setting
+    from leadsman.gate.facts import ConfigResource, Setting
 
 SERVERS = "bootstrap.servers"
 OVERRIDES = {"producer.override.": "producer", "consumer.override.": "consumer", "admin.override.": "admin"}
 
 
-def _find(document: Document, _path: str) -> Iterator[ClientFacts]:
+def _find(document: Document, _path: str) -> Iterator[ConfigResource]:
     for node in document.root.walk():
         names = {key for key, _, _ in node.pairs}
         if "connector.class" in names:
@@ -26,10 +26,10 @@ def _find(document: Document, _path: str) -> Iterator[ClientFacts]:
         elif SERVERS in names:
             leaves = Document(node, document.format).leaves()
             settings = {".".join(leaf.path): setting(".".join(leaf.path), leaf) for leaf in leaves}
-            yield client(_kind(settings), settings, node.span)
+            yield config_resource(_kind(settings), settings, node.span)
 
 
-def _connector(leaves: list[Leaf]) -> Iterator[ClientFacts]:
+def _connector(leaves: list[Leaf]) -> Iterator[ConfigResource]:
     for prefix, kind in OVERRIDES.items():
         own: dict[str, Setting] = {}
         for leaf in leaves:
@@ -37,7 +37,7 @@ def _connector(leaves: list[Leaf]) -> Iterator[ClientFacts]:
             if name.startswith(prefix):
                 own[name.removeprefix(prefix)] = setting(name.removeprefix(prefix), leaf)
         if own:
-            yield client(kind, own, next(iter(own.values())).span, defaults=kind, name="connector")
+            yield config_resource(kind, own, next(iter(own.values())).span, defaults=kind, name="connector")
 
 
 def _kind(settings: dict[str, Setting]) -> str:

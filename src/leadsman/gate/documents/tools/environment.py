@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from leadsman.gate.code.syntax import Span
-from leadsman.gate.documents.interpreter import Tool, client, connect_worker, setting
+from leadsman.gate.documents.interpreter import Tool, config_resource, connect_worker, setting
 from leadsman.gate.documents.tools.quarkus import channels
 from leadsman.gate.documents.tools.spring import spring_clients
 from leadsman.gate.documents.tree import Leaf, Tree
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from leadsman.gate.documents.tree import Document
-    from leadsman.gate.facts import ClientFacts, Setting
+    from leadsman.gate.facts import ConfigResource, Setting
 
 BROKER_PREFIXES = ("KAFKA_CFG_", "KAFKA_")
 """Of the images of Bitnami, and of Confluent and Apache."""
@@ -26,11 +26,11 @@ CLUSTER_KEYS = ("controller.quorum.voters", "controller.quorum.bootstrap.servers
 WORKER_PREFIXES = {"CONNECT_PRODUCER_": "producer", "CONNECT_CONSUMER_": "consumer"}
 
 
-def _find(document: Document, _path: str) -> Iterator[ClientFacts]:
+def _find(document: Document, _path: str) -> Iterator[ConfigResource]:
     for pairs in _environments(document.root):
         broker = _broker(pairs)
         if broker:
-            yield client(
+            yield config_resource(
                 "broker", broker, next(iter(broker.values())).span, defaults="broker", cluster=_cluster(broker)
             )
         yield from spring_clients(_properties(pairs, "SPRING_"))
@@ -41,7 +41,7 @@ def _find(document: Document, _path: str) -> Iterator[ClientFacts]:
         for prefix, kind in WORKER_PREFIXES.items():
             own = _settings(pairs, (prefix,))
             if own:
-                yield client(kind, own, next(iter(own.values())).span, defaults=kind, name="Kafka Connect")
+                yield config_resource(kind, own, next(iter(own.values())).span, defaults=kind, name="Kafka Connect")
 
 
 def _broker(pairs: list[Leaf]) -> dict[str, Setting]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from leadsman.gate.documents.interpreter import Tool, client, setting
+from leadsman.gate.documents.interpreter import Tool, config_resource, setting
 from leadsman.gate.documents.tree import Document, Leaf
 from leadsman.gate.readers.properties import parse_properties
 from leadsman.kafka_defaults import has_setting
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from leadsman.gate.documents.tree import Tree
-    from leadsman.gate.facts import ClientFacts, Setting
+    from leadsman.gate.facts import ConfigResource, Setting
 
 TEXTS = ("extraConfig", "config")
 """Of the brokers, in the form of server.properties."""
@@ -23,7 +23,7 @@ MAPPINGS = ("overrideConfiguration",)
 FACTOR = "replicationFactor"
 
 
-def _find(document: Document, _path: str) -> Iterator[ClientFacts]:
+def _find(document: Document, _path: str) -> Iterator[ConfigResource]:
     for node in document.root.walk():
         count = _brokers(node)
         if count is None:
@@ -31,7 +31,7 @@ def _find(document: Document, _path: str) -> Iterator[ClientFacts]:
         settings = {name: each for name, each in _settings(node) if has_setting("broker", name)}
         if settings:
             span = next(iter(settings.values())).span
-            yield replace(client("broker", settings, span, defaults="broker"), brokers=count)
+            yield replace(config_resource("broker", settings, span, defaults="broker"), brokers=count)
         topics = node.get("provisioning", "topics")
         for topic in topics.items if topics else []:
             yield from _topic(topic, count)
@@ -58,11 +58,11 @@ def _settings(node: Tree) -> Iterator[tuple[str, Setting]]:
                 yield ".".join(leaf.path), setting(".".join(leaf.path), leaf)
 
 
-def _topic(topic: Tree, count: int) -> Iterator[ClientFacts]:
+def _topic(topic: Tree, count: int) -> Iterator[ConfigResource]:
     for key, span, below in topic.pairs:
         if key == FACTOR and below.kind == "value":
             factor = setting("replication.factor", Leaf((key,), below, span))
-            found = client("topic", {"replication.factor": factor}, span, name=topic.text("name"))
+            found = config_resource("topic", {"replication.factor": factor}, span, name=topic.text("name"))
             yield replace(found, brokers=count)
 
 

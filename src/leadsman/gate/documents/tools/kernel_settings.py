@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leadsman.gate.documents.interpreter import Tool, client, setting
+from leadsman.gate.documents.interpreter import Tool, config_resource, setting
 from leadsman.gate.documents.tree import Leaf
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from leadsman.gate.documents.tree import Document, Tree
-    from leadsman.gate.facts import ClientFacts
+    from leadsman.gate.facts import ConfigResource
 
 PREFIXES = ("net.ipv4.", "net.core.", "net.ipv6.")
 
 
-def _find(document: Document, _path: str) -> Iterator[ClientFacts]:
+def _find(document: Document, _path: str) -> Iterator[ConfigResource]:
     for node in document.root.walk():
         settings = {leaf.path[0]: setting(leaf.path[0], leaf) for leaf in _named(node)}
         if settings:
-            yield client("kernel", settings, node.span)
+            yield config_resource("kernel", settings, node.span)
 
 
 def _named(node: Tree) -> Iterator[Leaf]:

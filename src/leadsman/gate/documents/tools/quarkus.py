@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leadsman.gate.documents.interpreter import Tool, client, setting
+from leadsman.gate.documents.interpreter import Tool, config_resource, setting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from leadsman.gate.documents.tree import Document, Leaf
-    from leadsman.gate.facts import ClientFacts, Setting
+    from leadsman.gate.facts import ConfigResource, Setting
 
 CONNECTOR = "smallrye-kafka"
 DIRECTIONS = {"outgoing": "producer", "incoming": "consumer"}
@@ -21,11 +21,11 @@ CHANNEL = 3
 """`mp.messaging.outgoing.CHANNEL`: the settings are below the channel's name."""
 
 
-def _find(document: Document, _path: str) -> Iterator[ClientFacts]:
+def _find(document: Document, _path: str) -> Iterator[ConfigResource]:
     yield from channels(document.leaves())
 
 
-def channels(leaves: list[Leaf]) -> Iterator[ClientFacts]:
+def channels(leaves: list[Leaf]) -> Iterator[ConfigResource]:
     """Yield the clients of channels; settings of a profile, `%prod.`, count as set."""
     found: dict[tuple[str, str], dict[str, Setting]] = {}
     common: dict[str, Setting] = {}
@@ -47,7 +47,7 @@ def channels(leaves: list[Leaf]) -> Iterator[ClientFacts]:
         connector = settings.get("connector")
         if kind == "streams" or connector is None or connector.value == CONNECTOR:
             merged = {**common, **settings}
-            yield client(kind, merged, next(iter(settings.values())).span, defaults=kind, name=channel)
+            yield config_resource(kind, merged, next(iter(settings.values())).span, defaults=kind, name=channel)
 
 
 TOOL = Tool(formats=("yaml", "properties"), find=_find)

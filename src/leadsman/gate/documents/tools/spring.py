@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leadsman.gate.documents.interpreter import Tool, client, setting
+from leadsman.gate.documents.interpreter import Tool, config_resource, setting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from leadsman.gate.documents.tree import Document, Leaf
-    from leadsman.gate.facts import ClientFacts, Setting
+    from leadsman.gate.facts import ConfigResource, Setting
 
 KINDS = {"producer": "producer", "consumer": "consumer", "admin": "admin", "streams": "streams"}
 OWN_NAMES = {
@@ -22,11 +22,11 @@ OWN_NAMES = {
 CLOUD_STREAM = ("spring", "cloud", "stream", "kafka", "binder")
 
 
-def _find(document: Document, _path: str) -> Iterator[ClientFacts]:
+def _find(document: Document, _path: str) -> Iterator[ConfigResource]:
     yield from spring_clients(document.leaves())
 
 
-def spring_clients(leaves: list[Leaf]) -> Iterator[ClientFacts]:
+def spring_clients(leaves: list[Leaf]) -> Iterator[ConfigResource]:
     """Yield the clients that properties of Spring configure."""
     by_kind: dict[str, dict[str, Setting]] = {}
     for leaf in leaves:
@@ -34,9 +34,11 @@ def spring_clients(leaves: list[Leaf]) -> Iterator[ClientFacts]:
             by_kind.setdefault(kind, {})[name] = setting(name, leaf)
     common = by_kind.pop("client", {})
     for kind, settings in by_kind.items():
-        yield client(kind, {**common, **settings}, next(iter(settings.values())).span, defaults=kind, name="Spring")
+        yield config_resource(
+            kind, {**common, **settings}, next(iter(settings.values())).span, defaults=kind, name="Spring"
+        )
     if common and not by_kind:
-        yield client("client", common, next(iter(common.values())).span, name="Spring")
+        yield config_resource("client", common, next(iter(common.values())).span, name="Spring")
 
 
 def _settings(leaf: Leaf) -> Iterator[tuple[str, str]]:

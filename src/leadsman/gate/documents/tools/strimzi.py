@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leadsman.gate.documents.interpreter import Tool, client, connect_worker, setting
+from leadsman.gate.documents.interpreter import Tool, config_resource, connect_worker, setting
 from leadsman.gate.documents.tree import Document, Leaf, Tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from leadsman.gate.facts import ClientFacts, Setting
+    from leadsman.gate.facts import ConfigResource, Setting
 
 GROUP = "kafka.strimzi.io/"
 LABEL = "strimzi.io/cluster"
@@ -18,7 +18,7 @@ BOOTSTRAP = "-kafka-bootstrap"
 """What follows the name of a cluster in the name of its service."""
 
 
-def _find(document: Document, _path: str) -> Iterator[ClientFacts]:
+def _find(document: Document, _path: str) -> Iterator[ConfigResource]:
     root = document.root
     if not root.text("apiVersion").startswith(GROUP):
         return
@@ -27,12 +27,14 @@ def _find(document: Document, _path: str) -> Iterator[ClientFacts]:
         case "Kafka":
             settings = _settings(root.get("spec", "kafka", "config"))
             if settings:
-                yield client("broker", settings, root.span, defaults="broker", name=name, cluster=name)
+                yield config_resource("broker", settings, root.span, defaults="broker", name=name, cluster=name)
         case "KafkaTopic":
             settings = _settings(root.get("spec", "config")) | _replicas(root)
             if settings:
                 cluster = root.text("metadata", "labels", LABEL)
-                yield client("topic", settings, root.span, name=root.text("spec", "topicName") or name, cluster=cluster)
+                yield config_resource(
+                    "topic", settings, root.span, name=root.text("spec", "topicName") or name, cluster=cluster
+                )
         case "KafkaConnect":
             yield from _worker(root, name)
 
@@ -52,14 +54,14 @@ def _replicas(root: Tree) -> dict[str, Setting]:
     return {}
 
 
-def _worker(root: Tree, name: str) -> Iterator[ClientFacts]:
+def _worker(root: Tree, name: str) -> Iterator[ConfigResource]:
     settings = _settings(root.get("spec", "config"))
     servers = root.text("spec", "bootstrapServers")
     yield from connect_worker(settings, servers, cluster=servers.partition(BOOTSTRAP)[0])
     for kind in ("producer", "consumer", "admin"):
         own = {key.removeprefix(kind + "."): each for key, each in settings.items() if key.startswith(kind + ".")}
         if own:
-            yield client(kind, own, next(iter(own.values())).span, defaults=kind, name=name)
+            yield config_resource(kind, own, next(iter(own.values())).span, defaults=kind, name=name)
 
 
 def _cluster_sizes(documents: list[Document]) -> dict[str, int]:

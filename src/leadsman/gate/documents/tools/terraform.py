@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leadsman.gate.documents.interpreter import Tool, brokers_listed, client, setting
+from leadsman.gate.documents.interpreter import Tool, brokers_listed, config_resource, setting
 from leadsman.gate.documents.tree import Document, Leaf, Tree
 from leadsman.gate.readers.properties import parse_properties
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from leadsman.gate.facts import ClientFacts, Setting
+    from leadsman.gate.facts import ConfigResource, Setting
 
 TOPICS = frozenset({"kafka_topic", "confluent_kafka_topic", "aiven_kafka_topic"})
 FACTORS = ("replication_factor", "replication")
@@ -22,7 +22,7 @@ RESOURCE = 3
 """A block `resource TYPE NAME`."""
 
 
-def _find(document: Document, _path: str) -> Iterator[ClientFacts]:
+def _find(document: Document, _path: str) -> Iterator[ConfigResource]:
     for key, _, block in document.root.pairs:
         words = key.split()
         if len(words) != RESOURCE or words[0] != "resource":
@@ -30,7 +30,7 @@ def _find(document: Document, _path: str) -> Iterator[ClientFacts]:
         if words[1] in TOPICS:
             settings = _topic(block)
             if settings:
-                yield client("topic", settings, block.span, name=words[2], cluster=words[1])
+                yield config_resource("topic", settings, block.span, name=words[2], cluster=words[1])
         elif words[1] == "aws_msk_configuration":
             yield from _msk(block, words[2])
 
@@ -47,7 +47,7 @@ def _topic(block: Tree) -> dict[str, Setting]:
     return found
 
 
-def _msk(block: Tree, name: str) -> Iterator[ClientFacts]:
+def _msk(block: Tree, name: str) -> Iterator[ConfigResource]:
     text = block.get(PROPERTIES)
     if text is None or text.value is None:
         return
@@ -56,7 +56,7 @@ def _msk(block: Tree, name: str) -> Iterator[ClientFacts]:
     leaves = Document(root, "properties").leaves()
     settings = {".".join(leaf.path): setting(".".join(leaf.path), leaf) for leaf in leaves}
     if settings:
-        yield client("broker", settings, block.span, defaults="broker", name=name, cluster=MSK)
+        yield config_resource("broker", settings, block.span, defaults="broker", name=name, cluster=MSK)
 
 
 def _cluster_sizes(documents: list[Document]) -> dict[str, int]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from leadsman.gate.code.analysis import Code, Site
-    from leadsman.gate.facts import ClientFacts
+    from leadsman.gate.facts import ConfigResource
 
 CALLBACKS = ("callback", "on_delivery")
 ANY_ERROR = frozenset(
@@ -47,7 +47,7 @@ def _find(facts: Facts) -> Iterator[Match]:
                 yield from _caught_and_dropped(code, site)
 
 
-def _callback_ignores(code: Code, client: ClientFacts, site: Site) -> Iterator[Match]:
+def _callback_ignores(code: Code, client: ConfigResource, site: Site) -> Iterator[Match]:
     callback = site.call.keyword(*CALLBACKS)
     position = 0
     if client.library is not None and client.library.name == "kafka-clients" and len(site.call.arguments) > 1:

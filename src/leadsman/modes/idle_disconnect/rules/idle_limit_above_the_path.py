@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leadsman.gate.facts import ClientFacts, Facts, Match
+from leadsman.gate.facts import ConfigResource, Facts, Match
 from leadsman.gate.rule import Rule
 from leadsman_clients import HOPS
 from leadsman_clients.network_path import idle_seconds, resolve_path
@@ -21,12 +21,12 @@ SAFE_SHARE = 0.45
 def _find(facts: Facts) -> Iterator[Match]:
     path = resolve_path(sorted(facts.hops))
     hop, limit_ms = path.shortest_hop, path.idle_timeout.total_seconds() * 1000
-    for client in facts.clients:
+    for client in facts.resources:
         if client.is_kind("producer", "consumer", "admin", "streams", "client"):
             yield from _longer(client, hop.title, limit_ms)
 
 
-def _longer(client: ClientFacts, hop: str, limit_ms: float) -> Iterator[Match]:
+def _longer(client: ConfigResource, hop: str, limit_ms: float) -> Iterator[Match]:
     setting = client.known(IDLE)
     value = client.number(IDLE)
     if setting is None or value is None or 0 < value < limit_ms:

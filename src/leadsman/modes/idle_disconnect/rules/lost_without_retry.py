@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leadsman.gate.facts import ClientFacts, Facts, Match
+from leadsman.gate.facts import ConfigResource, Facts, Match
 from leadsman.gate.rule import Rule
 from leadsman_clients.network_path import resolve_path
 
@@ -16,7 +16,7 @@ IDLE = "connections.max.idle.ms"
 
 def _find(facts: Facts) -> Iterator[Match]:
     limit_ms = resolve_path(sorted(facts.hops)).idle_timeout.total_seconds() * 1000
-    for client in facts.clients:
+    for client in facts.resources:
         retries = client.known("retries")
         if not client.is_kind("producer") or retries is None or client.number("retries") != 0:
             continue
@@ -25,7 +25,7 @@ def _find(facts: Facts) -> Iterator[Match]:
             yield Match(span=retries.span, message=message)
 
 
-def _closes_in_time(client: ClientFacts, limit_ms: float) -> bool:
+def _closes_in_time(client: ConfigResource, limit_ms: float) -> bool:
     """Whether the client closes idle connections itself, or could: an idle limit that is not known is no objection."""
     if IDLE not in client.settings:
         return client.library is not None and client.library.closes_idle
@@ -33,7 +33,7 @@ def _closes_in_time(client: ClientFacts, limit_ms: float) -> bool:
     return value is None or 0 < value < limit_ms
 
 
-def _expects_loss(client: ClientFacts) -> bool:
+def _expects_loss(client: ConfigResource) -> bool:
     """Whether the program accepts that records are lost: it waits for no acknowledgement."""
     acks = client.settings.get("acks")
     return acks is not None and acks.value in {"0", None}

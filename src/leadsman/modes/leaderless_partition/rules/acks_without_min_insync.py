@@ -16,7 +16,7 @@ ACKS = "acks"
 def _find(facts: Facts) -> Iterator[Match]:
     if facts.min_insync is None or facts.min_insync <= 1:
         return  # what the topics require is known where both are given to `check topics`
-    for client in facts.clients:
+    for client in facts.resources:
         setting = client.known(ACKS) if client.is_kind("producer", "client") else None
         if setting is not None and setting.value == "1":
             message = f"{setting.written}=1: min.insync.replicas={facts.min_insync:g} has no effect for this producer"

@@ -11,7 +11,7 @@ from leadsman.gate.rule import Rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from leadsman.gate.facts import ClientFacts
+    from leadsman.gate.facts import ConfigResource
 
 AUTO = "auto.create.topics.enable"
 FACTOR = "default.replication.factor"
@@ -19,22 +19,22 @@ FACTOR = "default.replication.factor"
 
 def _find(facts: Facts) -> Iterator[Match]:
     seen: set[str] = set()
-    for client in facts.clients:
-        setting = client.known(AUTO) if client.is_kind("broker") else None
-        if setting is None or str(setting.value).lower() != "true" or not _gets_one_replica(facts, client):
+    for resource in facts.resources:
+        setting = resource.known(AUTO) if resource.is_kind("broker") else None
+        if setting is None or str(setting.value).lower() != "true" or not _gets_one_replica(facts, resource):
             continue
-        if client.cluster and client.cluster in seen:
+        if resource.cluster and resource.cluster in seen:
             continue  # the same setting of another broker of the cluster
-        seen.add(client.cluster)
-        among = f" on {client.brokers} brokers" if client.brokers else ""
+        seen.add(resource.cluster)
+        among = f" on {resource.brokers} brokers" if resource.brokers else ""
         message = f"{setting.written}=true{among} without {FACTOR}: a topic that any client names gets one replica"
         yield Match(span=setting.span, message=message, replacement="false", replacement_span=setting.value_span)
 
 
-def _gets_one_replica(facts: Facts, client: ClientFacts) -> bool:
+def _gets_one_replica(facts: Facts, resource: ConfigResource) -> bool:
     """Whether Kafka's default of one replica applies on several brokers. MSK has another default."""
-    several = facts.is_cluster or (client.brokers or 1) > 1
-    return several and FACTOR not in client.settings and client.cluster != MSK
+    several = facts.is_cluster or (resource.brokers or 1) > 1
+    return several and FACTOR not in resource.settings and resource.cluster != MSK
 
 
 RULE = Rule(

@@ -26,7 +26,7 @@ RECOMMENDED_MS = round(number("streams", "task.timeout.ms"))
 
 
 def _find(facts: Facts) -> Iterator[Match]:
-    for client in facts.clients:
+    for client in facts.resources:
         setting, value = client.known(TIMEOUT), client.number(TIMEOUT)
         if client.is_kind("consumer", "streams") and setting is not None and value is not None and value < LEAST_MS:
             yield Match(

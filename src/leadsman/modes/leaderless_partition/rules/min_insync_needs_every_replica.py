@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leadsman.gate.facts import ClientFacts, Facts, Match
+from leadsman.gate.facts import ConfigResource, Facts, Match
 from leadsman.gate.rule import Rule
 
 if TYPE_CHECKING:
@@ -15,15 +15,15 @@ FACTORS = {"broker": "default.replication.factor", "topic": "replication.factor"
 
 
 def _find(facts: Facts) -> Iterator[Match]:
-    for client in facts.clients:
-        factor = client.number(FACTORS.get(client.kind, ""))
-        least = client.number(MIN_INSYNC)
+    for resource in facts.resources:
+        factor = resource.number(FACTORS.get(resource.kind, ""))
+        least = resource.number(MIN_INSYNC)
         if factor is not None and least is not None and 1 < factor <= least:
-            yield _match(client, factor)
+            yield _match(resource, factor)
 
 
-def _match(client: ClientFacts, factor: float) -> Match:
-    setting = client.settings[MIN_INSYNC]
+def _match(resource: ConfigResource, factor: float) -> Match:
+    setting = resource.settings[MIN_INSYNC]
     return Match(
         span=setting.span,
         message=f"{setting.written}={setting.value} with replication factor {factor:g}: writes with"

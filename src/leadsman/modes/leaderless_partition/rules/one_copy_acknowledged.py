@@ -17,10 +17,10 @@ REPLICATED = 3
 
 
 def _find(facts: Facts) -> Iterator[Match]:
-    for client in facts.clients:
-        factor = client.number(FACTORS.get(client.kind, ""))
-        if factor is not None and factor >= REPLICATED and client.number(MIN_INSYNC) == 1:
-            setting = client.settings[MIN_INSYNC]
+    for resource in facts.resources:
+        factor = resource.number(FACTORS.get(resource.kind, ""))
+        if factor is not None and factor >= REPLICATED and resource.number(MIN_INSYNC) == 1:
+            setting = resource.settings[MIN_INSYNC]
             message = f"{setting.written}=1 with replication factor {factor:g}: acks=all can mean one copy"
             yield Match(span=setting.span, message=message, replacement="2", replacement_span=setting.value_span)
 

@@ -22,16 +22,16 @@ FACTORS = (
 
 def _find(facts: Facts) -> Iterator[Match]:
     seen: set[tuple[str, str, str]] = set()
-    for client in facts.clients:
-        for name in FACTORS if client.is_kind("broker", "topic", "connect") else ():
-            several = facts.is_cluster or (client.brokers or 1) > 1  # one broker can hold one replica only
-            if client.number(name) == 1 and several:
-                place = (client.cluster, client.name if client.is_kind("topic") else "", name)
-                if place in seen:
+    for resource in facts.resources:
+        for name in FACTORS if resource.is_kind("broker", "topic", "connect") else ():
+            several = facts.is_cluster or (resource.brokers or 1) > 1  # one broker can hold one replica only
+            if resource.number(name) == 1 and several:
+                key = (resource.cluster, resource.name if resource.is_kind("topic") else "", name)
+                if key in seen:
                     continue  # the same setting of another broker of the cluster
-                seen.add(place)
-                setting = client.settings[name]
-                among = f" on {client.brokers} brokers" if client.brokers else ""
+                seen.add(key)
+                setting = resource.settings[name]
+                among = f" on {resource.brokers} brokers" if resource.brokers else ""
                 message = f"{setting.written}=1{among}: these partitions have no leader without their one broker"
                 yield Match(span=setting.span, message=message)
 

@@ -16,12 +16,14 @@ RETENTION = "retention.ms"
 def _find(facts: Facts) -> Iterator[Match]:
     if facts.lag_ms is None:
         return  # how long consumers may be stopped is known to the team alone
-    for client in facts.clients:
-        value = client.number(RETENTION)
-        if client.is_kind("topic") and value is not None and 0 <= value < facts.lag_ms:
-            setting = client.settings[RETENTION]
+    for resource in facts.resources:
+        value = resource.number(RETENTION)
+        if resource.is_kind("topic") and value is not None and 0 <= value < facts.lag_ms:
+            setting = resource.settings[RETENTION]
             hours = f"{value / 3_600_000:g} h, consumers may be {facts.lag_ms / 3_600_000:g} h behind"
-            yield Match(span=setting.span, message=f"{setting.written}={setting.value} of {client.name} keeps {hours}")
+            yield Match(
+                span=setting.span, message=f"{setting.written}={setting.value} of {resource.name} keeps {hours}"
+            )
 
 
 RULE = Rule(

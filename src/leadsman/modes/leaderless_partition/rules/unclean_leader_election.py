@@ -14,9 +14,9 @@ NAME = "unclean.leader.election.enable"
 
 
 def _find(facts: Facts) -> Iterator[Match]:
-    for client in facts.clients:
-        setting = client.known(NAME)
-        if client.is_kind("broker", "topic") and setting is not None and str(setting.value).lower() == "true":
+    for resource in facts.resources:
+        setting = resource.known(NAME)
+        if resource.is_kind("broker", "topic") and setting is not None and str(setting.value).lower() == "true":
             yield Match(
                 span=setting.span,
                 message=f"{setting.written}=true: after the leader's loss, acknowledged records can be deleted",

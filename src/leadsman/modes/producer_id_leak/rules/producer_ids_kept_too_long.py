@@ -15,11 +15,11 @@ EXPIRIES = ("producer.id.expiration.ms", "transactional.id.expiration.ms")
 
 
 def _find(facts: Facts) -> Iterator[Match]:
-    for client in facts.clients:
-        for name in EXPIRIES if client.is_kind("broker") else ():
-            value, limit = client.number(name), number("broker", name)
+    for resource in facts.resources:
+        for name in EXPIRIES if resource.is_kind("broker") else ():
+            value, limit = resource.number(name), number("broker", name)
             if value is not None and value > limit:
-                setting = client.settings[name]
+                setting = resource.settings[name]
                 days = value / 86_400_000
                 message = (
                     f"{setting.written}={setting.value} keeps ids for {days:g} days, the default for"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from leadsman.gate.code.idempotence import takes_producer_id
 from leadsman.gate.code.repetition import repetition_phrase
-from leadsman.gate.facts import ClientFacts, Facts, Match
+from leadsman.gate.facts import ConfigResource, Facts, Match
 from leadsman.gate.rule import Rule
 
 if TYPE_CHECKING:
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 def _find(facts: Facts) -> Iterator[Match]:
     if facts.evaluation is None:
         return
-    for client in facts.clients:
+    for client in facts.resources:
         if client.is_kind("producer") and "transactional.id" not in client.settings:
             where = repetition_phrase(facts.evaluation.code, client)
             if where:
                 yield Match(span=client.span, message=f"a producer is created {where}: {_harm(client)}")
 
 
-def _harm(client: ClientFacts) -> str:
+def _harm(client: ConfigResource) -> str:
     takes = takes_producer_id(client)
     if takes is None:
         return "each opens connections of its own, and takes a producer id if it is idempotent"

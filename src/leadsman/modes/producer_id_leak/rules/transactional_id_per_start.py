@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leadsman.gate.code import syntax as s
-from leadsman.gate.facts import ClientFacts, Facts, Match
+from leadsman.gate.facts import ConfigResource, Facts, Match
 from leadsman.gate.rule import Rule
 from leadsman.kafka_defaults import number
 
@@ -22,7 +22,7 @@ DAYS = number("broker", "transactional.id.expiration.ms") / 86_400_000
 def _find(facts: Facts) -> Iterator[Match]:
     if facts.evaluation is None:
         return
-    for client in facts.clients:
+    for client in facts.resources:
         setting = client.settings.get(ID)
         is_unknown = setting is not None and setting.value is None
         if client.is_kind("producer", "client") and is_unknown and _is_random(facts.evaluation, client):
@@ -31,7 +31,7 @@ def _find(facts: Facts) -> Iterator[Match]:
             yield Match(span=setting.span, message=message)
 
 
-def _is_random(evaluation: Evaluation, client: ClientFacts) -> bool:
+def _is_random(evaluation: Evaluation, client: ConfigResource) -> bool:
     """Whether the value's own expression calls a generator of random ids."""
     setting = client.settings[ID]
     for node in s.walk_all(evaluation.code.body):

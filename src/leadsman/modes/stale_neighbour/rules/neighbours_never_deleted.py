@@ -16,9 +16,9 @@ THRESHOLD = "net.ipv4.neigh.default.gc_thresh1"
 def _find(facts: Facts) -> Iterator[Match]:
     if "kafka" not in f"{facts.path}\n{facts.text}".lower():
         return  # it is not known that the host serves Kafka
-    for client in facts.clients:
-        setting = client.known(THRESHOLD)
-        if client.is_kind("kernel") and setting is not None and client.number(THRESHOLD) not in {0, None}:
+    for resource in facts.resources:
+        setting = resource.known(THRESHOLD)
+        if resource.is_kind("kernel") and setting is not None and resource.number(THRESHOLD) not in {0, None}:
             yield Match(
                 span=setting.span,
                 message=f"{setting.written}={setting.value} keeps entries of dead instances while the table has fewer",

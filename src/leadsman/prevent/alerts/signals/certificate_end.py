@@ -8,13 +8,13 @@ SIGNAL = Signal(
     readings={
         Exporter.STRIMZI: ExporterMetric(
             metric="strimzi_certificate_expiration_timestamp_ms",
-            source="strimzi/strimzi-kafka-operator KafkaAssemblyOperatorMetricsHolder.java",
+            reference="strimzi/strimzi-kafka-operator KafkaAssemblyOperatorMetricsHolder.java",
             transform="{metric} / 1000",
             misses="the CA certificates that Strimzi's operator manages, no client's own",
         ),
         Exporter.BLACKBOX: ExporterMetric(
             metric="probe_ssl_earliest_cert_expiry",
-            source="prometheus/blackbox_exporter; awesome-prometheus-alerts reads it too",
+            reference="prometheus/blackbox_exporter; awesome-prometheus-alerts reads it too",
             misses="the listeners that blackbox_exporter probes (module with `prober: tcp`, `tls: true`)",
         ),
     },

@@ -7,7 +7,7 @@ SIGNAL = Signal(
     meaning="1 while a consumer makes progress or has nothing to do",
     readings={
         Exporter.CLIENT: ExporterMetric(
-            metric="leadsman_consumer_alive", source="leadsman_clients.observability.metrics"
+            metric="leadsman_consumer_alive", reference="leadsman_clients.observability.metrics"
         ),
     },
 )

@@ -7,7 +7,7 @@ SIGNAL = Signal(
     meaning="offset commits that failed or timed out, by consumer",
     readings={
         Exporter.CLIENT: ExporterMetric(
-            metric="leadsman_consumer_commit_failures_total", source="leadsman_clients.observability.metrics"
+            metric="leadsman_consumer_commit_failures_total", reference="leadsman_clients.observability.metrics"
         ),
     },
 )

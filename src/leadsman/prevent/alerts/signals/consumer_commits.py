@@ -7,7 +7,7 @@ SIGNAL = Signal(
     meaning="offset commits that were acknowledged, by consumer",
     readings={
         Exporter.CLIENT: ExporterMetric(
-            metric="leadsman_consumer_commits_total", source="leadsman_clients.observability.metrics"
+            metric="leadsman_consumer_commits_total", reference="leadsman_clients.observability.metrics"
         ),
     },
 )

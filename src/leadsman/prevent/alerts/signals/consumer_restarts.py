@@ -7,7 +7,7 @@ SIGNAL = Signal(
     meaning="consumers replaced, by name",
     readings={
         Exporter.CLIENT: ExporterMetric(
-            metric="leadsman_consumer_restarts_total", source="leadsman_clients.observability.metrics"
+            metric="leadsman_consumer_restarts_total", reference="leadsman_clients.observability.metrics"
         ),
     },
 )

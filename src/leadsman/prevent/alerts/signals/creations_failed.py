@@ -7,7 +7,7 @@ SIGNAL = Signal(
     meaning="creations of a client that failed, by provider",
     readings={
         Exporter.CLIENT: ExporterMetric(
-            metric="leadsman_client_create_failures_total", source="leadsman_clients.observability.metrics"
+            metric="leadsman_client_create_failures_total", reference="leadsman_clients.observability.metrics"
         ),
     },
 )

@@ -8,7 +8,7 @@ SIGNAL = Signal(
     readings={
         Exporter.KMINION: ExporterMetric(
             metric="kminion_kafka_consumer_group_offset_commits_total",
-            source="redpanda-data/kminion docs/metrics.md",
+            reference="redpanda-data/kminion docs/metrics.md",
             labels={"group": "group_id"},
             misses="kminion must read the offsets topic (minion.consumerGroups.scrapeMode: offsetsTopic)",
         ),

@@ -8,27 +8,27 @@ SIGNAL = Signal(
     readings={
         Exporter.KMINION: ExporterMetric(
             metric="kminion_kafka_consumer_group_topic_lag",
-            source="redpanda-data/kminion docs/metrics.md",
+            reference="redpanda-data/kminion docs/metrics.md",
             labels={"group": "group_id", "topic": "topic_name"},
         ),
         Exporter.KAFKA_EXPORTER: ExporterMetric(
             metric="kafka_consumergroup_lag_sum",
-            source="danielqsj/kafka_exporter kafka_exporter.go",
+            reference="danielqsj/kafka_exporter kafka_exporter.go",
             labels={"group": "consumergroup"},
         ),
         Exporter.CONFLUENT: ExporterMetric(
             metric="confluent_kafka_server_consumer_lag_offsets",
-            source="Confluent Cloud Metrics API, io.confluent.kafka.server/consumer_lag_offsets",
+            reference="Confluent Cloud Metrics API, io.confluent.kafka.server/consumer_lag_offsets",
             labels={"group": "consumer_group_id"},
         ),
         Exporter.MSK: ExporterMetric(
             metric='kafka_consumer_group_ConsumerLagMetrics_Value{name="SumOffsetLag"}',
-            source="Amazon MSK, Use Prometheus metrics (kafka.consumer.group:type=ConsumerLagMetrics)",
+            reference="Amazon MSK, Use Prometheus metrics (kafka.consumer.group:type=ConsumerLagMetrics)",
             labels={"group": "groupId"},
         ),
         Exporter.OPENTELEMETRY: ExporterMetric(
             metric="kafka_consumer_group_lag_sum",
-            source="opentelemetry-collector-contrib receiver/kafkametricsreceiver/documentation.md",
+            reference="opentelemetry-collector-contrib receiver/kafkametricsreceiver/documentation.md",
         ),
     },
 )

@@ -8,17 +8,17 @@ SIGNAL = Signal(
     readings={
         Exporter.KMINION: ExporterMetric(
             metric="kminion_kafka_consumer_group_members",
-            source="redpanda-data/kminion docs/metrics.md",
+            reference="redpanda-data/kminion docs/metrics.md",
             labels={"group": "group_id"},
         ),
         Exporter.KAFKA_EXPORTER: ExporterMetric(
             metric="kafka_consumergroup_members",
-            source="danielqsj/kafka_exporter kafka_exporter.go",
+            reference="danielqsj/kafka_exporter kafka_exporter.go",
             labels={"group": "consumergroup"},
         ),
         Exporter.OPENTELEMETRY: ExporterMetric(
             metric="kafka_consumer_group_members",
-            source="opentelemetry-collector-contrib receiver/kafkametricsreceiver/documentation.md",
+            reference="opentelemetry-collector-contrib receiver/kafkametricsreceiver/documentation.md",
         ),
     },
     not_measured={

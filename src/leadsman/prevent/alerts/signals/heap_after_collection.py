@@ -12,11 +12,11 @@ G1 = "G1 sets the value at mixed and full collections only, so on a broker with 
 SIGNAL = Signal(
     meaning="heap in use after the last collection of the old generation, in bytes: the live data",
     readings={
-        Exporter.JMX: ExporterMetric(metric=OLD, source=SOURCE, misses=G1),
-        Exporter.STRIMZI: ExporterMetric(metric=OLD, source=SOURCE, misses=G1),
+        Exporter.JMX: ExporterMetric(metric=OLD, reference=SOURCE, misses=G1),
+        Exporter.STRIMZI: ExporterMetric(metric=OLD, reference=SOURCE, misses=G1),
         Exporter.MSK: ExporterMetric(
             metric="java_lang_Memory_HeapMemoryUsage_used",
-            source="AWS observability recipes, Monitoring Amazon MSK with AWS Managed Collector",
+            reference="AWS observability recipes, Monitoring Amazon MSK with AWS Managed Collector",
             transform="min_over_time({metric}[30m])",
             misses="the smallest heap in use of half an hour stands for the heap after a collection",
         ),

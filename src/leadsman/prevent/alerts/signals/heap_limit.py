@@ -8,15 +8,15 @@ SIGNAL = Signal(
     readings={
         Exporter.JMX: ExporterMetric(
             metric='jvm_memory_max_bytes{area="heap"}',
-            source="prometheus/client_java JvmMemoryMetrics, which the Java agent of jmx_exporter registers",
+            reference="prometheus/client_java JvmMemoryMetrics, which the Java agent of jmx_exporter registers",
         ),
         Exporter.STRIMZI: ExporterMetric(
             metric='jvm_memory_max_bytes{area="heap"}',
-            source="prometheus/client_java JvmMemoryMetrics, which the Java agent of jmx_exporter registers",
+            reference="prometheus/client_java JvmMemoryMetrics, which the Java agent of jmx_exporter registers",
         ),
         Exporter.MSK: ExporterMetric(
             metric="java_lang_Memory_HeapMemoryUsage_max",
-            source="AWS observability recipes, Monitoring Amazon MSK with AWS Managed Collector",
+            reference="AWS observability recipes, Monitoring Amazon MSK with AWS Managed Collector",
         ),
     },
 )

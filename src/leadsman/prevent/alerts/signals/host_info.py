@@ -8,7 +8,7 @@ SIGNAL = Signal(
     readings={
         Exporter.NODE: ExporterMetric(
             metric="node_uname_info",
-            source="prometheus/node_exporter collector/fixtures/e2e-output.txt",
+            reference="prometheus/node_exporter collector/fixtures/e2e-output.txt",
         ),
     },
 )

@@ -8,7 +8,7 @@ SIGNAL = Signal(
     readings={
         Exporter.CLIENT: ExporterMetric(
             metric='leadsman_client_expired_total{reason="idle"}',
-            source="leadsman_clients.observability.metrics, ExpiryReason.IDLE",
+            reference="leadsman_clients.observability.metrics, ExpiryReason.IDLE",
         ),
     },
 )

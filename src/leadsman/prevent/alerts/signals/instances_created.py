@@ -7,7 +7,7 @@ SIGNAL = Signal(
     meaning="clients created, by provider",
     readings={
         Exporter.CLIENT: ExporterMetric(
-            metric="leadsman_client_created_total", source="leadsman_clients.observability.metrics"
+            metric="leadsman_client_created_total", reference="leadsman_clients.observability.metrics"
         ),
     },
 )

@@ -14,7 +14,7 @@ SIGNAL = Signal(
         ),
         Exporter.KAFKA_EXPORTER: ExporterMetric(
             metric="kafka_topic_partition_leader",
-            source="danielqsj/kafka_exporter kafka_exporter.go: no series for a partition without leader",
+            reference="danielqsj/kafka_exporter kafka_exporter.go: no series for a partition without leader",
             transform="count by (cluster) ({metric})",
             misses="metadata name a dead broker as leader until the controller fences it: nothing is seen until then",
         ),

@@ -8,7 +8,7 @@ SIGNAL = Signal(
     readings={
         Exporter.NODE: ExporterMetric(
             metric="node_sysctl_net_ipv4_neigh_default_gc_thresh1",
-            source="prometheus/node_exporter collector/fixtures/e2e-output.txt",
+            reference="prometheus/node_exporter collector/fixtures/e2e-output.txt",
             misses="needs --collector.sysctl --collector.sysctl.include=net.ipv4.neigh.default.gc_thresh1, and the "
             "host's own network: no other network namespace has this setting",
         ),

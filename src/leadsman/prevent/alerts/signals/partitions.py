@@ -14,23 +14,23 @@ SIGNAL = Signal(
         ),
         Exporter.KMINION: ExporterMetric(
             metric="kminion_kafka_topic_partition_high_water_mark",
-            source="redpanda-data/kminion docs/metrics.md",
+            reference="redpanda-data/kminion docs/metrics.md",
             transform="count by (cluster) ({metric})",
             misses="a partition whose water mark cannot be read, because it has no leader, is not counted",
         ),
         Exporter.KAFKA_EXPORTER: ExporterMetric(
             metric="kafka_topic_partitions",
-            source="danielqsj/kafka_exporter kafka_exporter.go",
+            reference="danielqsj/kafka_exporter kafka_exporter.go",
             transform="sum by (cluster) ({metric})",
         ),
         Exporter.CONFLUENT: ExporterMetric(
             metric="confluent_kafka_server_partition_count",
-            source="Confluent Cloud Metrics API, io.confluent.kafka.server/partition_count",
+            reference="Confluent Cloud Metrics API, io.confluent.kafka.server/partition_count",
             transform="sum by (cluster) ({metric})",
         ),
         Exporter.OPENTELEMETRY: ExporterMetric(
             metric="kafka_topic_partitions",
-            source="opentelemetry-collector-contrib receiver/kafkametricsreceiver/documentation.md",
+            reference="opentelemetry-collector-contrib receiver/kafkametricsreceiver/documentation.md",
             transform="sum by (cluster) ({metric})",
         ),
     },

@@ -7,7 +7,7 @@ SIGNAL = Signal(
     meaning="records given up while a client was closed, by provider",
     readings={
         Exporter.CLIENT: ExporterMetric(
-            metric="leadsman_client_unsent_total", source="leadsman_clients.observability.metrics"
+            metric="leadsman_client_unsent_total", reference="leadsman_clients.observability.metrics"
         ),
     },
 )

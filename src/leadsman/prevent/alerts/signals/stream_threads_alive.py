@@ -7,7 +7,8 @@ SIGNAL = Signal(
     meaning="stream threads that are alive, by application instance",
     readings={
         Exporter.CLIENT: ExporterMetric(
-            metric="kafka_streams_alive_stream_threads", source="prometheus/jmx_exporter examples/kafka_stream.yml"
+            metric="kafka_streams_alive_stream_threads",
+            reference="prometheus/jmx_exporter examples/kafka_stream.yml",
         ),
     },
 )

@@ -7,7 +7,8 @@ SIGNAL = Signal(
     meaning="stream threads that died of an exception since the start, by application instance",
     readings={
         Exporter.CLIENT: ExporterMetric(
-            metric="kafka_streams_failed_stream_threads", source="prometheus/jmx_exporter examples/kafka_stream.yml"
+            metric="kafka_streams_failed_stream_threads",
+            reference="prometheus/jmx_exporter examples/kafka_stream.yml",
         ),
     },
 )

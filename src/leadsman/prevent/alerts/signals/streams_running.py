@@ -7,7 +7,7 @@ SIGNAL = Signal(
     meaning="1 while a Kafka Streams application is in state RUNNING; no series in any other state",
     readings={
         Exporter.CLIENT: ExporterMetric(
-            metric="kafka_streams_state_running", source="prometheus/jmx_exporter examples/kafka_stream.yml"
+            metric="kafka_streams_state_running", reference="prometheus/jmx_exporter examples/kafka_stream.yml"
         ),
     },
 )

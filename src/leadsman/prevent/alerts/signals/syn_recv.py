@@ -12,7 +12,7 @@ SIGNAL = Signal(
     readings={
         Exporter.NODE: ExporterMetric(
             metric='node_tcp_connection_states{state="syn_recv"}',
-            source="prometheus/node_exporter collector/fixtures/e2e-output.txt, and collector/tcpstat_linux.go",
+            reference="prometheus/node_exporter collector/fixtures/e2e-output.txt, and collector/tcpstat_linux.go",
             transform=f"sum without (state) ({{metric}}) or {ZERO}",
             misses="node_exporter needs --collector.tcpstat; no source of a connection is named",
         ),

@@ -14,17 +14,17 @@ SIGNAL = Signal(
         ),
         Exporter.KMINION: ExporterMetric(
             metric="kminion_kafka_topic_info",
-            source="redpanda-data/kminion docs/metrics.md",
+            reference="redpanda-data/kminion docs/metrics.md",
             transform="count by (cluster) ({metric})",
         ),
         Exporter.KAFKA_EXPORTER: ExporterMetric(
             metric="kafka_topic_partitions",
-            source="danielqsj/kafka_exporter kafka_exporter.go",
+            reference="danielqsj/kafka_exporter kafka_exporter.go",
             transform="count by (cluster) ({metric})",
         ),
         Exporter.OPENTELEMETRY: ExporterMetric(
             metric="kafka_topic_partitions",
-            source="opentelemetry-collector-contrib receiver/kafkametricsreceiver/documentation.md",
+            reference="opentelemetry-collector-contrib receiver/kafkametricsreceiver/documentation.md",
             transform="count by (cluster) ({metric})",
         ),
     },

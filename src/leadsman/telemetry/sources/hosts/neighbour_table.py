@@ -72,10 +72,10 @@ def parse(blocks: Iterable[bytes], context: OutputContext) -> Iterator[EventColu
     device = context.option("dev")
     for lines in lines_by_block(blocks, max_bytes=MAX_DOCUMENT_BYTES):
         usual, odd = _usual(lines)
-        documents = {place: None for place in odd if lines.texts[place].lstrip().startswith(("[{", '{"dst"'))}
-        read = (_entry(lines.first + place, lines.texts[place]) for place in odd if place not in documents)
+        documents = {index: None for index in odd if lines.texts[index].lstrip().startswith(("[{", '{"dst"'))}
+        read = (_entry(lines.first + index, lines.texts[index]) for index in odd if index not in documents)
         single = _as_columns([each if each.device else each._replace(device=device) for each in read if each])
-        yield from pieces(merged((usual, single, *(_from_json(lines, place) for place in documents))), BATCH_ROWS)
+        yield from pieces(merged((usual, single, *(_from_json(lines, index) for index in documents))), BATCH_ROWS)
 
 
 def _usual(lines: Lines) -> tuple[EventColumns | None, Sequence[int]]:
@@ -148,9 +148,9 @@ def _arp_n(number: int, line: str) -> NeighbourEntry | None:
 READERS: tuple[Callable[[int, str], NeighbourEntry | None], ...] = (_ip, _arp_an, _proc, _arp_n)
 
 
-def _from_json(lines: Lines, place: int) -> EventColumns | None:
+def _from_json(lines: Lines, index: int) -> EventColumns | None:
     """Parse `ip -j neigh`, which prints all entries on one line."""
-    line = lines.texts[place]
+    line = lines.texts[index]
     try:
         document = json.loads(line)
     except ValueError:
@@ -163,7 +163,7 @@ def _from_json(lines: Lines, place: int) -> EventColumns | None:
     short = len(line) < 1000  # noqa: PLR2004 - what is quoted of a line
     return EventColumns(
         name=v.NEIGHBOUR_ENTRY,
-        lines=[lines.first + place] * len(plain),
+        lines=[lines.first + index] * len(plain),
         texts=[line] * len(plain) if short else [f'"dst":"{each["dst"]}"' for each in every],
         labels={
             "address": plain,

@@ -125,8 +125,8 @@ def parse(blocks: Iterable[bytes], context: OutputContext) -> Iterator[EventColu
             handshakes.add_frame(frame)
     else:
         for lines in lines_by_block(_chain(first, unread)):
-            for place, packet, at in _printed_packets(lines, context.at):
-                handshakes.add(packet, lines.first + place, at, lines.texts[place])
+            for index, packet, at in _printed_packets(lines, context.at):
+                handshakes.add(packet, lines.first + index, at, lines.texts[index])
     yield from handshakes.events()
 
 
@@ -149,13 +149,13 @@ def _printed_packets(lines: Lines, captured_at: int | None) -> Iterator[tuple[in
         map(mac, dst_macs),
         strict=True,
     )
-    single = ((place, *read) for place in odd if (read := parse_printed(lines.texts[place], captured_at)) is not None)
+    single = ((index, *read) for index in odd if (read := parse_printed(lines.texts[index], captured_at)) is not None)
     if len(odd) == len(lines.texts):
         yield from single
         return
     several = (
-        (place, HandshakePacket(*packet), _after(minutes[stamp[:UP_TO_MINUTE]], stamp))
-        for place, stamp, *packet in usual
+        (index, HandshakePacket(*packet), _after(minutes[stamp[:UP_TO_MINUTE]], stamp))
+        for index, stamp, *packet in usual
     )
     yield from merge(several, single, key=itemgetter(0))
 

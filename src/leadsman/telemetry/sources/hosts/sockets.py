@@ -185,15 +185,15 @@ def parse(blocks: Iterable[bytes], context: OutputContext) -> Iterator[EventColu
     for lines in lines_by_block(blocks):
         usual, rows, odd = _usual(lines)
         since = 0
-        for place in (*odd, len(lines.texts)):
-            until = bisect_left(usual, place, since)
+        for index in (*odd, len(lines.texts)):
+            until = bisect_left(usual, index, since)
             if reader is _SS:
                 table.add_established(rows[since:until])
             else:
                 table.add_all(reader(lines.first + each, lines.texts[each]) for each in usual[since:until])
             since = until
-            if place < len(lines.texts):
-                number, line = lines.first + place, lines.texts[place]
+            if index < len(lines.texts):
+                number, line = lines.first + index, lines.texts[index]
                 heading = _after_heading(line, context)
                 reader = heading or reader
                 table.add_all([] if heading else [reader(number, line)])

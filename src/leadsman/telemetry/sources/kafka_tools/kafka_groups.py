@@ -115,19 +115,19 @@ def _parse(blocks: Iterable[bytes], context: OutputContext) -> Iterator[EventCol
     tables = Tables()
     for lines in lines_by_block(blocks):
         since = 0
-        ends = (place for place, line in enumerate(lines.texts) if line.startswith(NO_ROW) or not line.strip())
-        for place in chain(ends, (len(lines.texts),)):
-            yield from tables.add(lines, range(since, place), columns)
-            since = place + 1
-            line = lines.texts[place] if place < len(lines.texts) else ""
+        ends = (index for index, line in enumerate(lines.texts) if line.startswith(NO_ROW) or not line.strip())
+        for index in chain(ends, (len(lines.texts),)):
+            yield from tables.add(lines, range(since, index), columns)
+            since = index + 1
+            line = lines.texts[index] if index < len(lines.texts) else ""
             if HEADING.match(line):
                 columns = _columns(line)
             elif match := STATE.match(line):
                 group, state = match["group"], STATES[match["sentence"]]
                 tables.known[group] = state
-                yield single_event(v.GROUP_STATE, lines.first + place, line, None, group=group, state=state)
+                yield single_event(v.GROUP_STATE, lines.first + index, line, None, group=group, state=state)
             elif line.strip():
-                yield from tables.add(lines, range(place, place + 1), columns)
+                yield from tables.add(lines, range(index, index + 1), columns)
     yield from tables.events()
 
 

@@ -36,11 +36,11 @@ NO_LEADER = {"-1": "none"}
 def _parse(blocks: Iterable[bytes], context: OutputContext) -> Iterator[EventColumns]:  # noqa: ARG001 - a parser's signature
     for lines in lines_by_block(blocks):
         rows = PARTITION_LAYOUT.rows(lines)
-        odd = [(place, *match.groups("")) for place in rows.odd if (match := LINE.match(lines.texts[place]))]
+        odd = [(index, *match.groups("")) for index in rows.odd if (match := LINE.match(lines.texts[index]))]
         single = [place_and_groups[:7] for place_and_groups in odd if place_and_groups[1]]
         usual = _partitions(rows.numbers(lines), rows.texts(lines), rows.columns)
-        places, *columns = zip(*single, strict=True) if single else ([], *([()] * 6))
-        rest = _partitions([lines.first + each for each in places], [lines.texts[each] for each in places], columns)
+        indices, *columns = zip(*single, strict=True) if single else ([], *([()] * 6))
+        rest = _partitions([lines.first + each for each in indices], [lines.texts[each] for each in indices], columns)
         if (partitions := merged((usual, rest))) is not None:
             yield partitions
         yield from _settings(lines, odd)
@@ -66,17 +66,17 @@ def _partitions(lines: Sequence[int], texts: Sequence[str], columns: Sequence[Se
 def _settings(lines: Lines, odd: Sequence[tuple[Any, ...]]) -> Iterator[EventColumns]:
     """Yield the settings of topics that have any of their own."""
     rows = [
-        (place, topic, *setting)
-        for place, *_, topic, _, _, _, configured in odd
+        (index, topic, *setting)
+        for index, *_, topic, _, _, _, configured in odd
         if configured
         for setting in SETTING.findall(configured)
     ]
     if rows:
-        places, topic, key, value = (list(column) for column in zip(*rows, strict=True))
+        indices, topic, key, value = (list(column) for column in zip(*rows, strict=True))
         yield EventColumns(
             name=v.SETTING,
-            lines=[lines.first + place for place in places],
-            texts=[lines.texts[place] for place in places],
+            lines=[lines.first + index for index in indices],
+            texts=[lines.texts[index] for index in indices],
             values=[_number(each) for each in value],
             labels={"key": key, "value": value, "topic": topic, "owner": "topic"},
         )

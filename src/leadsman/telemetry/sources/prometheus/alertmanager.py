@@ -35,19 +35,19 @@ def parse(blocks: Iterable[bytes], context: OutputContext) -> Iterator[EventColu
     for alert in json.loads(text)["alerts"]:
         about = alert["labels"]
         name = str(about["alertname"])
-        yield _event(alert, about, name, place=value_lines.find(name), at=context.at)
+        yield _event(alert, about, name, line_and_text=value_lines.find(name), at=context.at)
 
 
 def _event(
-    alert: dict[str, Any], about: dict[str, Any], name: str, *, place: tuple[int, str], at: int | None
+    alert: dict[str, Any], about: dict[str, Any], name: str, *, line_and_text: tuple[int, str], at: int | None
 ) -> EventColumns:
     event = EVENTS[alert["status"]]
     own_at = milliseconds(alert.get("startsAt" if event == v.ALERT_FIRING else "endsAt"))
     own = {"alert": name, **{each: str(about[each]) for each in LABELS if about.get(each)}}
     return EventColumns(
         name=event,
-        lines=(place[0],),
-        texts=(place[1],),
+        lines=(line_and_text[0],),
+        texts=(line_and_text[1],),
         labels={label: (text,) for label, text in own.items()},
         at=(at if own_at is None else own_at,),
     )

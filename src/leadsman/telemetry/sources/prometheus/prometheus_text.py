@@ -46,15 +46,15 @@ def _parse(blocks: Iterable[bytes], context: OutputContext) -> Iterator[EventCol
 def _samples(lines: Lines) -> Iterable[list[_Sample]]:
     """Return the samples that become events together: those with the same labels, of some metrics only their own."""
     rows = LINE.rows(lines)
-    odd = [(place, *match.groups("")) for place in rows.odd if (match := ONE_LINE.fullmatch(lines.texts[place]))]
+    odd = [(index, *match.groups("")) for index in rows.odd if (match := ONE_LINE.fullmatch(lines.texts[index]))]
     found = chain(zip(rows.usual, *rows.columns, strict=True), odd)
     together: dict[tuple[str, tuple[str, ...], bool], list[_Sample]] = {}
-    for place, metric, labels, value, at in found:
+    for index, metric, labels, value, at in found:
         number = float(value)
         if isfinite(number) and not metric.endswith(BUCKETS):
             names, texts = _labels(labels)
             key = ("" if is_plain_metric(metric) else metric, names, bool(at))
-            sample = (lines.first + place, lines.texts[place], metric, number, at, *texts)
+            sample = (lines.first + index, lines.texts[index], metric, number, at, *texts)
             together.setdefault(key, []).append((names, sample))
     return together.values()
 

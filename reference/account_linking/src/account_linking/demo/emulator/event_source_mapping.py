@@ -74,9 +74,9 @@ class EventSourceMapping:
             consumer.close()
 
     def _is_handled(self, consumer: Consumer, partition: int) -> bool:
-        place = TopicPartition(self.topic, partition)
-        _, end = _retry_kafka(lambda: consumer.get_watermark_offsets(place, timeout=10))
-        (committed,) = _retry_kafka(lambda: consumer.committed([place], timeout=10))
+        topic_partition = TopicPartition(self.topic, partition)
+        _, end = _retry_kafka(lambda: consumer.get_watermark_offsets(topic_partition, timeout=10))
+        (committed,) = _retry_kafka(lambda: consumer.committed([topic_partition], timeout=10))
         return int(end) == 0 or int(committed.offset or 0) >= int(end)
 
     def _consumer(self) -> Consumer:
@@ -99,8 +99,8 @@ class EventSourceMapping:
 
     def _poll_until_stopped(self, partition: int, environment: Environment) -> None:
         consumer = self._consumer()
-        place = TopicPartition(self.topic, partition)
-        (committed,) = _retry_kafka(lambda: consumer.committed([place], timeout=10))
+        topic_partition = TopicPartition(self.topic, partition)
+        (committed,) = _retry_kafka(lambda: consumer.committed([topic_partition], timeout=10))
         consumer.assign([TopicPartition(self.topic, partition, max(0, committed.offset))])
         while not self._stop.is_set():
             messages = [each for each in consumer.consume(self.batch_size, POLL_SECONDS) if not each.error()]
@@ -131,12 +131,12 @@ class EventSourceMapping:
         """Store the batch in the dead-letter topic, before the partition continues."""
         producer = Producer({"bootstrap.servers": self.bootstrap, "log_level": 0})
         for record in records:
-            place = f"{record.topic}-{record.partition}-{record.offset}"
+            kafka_position = f"{record.topic}-{record.partition}-{record.offset}"
             headers: list[tuple[str, str | bytes | None]] = [
-                ("from", place),
+                ("from", kafka_position),
                 ("reason", str(result.response or result.error)),
             ]
-            producer.produce(DEAD_LETTERS, record.value, place, headers=headers)
+            producer.produce(DEAD_LETTERS, record.value, kafka_position, headers=headers)
         if producer.flush(30):
             raise RuntimeError("The dead letters were not delivered within 30 s.")
         self.dead_letters += len(records)

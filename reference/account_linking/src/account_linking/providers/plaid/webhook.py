@@ -71,9 +71,9 @@ def _claims(token: str, keys: KeyCache) -> dict[str, Any]:
     import jwt  # the Spark jobs load this module, and have no such package
 
     try:
-        head = jwt.get_unverified_header(token)
-        key_id = head.get("kid")
-        if head.get("alg") != ALGORITHM or not isinstance(key_id, str) or not KEY_ID.fullmatch(key_id):
+        header = jwt.get_unverified_header(token)
+        key_id = header.get("kid")
+        if header.get("alg") != ALGORITHM or not isinstance(key_id, str) or not KEY_ID.fullmatch(key_id):
             raise WebhookRefused(f"The token is not {ALGORITHM}, or names no key.")
         key = jwt.PyJWK(keys.get(key_id), ALGORITHM)
         return jwt.decode(token, key, algorithms=[ALGORITHM], options=ONLY_SIGNATURE)

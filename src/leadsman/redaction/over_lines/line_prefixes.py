@@ -1,4 +1,4 @@
-"""Takes the head off each line of a writer: what a log repeats before every line, and the JSON string around it."""
+"""Takes the prefix off each line of a writer: what a log repeats before every line, and the JSON string around it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 Span = tuple[int, int]
 
-MAX_HEAD = 400
-"""Characters before a line's own text within which a head ends: time, level, thread, logger, pod."""
+MAX_PREFIX = 400
+"""Characters before a line's own text within which a prefix ends: time, level, thread, logger, pod."""
 
-MIN_HEAD = 3
-"""Characters of a head, digits of one number as one: an indentation is none."""
+MIN_PREFIX = 3
+"""Characters of a prefix, digits of one number as one: an indentation is none."""
 
-MAX_HEADS = 4
-"""Heads that are tried for one line: lines of other writers below it share the beginning of its head."""
+MAX_PREFIXES = 4
+"""Prefixes that are tried for one line: lines of other writers below it share the beginning of its prefix."""
 
 MAX_OTHER_LINES = 50
 """Lines of other writers that can stand between two lines of one writer."""
@@ -46,24 +46,24 @@ _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 class OwnText(NamedTuple):
     """What of a line its writer wrote: `text`, which begins at `start` of line `line`.
 
-    `places` says where each of its characters stands, and the end, where the line has it escaped.
+    `offsets` says where each of its characters stands, and the end, where the line has it escaped.
     """
 
     line: int
     text: str
     start: int
-    places: Sequence[int] | None = None
+    offsets: Sequence[int] | None = None
 
     def span(self, span: Span) -> Span:
         """Return where a part of the text stands in the line."""
-        if self.places is None:
+        if self.offsets is None:
             return span[0] + self.start, span[1] + self.start
-        return self.places[span[0]], self.places[span[1]]
+        return self.offsets[span[0]], self.offsets[span[1]]
 
 
 def without_logger(line: str) -> str:
     """Return a line without the name of a logger at its end."""
-    match = _LOGGER_BEHIND.search(line, max(0, len(line) - MAX_HEAD)) if line.rstrip().endswith(")") else None
+    match = _LOGGER_BEHIND.search(line, max(0, len(line) - MAX_PREFIX)) if line.rstrip().endswith(")") else None
     return line[: match.start()] if match else line
 
 
@@ -90,24 +90,24 @@ def _lines_in_json(line: str, index: int) -> Iterator[OwnText]:
     if opening is None:
         return
     text: list[str] = []
-    places: list[int] = []
-    place = opening.end()
+    offsets: list[int] = []
+    offset = opening.end()
     for _ in range(MAX_PIECES):
-        piece = _PIECE.match(line, place)
+        piece = _PIECE.match(line, offset)
         if piece is None:
             break
         if piece[0] == "\\n":
-            yield OwnText(index, "".join(text), 0, [*places, place])
-            text, places = [], []
+            yield OwnText(index, "".join(text), 0, [*offsets, offset])
+            text, offsets = [], []
         elif piece[0][0] == "\\":
             text.append(_unescaped(piece[0]))
-            places.append(place)
+            offsets.append(offset)
         else:
             text.append(piece[0])
-            places += range(place, piece.end())
-        place = piece.end()
+            offsets += range(offset, piece.end())
+        offset = piece.end()
     if text:
-        yield OwnText(index, "".join(text), 0, [*places, place])
+        yield OwnText(index, "".join(text), 0, [*offsets, offset])
 
 
 def _unescaped(escape: str) -> str:
@@ -115,33 +115,33 @@ def _unescaped(escape: str) -> str:
     return chr(int(code, base=16)) if code else _ESCAPED.get(escape[1], escape[1])
 
 
-def texts_behind_heads(lines: Sequence[str], triggers: dict[int, int]) -> Iterator[list[OwnText]]:
-    """Yield the lines of one writer without their head, for each line in `triggers` and each head that it can have.
+def texts_behind_prefixes(lines: Sequence[str], triggers: dict[int, int]) -> Iterator[list[OwnText]]:
+    """Yield the lines of one writer without their prefix, for each line in `triggers` and each prefix that it can have.
 
-    `triggers` holds by the index of a line where what begins a secret begins: a head ends before it.
+    `triggers` holds by the index of a line where what begins a secret begins: a prefix ends before it.
     """
     covered: dict[str, int] = {}
-    for index, place in triggers.items():
-        if place > 0:
-            for head in _heads(lines, index, place):
-                if covered.get(head, -1) < index:
-                    texts = list(_of_writer(lines, index, head, triggers))
-                    covered[head] = texts[-1].line
+    for index, offset in triggers.items():
+        if offset > 0:
+            for prefix in _prefixes(lines, index, offset):
+                if covered.get(prefix, -1) < index:
+                    texts = list(_of_writer(lines, index, prefix, triggers))
+                    covered[prefix] = texts[-1].line
                     yield texts
 
 
-def _heads(lines: Sequence[str], index: int, place: int) -> list[str]:
-    """Return what a line has in common with lines near it, up to `place`; the longest first."""
-    own = _shape(lines[index][: min(place, MAX_HEAD)])
+def _prefixes(lines: Sequence[str], index: int, offset: int) -> list[str]:
+    """Return what a line has in common with lines near it, up to `offset`; the longest first."""
+    own = _shape(lines[index][: min(offset, MAX_PREFIX)])
     whole = own.rstrip(_OPENING)
     found: dict[str, None] = {}
     near = (*range(index + 1, index + 1 + MAX_OTHER_LINES), *range(index - 1, index - 4, -1))
     for number in near:
         if 0 <= number < len(lines):
-            head = _common(own, _shape(lines[number][: MAX_HEAD + MAX_HEAD])).rstrip(_OPENING)
-            if len(head) >= MIN_HEAD and (len(found) < MAX_HEADS or head == whole):
-                found[head] = None
-                if head == whole:
+            prefix = _common(own, _shape(lines[number][: MAX_PREFIX + MAX_PREFIX])).rstrip(_OPENING)
+            if len(prefix) >= MIN_PREFIX and (len(found) < MAX_PREFIXES or prefix == whole):
+                found[prefix] = None
+                if prefix == whole:
                     break
     return sorted(found, key=len, reverse=True)
 
@@ -157,12 +157,12 @@ def _shape(text: str) -> str:
     return _SPACES.sub(" ", _NUMBER.sub("0", text))
 
 
-def _of_writer(lines: Sequence[str], index: int, head: str, triggers: dict[int, int]) -> Iterator[OwnText]:
-    """Yield the lines with this head around a line, until no line of the writer is near, or none begins a secret."""
+def _of_writer(lines: Sequence[str], index: int, prefix: str, triggers: dict[int, int]) -> Iterator[OwnText]:
+    """Yield the lines with this prefix around a line, until no line of the writer is near, or none begins a secret."""
     above: list[OwnText] = []
     others = 0
     for number in range(index - 1, max(-1, index - MAX_LINES_AFTER), -1):
-        text = _own_text(lines[number], number, head)
+        text = _own_text(lines[number], number, prefix)
         others = 0 if text else others + 1
         if text:
             above.append(text)
@@ -171,7 +171,7 @@ def _of_writer(lines: Sequence[str], index: int, head: str, triggers: dict[int, 
     yield from reversed(above)
     others = since = 0
     for number in range(index, len(lines)):
-        text = _own_text(lines[number], number, head)
+        text = _own_text(lines[number], number, prefix)
         others = 0 if text else others + 1
         since = 0 if number in triggers else since + 1
         if text:
@@ -180,16 +180,16 @@ def _of_writer(lines: Sequence[str], index: int, head: str, triggers: dict[int, 
             return
 
 
-def _own_text(line: str, index: int, head: str) -> OwnText | None:
-    beginning = line[: MAX_HEAD + MAX_HEAD]
-    if not _shape(beginning).startswith(head):
+def _own_text(line: str, index: int, prefix: str) -> OwnText | None:
+    beginning = line[: MAX_PREFIX + MAX_PREFIX]
+    if not _shape(beginning).startswith(prefix):
         return None
-    start = _end_of_head(beginning, len(head))
+    start = _end_of_head(beginning, len(prefix))
     return OwnText(index, without_logger(line)[start:], start)
 
 
 def _end_of_head(line: str, length: int) -> int:
-    """Return where a head of `length` characters ends in a line whose numbers and blanks are longer."""
+    """Return where a prefix of `length` characters ends in a line whose numbers and blanks are longer."""
     longer = 0
     for match in _VARIABLE.finditer(line):
         if match.start() - longer >= length:

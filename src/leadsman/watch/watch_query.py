@@ -1,4 +1,4 @@
-"""Runs the streaming query and the detectors beside it."""
+"""Runs the streaming query of a watch, keeps the events that it reads, and diagnoses them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 
 from leadsman.errors import SparkError, StateError
 from leadsman.pipeline.diagnose import diagnose
-from leadsman.pipeline.request import Input, find_input
+from leadsman.pipeline.request import DiagnosisInput, find_input
 from leadsman.pipeline.scope.cluster_files import scopes_of_captures
 from leadsman.pipeline.scope.copies import LocalFileMeasures, drop_duplicate_files
 from leadsman.pipeline.scope.streams import CaptureFiles
@@ -58,8 +58,8 @@ STREAMING_CONF = {
 
 
 @dataclass(frozen=True, slots=True)
-class WatchOptions:
-    """How to watch: the folder of the state, seconds between two triggers, and the detectors' request."""
+class WatchQueryOptions:
+    """How the query runs: the folder of the state, seconds between two triggers, and the detectors' request."""
 
     folder: Path
     zone: tzinfo
@@ -67,11 +67,11 @@ class WatchOptions:
     tasks: int
 
 
-class Watch:
-    """A running watch: the query that reads, the current events, and diagnoses of them."""
+class WatchQuery:
+    """The streaming query of a watch, the current events that it has read, and diagnoses of them."""
 
     def __init__(
-        self, spark: SparkSession, listing: Listing, options: WatchOptions, sources: SourceRequests | None = None
+        self, spark: SparkSession, listing: Listing, options: WatchQueryOptions, sources: SourceRequests | None = None
     ) -> None:
         self.spark = spark
         self._listing = listing
@@ -90,7 +90,7 @@ class Watch:
         self.captures: Mapping[str, CaptureFiles] = {}
         self.horizons: Mapping[str, datetime] = {}
         self.notices: tuple[Notice, ...] = ()
-        self.last_number = 0
+        self.last_query_offset = 0
         self.batches = 0
         self.batch_seconds_total = 0.0
 
@@ -107,7 +107,7 @@ class Watch:
         changes = self._table.read()
         self._events.apply(changes)
         self._update_notices(changes)
-        self.last_number = self._read_before(max((each.number for each in changes), default=0))
+        self.last_query_offset = self._last_read_offset(max((each.query_offset for each in changes), default=0))
         self.take_batches()
         query = self._started()
         try:
@@ -144,32 +144,34 @@ class Watch:
             reader = self.spark.readStream.format(NAME)
         return reader.option(OPTION, self._request.encode()).load()
 
-    def _read_before(self, number: int) -> int:
-        """Return the offset to which an earlier watch had read, from the last one that the table has events of."""
+    def _last_read_offset(self, query_offset: int) -> int:
+        """Return the query offset to which an earlier watch had read: the first file of positions from this one on."""
+        if not query_offset:
+            return 0
         files = Path(self._options.folder, "positions").glob("[0-9]*.json")
-        return min((each for file in files if (each := int(file.stem)) >= number), default=0) if number else 0
+        return min((each for file in files if (each := int(file.stem)) >= query_offset), default=0)
 
-    def _append(self, batch: DataFrame, number: int) -> None:
+    def _append(self, batch: DataFrame, batch_id: int) -> None:
         began = time.monotonic()
-        self._take(changes_of(batch.collect()), number)
+        self._take(changes_of(batch.collect()), batch_id)
         self.batch_seconds_total += time.monotonic() - began
 
     def take_batches(self) -> None:
         """Take the batches that a Spark Connect server has written. A session without one has none."""
-        for number in self._batches.waiting():
+        for batch_id in self._batches.waiting():
             began = time.monotonic()
-            self._take(changes_of(self._batches.read(number)), number)
-            self._batches.remove(number)
+            self._take(changes_of(self._batches.read(batch_id)), batch_id)
+            self._batches.remove(batch_id)
             self.batch_seconds_total += time.monotonic() - began
 
-    def _take(self, changes: Sequence[EventBatch], number: int) -> None:
+    def _take(self, changes: Sequence[EventBatch], batch_id: int) -> None:
         with self._table_lock:
-            self._table.append(changes, query=self._query_id(), batch=number)
+            self._table.append(changes, query_id=self._query_id(), batch_id=batch_id)
             self._dropped.difference_update((each.capture, each.stream) for each in changes)  # a name can come back
             with self._lock:
                 self._events.apply(changes)
                 self._update_notices(changes)
-                self.last_number = max([self.last_number, *(each.number for each in changes)])
+                self.last_query_offset = max([self.last_query_offset, *(each.query_offset for each in changes)])
         self.batches += 1
         self._changed.set()
 
@@ -220,18 +222,18 @@ class Watch:
 
     def is_at_end(self) -> bool:
         """Whether a replay is over: all lines are revealed, and their events are here."""
-        if not isinstance(self._listing, ReplayListing) or not self.last_number:
+        if not isinstance(self._listing, ReplayListing) or not self.last_query_offset:
             return False
         try:
-            return self._listing.is_at_end(self._request.positions.read(self.last_number))
+            return self._listing.is_at_end(self._request.positions.read(self.last_query_offset))
         except StateError:  # there are later batches than the last one that was taken
             return False
 
     def diagnose(self, request: DiagnosisRequest, scoped: ScopedCaptures | None = None) -> list[Diagnosis]:
         """Diagnose the current events, of all captures or of some scopes."""
         scoped = scoped or self.current()
-        source = Input(scoped.captures, self._options.zone, events=scoped.events, scopes=scoped.scopes)
-        return diagnose(self.spark, source, request) if scoped.captures else []
+        inputs = DiagnosisInput(scoped.captures, self._options.zone, events=scoped.events, scopes=scoped.scopes)
+        return diagnose(self.spark, inputs, request) if scoped.captures else []
 
     def current(self, captures: Collection[str] | None = None) -> ScopedCaptures:
         """Return the current scopes and events of all captures, or of some."""
@@ -266,13 +268,13 @@ class Watch:
     def positions(self) -> Positions:
         """Return how far each stream was read whose events are here. A Connect server can be some batches ahead."""
         while True:
-            number = self.last_number
+            query_offset = self.last_query_offset
             try:
-                return self._request.positions.read(number)
+                return self._request.positions.read(query_offset)
             except StateError:
-                if number != self.last_number:  # the query went on meanwhile, and removed them
+                if query_offset != self.last_query_offset:  # the query went on meanwhile, and removed them
                     continue
-                ahead = self._read_before(number) if self._is_connect else 0
+                ahead = self._last_read_offset(query_offset) if self._is_connect else 0
                 if not ahead:
                     raise
                 with suppress(StateError):  # the server went on once more
@@ -291,7 +293,7 @@ def _is_deleted(position: Position) -> bool:
     return isinstance(position, StreamPosition) and not any(Path(each.path).exists() for each in position.files)
 
 
-def replayed_input(paths: Sequence[str], zone: tzinfo) -> Input:
+def replayed_input(paths: Sequence[str], zone: tzinfo) -> DiagnosisInput:
     """Return the input of a replay: the files that a diagnosis of these paths reads."""
     found = find_input(paths, zone)
     return replace(found, captures=drop_duplicate_files(found.captures, LocalFileMeasures(zone)))

@@ -1,4 +1,4 @@
-"""Follows a running watch: rounds of the detectors, changes of findings, their history, and what is to be sent."""
+"""Records the changes of findings, round by round: their history in the file of findings, and what is to be sent."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ HISTORY_KEPT = timedelta(days=30)
 
 
 @dataclass(slots=True)
-class Following:
-    """A watch that is followed."""
+class FindingRecorder:
+    """Runs the rounds of a watch, and records what has changed."""
 
     rounds: Rounds
     file: FindingsFile
     history: FindingHistory
     destinations: Sequence[Destination] = ()
-    link: str = ""
+    page_url: str = ""
 
     def step(self, now: datetime) -> list[FindingChange]:
         """Run one round; return what has changed. It is in the file of findings then."""
@@ -48,7 +48,9 @@ class Following:
         if not changes:
             return
         known = self.history.known
-        messages = [(each, message_json(message_of_change(each, known[each.id], link=self.link))) for each in changes]
+        messages = [
+            (each, message_json(message_of_change(each, known[each.id], page_url=self.page_url))) for each in changes
+        ]
         self.file.save(
             messages,
             [known[name] for name in dict.fromkeys(each.id for each in changes)],

@@ -27,7 +27,7 @@ SETTINGS: Final = {
 }
 
 
-def run_upkeep(
+def maintain_tables(
     spark: SparkSession, layout: Layout, *, tables: Sequence[str] = tuple(TABLES), file_bytes: int = FILE_BYTES
 ) -> None:
     """Compact small files, cluster rows by account or user, and delete files that no reader needs any more.

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from leadsman.report.text.escaping import escape_control_characters
-from leadsman.watch.following import Following, load_history
+from leadsman.watch.finding_recorder import FindingRecorder, load_history
 from leadsman.watch.live.address import ServeAddress, parse_address
 from leadsman.watch.live.snapshot import (
     CHANGES_SHOWN,
@@ -50,9 +50,9 @@ if TYPE_CHECKING:
     from leadsman.watch.sending.sender import OutboxSender
     from leadsman.watch.state.history_table import HistoryTopic
     from leadsman.watch.state.history_writer import HistoryWriter
-    from leadsman.watch.watching import Watch
+    from leadsman.watch.watch_query import WatchQuery
 
-__all__ = ["FollowOptions", "parse_address", "run_watch"]
+__all__ = ["WatchLoopOptions", "parse_address", "run_watch"]
 
 ROUND_SECONDS = 1.0
 """Seconds between two looks at what sources report, where no batch comes before. A batch starts a round at once."""
@@ -62,7 +62,7 @@ HISTORY_TABLE = "history"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FollowOptions:
+class WatchLoopOptions:
     """How long events are kept, who gets messages, and where the page is served.
 
     `resolved_after` is the idle time of every mode; None: that of its card.
@@ -71,7 +71,7 @@ class FollowOptions:
     retention: timedelta
     resolved_after: timedelta | None = None
     destinations: Sequence[Destination] = ()
-    link: str = ""
+    page_url: str = ""
     topic: HistoryTopic | None = None
     address: ServeAddress | None = None
     is_replay: bool = False
@@ -81,12 +81,12 @@ class FollowOptions:
 class WatchLoop:
     """The rounds of a running watch, and what they show."""
 
-    watch: Watch
+    watch: WatchQuery
     query: StreamingQuery
-    following: Following
+    recorder: FindingRecorder
     state: LiveState
     messages: SourceMessages
-    running: Sequence[OutboxSender]
+    outbox_senders: Sequence[OutboxSender]
     writer: HistoryWriter
     totals: QueryState
     shown: dict[str, tuple[int, ShownFinding]] = field(default_factory=dict)
@@ -102,7 +102,7 @@ class WatchLoop:
         for message in self.messages.new():
             text = escape_control_characters(message.text)
             print(f"{message.at:%H:%M:%S} {text}", file=sys.stderr, flush=True)  # noqa: T201 - the command's own messages
-        changes = self.following.step(datetime.now(UTC))
+        changes = self.recorder.step(datetime.now(UTC))
         for change in changes:
             print(change_line(change), flush=True)  # noqa: T201 - the output of the command
         if changes:
@@ -112,7 +112,7 @@ class WatchLoop:
 
     def _query_state(self) -> QueryState:
         progress = self.query.lastProgress
-        rounds = self.following.rounds
+        rounds = self.recorder.rounds
         return replace(
             self.totals,
             batches=self.watch.batches,
@@ -125,7 +125,7 @@ class WatchLoop:
         )
 
     def _snapshot(self) -> Snapshot:
-        history, modes = self.following.history, self.following.rounds.request.modes
+        history, modes = self.recorder.history, self.recorder.rounds.request.modes
         known = list(history.known.values())
         self.shown = {name: each for name, each in self.shown.items() if name in history.known}
         resolved = sorted((each for each in known if not each.is_open), key=lambda each: each.change.at, reverse=True)
@@ -133,22 +133,22 @@ class WatchLoop:
             at=datetime.now(UTC),
             query=self.totals,
             open=worst_first(self._shown(each) for each in history.open_findings()),
-            undecided=undecided_of(self.following.rounds.diagnoses),
+            undecided=undecided_of(self.recorder.rounds.diagnoses),
             resolved=tuple(self._shown(each) for each in resolved[:RESOLVED_SHOWN]),
             resolved_count=len(resolved),
-            sources=sources_of(self.watch.positions(), self.following.rounds.diagnoses, read_lag(self.messages.folder)),
-            deliveries=tuple(map(_delivery, self.running)),
+            sources=sources_of(self.watch.positions(), self.recorder.rounds.diagnoses, read_lag(self.messages.folder)),
+            deliveries=tuple(map(_delivery, self.outbox_senders)),
             notices=self.watch.notices,
             counts=counts_of(known, modes),
         )
 
     def _shown(self, known: KnownFinding) -> ShownFinding:
         """Return a finding with its harm and its last changes."""
-        number, earlier = self.shown.get(known.change.id, (0, None))
-        if earlier is not None and number == known.change.number:
+        change_number, earlier = self.shown.get(known.change.id, (0, None))
+        if earlier is not None and change_number == known.change.number:
             return replace(earlier, known=known)
-        changes = self.following.file.history(known.change.id)
-        harm = {mode.name: mode.card.harm for mode in self.following.rounds.request.modes}
+        changes = self.recorder.file.history(known.change.id)
+        harm = {mode.name: mode.card.harm for mode in self.recorder.rounds.request.modes}
         shown = ShownFinding(
             known=known,
             changes=tuple(changes[-CHANGES_SHOWN:]),
@@ -160,7 +160,12 @@ class WatchLoop:
 
 
 def run_watch(
-    watch: Watch, query: StreamingQuery, request: DiagnosisRequest, *, options: FollowOptions, messages: SourceMessages
+    watch: WatchQuery,
+    query: StreamingQuery,
+    request: DiagnosisRequest,
+    *,
+    options: WatchLoopOptions,
+    messages: SourceMessages,
 ) -> int:
     """Report each change of a finding, and what sources report, until Ctrl-C."""
     started = datetime.now(UTC)
@@ -178,23 +183,23 @@ def run_watch(
         targets = [delta_table(folder.resolve() / HISTORY_TABLE)]
         if options.topic:
             targets.append(stack.enter_context(options.topic.target()))
-        running = stack.enter_context(senders(folder / FINDINGS_FILE, options.destinations, _log))
+        outbox_senders = stack.enter_context(senders(folder / FINDINGS_FILE, options.destinations, _log))
         now = None if options.is_replay else started
-        following = Following(
+        recorder = FindingRecorder(
             rounds=Rounds(watch, request, options.retention, in_background=_in_background(watch, stack)),
             file=file,
             history=load_history(
                 file, request.modes, retention=options.retention, now=now, resolved_after=options.resolved_after
             ),
             destinations=options.destinations,
-            link=options.link,
+            page_url=options.page_url,
         )
         writer = stack.enter_context(history_writer(folder / FINDINGS_FILE, targets, _log))
-        WatchLoop(watch, query, following, state, messages, running, writer, QueryState(started=started)).run()
+        WatchLoop(watch, query, recorder, state, messages, outbox_senders, writer, QueryState(started=started)).run()
     return 0
 
 
-def _in_background(watch: Watch, stack: ExitStack) -> InBackground:
+def _in_background(watch: WatchQuery, stack: ExitStack) -> InBackground:
     """Return how to run a round in one thread that the watch keeps, and that wakes the watch when the round is over.
 
     At the end of the stack the thread is not waited for: its round ends with the Spark session.

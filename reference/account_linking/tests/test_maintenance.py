@@ -1,4 +1,4 @@
-"""A batch reads and rewrites no more files as the history grows, and upkeep changes no row."""
+"""A batch reads and rewrites no more files as the history grows, and maintenance changes no row."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from account_linking.demo.sample_records import bought, ingest_records, with_user
 from account_linking.tables.batch_users import MAX_RANGES, find_batch_users, read_contents, users_and_accounts
 from account_linking.tables.layout import CLUSTERED, KEY
+from account_linking.tables.maintenance import maintain_tables
 from account_linking.tables.merge import merge
-from account_linking.tables.upkeep import run_upkeep
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -74,11 +74,11 @@ def test_a_batch_reads_and_rewrites_no_more_of_ten_times_the_history(spark: Spar
     assert large["RowsCopied"] <= small["RowsCopied"]
 
 
-def test_upkeep_changes_no_row_and_leaves_one_file_of_many(spark: SparkSession, layout: Layout) -> None:
+def test_maintenance_changes_no_row_and_leaves_one_file_of_many(spark: SparkSession, layout: Layout) -> None:
     grow(spark, layout, people=range(3), files=3)
     before = sorted(spark.read.format("delta").load(layout.path("silver")).collect(), key=str)
 
-    run_upkeep(spark, layout, tables=["silver"])
+    maintain_tables(spark, layout, tables=["silver"])
 
     detail = spark.sql(f"describe detail {layout.sql('silver')}").collect()[0]
     assert sorted(spark.read.format("delta").load(layout.path("silver")).collect(), key=str) == before
