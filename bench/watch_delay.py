@@ -62,7 +62,7 @@ class WatchProcess:
         """Note when findings are opened, until the output ends."""
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            if match := re.search(r" OPENED .*\((\S+)\)", line):
+            if match := re.search(r" OPENED .*\(cluster (\S+)\)", line):
                 self.opened.setdefault(match[1], time.monotonic())
 
     def metrics(self) -> dict[str, float]:
