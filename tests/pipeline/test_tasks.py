@@ -5,6 +5,7 @@ import math
 import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -106,6 +107,16 @@ def test_tasks_find_what_spark_finds(spark: SparkSession, few: list[Diagnosis], 
     by_spark = diagnose(spark, source_of(FEW), request_for())
 
     assert compared(few) == compared(by_spark)
+
+
+def test_findings_do_not_depend_on_whether_conditions_are_found(spark: SparkSession, few: list[Diagnosis]):
+    found = diagnose(spark, source_of(FEW), replace(request_for(), conditions=False))
+
+    assert any(each.conditions for each in few)
+    assert not any(each.conditions for each in found)
+    assert [(each.verdicts, compared([each])[0][1]) for each in found] == [
+        (each.verdicts, compared([each])[0][1]) for each in few
+    ]
 
 
 @pytest.mark.long

@@ -95,7 +95,12 @@ def diagnose_in_session(
         scoped = _scope(read, inputs, request, frames)
         triggered = _without_untriggered_modes(request, read.names)
         results = detector_results(scoped.events, triggered, scoped.sources, scoped.captures)
-        listed = _list_facts(scoped, read.names, results, many=_has_many_events(inputs))
+        rows = _listed_rows(scoped, results)
+        listed = (
+            _find_conditions(scoped, read.names, rows, many=_has_many_events(inputs))
+            if request.conditions
+            else ListedFacts(rows, dict.fromkeys(scoped.captures, ()), {})
+        )
         findings = {
             capture: list(_findings(scoped.events, capture, request.modes, listed=listed, results=results))
             for capture in scoped.captures
@@ -124,10 +129,16 @@ def _scope(read: CachedEvents, inputs: DiagnosisInput, request: DiagnosisRequest
     return ScopedEvents(events, scopes, sources_by_scope(files, scopes, request))
 
 
-def _list_facts(scoped: ScopedEvents, present: set[str], results: DetectorResults, *, many: bool) -> ListedFacts:
-    """Return the rows and conditions that are listed. Events that a finding explains are attributed to its mode."""
+def _listed_rows(scoped: ScopedEvents, results: DetectorResults) -> dict[str, list[Row]]:
+    """Return the rows of files and errors. Events that a finding explains are attributed to its mode."""
     with timed("unexplained errors"):
-        rows = listed_rows(attribute_events(scoped.events, results.attribution_rules()))
+        return listed_rows(attribute_events(scoped.events, results.attribution_rules()))
+
+
+def _find_conditions(
+    scoped: ScopedEvents, present: set[str], rows: Mapping[str, list[Row]], *, many: bool
+) -> ListedFacts:
+    """Return the rows with the conditions of each scope."""
     ends = {capture: last_time(rows.get(capture, [])) for capture in scoped.captures}
     with timed("conditions"):
         try:

@@ -72,13 +72,16 @@ class TaskRequest:
     since: datetime | None
     until: datetime | None
     points: bool
+    conditions: bool
     scopes: Sequence[ClusterScope] | None
 
     @property
     def request(self) -> DiagnosisRequest:
         """The diagnosis request, with the modes of this process."""
         modes = [Mode(name) for name in self.modes]
-        return DiagnosisRequest(modes, self.overrides, since=self.since, until=self.until, points=self.points)
+        return DiagnosisRequest(
+            modes, self.overrides, since=self.since, until=self.until, points=self.points, conditions=self.conditions
+        )
 
 
 def task_request(inputs: DiagnosisInput, request: DiagnosisRequest) -> TaskRequest:
@@ -91,6 +94,7 @@ def task_request(inputs: DiagnosisInput, request: DiagnosisRequest) -> TaskReque
         since=request.since,
         until=request.until,
         points=request.points,
+        conditions=request.conditions,
         scopes=inputs.scopes,
     )
 

@@ -28,7 +28,7 @@ one partition, so that detectors run without a shuffle."""
 class DiagnosisRequest:
     """The failure modes to diagnose, with which thresholds (`overrides`), and in which time.
 
-    `points`: return the points that pages draw.
+    `points`: return the points that pages draw. `conditions`: find the conditions, too.
     """
 
     modes: Sequence[Mode]
@@ -36,6 +36,7 @@ class DiagnosisRequest:
     since: datetime | None = None
     until: datetime | None = None
     points: bool = False
+    conditions: bool = True
 
 
 @dataclass(frozen=True, slots=True)

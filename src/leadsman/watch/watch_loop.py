@@ -186,7 +186,12 @@ def run_watch(
         outbox_senders = stack.enter_context(senders(folder / FINDINGS_FILE, options.destinations, _log))
         now = None if options.is_replay else started
         recorder = FindingRecorder(
-            rounds=Rounds(watch, request, options.retention, in_background=_in_background(watch, stack)),
+            rounds=Rounds(
+                watch,
+                replace(request, conditions=False),  # neither the page nor a message shows any
+                options.retention,
+                in_background=_in_background(watch, stack),
+            ),
             file=file,
             history=load_history(
                 file, request.modes, retention=options.retention, now=now, resolved_after=options.resolved_after

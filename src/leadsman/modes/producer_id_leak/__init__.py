@@ -111,9 +111,9 @@ MODE = FailureMode(
         "visible: a broker's log counts ids only when the broker starts."
     ),
     no_source_next=(
-        "For brokers since 2.8: `leadsman collect kafka --bootstrap HOST:9092 --out CAPTURE`. For older brokers, which "
-        "cannot list their producer ids: `leadsman collect jvm BROKER_PID --out CAPTURE` on a broker's host; it stops "
-        "the broker for about a second for each GB of heap."
+        "Brokers before 2.8 cannot list their producer ids: collect each broker's JVM on its host (subcommand `collect "
+        "jvm`), which stops the broker for about a second for each GB of heap. For brokers since 2.8: leadsman collect "
+        "kafka --bootstrap HOST:9092 --out CAPTURE"
     ),
     next="leadsman remedy producer_id_leak --bootstrap HOST:9092",
     chain=(
