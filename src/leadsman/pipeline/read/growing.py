@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leadsman.pipeline.idle_gaps.bisection import next_timed_line
-from leadsman.pipeline.idle_gaps.block_spans import one_way
+from leadsman.pipeline.idle_gaps.block_spans import is_in_one_direction
 from leadsman.pipeline.idle_gaps.event_rows import activity_of
 from leadsman.pipeline.read.blocks import BLOCK_BYTES, DecompressionError, blocks, is_plain
 from leadsman.pipeline.read.log_lines import FileReading
@@ -50,19 +50,19 @@ class NotGrowing(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FileRange:
-    """A file as far as it is to be read: up to `file.bytes`, of which the last `half_line` bytes may be half a line.
+    """A file as far as it is to be read: up to `file.bytes`, of which the last `half_line_bytes` may be half a line.
 
     `key` stays the same when the file is renamed, and is another one where a new file has the old name.
     """
 
     file: File
     key: str
-    half_line: int = 0
+    half_line_bytes: int = 0
 
     @property
     def end(self) -> int:
         """The offset behind the last whole line."""
-        return self.file.bytes - self.half_line
+        return self.file.bytes - self.half_line_bytes
 
 
 class HalfLine(NamedTuple):
@@ -77,7 +77,8 @@ class GrowingFile:
     """One file of the stream, as far as it was read: `end` is the offset behind the last byte.
 
     `first_times` is a digest of the times on the lines of the first block: a format that is recognised anew, by more
-    lines, must read the same times there.
+    lines, must read the same times there. `names` are those of the format, `zoned` is whether its times name a zone.
+    `steps` are the steps down and up (`SubjectActivity`) of the stream's subjects in the files before this one.
     """
 
     file: File
@@ -128,30 +129,32 @@ class GrowingStream:
 
     def summary(self) -> Iterator[EventRow | pa.RecordBatch]:
         """Yield what further lines can change, as it is after the last piece."""
-        whole: GrowingStream = pickle.loads(pickle.dumps(self))  # noqa: S301 - a copy, at a quarter of `deepcopy`'s cost
-        if whole.current is not None:
+        ended: GrowingStream = pickle.loads(pickle.dumps(self))  # noqa: S301 - a quarter of `deepcopy`'s cost
+        if ended.current is not None:
             if self.half_line:
-                whole.current.reading.use_format(self.half_line.form)
-                yield from whole.current.reading.read_lines(self.half_line.text)
-            yield from whole.current.reading.close_lines()
-            whole.finish()
-        yield from whole.finished.values()
+                ended.current.reading.use_format(self.half_line.form)
+                yield from ended.current.reading.read_lines(self.half_line.text)
+            yield from ended.current.reading.close_lines()
+            ended.finish()
+        yield from ended.finished.values()
         empty = [file for file in self.stream.files if not file.bytes]
         yield from (not_understood_event(self.stream.capture, file, "empty") for file in empty)
-        yield from whole.extractor.unknown_errors()
-        yield from activity_of(whole.subjects.values(), capture=self.stream.capture, file=self.stream.files[0].name)
+        yield from ended.extractor.unknown_errors()
+        yield from activity_of(ended.subjects.values(), capture=self.stream.capture, file=self.stream.files[0].name)
 
     def finish(self) -> None:
         """End the current file, and keep the event that says how much of it was read."""
-        each = self.current
-        if each is None:
+        current = self.current
+        if current is None:
             return
-        reading = each.reading
-        reading.in_order = one_way(*(now - then for now, then in zip(self._steps(), each.steps, strict=True)))
-        form = RecognisedFormat(each.names, no_time, each.zoned)
-        row = file_read_event(each.file, form, reading, stream=self.stream, extractor=self.extractor)
-        self.finished[each.key] = row
-        self.ends[each.key] = each.end
+        reading = current.reading
+        reading.in_order = is_in_one_direction(
+            *(now - then for now, then in zip(self._steps(), current.steps, strict=True))
+        )
+        form = RecognisedFormat(current.names, no_time, current.zoned)
+        row = file_read_event(current.file, form, reading, stream=self.stream, extractor=self.extractor)
+        self.finished[current.key] = row
+        self.ends[current.key] = current.end
         self.current = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -206,7 +209,7 @@ class GrowingStream:
                 yield from current.reading.read_lines(data)
                 current.end += len(data)
             current.first_times = line_times(head[: current.end], form)
-            if text := os.pread(raw.fileno(), each.half_line, each.end):
+            if text := os.pread(raw.fileno(), each.half_line_bytes, each.end):
                 self.half_line = HalfLine(text, form)
 
     def _finish_half_line(self, current: GrowingFile) -> Iterator[EventRow | pa.RecordBatch]:
@@ -270,8 +273,8 @@ class GrowingStream:
         current.reading.use_format(form)
 
     def _steps(self) -> tuple[int, int]:
-        each = self.subjects.values()
-        return sum(subject.forwards for subject in each), sum(subject.backwards for subject in each)
+        subjects = self.subjects.values()
+        return sum(each.forwards for each in subjects), sum(each.backwards for each in subjects)
 
 
 def _plain_form(file: File, head: bytes, zone: tzinfo) -> RecognisedFormat:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leadsman.pipeline.idle_gaps.bisection import OutOfOrder, TimedLine, next_timed_line, previous_timed_line
-from leadsman.pipeline.idle_gaps.block_spans import LINES_LOOKED_AT, one_way, sample_lines, spans_of
+from leadsman.pipeline.idle_gaps.block_spans import LINES_LOOKED_AT, is_in_one_direction, sample_lines, spans_of
 from leadsman.pipeline.idle_gaps.writers import SpanEnd, SubjectActivity, TimeRange
 from leadsman.pipeline.read.batched_matches import BatchedMatches, is_self_contained
 from leadsman.pipeline.read.error_runs import ErrorRun, is_unknown_error
@@ -106,7 +106,7 @@ class FileReading:
         read = self._batches if self._form.batches else self._records if self._form.records else self._lines
         yield from read(opened)
         steps = (now - then for now, then in zip(self._steps(), before, strict=True))
-        self.in_order = one_way(*steps) and one_way(*self._line_steps)
+        self.in_order = is_in_one_direction(*steps) and is_in_one_direction(*self._line_steps)
 
     def _steps(self) -> tuple[int, int]:
         """Return how many idle gaps the lines so far stepped over, forwards and backwards."""
