@@ -158,7 +158,7 @@ class FileReading:
                 if record.line != lines.get(subject.name, record.line):
                     self._line_steps[record.line < lines[subject.name]] += 1
                 lines[subject.name] = record.line
-                subject.wrote(SpanEnd(record.at, record.line, record.quote, self._file))
+                subject.note_line(SpanEnd(record.at, record.line, record.quote, self._file))
             found = {index for _, index in scan(record.text.encode())}
             if record.record_start is None and subject.name in waiting:
                 yield from self._extractor.extract(*waiting.pop(subject.name), self._file)
@@ -290,7 +290,7 @@ class FileReading:
         else:
             for left, right in spans:
                 self.times.note(left.at, right.at)
-                subject.wrote_between(self._span_end(data, left, newlines), self._span_end(data, right, newlines))
+                subject.note_adjacent_lines(self._span_end(data, left, newlines), self._span_end(data, right, newlines))
         self._head = RecordStart(last.at, data[last.start : last.end].decode("utf-8", "replace"), subject.name)
 
     def _note_every_line(self, data: bytes, newlines: NDArray[np.bool_], subject: SubjectActivity) -> None:
@@ -300,7 +300,7 @@ class FileReading:
             at = self._form.time_at(data, start, newline)
             if at is not None:
                 self.times.note(at)
-                subject.wrote(
+                subject.note_line(
                     SpanEnd(at, line, data[start:newline].decode("utf-8", "replace").rstrip("\r"), self._file)
                 )
             start = newline + 1

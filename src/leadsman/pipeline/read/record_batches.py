@@ -175,7 +175,7 @@ class RecordBatchReading:
         self._note_idle_gaps(batch, timed, at)
 
     def _note_idle_gaps(self, batch: LogRecordBatch, timed: GroupedRecords, at: Numbers) -> None:
-        """Note each writer's runs of records in which times rise and no silence is long enough for an idle gap."""
+        """Note each subject's runs of records in which times rise and no silence is long enough for an idle gap."""
         subject_numbers = timed.keys[timed.first]
         floors = [self._subjects[number].floor_ms for number in subject_numbers.tolist()]
         floor = np.repeat(floors, np.diff(np.append(timed.first, len(at))))
@@ -199,7 +199,7 @@ class RecordBatchReading:
             begun = ended = SpanEnd(first_at, first_line, quote(first)[: QUOTE_LENGTH + MAX_TOKEN], file)
             if last != first:
                 ended = SpanEnd(last_at, last_line, quote(last)[: QUOTE_LENGTH + MAX_TOKEN], file)
-            self._subjects[number].wrote_rising(begun, ended)
+            self._subjects[number].note_rising_lines(begun, ended)
 
     def _events(
         self,
