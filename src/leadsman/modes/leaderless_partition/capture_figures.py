@@ -160,7 +160,13 @@ FIGURES_UNLESS_ZERO = (
     "saw_no_leader",
     "unaffected",
 )  # fmt: skip - a list of names
-"""Figures that are omitted where they are 0, together with the sentences about them."""
+"""Figures that are omitted where they are 0, together with the sentences about them.
+
+Counts of consumers: `affected` could not use the lost broker, `unaffected` used it meanwhile; `stuck` neither ended nor
+found a coordinator again, `continued` lost the broker and failed no more; of `timed_out_unclear` no end and no recovery
+is visible. Of brokers: `stopping` logged an orderly stop, `broker_logs` are the logs that cover the loss. `session` is
+the session timeout with ZooKeeper; in the last `watched_seconds` no dead consumer came back.
+"""
 
 FACTS = (
     "dead_version",

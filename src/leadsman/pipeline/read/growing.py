@@ -185,31 +185,31 @@ class GrowingStream:
             raise NotGrowing  # a program wrote to a log that was rotated, after another one was begun
         return left
 
-    def _continue(self, each: FileRange, zone: tzinfo) -> Iterator[EventRow | pa.RecordBatch]:
+    def _continue(self, file_range: FileRange, zone: tzinfo) -> Iterator[EventRow | pa.RecordBatch]:
         """Read the unread bytes of one file."""
-        file = each.file
-        if self.current is not None and self.current.key != each.key:
+        file = file_range.file
+        if self.current is not None and self.current.key != file_range.key:
             yield from self._finish_half_line(self.current)
             yield from self.current.reading.close_lines()
             self.finish()
         if self.current is None and not file.bytes:
             return
         if not is_plain(file.path):
-            yield from self._read_archive(each, zone)
+            yield from self._read_archive(file_range, zone)
             return
         with Path(file.path).open("rb", buffering=0) as raw:
             head = os.pread(raw.fileno(), min(BLOCK_BYTES, file.bytes), 0)
             form = _plain_form(file, head, zone)
             if self.current is None:
-                self.current = self._open(each, form)
+                self.current = self._open(file_range, form)
             self._check_format(self.current, form, head)
             current = self.current
             current.file = file
-            while current.end < each.end and (data := _piece(raw.fileno(), current.end, each.end)):
+            while current.end < file_range.end and (data := _piece(raw.fileno(), current.end, file_range.end)):
                 yield from current.reading.read_lines(data)
                 current.end += len(data)
             current.first_times = line_times(head[: current.end], form)
-            if text := os.pread(raw.fileno(), each.half_line_bytes, each.end):
+            if text := os.pread(raw.fileno(), file_range.half_line_bytes, file_range.end):
                 self.half_line = HalfLine(text, form)
 
     def _finish_half_line(self, current: GrowingFile) -> Iterator[EventRow | pa.RecordBatch]:
@@ -219,22 +219,22 @@ class GrowingStream:
             current.end += len(self.half_line.text)
             self.half_line = None
 
-    def _read_archive(self, each: FileRange, zone: tzinfo) -> Iterator[EventRow | pa.RecordBatch]:
+    def _read_archive(self, file_range: FileRange, zone: tzinfo) -> Iterator[EventRow | pa.RecordBatch]:
         """Read a compressed file from where it was read before it was compressed, to its end: nothing will follow."""
         try:
-            with closing(blocks(each.file.path)) as opened:
+            with closing(blocks(file_range.file.path)) as opened:
                 content = (block.data[: block.end] for block in opened)
                 head = b""
                 while len(head) < BLOCK_BYTES and (data := next(content, b"")):
                     head += data
                 if not head:
                     raise NotGrowing
-                form = plain_form(head[: head.rfind(b"\n") + 1] or head, zone, each.file.changed)
+                form = plain_form(head[: head.rfind(b"\n") + 1] or head, zone, file_range.file.changed)
                 if self.current is None:
-                    self.current = self._open(each, form)
+                    self.current = self._open(file_range, form)
                 current = self.current
                 self._check_format(current, form, head[:BLOCK_BYTES])
-                current.file = each.file
+                current.file = file_range.file
                 skipped = current.end
                 for data in chain((head,), content):
                     if rest := data[skipped:]:
@@ -247,23 +247,23 @@ class GrowingStream:
         self.finish()
 
     def read_pieces(
-        self, each: FileRange, form: RecognisedFormat, pieces: Iterable[bytes]
+        self, file_range: FileRange, form: RecognisedFormat, pieces: Iterable[bytes]
     ) -> Iterator[EventRow | pa.RecordBatch]:
         """Yield the events of further lines of a log that is in no file. `form` reads the same times on lines above."""
-        self.stream = replace(self.stream, files=(each.file,))
+        self.stream = replace(self.stream, files=(file_range.file,))
         if self.current is None:
-            self.current = self._open(each, form)
+            self.current = self._open(file_range, form)
         current = self.current
-        current.file, current.names, current.zoned = each.file, form.names, form.zoned
+        current.file, current.names, current.zoned = file_range.file, form.names, form.zoned
         current.reading.use_format(form)
         for data in pieces:
             yield from current.reading.read_lines(data)
             current.end += len(data)
 
-    def _open(self, each: FileRange, form: RecognisedFormat) -> GrowingFile:
+    def _open(self, file_range: FileRange, form: RecognisedFormat) -> GrowingFile:
         name = self.stream.name
-        reading = FileReading(each.file.name, form, name=name, extractor=self.extractor, subjects=self.subjects)
-        return GrowingFile(each.file, each.key, reading, form.names, form.zoned, steps=self._steps())
+        reading = FileReading(file_range.file.name, form, name=name, extractor=self.extractor, subjects=self.subjects)
+        return GrowingFile(file_range.file, file_range.key, reading, form.names, form.zoned, steps=self._steps())
 
     def _check_format(self, current: GrowingFile, form: RecognisedFormat, head: bytes) -> None:
         """Read on with the format that is recognised now; raise NotGrowing where lines above were read otherwise."""

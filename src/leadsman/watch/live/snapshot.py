@@ -91,7 +91,11 @@ class CaptureState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryState:
-    """The streaming query and the rounds. Seconds are those of the last trigger and the last round, and of all."""
+    """The streaming query and the rounds.
+
+    Seconds are those of the last one, or of all (`_total`). A trigger is Spark's, from listing to commit; the batch is
+    the part of it in which leadsman takes the events.
+    """
 
     started: datetime
     batches: int = 0
