@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 class Backoff:
     """The pause after the n-th failure in a row: random up to initial * 2^(n-1), within `minimum` and `maximum`.
 
-    Full jitter, because workers that failed together must not come back together.
+    Full jitter, because workers that failed together must not come back together. `uniform` returns a random number
+    between two others.
     """
 
     initial: timedelta = timedelta(milliseconds=200)

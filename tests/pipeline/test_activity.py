@@ -22,7 +22,7 @@ def idle_gaps(times: Sequence[int], kept: int = 200) -> list[tuple[int, int]]:
     """Return since when and until when a subject that wrote at these times was silent."""
     subject = SubjectActivity("worker", kept)
     for line, at in enumerate(times, 1):
-        subject.wrote(SpanEnd(at, line, "", "app.log"))
+        subject.note_line(SpanEnd(at, line, "", "app.log"))
     return [(gap.at - round(gap.seconds * 1000), gap.at) for gap in subject.idle_gaps()]
 
 
@@ -45,7 +45,7 @@ def test_lines_in_one_direction_have_the_longest_idle_gaps(times, newest_first):
 def test_what_is_shorter_than_all_that_were_kept_is_said_not_to_be_known():
     subject = SubjectActivity("worker", 2)
     for line, at in enumerate((0, 3000, 12_000, 17_000, 24_000), 1):
-        subject.wrote(SpanEnd(at, line, "", "app.log"))
+        subject.note_line(SpanEnd(at, line, "", "app.log"))
 
     assert [gap.seconds for gap in subject.idle_gaps()] == [9.0, 7.0]
     assert subject.floor_ms == 7 * SECOND
@@ -74,7 +74,7 @@ def test_lines_that_come_a_little_late_have_the_longest_idle_gaps_and_take_littl
     order = sorted(times[3:], key=lambda each: each + chance.uniform(0, late))
     subject = SubjectActivity("worker", kept=20)
     for line, each in enumerate([*times[:3], *order], 1):
-        subject.wrote(SpanEnd(each, line, "", "app.log"))
+        subject.note_line(SpanEnd(each, line, "", "app.log"))
 
     lengths = sorted(round(gap.seconds * 1000) for gap in subject.idle_gaps())
 

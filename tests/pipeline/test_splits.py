@@ -218,7 +218,7 @@ Noted = tuple[int, int]
 def noted(subject: SubjectActivity, stretches: Sequence[tuple[int, Noted]]) -> SubjectActivity:
     """Return the subject after it noted these stretches, each with the line that it begins at."""
     for line, (left, right) in stretches:
-        subject.wrote_between(SpanEnd(left, line, "", "app.log"), SpanEnd(right, line + 1, "", "app.log"))
+        subject.note_adjacent_lines(SpanEnd(left, line, "", "app.log"), SpanEnd(right, line + 1, "", "app.log"))
     return subject
 
 

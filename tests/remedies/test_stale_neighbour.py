@@ -11,7 +11,7 @@ import pytest
 
 from leadsman.errors import LabError
 from leadsman.lab.network.fabric import Fabric
-from leadsman.modes.stale_neighbour.remedy import THRESHOLDS, plan
+from leadsman.modes.stale_neighbour.remedy import GC_THRESHOLDS, plan
 from leadsman.remedies.remedy import Refused
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def test_an_address_that_is_no_neighbour_is_refused() -> None:
 @pytest.fixture
 def proc(tmp_path: Path) -> Path:
     """A folder that is laid out as the kernel's: real files, so that what is read back is what was written."""
-    for name in THRESHOLDS:
+    for name in GC_THRESHOLDS:
         file = tmp_path / "proc" / name.replace(".", "/")
         file.parent.mkdir(parents=True)
         file.write_text("128\n")
@@ -128,12 +128,12 @@ print(json.dumps([*done, threshold.read_text(), file.exists(), made.steps[-1].un
 def test_the_setting_is_kept_in_a_file_set_and_can_be_taken_back(
     fabric: Fabric, server: NetworkInstance, proc: Path, tmp_path: Path
 ) -> None:
-    file, threshold = tmp_path / "60.conf", proc / THRESHOLDS[0].replace(".", "/")
+    file, threshold = tmp_path / "60.conf", proc / GC_THRESHOLDS[0].replace(".", "/")
     call = [sys.executable, "-c", CARRIED_OUT, str(file), str(proc), str(threshold)]
 
     output = json.loads(fabric.run(server.namespace.netns_entry, ["env", f"PYTHONPATH={SOURCES}", *call]))
     cured, set_to, kept, after, still_there, undo = output
 
-    assert (cured, set_to, f"{THRESHOLDS[0]} = 0" in kept) == (True, "0", True)
+    assert (cured, set_to, f"{GC_THRESHOLDS[0]} = 0" in kept) == (True, "0", True)
     assert (after, still_there) == ("128", False)
-    assert undo == f"rm {file} && sysctl -w {THRESHOLDS[0]}=128 {THRESHOLDS[1]}=128"
+    assert undo == f"rm {file} && sysctl -w {GC_THRESHOLDS[0]}=128 {GC_THRESHOLDS[1]}=128"

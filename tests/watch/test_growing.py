@@ -129,7 +129,7 @@ def test_half_a_line_counts_until_its_rest_comes_and_then_as_one_with_it(tmp_pat
     state = GrowingStream.begin(stream, 1)
     whole = text.index("\n") + 1
     for end in range(whole, len(text)):
-        facts = list(state.read([FileRange(replace(file, bytes=end), "a", half_line=end - whole)], UTC))
+        facts = list(state.read([FileRange(replace(file, bytes=end), "a", half_line_bytes=end - whole)], UTC))
         log.write_text(text[:end])
         assert read_to_end([*facts, *state.summary()]) == read_to_end(read(stream_of(tmp_path), UTC)), text[whole:end]
         log.write_text(text)

@@ -114,7 +114,7 @@ def snapshot(*findings: ShownFinding, resolved: tuple[ShownFinding, ...] = ()) -
         open=findings,
         resolved=resolved,
         resolved_count=len(resolved),
-        sources=(
+        captures=(
             CaptureState(name="/var/log/" + "long-name-" * 20, files=3, lag_bytes=2048, last_line=at(1), lines=4),
         ),
     )

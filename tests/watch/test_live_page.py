@@ -31,7 +31,7 @@ from leadsman.watch.live.snapshot import (
     QueryState,
     ShownFinding,
     Snapshot,
-    sources_of,
+    capture_states,
     undecided_of,
     worst_first,
 )
@@ -67,8 +67,8 @@ def snapshot(*findings: ShownFinding, **more: Any) -> Snapshot:
         at=datetime.now(UTC),
         query=QueryState(started=at(0), batches=3, rounds=2, events=5, batch_seconds_total=1.5),
         open=findings,
-        sources=(source,),
-        deliveries=(DestinationState(destination="slack at https://hooks.slack.com", sent=2, failed=1),),
+        captures=(source,),
+        destinations=(DestinationState(destination="slack at https://hooks.slack.com", sent=2, failed=1),),
         counts={("idle_disconnect", "open"): len(findings), ("idle_disconnect", "resolved"): 0},
         **more,
     )
@@ -312,11 +312,11 @@ def test_a_deleted_file_is_neither_followed_nor_behind(tmp_path: Path):
     for name in ("a.log", "b.log"):
         (tmp_path / name).write_text("one line\n" * 10)
     positions = FolderListing([str(tmp_path)], max_bytes=100).positions({}, 1)  # one file and one line
-    (before,) = sources_of(positions, ())
+    (before,) = capture_states(positions, ())
     streams = [each for each in positions.values() if isinstance(each, StreamPosition)]
     (unread,) = (each for stream in streams for each in stream.files if each.read_to < each.size)
     Path(unread.path).unlink()
-    (after,) = sources_of(positions, ())
+    (after,) = capture_states(positions, ())
 
     assert (before.files, before.lag_bytes) == (2, 9 * 9)
     assert (after.files, after.lag_bytes) == (1, 0)

@@ -26,14 +26,15 @@ MASKED_CHARACTERS_PER_WRITE = 4_000_000
 """Lines and characters that are masked and written together."""
 
 LINES_OF_A_SECRET = 400
-"""Lines above and below a piece that are looked at with it: a private key has fewer."""
+"""Lines above and below a piece that are masked together with it: a private key has fewer."""
 
 
 @dataclass(slots=True, kw_only=True)
 class CaptureFolder:
     """A new capture, or an existing one that is extended. `subject` is the default subject; `now` is the clock.
 
-    `texts` counts the texts that were collected, entire or in part.
+    `ran` is the command line. `texts` counts the texts that were collected, entire or in part, `absent` holds the items
+    that were not. `before` is the manifest of the existing capture.
     """
 
     path: Path

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from leadsman.telemetry.packets.handshake import HandshakePacket
 
 SO_ATTACH_FILTER = 26
-ALL_PROTOCOLS = 3
+ETH_P_ALL = 3
+"""From asm-generic/socket.h and linux/if_ether.h."""
+
 HEADER_BYTES = 256
 """Bytes that are read of a packet: the headers of Ethernet, IP and TCP with their options."""
 
@@ -55,7 +57,7 @@ def capture_handshakes(
 ) -> Iterator[tuple[HandshakePacket, int, datetime]]:
     """Yield packets that open or refuse a connection on one of the ports, with length and time."""
     deadline = time.monotonic() + seconds
-    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ALL_PROTOCOLS)) as sock:
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL)) as sock:
         _attach(sock)
         if interface:
             sock.bind((interface, 0))

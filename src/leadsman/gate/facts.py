@@ -37,8 +37,10 @@ class ConfigResource:
 
     `kind`: producer, consumer, admin, streams, connect, broker, topic, kernel, or client where it is one of the first
     three. `defaults`: the program of `kafka_defaults` whose defaults apply, empty where unknown. `is_complete`: no
-    setting can come from another place. `creation` is the call that makes it, in a program. `cluster` is the key of its
-    cluster within the file, `brokers` how many brokers the file declares for this cluster; None where it does not say.
+    setting can come from another place. `creation` is the call that makes it, in a program, and `around` are the syntax
+    nodes around this call. `library` and `version` are those of its client library, `name` is its name in the file.
+    `cluster` is the key of its cluster within the file, `brokers` how many brokers the file declares for this cluster;
+    None where it does not say.
     """
 
     kind: str

@@ -35,7 +35,8 @@ OBSERVATION = ("capture", "subject", "link", "state", "since", "until", "figures
 """string, string, string, string, timestamp, timestamp, map<string,double>, map<string,string>, array<EVIDENCE>"""
 
 POINT = ("capture", "subject", "outcome", "since", "at", "value")
-"""string, string, string, timestamp, timestamp, double"""
+"""string, string, string, timestamp, timestamp, double. A chart of the page draws a point as an instant, or as a span
+where `since` is given."""
 
 _TEXT, _TIME = pa.string(), pa.timestamp("us", tz="UTC")
 _LINE = pa.struct([("file", _TEXT), ("line", pa.int64()), ("at", _TIME), ("text", _TEXT)])
@@ -159,9 +160,12 @@ def earliest_lines(column: str, kept: int = EVIDENCE_KEPT) -> str:
     return f"slice(array_sort(array_distinct(CAST({column} AS array<{EVIDENCE}>)), {TIME_ORDER}), 1, {kept})"
 
 
-def map_column(columns: Sequence[str], kind: str, *, where_any: Sequence[str] = ()) -> str:
-    """Return the expression for a map from column name to value, without nulls and without zeroes of `where_any`."""
-    values = {name: name for name in columns} | {name: f"nullif({name}, 0)" for name in where_any}
+def map_column(columns: Sequence[str], kind: str, *, unless_zero: Sequence[str] = ()) -> str:
+    """Return the expression for a map from column name to value, without nulls.
+
+    `unless_zero` are further columns, which are left out where they are 0.
+    """
+    values = {name: name for name in columns} | {name: f"nullif({name}, 0)" for name in unless_zero}
     if not values:
         return f"CAST(map() AS map<string,{kind}>)"
     pairs = ", ".join(f"struct('{name}' AS key, CAST({value} AS {kind}) AS value)" for name, value in values.items())
@@ -171,7 +175,7 @@ def map_column(columns: Sequence[str], kind: str, *, where_any: Sequence[str] = 
 def link_rows(links: Iterable[LinkRow]) -> str:
     """Return the generator that turns a row into one row for each link: the columns link, state and those given.
 
-    All links give the same of `since`, `until` and `lines`; the column of the lines is `evidence`.
+    Either all links give `since`, or none does; so with `until` and `lines`. The lines become the column `evidence`.
     """
     structs = []
     for row in links:
@@ -182,7 +186,7 @@ def link_rows(links: Iterable[LinkRow]) -> str:
 
 
 def matrix(cells: DataFrame) -> DataFrame:
-    """Return the cells of the rows and columns with most harm, and the numbers of all rows and columns."""
+    """Return the cells of the rows and columns with most harm, and how many rows and columns there are."""
     harm = "sum(CAST(is_harm AS INT)) OVER (PARTITION BY capture, {0}) AS {0}_harm"
     rank = "dense_rank() OVER (PARTITION BY capture ORDER BY {0}_harm DESC, {0}) AS {0}_rank"
     counted = cells.selectExpr(*CELL, harm.format("row"), harm.format("column"))

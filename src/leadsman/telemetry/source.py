@@ -84,7 +84,7 @@ class Signature:
         return labels, _number(labels.get("value"), self.scale)
 
     @property
-    def by_column(self) -> bool:
+    def is_readable_by_column(self) -> bool:
         """Whether `read_all` can read it: no label depends on another one, or on the record around the line."""
         groups = re.compile(self.pattern).groupindex
         return not self.within and "client_id" not in groups and groups.keys().isdisjoint(self.labels)

@@ -29,7 +29,7 @@ LINE_TIMEOUT_SECONDS = 5.0
 behind its last line. Or a program writes blocks of 8 KB, as Python does into a file, and the rest follows."""
 
 LOOKBACK_BYTES = 1 << 16
-"""Bytes above the end in which the last newline is looked for first; most lines are shorter."""
+"""The last newline is looked for in so many bytes before the end first; most lines are shorter."""
 
 LONGEST_LINE_BYTES = 16 << 20
 """A longer line is read in pieces."""
@@ -139,8 +139,3 @@ def line_end(path: str, begin: int, limit: int) -> int:
             if since == begin:
                 return limit if limit - begin >= LONGEST_LINE_BYTES else begin
             size *= 8
-
-
-def whole(position: FilePosition) -> FilePosition:
-    """Return the position at the end of the file."""
-    return replace(position, end=position.size)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from leadsman.watch.state.findings_file import FindingsFile
 
 BEGAN = "began"
+"""The name, in the file of findings, under which the beginning of the state is kept."""
 
 HISTORY_KEPT = timedelta(days=30)
 """Of resolved findings, in the file of findings. The Delta table keeps all."""
@@ -67,9 +68,10 @@ def load_history(
     now: datetime | None,
     resolved_after: timedelta | None = None,
 ) -> FindingHistory:
-    """Return the history in a file. `now`: what was over before, when this state began, is no news; None: all is.
+    """Return the history in a file.
 
-    `resolved_after` stands in place of the idle times of the modes' cards.
+    `now` is the beginning of a new state: a finding that was over long before is no news. Without `now` all are.
+    `resolved_after` is used in place of the times in the modes' cards.
     """
     began = file.fact(BEGAN, (now or datetime.min.replace(tzinfo=UTC)).isoformat())
     times = LifeTimes(

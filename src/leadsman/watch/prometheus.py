@@ -1,4 +1,4 @@
-"""Asks a Prometheus server a step at a time: the queries of `leadsman collect prometheus`, from where it was."""
+"""Asks a Prometheus server the queries of `leadsman collect prometheus`, each time from the end of the time before."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 STEP_SECONDS = 30
 """The resolution that `leadsman collect prometheus` asks for: two scrapes of the usual interval."""
 
-FIRST_SECONDS = 3600
+FIRST_RANGE_SECONDS = 3600
 """How far back the first request goes, as that of `leadsman collect prometheus`."""
 
-MOST_SECONDS = 6 * 3600
+MAX_RANGE_SECONDS = 6 * 3600
 """What one trigger asks for at most, after a server or the watch was away."""
 
-BEHIND_SECONDS = 5
-"""A sample is in the server so long after its time."""
+SAMPLE_DELAY_SECONDS = 5
+"""A sample can reach the server so long after its time: later times are not asked for yet."""
 
 RETRY_SECONDS = 5.0
 
@@ -81,12 +81,12 @@ class PrometheusListing:
     def positions(self, earlier: Positions, query_offset: int) -> Positions:
         """Return up to which time the server is read in a query offset, after `earlier`."""
         request, step = self.request, self.request.step_seconds
-        now = int(self.clock() - BEHIND_SECONDS) // step * step
+        now = int(self.clock() - SAMPLE_DELAY_SECONDS) // step * step
         previous = earlier.get((request.capture, request.name))
-        since = previous.until if isinstance(previous, SeriesPosition) else now - FIRST_SECONDS
+        since = previous.until if isinstance(previous, SeriesPosition) else now - FIRST_RANGE_SECONDS
         if now <= since or not self._answers(now):
             return earlier
-        until = min(now, since + MOST_SECONDS)
+        until = min(now, since + MAX_RANGE_SECONDS)
         position = SeriesPosition(request.capture, request.name, since + step, until, query_offset)
         return {**earlier, position.key: position}
 

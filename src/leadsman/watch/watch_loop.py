@@ -22,8 +22,8 @@ from leadsman.watch.live.snapshot import (
     QueryState,
     ShownFinding,
     Snapshot,
+    capture_states,
     counts_of,
-    sources_of,
     undecided_of,
     worst_first,
 )
@@ -136,8 +136,10 @@ class WatchLoop:
             undecided=undecided_of(self.recorder.rounds.diagnoses),
             resolved=tuple(self._shown(each) for each in resolved[:RESOLVED_SHOWN]),
             resolved_count=len(resolved),
-            sources=sources_of(self.watch.positions(), self.recorder.rounds.diagnoses, read_lag(self.messages.folder)),
-            deliveries=tuple(map(_delivery, self.outbox_senders)),
+            captures=capture_states(
+                self.watch.positions(), self.recorder.rounds.diagnoses, read_lag(self.messages.folder)
+            ),
+            destinations=tuple(map(_destination_state, self.outbox_senders)),
             notices=self.watch.notices,
             counts=counts_of(known, modes),
         )
@@ -228,7 +230,7 @@ def change_line(change: FindingChange) -> str:
     return escape_control_characters(text)
 
 
-def _delivery(sender: OutboxSender) -> DestinationState:
+def _destination_state(sender: OutboxSender) -> DestinationState:
     return DestinationState(
         destination=sender.destination.name,
         waiting=sender.waiting,

@@ -33,12 +33,12 @@ def require_shared_folder(spark: SparkSession, folder: Path) -> None:
     """Raise SparkError where tasks run on machines that do not see the folder, or may not write into it."""
     if is_local(spark):
         return
-    probe = folder / f".seen-{uuid4()}"
-    probe.write_bytes(b"")
+    test_file = folder / f".seen-{uuid4()}"
+    test_file.write_bytes(b"")
     try:
-        faults = _faults(spark, str(probe))
+        faults = _faults(spark, str(test_file))
     finally:
-        for each in folder.glob(f"{probe.name}*"):
+        for each in folder.glob(f"{test_file.name}*"):
             each.unlink(missing_ok=True)
     if faults:
         raise SparkError(
@@ -47,25 +47,25 @@ def require_shared_folder(spark: SparkSession, folder: Path) -> None:
         )
 
 
-def _faults(spark: SparkSession, probe: str) -> list[str]:
+def _faults(spark: SparkSession, test_file: str) -> list[str]:
     """Return what the machines of some tasks lack."""
 
-    def look(batches: Iterator[Any]) -> Iterator[Any]:
+    def check_folder(batches: Iterator[Any]) -> Iterator[Any]:
         import socket
 
         import pyarrow as pa
 
         for _ in batches:
             why = []
-            if not Path(probe).exists():
+            if not Path(test_file).exists():
                 why = [f"{socket.gethostname()} does not see this folder"]
             else:
                 try:
-                    Path(f"{probe}-{uuid4()}").write_bytes(b"")
+                    Path(f"{test_file}-{uuid4()}").write_bytes(b"")
                 except OSError as error:
                     why = [f"{socket.gethostname()} cannot write there: {error.strerror}"]
             yield pa.RecordBatch.from_pydict({"why": pa.array(why, pa.string())})
 
     tasks = cores(spark)
-    rows = map_in_arrow(spark.range(0, tasks, 1, tasks), look, "why string").collect()
+    rows = map_in_arrow(spark.range(0, tasks, 1, tasks), check_folder, "why string").collect()
     return sorted(row["why"] for row in rows)

@@ -1,9 +1,9 @@
-"""The streaming source where Spark's processes do not have this package: it takes it from a zip in the state's folder.
+"""The streaming source where Spark's processes lack this package: the source takes it from a zip in the state's folder.
 
 Spark 4.2 gives the packages of a session to its tasks and functions, but not to a streaming query of Spark Connect:
-neither to the process that lists a Python source, nor to the tasks that read it. The process that lists has none of a
-file of spark-submit either. So the classes are sent with this module in them, and nothing here imports this package
-before its zip is on the path.
+neither to the process that lists a Python source, nor to the tasks that read it. The process that lists gets no
+file of spark-submit (`--py-files`) either. So the classes are sent with this module in them, and nothing here imports
+this package before its zip is on the path.
 """
 
 from __future__ import annotations

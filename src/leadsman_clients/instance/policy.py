@@ -46,7 +46,8 @@ class Policy:
     `create_timeout` bounds one creation. `lease_timeout` bounds a caller's whole wait, unless the caller gives a
     shorter or longer one. `min_create_interval` is the least time between two creations. `retire_timeout` bounds the
     flush and close of one instance, `max_retire_threads` how many instances are retired at once. `grace_period` is how
-    long an expired instance stays open for the leases that are still out.
+    long an expired instance stays open for the leases that are still out. `uniform` returns a random number between two
+    others.
     """
 
     max_idle: timedelta | None = None

@@ -24,8 +24,8 @@ ProbeResponse = tuple[bool, str, str]
 def serve_probes(port: int, *sources: MetricSource, address: str = "") -> Iterator[int]:
     """Serve /live, /ready and /metrics while inside; yield the port (with 0: a free one).
 
-    /live and /ready respond 200 or 503, with the reasons as JSON. Producers do not count: without a broker they are
-    right to wait, and restarting the process does not bring the broker back.
+    /live and /ready respond 200 or 503, with the reasons as JSON. Sources without health, such as producers, do not
+    count: without a broker they are right to wait, and restarting the process does not bring the broker back.
     """
     runners = [source for source in sources if isinstance(source, HasHealth)]
     pages: dict[str, Callable[[], ProbeResponse]] = {

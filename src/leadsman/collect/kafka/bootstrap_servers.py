@@ -27,7 +27,7 @@ TIMEOUT_SECONDS = 3.0
 SERVERS_TRIED = 3
 
 CORRELATION_ID = 0x1EAD
-REQUEST = struct.pack(">ihhih", 10, 18, 0, CORRELATION_ID, -1)
+API_VERSIONS_REQUEST = struct.pack(">ihhih", 10, 18, 0, CORRELATION_ID, -1)
 """Size, key and version of ApiVersions, the correlation id, no client id: every broker answers it before a login."""
 
 RESPONSE_HEAD = struct.Struct(">ii")
@@ -93,7 +93,7 @@ def _exchange(server: str, *, uses_tls: bool) -> bytes:
     with _connect(server) as connection:
         opened = _tls(connection) if uses_tls else connection
         with suppress(ConnectionError, TimeoutError):
-            opened.sendall(REQUEST)
+            opened.sendall(API_VERSIONS_REQUEST)
             return opened.recv(RESPONSE_HEAD.size)
     return b""
 

@@ -27,26 +27,31 @@ ENVIRONMENT = frozenset(
 )
 """Functions whose second argument is the value where the environment has none."""
 
-MILLISECONDS: Mapping[str, int] = {
+GO_DURATIONS_MS: Mapping[str, int] = {
     "Nanosecond": 0, "Millisecond": 1, "Second": 1000, "Minute": 60_000, "Hour": 3_600_000,
 }  # fmt: skip
-"""Go's durations are counted in milliseconds here: settings of Kafka are."""
+"""Constants of Go's `time`, in milliseconds, as settings of Kafka are."""
 
-SECONDS_OF: Mapping[str, int] = {
+DURATION_FACTORIES_MS: Mapping[str, int] = {
     "ofMillis": 1, "ofSeconds": 1000, "ofMinutes": 60_000, "ofHours": 3_600_000, "ofDays": 86_400_000,
 }  # fmt: skip
-UNITS: Mapping[str, int] = {
+"""Methods of Java's `Duration`, with what they multiply by."""
+
+TIME_UNITS_MS: Mapping[str, int] = {
     "MILLISECONDS": 1, "SECONDS": 1000, "MINUTES": 60_000, "HOURS": 3_600_000, "DAYS": 86_400_000,
 }  # fmt: skip
-NUMBERS = frozenset(
+"""Constants of Java's `TimeUnit`."""
+
+TO_NUMBER = frozenset(
     {"int", "Integer.valueOf", "Integer.parseInt", "Long.valueOf", "Long.parseLong", "Number", "parseInt"}
 )
-TEXTS = frozenset(
+TO_TEXT = frozenset(
     {"str", "String.valueOf", "Integer.toString", "Long.toString", "Boolean.toString", "String", "Boolean.valueOf"}
 )
-SAME = frozenset(
+UNCHANGED = frozenset(
     {"toString", "toMillis", "String", "intValue", "longValue", "toInt", "toLong", "trim", "strip", "lower"}
 )
+"""Methods that return their object as far as a check needs its value."""
 
 
 def operate(operator: str, left: Any, right: Any) -> Any:  # noqa: ANN401 - any value
@@ -76,17 +81,17 @@ def convert(function: str, subject: Any, arguments: list[Any]) -> Any:  # noqa: 
     """Return the result of a conversion; UNKNOWN for any other function. `subject` is the object of a method."""
     first = arguments[0] if arguments else UNKNOWN
     name = function.rpartition(".")[2]
-    if name in SECONDS_OF and isinstance(first, int | float):
-        return int(first * SECONDS_OF[name])
-    if function in NUMBERS:
+    if name in DURATION_FACTORIES_MS and isinstance(first, int | float):
+        return int(first * DURATION_FACTORIES_MS[name])
+    if function in TO_NUMBER:
         return _number(first)
-    if function in TEXTS:
+    if function in TO_TEXT:
         return _text(first)
-    if name in SAME and not arguments:
+    if name in UNCHANGED and not arguments:
         return subject
     if name == "toMillis" and isinstance(first, int | float):
         unit = function.split(".")[-2] if "." in function else ""
-        return int(first * UNITS[unit]) if unit in UNITS else UNKNOWN
+        return int(first * TIME_UNITS_MS[unit]) if unit in TIME_UNITS_MS else UNKNOWN
     return UNKNOWN
 
 

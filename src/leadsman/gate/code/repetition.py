@@ -158,7 +158,7 @@ def _is_guarded(around: Enclosing, variable: str) -> bool:
     """Whether a creation depends on a test of the variable itself: `if producer is None`."""
     return any(
         usage.mentions(condition, {variable})
-        for arm in usage.arms(around)
+        for arm in usage.conditional_arms(around)
         if isinstance(arm.node, s.Branch)
         for condition in arm.node.condition
     )

@@ -89,7 +89,7 @@ def innermost_loop(around: Enclosing) -> s.Loop | None:
     return None
 
 
-def arms(around: Enclosing) -> list[Arm]:
+def conditional_arms(around: Enclosing) -> list[Arm]:
     """Return the conditional parts around a place, within its function; the outermost first."""
     found: list[Arm] = []
     for each in around:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from leadsman.gate.code import grammar as g
 from leadsman.gate.code import syntax as s
-from leadsman.gate.code.conversions import MILLISECONDS
+from leadsman.gate.code.conversions import GO_DURATIONS_MS
 from leadsman.gate.reader import Reader
 
 if TYPE_CHECKING:
@@ -70,8 +70,8 @@ def _call(t: g.Translator, node: TreeNode) -> s.Node:
 
 def _attribute(t: g.Translator, node: TreeNode) -> s.Node:
     field, operand = g.text_of(node.child_by_field_name("field")), node.child_by_field_name("operand")
-    if g.text_of(operand) == "time" and field in MILLISECONDS:
-        return s.Literal(MILLISECONDS[field], g.span_of(node))
+    if g.text_of(operand) == "time" and field in GO_DURATIONS_MS:
+        return s.Literal(GO_DURATIONS_MS[field], g.span_of(node))
     return s.Attribute(t.node(operand), field, g.span_of(node))
 
 

@@ -68,7 +68,7 @@ def _lambda(t: g.Translator, node: TreeNode) -> s.Node:
 
 
 def _declaration(t: g.Translator, node: TreeNode) -> s.Node:
-    """Translate a field or local variable. One without a value has none here either."""
+    """Translate a field or local variable; a declaration without a value becomes no assignment."""
     declared = g.text_of(node.child_by_field_name("type"))
     found: list[s.Node] = []
     for each in node.children_by_field_name("declarator"):
@@ -116,7 +116,7 @@ def _attribute(t: g.Translator, node: TreeNode) -> s.Node:
 
 
 def _for(t: g.Translator, node: TreeNode) -> s.Node:
-    """Translate a counted loop: one up to a literal as a range."""
+    """Translate a counted loop, as a loop over `range` up to the right side of its condition."""
     condition = node.child_by_field_name("condition")
     bound = t.node(condition.child_by_field_name("right")) if condition is not None else None
     iterable = s.Call(s.Name("range", g.span_of(node)), [bound], [], g.span_of(node)) if bound is not None else None

@@ -59,14 +59,14 @@ REUSED_ADDRESS, FIRST_OWNER_MAC, SECOND_OWNER_MAC = "10.20.4.57", "02:5a:10:00:0
 FIRST_OWNER, SECOND_OWNER = "worker-1", "worker-3"
 KAFKA_PORT, BALANCED_PORT = 9092, 9095
 
-LIMIT_SECONDS = 5.0
-LONG_SECONDS = LIMIT_SECONDS + 2.9
-"""A broker checks for idle connections from time to time, and closes one at a time."""
+IDLE_LIMIT_SECONDS = 5.0
+LONG_IDLE_SECONDS = IDLE_LIMIT_SECONDS + 2.9
+"""For so long the worker is idle: a broker checks for idle connections from time to time, and closes one at a time."""
 
-SHORT_IDLE_LIMIT = {2: {"connections.max.idle.ms": str(int(LIMIT_SECONDS * 1000))}}
+SHORT_IDLE_LIMIT = {2: {"connections.max.idle.ms": str(int(IDLE_LIMIT_SECONDS * 1000))}}
 """Only on the idle worker's broker: an idle close sent to the dead instance would make broker 1 correct its entry."""
 
-BROKER = {
+BROKER_SETTINGS = {
     "broker.session.timeout.ms": "20000",
     "offsets.topic.num.partitions": "6",
     "log.roll.ms": "5000",
@@ -99,14 +99,15 @@ STALE_NEIGHBOUR_SETTINGS = {
     "socket.connection.setup.timeout.ms": "3000",
     "socket.connection.setup.timeout.max.ms": "4000",
 }
-QUICK_NEIGHBOURS = {"base_reachable_time_ms": "4000", "gc_stale_time": "5", "delay_first_probe_time": "1"}
-NEIGHBOURS = 120
-"""Thirteen hosts, most of which talk to all brokers: the kernel would begin to forget."""
+NEIGHBOUR_TABLE_SETTINGS = {"base_reachable_time_ms": "4000", "gc_stale_time": "5", "delay_first_probe_time": "1"}
+NEIGHBOUR_ENTRIES = 120
+"""The most that thirteen hosts make, most of which talk to all brokers. From gc_thresh1 entries on the kernel would
+delete the stale one."""
 
-SEND_EVERY = 0.3
-"""Seconds between the records of the busy and of the leaking worker."""
+SEND_INTERVAL_SECONDS = 0.3
+"""Between the records of the busy and of the leaking worker."""
 
-AFTER_SECONDS = 10.0
+SECONDS_AFTER_RECOVERY = 10.0
 RECOVERED_TIMEOUT = timedelta(seconds=120)
 INVENTORY = "aws ec2 describe-network-interfaces"
 
@@ -115,7 +116,7 @@ def run(out: Path) -> dict[str, Mapping[str, int]]:
     """Run it, write the trimmed capture to `out`, and return the harm by incident, as the ledger counts it."""
     with ExitStack() as stack:
         fabric = stack.enter_context(Fabric(behaviour=NetworkBehaviour(unicast="silent", balanced=(BALANCED_PORT,))))
-        stack.enter_context(neighbour_table.gc_disabled(fabric, room=NEIGHBOURS))
+        stack.enter_context(neighbour_table.gc_disabled(fabric, room=NEIGHBOUR_ENTRIES))
         for name, addresses in HOSTS.items():
             fabric.launch(name, *addresses)
         _report("Starting 3 brokers and a controller")
@@ -123,10 +124,13 @@ def run(out: Path) -> dict[str, Mapping[str, int]]:
         context = _context(Recorder(out, working_folder=cluster.folder), fabric, cluster, stack)
         context.record_topics()
         context.warm_up()
-        background = {"busy-1": partial(_steadily, context=context), "leak-1": partial(_steadily, context=context)}
+        background = {
+            "busy-1": partial(_send_steadily, context=context),
+            "leak-1": partial(_send_steadily, context=context),
+        }
         context.run_scripts({}, background=background, foreground=partial(_run_incidents, context, stack))
         context.stop_programs()
-        _record(context)
+        _record_capture(context)
         harm = _harm(context)
     trim(out)
     return harm
@@ -135,13 +139,13 @@ def run(out: Path) -> dict[str, Mapping[str, int]]:
 @contextmanager
 def _cluster(fabric: Fabric) -> Iterator[Cluster]:
     namespaces = {node: fabric.launch(f"broker-{node}", *at).namespace for node, at in BROKERS.items()}
-    settings = [f"net.ipv4.neigh.{DEVICE}.{key}={value}" for key, value in QUICK_NEIGHBOURS.items()]
+    settings = [f"net.ipv4.neigh.{DEVICE}.{key}={value}" for key, value in NEIGHBOUR_TABLE_SETTINGS.items()]
     fabric.run(namespaces[1].netns_entry, ["sysctl", "-qw", *settings])
     plan = ClusterPlan(
         namespaces=namespaces,
         tools_namespace=fabric.instances["tools"].namespace,
         brokers=3,
-        settings=BROKER,
+        settings=BROKER_SETTINGS,
         settings_by_broker=SHORT_IDLE_LIMIT,
     )
     with Cluster(plan) as cluster:
@@ -215,9 +219,9 @@ def _start_services(context: RunContext, stack: ExitStack, folder: Path) -> None
     context.services = running
 
 
-def _steadily(worker: Worker, *, context: RunContext) -> None:
+def _send_steadily(worker: Worker, *, context: RunContext) -> None:
     while context.is_running:
-        context.wait(SEND_EVERY)
+        context.wait(SEND_INTERVAL_SECONDS)
         worker.deliver()
 
 
@@ -225,16 +229,16 @@ def _run_incidents(context: RunContext, stack: ExitStack) -> None:
     _count_producer_ids(context)
     stack.enter_context(hosts.run_tcp_peer(_fabric(context), "broker-1", "serve", str(BALANCED_PORT)))
     _run_first_owner(context)
-    for seconds in (0.8, LONG_SECONDS, 1.5, LONG_SECONDS):  # meanwhile the dead instance's address is unused
-        _idle(context, seconds)
+    for seconds in (0.8, LONG_IDLE_SECONDS, 1.5, LONG_IDLE_SECONDS):  # meanwhile the dead instance's address is unused
+        _idle_then_deliver(context, seconds)
     _count_producer_ids(context)
     second_owner = _start_second_owner(context, stack)
     _kill_coordinator(context)
     _deliver_from_second_owner(context, second_owner)
     _wait_until_recovered(context)
-    for seconds in (1.0, LONG_SECONDS):
-        _idle(context, seconds)
-    context.wait(AFTER_SECONDS)
+    for seconds in (1.0, LONG_IDLE_SECONDS):
+        _idle_then_deliver(context, seconds)
+    context.wait(SECONDS_AFTER_RECOVERY)
     _count_producer_ids(context)
 
 
@@ -249,11 +253,11 @@ def _count_producer_ids(context: RunContext) -> None:
     hosts.record_collect(context, "tools", "kafka", "--bootstrap", alive, "--topic", "clicks")
 
 
-def _idle(context: RunContext, seconds: float) -> None:
+def _idle_then_deliver(context: RunContext, seconds: float) -> None:
     """Leave the idle worker without records for so long. A FIN that the broker sends meanwhile does not reach it."""
     fabric, worker = _fabric(context), context.workers["idle-1"]
     lost = DenyRule(source=BROKERS[2][0], target=HOSTS["idle-1"][0])
-    behaviour = replace(fabric.behaviour, denied=(lost,)) if seconds > LIMIT_SECONDS else fabric.behaviour
+    behaviour = replace(fabric.behaviour, denied=(lost,)) if seconds > IDLE_LIMIT_SECONDS else fabric.behaviour
     with faults.network(fabric, behaviour):
         context.wait(seconds)
     report = worker.deliver()
@@ -322,7 +326,7 @@ def _wait_until_recovered(context: RunContext) -> None:
     context.record_topics()
 
 
-def _record(context: RunContext) -> None:
+def _record_capture(context: RunContext) -> None:
     recorder = context.recorder
     recorder.services(tuple(context.services.values()))
     for worker in context.workers.values():

@@ -66,11 +66,12 @@ def incomplete_files(out: Path) -> list[str]:
 
 
 def _is_part(path: Path) -> bool:
-    """Whether it is a part. Those of Delta and of Spark's checkpoint, whose readers leave them aside, are none."""
-    return path.suffix in {".part", ".tmp", ".partial"} and not OTHERS.intersection(path.parts)
+    """Whether a file is a part that leadsman did not complete. Parts of Delta and of Spark do not count."""
+    return path.suffix in {".part", ".tmp", ".partial"} and not WRITERS_OWN_FOLDERS.intersection(path.parts)
 
 
-OTHERS = frozenset({"_delta_log", "checkpoint"})
+WRITERS_OWN_FOLDERS = frozenset({"_delta_log", "checkpoint"})
+"""Folders in which Delta and Spark leave parts, which their readers ignore."""
 
 
 def _is_cut(path: Path) -> bool:

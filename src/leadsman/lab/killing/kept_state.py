@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from leadsman.lab.killing.failing_clients import FailingClients
 
-MANY = re.compile(r"(\d+) findings at once")
-QUOTED = 300
-BUSY_SECONDS = 30.0
+FINDINGS_AT_ONCE = re.compile(r"(\d+) findings at once")
+QUOTED_CHARACTERS = 300
+LOCK_TIMEOUT_SECONDS = 30.0
 BOOKKEEPING = {"stream", "version", "number", "kind"}
 """Columns of the event table that are no part of an event."""
 
@@ -76,14 +76,14 @@ def _compare(what: str, measured: Sequence[Any], expected: Sequence[Any]) -> dic
     missing, more = Counter(expected) - Counter(measured), Counter(measured) - Counter(expected)
     if not missing and not more:
         return {}
-    example = str(next(iter(missing or more)))[:QUOTED]
+    example = str(next(iter(missing or more)))[:QUOTED_CHARACTERS]
     return {what: f"{missing.total()} of {len(expected)} missing, {more.total()} too many, such as {example}"}
 
 
 def _opened_count(received: Sequence[Mapping[str, Any]]) -> int:
     """Return how many opened findings the messages tell of, each message counted once."""
     by_key = {str(each["key"]): each for each in received if each.get("life") == Life.OPENED}
-    counts = (MANY.search(str(each["title"])) for each in by_key.values())
+    counts = (FINDINGS_AT_ONCE.search(str(each["title"])) for each in by_key.values())
     return sum(int(match[1]) if match else 1 for match in counts)
 
 
@@ -91,7 +91,7 @@ def _findings_file(path: Path) -> tuple[list[dict[str, Any]], int]:
     """Return the changes of findings, and how many messages wait. Nothing where there is no file yet."""
     if not path.exists():
         return [], 0
-    with closing(sqlite3.connect(path, timeout=BUSY_SECONDS)) as file:
+    with closing(sqlite3.connect(path, timeout=LOCK_TIMEOUT_SECONDS)) as file:
         changes = [json.loads(text) for (text,) in file.execute("SELECT change FROM changes ORDER BY seq")]
         ((waiting,),) = file.execute("SELECT count(*) FROM outbox WHERE state IN ('waiting', 'claimed')")
     return changes, int(waiting)
@@ -120,7 +120,7 @@ def delta_rows(table: Path) -> list[dict[str, Any]]:
 
 
 def live_files(table: Path) -> Iterator[Path]:
-    """Yield the data files of a Delta table, by its log; a day of commits is there as JSON."""
+    """Yield the data files of a Delta table, by the JSON of its log, which Delta keeps for longer than a run."""
     added: dict[str, bool] = {}
     for commit in sorted((table / "_delta_log").glob("*.json")):
         for line in commit.read_text().splitlines():

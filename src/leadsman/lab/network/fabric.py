@@ -155,10 +155,10 @@ class Fabric:
     def launch(self, name: str, address: str, mac: str) -> NetworkInstance:
         """Start an instance with this address, and add it to the network."""
         holder = self._start_holder(name, f"new@{self.netns_entry}")
-        place = NetworkNamespace(address=address, holder_pid=holder.popen.pid)
+        namespace = NetworkNamespace(address=address, holder_pid=holder.popen.pid)
         self._number += 1
         instance = NetworkInstance(
-            name=name, namespace=place, mac=mac, launched=datetime.now(UTC), number=self._number, holder=holder
+            name=name, namespace=namespace, mac=mac, launched=datetime.now(UTC), number=self._number, holder=holder
         )
         self.instances[name] = instance
         self._plug_in(instance)

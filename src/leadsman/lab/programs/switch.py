@@ -20,7 +20,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-ALL_PROTOCOLS = 3
+ETH_P_ALL = 3
 SOL_PACKET, PACKET_VNET_HDR, PACKET_IGNORE_OUTGOING = 263, 15, 23
 """From linux/if_packet.h. The header before each frame says which checksum the kernel left undone. Forwarded with the
 frame, it makes the receiving kernel accept the packet; no interface needs its offloads switched off."""
@@ -133,7 +133,7 @@ class Switch:
 
 
 def _open_port(name: str) -> socket.socket:
-    sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ALL_PROTOCOLS))
+    sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
     sock.setsockopt(SOL_PACKET, PACKET_VNET_HDR, 1)
     sock.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
     sock.bind((name, 0))

@@ -1,6 +1,6 @@
 """Lets a watch follow a day of services in some minutes: `python -m leadsman.lab.soaking [--minutes 24]`.
 
-Each hour of that day it looks at memory, times and disk, and writes them to docs/watch.md. The retention is shorter
+Each hour of that day it measures memory, times and disk, and writes them to docs/watch.md. The retention is shorter
 than the day, so that events expire. Exits 1 where the last third of the day takes more than the middle third, or where
 a failure was not opened and resolved once.
 """
@@ -41,7 +41,7 @@ IDLE_TIME = "30m"
 READY_TIMEOUT = timedelta(minutes=3)
 END_TIMEOUT = timedelta(minutes=3)
 HOUR_TIMEOUT = timedelta(hours=1)
-QUOTED = 2000
+QUOTED_CHARACTERS = 2000
 
 GROWTH_ALLOWED = {
     "driver_mb": 1.15,
@@ -63,15 +63,15 @@ RESULTS, PAGE = Path("docs/soaking.json"), Path("docs/watch.md")
 @click.option("--page", type=click.Path(path_type=Path), default=PAGE, show_default=True, help="For the table.")
 def main(minutes: float, results: Path, page: Path) -> None:
     """Run the day, and write what was measured."""
-    looks, day, output, faults_of_watch = _run(minutes)
-    faults = [*_grown(looks), *_wrong_lives(output, day), *faults_of_watch]
+    usages, day, output, faults_of_watch = _run(minutes)
+    faults = [*_grown(usages), *_wrong_finding_changes(output, day), *faults_of_watch]
     figures = {
         "day": datetime.now(UTC).date().isoformat(),
         "minutes": minutes,
         "retention_hours": RETENTION_HOURS,
         "lines": day.lines,
         "failures": len(day.failures),
-        "looks": [asdict(each) for each in looks],
+        "looks": [asdict(each) for each in usages],
         "faults": faults,
     }
     results.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
@@ -96,15 +96,15 @@ def _run(minutes: float) -> tuple[list[WatchUsage], ServiceDay, str, list[str]]:
         day.write_until(day.begins + timedelta(minutes=1))
         meter = UsageMeter(f"http://{address}/", folder / "state")
         wait_for(meter.is_ready, timeout=READY_TIMEOUT, what="the watch to be ready", error=LabError)
-        with _written(day, minutes):
-            looks = list(_looks(watch, day, meter))
+        with _writing(day, minutes):
+            usages = list(_hourly_usages(watch, day, meter))
             _wait_for_end(watch, day)
         watch.stop()
-        return looks, day, watch.output, [f"{what}: {text}" for what, text in watch.faults.items()]
+        return usages, day, watch.output, [f"{what}: {text}" for what, text in watch.faults.items()]
 
 
 @contextmanager
-def _written(day: ServiceDay, minutes: float) -> Iterator[None]:
+def _writing(day: ServiceDay, minutes: float) -> Iterator[None]:
     """Let a thread write the day until the end of the block."""
     over, began, speed = threading.Event(), time.monotonic(), HOURS * 60 / minutes
 
@@ -121,7 +121,7 @@ def _written(day: ServiceDay, minutes: float) -> Iterator[None]:
         thread.join()
 
 
-def _looks(watch: KilledWatch, day: ServiceDay, meter: UsageMeter) -> Iterator[WatchUsage]:
+def _hourly_usages(watch: KilledWatch, day: ServiceDay, meter: UsageMeter) -> Iterator[WatchUsage]:
     for hour in range(1, HOURS + 1):
         wait_for(
             lambda: day.at >= day.begins + timedelta(hours=hour) or not watch.is_running,  # noqa: B023 - called here
@@ -130,10 +130,10 @@ def _looks(watch: KilledWatch, day: ServiceDay, meter: UsageMeter) -> Iterator[W
             error=LabError,
         )
         if not watch.is_running:
-            raise LabError(f"The watch has ended in hour {hour}: {watch.output[-QUOTED:]}")
-        look = meter.look(hour, watch.processes, watch.pid)
-        click.echo(f"hour {hour}: {json.dumps(asdict(look))}", err=True)
-        yield look
+            raise LabError(f"The watch has ended in hour {hour}: {watch.output[-QUOTED_CHARACTERS:]}")
+        usage = meter.measure(hour, watch.processes, watch.pid)
+        click.echo(f"hour {hour}: {json.dumps(asdict(usage))}", err=True)
+        yield usage
 
 
 def _wait_for_end(watch: KilledWatch, day: ServiceDay) -> None:
@@ -150,17 +150,19 @@ def _count(output: str, life: str) -> int:
     return len(re.findall(rf"^\S+ {life} ", output, re.MULTILINE))
 
 
-def _grown(looks: list[WatchUsage]) -> list[str]:
-    third = len(looks) // 3
+def _grown(usages: list[WatchUsage]) -> list[str]:
+    third = len(usages) // 3
     faults = []
     for name, allowed in GROWTH_ALLOWED.items():
-        middle, last = (median(getattr(each, name) for each in part) for part in (looks[third:-third], looks[-third:]))
+        middle, last = (
+            median(getattr(each, name) for each in part) for part in (usages[third:-third], usages[-third:])
+        )
         if middle and last > allowed * middle:
             faults.append(f"{name} grew from {middle:.3g} to {last:.3g}")
     return faults
 
 
-def _wrong_lives(output: str, day: ServiceDay) -> list[str]:
+def _wrong_finding_changes(output: str, day: ServiceDay) -> list[str]:
     counts = {life: _count(output, life) for life in ("OPENED", "RESOLVED", "REOPENED")}
     expected = {"OPENED": len(day.failures), "RESOLVED": len(day.failures), "REOPENED": 0}
     return [

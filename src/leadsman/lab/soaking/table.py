@@ -1,4 +1,4 @@
-"""The looks at a watch as a table, one row for each third hour."""
+"""What was measured of a watch, as a table, one row for each third hour."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class WatchUsage:
 
 @dataclass(slots=True)
 class UsageMeter:
-    """Looks at a watch again and again. `page` is the address of its page, `state` its folder."""
+    """Measures a watch again and again. `page` is the address of its page, `state` its folder."""
 
     page: str
     state: Path
@@ -62,7 +62,7 @@ class UsageMeter:
             return bool(_get(f"{self.page}ready"))
         return False
 
-    def look(self, hour: int, processes: Sequence[psutil.Process], main: int) -> WatchUsage:
+    def measure(self, hour: int, processes: Sequence[psutil.Process], main: int) -> WatchUsage:
         """Return what is taken now."""
         text = _get(f"{self.page}metrics")
         before, self._totals = self._totals, tuple(_value(text, name) for name in TOTALS)  # type: ignore[assignment]

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-BEYOND_USUAL = 3
+MIN_OVERLAP_RATIO = 3
 """Long gaps overlap by chance. Three times as many gaps at one instant as on average are no chance: in the busiest hour
 of the founding incident the ratio is 2.5."""
 
-ENOUGH_SUBJECTS = 3
-"""Two subjects besides the failure's own subject, which may be among them."""
+SUBJECTS_KEPT = 3
+"""Of a slot: the failure's own subject may be one of them, and two others are enough."""
 
 
 def steps(*, share: float, subjects: int, burst_seconds: float) -> Mapping[str, str]:
@@ -30,12 +30,12 @@ def steps(*, share: float, subjects: int, burst_seconds: float) -> Mapping[str, 
     return {
         "candidates": "SELECT * FROM lost_requests WHERE idle = 'observed' AND NOT other_cause",
         "gap_edges": """
-            SELECT capture, gap_since AS t, 1 AS step FROM candidates
+            SELECT capture, gap_since AS t, 1 AS overlap_change FROM candidates
             UNION ALL SELECT capture, failed_at, -1 FROM candidates
         """,
         "overlaps": """
-            SELECT capture, t, sum(step) OVER so_far AS overlap FROM gap_edges
-            WINDOW so_far AS (PARTITION BY capture ORDER BY t, step DESC ROWS UNBOUNDED PRECEDING)
+            SELECT capture, t, sum(overlap_change) OVER so_far AS overlap FROM gap_edges
+            WINDOW so_far AS (PARTITION BY capture ORDER BY t, overlap_change DESC ROWS UNBOUNDED PRECEDING)
         """,
         "largest_overlap": """
             SELECT capture, max(overlap) AS size, max_by(t, struct(overlap, t)) AS instant
@@ -52,7 +52,7 @@ def steps(*, share: float, subjects: int, burst_seconds: float) -> Mapping[str, 
             SELECT capture, instant
             FROM largest_overlap JOIN average_overlap USING (capture) JOIN capture_spans USING (capture)
             WHERE size >= {subjects} AND size >= {share}D * gaps
-                AND size >= {BEYOND_USUAL}D * total_idle_seconds / nullif(seconds, 0D)
+                AND size >= {MIN_OVERLAP_RATIO}D * total_idle_seconds / nullif(seconds, 0D)
         """,
         **_near_others(
             "lost_requests", "idle = 'contradicted'", within=burst_seconds, step="burst_checked", column="in_burst"
@@ -101,7 +101,7 @@ def _near_others(failures: str, condition: str, *, within: float, step: str, col
         """,
         f"{step}_near": f"""
             SELECT capture, slot, collect_list(struct(at, subject)) AS near FROM {step}_ranked
-            WHERE rank <= {ENOUGH_SUBJECTS} GROUP BY capture, slot
+            WHERE rank <= {SUBJECTS_KEPT} GROUP BY capture, slot
         """,
         step: f"""
             SELECT f.*, coalesce(size(array_distinct(transform(

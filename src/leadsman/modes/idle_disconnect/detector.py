@@ -260,7 +260,7 @@ def _capture_links() -> str:
     }
     return f"""
         SELECT capture, '*' AS subject, since, until,
-            {map_column(FIGURES_ALWAYS, "double", where_any=FIGURES_UNLESS_ZERO)} AS figures,
+            {map_column(FIGURES_ALWAYS, "double", unless_zero=FIGURES_UNLESS_ZERO)} AS figures,
             {map_column(("hop", "fleets", "python_idle_ms", "dotted_idle_ms"), "string")} AS facts,
             {NO_EVIDENCE} AS evidence,
             {link_rows(starmap(LinkRow, states.items()))}

@@ -17,7 +17,7 @@ from leadsman.pipeline.detector_sql import EVIDENCE_LINE, sql_literals
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-PAUSE_SECONDS = 3.0
+MIN_GC_PAUSE_SECONDS = 3.0
 """An orderly change of leader takes about as long: a shorter pause of a broker harms its clients no more than that."""
 
 ADDRESSES = f"""
@@ -27,25 +27,25 @@ ADDRESSES = f"""
         coalesce({BROKER}, {NUMBER.format("id")}) AS broker
     FROM cluster_events WHERE labels['address'] IS NOT NULL OR name = '{names.BROKER_SEEN}'
 """
-LABELS = r"""
-    SELECT capture, label, full_names, get(brokers, 0) AS broker FROM (
-        SELECT capture, label, collect_set(full_name) AS full_names, collect_set(broker) AS brokers FROM (
+BROKER_NAMES = r"""
+    SELECT capture, short_name, full_names, get(brokers, 0) AS broker FROM (
+        SELECT capture, short_name, collect_set(full_name) AS full_names, collect_set(broker) AS brokers FROM (
             SELECT capture, broker,
                 lower(regexp_extract(address, '^([A-Za-z][A-Za-z0-9.-]*)', 1)) AS full_name,
-                lower(regexp_extract(address, '^([A-Za-z][A-Za-z0-9-]*)', 1)) AS label
+                lower(regexp_extract(address, '^([A-Za-z][A-Za-z0-9-]*)', 1)) AS short_name
             FROM broker_addresses WHERE broker >= 0
-        ) WHERE label <> '' GROUP BY capture, label
+        ) WHERE short_name <> '' GROUP BY capture, short_name
     ) WHERE size(brokers) = 1
 """
-"""Names that only one broker has. An IP address is no name."""
+"""Names of hosts that only one broker has, without their domain as `short_name`. An IP address is no name."""
 
 IS_BROKER_HOST = """
-    exists(full_names, n -> length(host) >= length(label) AND (
+    exists(full_names, n -> length(host) >= length(short_name) AND (
         startswith(concat(replace(n, '.', '-'), '-'), concat(replace(lower(host), '.', '-'), '-'))
         OR startswith(lower(host), concat(n, '.'))
     ))
 """
-IS_FILE_OF_BROKER = "lower(file) RLIKE concat('(^|/)', label, '([./]|$)')"
+IS_FILE_OF_BROKER = "lower(file) RLIKE concat('(^|/)', short_name, '([./]|$)')"
 
 HOST_MAINTENANCE_NEAR_LOSS = f"""
     SELECT capture, incident, coalesce(labels['host'], cluster_events.subject) AS host, labels['action'] AS action, at,
@@ -69,7 +69,7 @@ GC_PAUSES = f"""
         max_by(labels['kind'], value) AS kind,
         collect_list({EVIDENCE_LINE}) AS gc_lines
     FROM cluster_events JOIN windows USING (capture) JOIN broker_names USING (capture, broker)
-    WHERE name = '{names.GC_PAUSED}' AND value >= {PAUSE_SECONDS}D AND {IS_FILE_OF_BROKER}
+    WHERE name = '{names.GC_PAUSED}' AND value >= {MIN_GC_PAUSE_SECONDS}D AND {IS_FILE_OF_BROKER}
         AND CAST(at AS DOUBLE) + value >= CAST(broker_lost_at AS DOUBLE)
         AND CAST(at AS DOUBLE) - value <= CAST(clients_failing_until AS DOUBLE)
     GROUP BY capture, incident
@@ -146,11 +146,12 @@ A consumer that still reads is a member in the last listing."""
 def broker_outage_steps(*, near: float) -> Mapping[str, str]:
     """Return the steps from `windows`, `cluster_events` and `led`.
 
-    They end in `outage_causes`, `broker_returns`, `led_partitions` and `group_lag`.
+    They end in `outage_causes`, `broker_returns`, `led_partitions` and `group_lag`. Maintenance counts within `near`
+    seconds of the loss of the broker.
     """
     return {
         "broker_addresses": ADDRESSES,
-        "broker_names": LABELS,
+        "broker_names": BROKER_NAMES,
         "host_maintenance": HOST_MAINTENANCE_NEAR_LOSS.format(near=near),
         "maintenance_counts": MAINTENANCE_COUNTS,
         "gc_pauses": GC_PAUSES,

@@ -6,6 +6,9 @@ from leadsman.kafka_defaults import number
 from leadsman.pipeline.detector_sql import iso_8601
 
 DEAD = "died AND leaderless = best_state"
+"""Consumers that count as dead: `leaderless` is the state of the link `leaderless` for a consumer, and `best_state` the
+most certain of these states in the incident."""
+
 IS_AFFECTED = "(commit_timeout_count > 0 OR is_affected)"
 RECOVERED = f"{IS_AFFECTED} AND recovered_at IS NOT NULL AND NOT died"
 CONTINUED = (
@@ -157,7 +160,13 @@ FIGURES_UNLESS_ZERO = (
     "saw_no_leader",
     "unaffected",
 )  # fmt: skip - a list of names
-"""Figures that are omitted where they are 0, together with the sentences about them."""
+"""Figures that are omitted where they are 0, together with the sentences about them.
+
+Counts of consumers: `affected` could not use the lost broker, `unaffected` used it meanwhile; `stuck` neither ended nor
+found a coordinator again, `continued` lost the broker and failed no more; of `timed_out_unclear` no end and no recovery
+is visible. Of brokers: `stopping` logged an orderly stop, `broker_logs` are the logs that cover the loss. `session` is
+the session timeout with ZooKeeper; in the last `watched_seconds` no dead consumer came back.
+"""
 
 FACTS = (
     "dead_version",
@@ -190,7 +199,7 @@ RECOMMENDED_TIMEOUT_MS = f"""
 """
 """The timeout of the cure, the default of `task.timeout.ms`; after a longer failover twice its minutes."""
 
-SILENT_SECONDS = 2
+MIN_UNANSWERED_SECONDS = 2
 """A request that waited for so long was on a connection that stayed open: connections of a killed broker are reset at
 once."""
 
@@ -226,7 +235,7 @@ def capture_figures_query() -> str:
         "recommended_timeout_ms": RECOMMENDED_TIMEOUT_MS,
         "fenced_since": iso_8601(f"IF(returned_at IS NULL AND {LEADS_AGAIN} IS NULL, last_fenced_at, NULL)"),
         "recovered_timeout": "IF(recovered_timeout > commit_timeout, recovered_timeout, 0)",
-        "frozen": f"IF(longest_unanswered >= {SILENT_SECONDS}, longest_unanswered, 0)",
+        "frozen": f"IF(longest_unanswered >= {MIN_UNANSWERED_SECONDS}, longest_unanswered, 0)",
         "gc_pause": "IF(gc_pause >= outage_seconds / 2, gc_pause, 0)",
         "broker_host": "IF(is_same_host, maintenance_host, NULL)",
         "possible_host": "IF(is_same_host, NULL, maintenance_host)",

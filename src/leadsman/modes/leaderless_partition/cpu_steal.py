@@ -32,9 +32,10 @@ STEAL_INTERVALS = """
 """
 """The steal between two samples of a counter. Samples of other tools carry the start of their own interval."""
 
-LASTED = "CAST(at AS DOUBLE) - CAST(since AS DOUBLE)"
+SAMPLE_SECONDS = "CAST(at AS DOUBLE) - CAST(since AS DOUBLE)"
 STEAL_SHARES = f"""
-    SELECT capture, host, source, since, at, avg(seconds) AS seconds, avg(seconds) / nullif({LASTED}, 0) AS share,
+    SELECT capture, host, source, since, at, avg(seconds) AS seconds,
+        avg(seconds) / nullif({SAMPLE_SECONDS}, 0) AS share,
         max_by(struct(file, line_before, text_before, line, text), seconds) AS most
     FROM steal_intervals WHERE since < at AND seconds >= 0 GROUP BY capture, host, source, since, at
 """
@@ -43,7 +44,7 @@ STEAL_SHARES = f"""
 STEAL_BASELINE = f"""
     SELECT *,
         percentile(IF(at <= broker_lost_at, share, NULL), 0.9) OVER of_host AS usual_share,
-        sum(IF(at <= broker_lost_at, {LASTED}, 0)) OVER of_host AS sampled_seconds
+        sum(IF(at <= broker_lost_at, {SAMPLE_SECONDS}, 0)) OVER of_host AS sampled_seconds
     FROM steal_shares JOIN broker_losses USING (capture) WINDOW of_host AS (PARTITION BY capture, incident, host,
         source)
 """
@@ -66,9 +67,15 @@ DRAWN_POINTS = f"""
 """
 
 
-def cpu_steal_steps(*, near: float, share: float, times: float, history: float) -> Mapping[str, str]:
-    """Return the steps from `events` and `broker_losses` to `cpu_steal`: one row per incident with unusual steal."""
-    away = f"make_interval(0, 0, 0, 0, 0, 0, {near})"
+def cpu_steal_steps(
+    *, near_seconds: float, min_share: float, min_factor: float, history_seconds: float
+) -> Mapping[str, str]:
+    """Return the steps from `events` and `broker_losses` to `cpu_steal`: one row per incident with unusual steal.
+
+    A sample counts within `near_seconds` of the loss, with a share of at least `min_share` and `min_factor` times the
+    usual share, on a host that was sampled for `history_seconds` before the loss.
+    """
+    near = f"make_interval(0, 0, 0, 0, 0, 0, {near_seconds})"
     return {
         "steal_samples": STEAL_SAMPLES,
         "steal_intervals": STEAL_INTERVALS,
@@ -78,12 +85,13 @@ def cpu_steal_steps(*, near: float, share: float, times: float, history: float) 
             SELECT capture, incident,
                 max_by(host, share) AS steal_host,
                 max_by(seconds, share) AS steal_seconds,
-                max_by({LASTED}, share) AS steal_interval,
+                max_by({SAMPLE_SECONDS}, share) AS steal_interval,
                 filter(max_by({QUOTED_LINES}, share), l -> l.line IS NOT NULL) AS steal_lines,
                 {DRAWN_POINTS} AS steal_points
             FROM steal_baseline
-            WHERE since >= broker_lost_at - {away} AND at <= broker_lost_at + {away}
-                AND sampled_seconds >= {history}D AND share >= {share}D AND share >= {times}D * usual_share
+            WHERE since >= broker_lost_at - {near} AND at <= broker_lost_at + {near}
+                AND sampled_seconds >= {history_seconds}D AND share >= {min_share}D
+                AND share >= {min_factor}D * usual_share
             GROUP BY capture, incident
         """,
     }

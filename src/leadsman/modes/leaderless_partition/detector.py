@@ -102,7 +102,12 @@ def detect(
         a minute.
     """
     frames = {"events": events}
-    steal = {"near": maintenance_seconds, "share": steal_share, "times": steal_factor, "history": steal_history_seconds}
+    steal = cpu_steal_steps(
+        near_seconds=maintenance_seconds,
+        min_share=steal_share,
+        min_factor=steal_factor,
+        history_seconds=steal_history_seconds,
+    )
     add_materialized(frames, {"lines": LINES})
     add_materialized(frames, incident_steps(before=lost_before_seconds, after=fenced_seconds))
     add_materialized(frames, consumer_steps(near=nearby_seconds, back=rejoin_seconds, silent=nearby_seconds))
@@ -115,7 +120,7 @@ def detect(
     add_materialized(
         frames,
         {
-            **cpu_steal_steps(**steal),
+            **steal,
             "windows": "SELECT * FROM incidents LEFT JOIN broker_losses USING (capture, incident)",
             "leader_changes": LEADER_CHANGES,
             "logs_read": LOG_SPANS,
@@ -281,7 +286,7 @@ def _capture_links() -> str:
     }
     return f"""
         SELECT capture, '*' AS subject, since, until,
-            {map_column(FIGURES_ALWAYS, "double", where_any=FIGURES_UNLESS_ZERO)} AS figures,
+            {map_column(FIGURES_ALWAYS, "double", unless_zero=FIGURES_UNLESS_ZERO)} AS figures,
             {map_column(FACTS, "string")} AS facts,
             {NO_EVIDENCE} AS evidence,
             {link_rows(starmap(LinkRow, states.items()))}

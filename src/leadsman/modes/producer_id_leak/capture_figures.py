@@ -234,7 +234,7 @@ def capture_observations(summarized: DataFrame) -> DataFrame:
     ).selectExpr(
         "capture",
         "'*' AS subject",
-        f"{map_column(FIGURES_ALWAYS, 'double', where_any=FIGURES_UNLESS_ZERO)} AS figures",
+        f"{map_column(FIGURES_ALWAYS, 'double', unless_zero=FIGURES_UNLESS_ZERO)} AS figures",
         f"{map_column(FACTS, 'string')} AS facts",
         "first_seen AS since",
         "last_seen AS until",

@@ -137,7 +137,7 @@ def capture_observations(pairs: DataFrame, unmatched_logs: DataFrame, coverage: 
         .drop("example")
     )
     alternatives = (LinkRow(f"alternative.{name}", state) for name, state in STATES.items())
-    figures = map_column(FIGURES_ALWAYS, "double", where_any=FIGURES_UNLESS_ZERO)
+    figures = map_column(FIGURES_ALWAYS, "double", unless_zero=FIGURES_UNLESS_ZERO)
     threshold = "IF(threshold IS NULL, map(), map('threshold', threshold))"
     return joined.selectExpr(
         "capture",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as names
-from leadsman.modes.stale_neighbour.pairs import THRESHOLDS
+from leadsman.modes.stale_neighbour.pairs import GC_THRESHOLDS
 from leadsman.pipeline.detector_sql import run_steps, sql_literals
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ STEPS: Mapping[str, str] = {
     "read_counts": f"""
         SELECT capture,
             size(collect_set(IF(name = '{names.INSTANCE_SEEN}', labels['address'], NULL))) AS inventory_read,
-            size(collect_set(IF(name = '{names.SETTING}' AND labels['key'] IN ({sql_literals(*THRESHOLDS.values())}),
+            size(collect_set(IF(name = '{names.SETTING}' AND labels['key'] IN ({sql_literals(*GC_THRESHOLDS.values())}),
                 coalesce(subject, file), NULL))) AS limits_read,
             count_if(name = '{names.TABLE_OVERFLOW}') AS table_overflows,
             {_looks("links", names.LINK_SEEN)},

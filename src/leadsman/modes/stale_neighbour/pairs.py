@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 PAIR = ("capture", "client", "server", "port")
 """The key of a pair."""
 
-THRESHOLDS = {family: f"net.{family}.neigh.default.gc_thresh1" for family in ("ipv4", "ipv6")}
+GC_THRESHOLDS = {family: f"net.{family}.neigh.default.gc_thresh1" for family in ("ipv4", "ipv6")}
 """Each address family has its own neighbour table."""
 WORKER = r"regexp_extract(subject, '([^/]+?)(?:\\.[a-z]+)?$', 1)"
 """A log belongs to the host or worker whose name is the last part of its path: clients/worker-3.log."""
@@ -136,7 +136,7 @@ def _pair_host_events(events: DataFrame, pairs: DataFrame, identities: DataFrame
 def _host_rows(events: DataFrame) -> DataFrame:
     """Return for each host (or NULL): its neighbour tables and their sizes, its thresholds and its listeners."""
     number = "try_cast(labels['value'] AS DOUBLE)"
-    threshold = f"name = '{names.SETTING}' AND labels['key'] IN ({sql_literals(*THRESHOLDS.values())})"
+    threshold = f"name = '{names.SETTING}' AND labels['key'] IN ({sql_literals(*GC_THRESHOLDS.values())})"
     listener = f"{SOCKET} AND labels['state'] = 'LISTEN'"
     received, room = (f"try_cast(labels['{queue}'] AS INT)" for queue in ("recv_q", "send_q"))
     full = f"{received} > {room} AND {room} > 0"
@@ -290,13 +290,13 @@ def _comparisons(near: float) -> tuple[str, ...]:
         "size(servers) = 0 AND other_clients_connected IS NULL AND port_servers > 0 AS address_unused",
         (
             "filter(coalesce(thresholds, array()), t -> (t.host IS NULL OR array_contains(servers, t.host) OR "
-            f"array_contains(clients, t.host)) AND t.key = IF(contains(client, ':'), '{THRESHOLDS['ipv6']}', "
-            f"'{THRESHOLDS['ipv4']}')) AS limits"
+            f"array_contains(clients, t.host)) AND t.key = IF(contains(client, ':'), '{GC_THRESHOLDS['ipv6']}', "
+            f"'{GC_THRESHOLDS['ipv4']}')) AS limits"
         ),
         (
             "exists(coalesce(thresholds, array()), t -> (t.host IS NULL OR array_contains(servers, t.host) OR "
-            f"array_contains(clients, t.host)) AND t.key <> IF(contains(client, ':'), '{THRESHOLDS['ipv6']}', "
-            f"'{THRESHOLDS['ipv4']}')) AS other_family"
+            f"array_contains(clients, t.host)) AND t.key <> IF(contains(client, ':'), '{GC_THRESHOLDS['ipv6']}', "
+            f"'{GC_THRESHOLDS['ipv4']}')) AS other_family"
         ),
         f"filter(coalesce(listeners, array()), {is_port_listener} AND coalesce(l.full, false)) AS full_queues",
         (

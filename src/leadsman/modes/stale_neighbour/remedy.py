@@ -27,8 +27,8 @@ from leadsman.telemetry.addresses import mac as plain_mac
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-THRESHOLDS = ("net.ipv4.neigh.default.gc_thresh1", "net.ipv6.neigh.default.gc_thresh1")
-FILE = Path("/etc/sysctl.d/60-leadsman.conf")
+GC_THRESHOLDS = ("net.ipv4.neigh.default.gc_thresh1", "net.ipv6.neigh.default.gc_thresh1")
+SYSCTL_FILE = Path("/etc/sysctl.d/60-leadsman.conf")
 
 COMMAND_TIMEOUT_SECONDS = 10.0
 """`ip` returns within milliseconds."""
@@ -36,7 +36,7 @@ COMMAND_TIMEOUT_SECONDS = 10.0
 DISCARD = 9
 """The discard port: a packet to it makes the kernel request the MAC of the address."""
 
-WHY = "With fewer than gc_thresh1 entries the kernel deletes no neighbour entry, even of a dead instance."
+ADVICE_REASON = "With fewer than gc_thresh1 entries the kernel deletes no neighbour entry, even of a dead instance."
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,15 +151,17 @@ def _delete_step(entry: HostEntry) -> Step:
 
 def _prevention_steps(file: Path, kernel: Path) -> Iterator[Step]:
     """Yield the step that prevents, where the kernel's threshold can be read and is not yet 0."""
-    found = kernel_settings(THRESHOLDS, kernel)
-    advice = [Advice(name, value, "0", WHY) for name, value in found.items() if value != "0"]
+    found = kernel_settings(GC_THRESHOLDS, kernel)
+    advice = [Advice(name, value, "0", ADVICE_REASON) for name, value in found.items() if value != "0"]
     if not advice:
         return
     before = file.read_text(encoding="ascii") if file.exists() else None
     values = " ".join(f"{each.setting}={each.current}" for each in advice)
 
     def undo() -> None:
-        apply_advice([Advice(each.setting, each.recommended, str(each.current), WHY) for each in advice], file, kernel)
+        apply_advice(
+            [Advice(each.setting, each.recommended, str(each.current), ADVICE_REASON) for each in advice], file, kernel
+        )
         if before is None:
             file.unlink()
         else:
@@ -187,19 +189,19 @@ def _applied(advice: Sequence[Advice], file: Path, kernel: Path) -> None:
 
 def _status(wrong: Sequence[HostEntry], true_mac: str | None) -> RemedyStatus:
     """Read the entries again. A deleted entry is not yet repaired: only another MAC shows that it was resolved."""
-    now = [_now(each) for each in wrong]
+    current = [_current_entry(each) for each in wrong]
     healed = [
         entry is not None and entry.mac is not None and (entry.mac == true_mac if true_mac else entry.mac != before.mac)
-        for entry, before in zip(now, wrong, strict=True)
+        for entry, before in zip(current, wrong, strict=True)
     ]
     descriptions = [
         f"{before.address} has no entry" if entry is None else entry.description
-        for entry, before in zip(now, wrong, strict=True)
+        for entry, before in zip(current, wrong, strict=True)
     ]
     return RemedyStatus(is_cured=all(healed), description="; ".join(descriptions))
 
 
-def _now(entry: HostEntry) -> HostEntry | None:
+def _current_entry(entry: HostEntry) -> HostEntry | None:
     try:
         return _entry(entry.address)
     except Refused:
@@ -211,7 +213,7 @@ def _warnings(kernel: Path, *, prevents: bool, heal_only: bool) -> Iterator[str]
         "gc_thresh1=0 alone does not end a running incident: a client that keeps trying keeps the wrong entry in use. "
         "So the entry is deleted first."
     )
-    found = kernel_settings(THRESHOLDS, kernel)
+    found = kernel_settings(GC_THRESHOLDS, kernel)
     if heal_only or (prevents and found):
         return
     if not found:
@@ -240,7 +242,7 @@ REMEDIES = {
             click.Option(
                 ["--drop-in", "file"],
                 type=click.Path(dir_okay=False, path_type=Path),
-                default=FILE,
+                default=SYSCTL_FILE,
                 show_default=True,
                 help="The file that keeps the setting.",
             ),

@@ -68,7 +68,7 @@ SITE_IPV6 = replace(
     tools=(in_ipv6(SITE.tools[0]), SITE.tools[1]),
 )
 
-QUICK_NEIGHBOURS = {"base_reachable_time_ms": "4000", "gc_stale_time": "5", "delay_first_probe_time": "1"}
+NEIGHBOUR_TABLE_SETTINGS = {"base_reachable_time_ms": "4000", "gc_stale_time": "5", "delay_first_probe_time": "1"}
 """On the servers' interfaces. The kernel then deletes an unused entry within 15 s instead of 70 s with the defaults.
 Reachable time stays above the first probe's delay, or an idle entry would probe itself for ever."""
 
@@ -158,7 +158,7 @@ def _prepare(context: RunContext, stack: ExitStack) -> None:
         settings = [
             f"net.{family}.neigh.{DEVICE}.{key}={value}"
             for family in ("ipv4", "ipv6")
-            for key, value in QUICK_NEIGHBOURS.items()
+            for key, value in NEIGHBOUR_TABLE_SETTINGS.items()
         ]
         fabric.run(fabric.instances[name].namespace.netns_entry, ["sysctl", "-qw", *settings])
     stack.enter_context(hosts.run_tcp_peer(fabric, "cassandra-1", "serve", str(CASSANDRA_PORT), str(BALANCED_PORT)))

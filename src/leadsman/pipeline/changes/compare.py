@@ -13,12 +13,12 @@ from leadsman import vocabulary as names
 from leadsman.kafka_defaults import is_default
 from leadsman.model import Change, Changes, ChangeType, Evidence
 from leadsman.pipeline.changes.compared_states import (
-    AMOUNTS,
+    AMOUNT_KINDS,
     COMPARED_STATES,
     KINDS,
     LISTINGS,
-    RATES,
-    TOPIC_CONFIGURATION,
+    RATE_KINDS,
+    TOPIC_CONFIGURATION_SCOPE,
     TOPIC_KINDS,
 )
 from leadsman.pipeline.detector_sql import materialized, run_steps, sql_literals
@@ -176,8 +176,8 @@ def _scopes() -> dict[str, str]:
     return {
         "lists": "SELECT kind, inline(array(struct(scope_before AS scope, true AS list_before, false AS list_after),"
         " struct(scope_after AS scope, false AS list_before, true AS list_after))) FROM states",
-        "of_topics": f"SELECT 'configuration' AS kind, {TOPIC_CONFIGURATION} AS scope, listed_before AS list_before,"
-        " listed_after AS list_after FROM states WHERE kind = 'topic'",
+        "of_topics": f"SELECT 'configuration' AS kind, {TOPIC_CONFIGURATION_SCOPE} AS scope,"
+        " listed_before AS list_before, listed_after AS list_after FROM states WHERE kind = 'topic'",
         "scopes": "SELECT kind AS of_kind, scope,"
         " bool_or(list_before) AS list_before, bool_or(list_after) AS list_after"
         " FROM (SELECT * FROM lists UNION ALL SELECT * FROM of_topics) WHERE scope IS NOT NULL GROUP BY kind, scope",
@@ -204,7 +204,7 @@ def _texts() -> dict[str, str]:
         "WHEN a IS NULL AND listed_before AND list_after THEN 'gone' "
         "WHEN NOT (b.value <=> a.value) AND b IS NOT NULL AND a IS NOT NULL THEN 'changed' END"
     )
-    is_text = f"kind NOT IN ({sql_literals(*AMOUNTS, *RATES)})"
+    is_text = f"kind NOT IN ({sql_literals(*AMOUNT_KINDS, *RATE_KINDS)})"
     return {
         "compared": f"SELECT s.*, {how} AS how FROM placed s"
         f" JOIN (SELECT kind AS of_kind, seen_before FROM kinds) ON kind = of_kind WHERE {is_text}",
@@ -230,7 +230,7 @@ def _numbers() -> dict[str, str]:
         "summed": "SELECT kind, thing, key, sum(b.amount) AS before_amount, sum(a.amount) AS after_amount,"
         " count(*) AS parts,"
         " max(line_before) AS line_before, max(struct(a.at, a.file, a.line, a.text)) AS first_line FROM states"
-        f" WHERE kind IN ({sql_literals(*AMOUNTS)}) AND b IS NOT NULL AND a IS NOT NULL GROUP BY kind, thing, key",
+        f" WHERE kind IN ({sql_literals(*AMOUNT_KINDS)}) AND b IS NOT NULL AND a IS NOT NULL GROUP BY kind, thing, key",
         "counted": "SELECT kind, thing,"
         " max_by(struct(key, before_amount, after_amount, first_line), struct(parts, after_amount)) AS m"
         " FROM summed GROUP BY kind, thing",
@@ -238,7 +238,7 @@ def _numbers() -> dict[str, str]:
         " times_after / nullif(after_hours, 0) AS after_amount, coalesce(first_line, line_before) AS first_line"
         " FROM states JOIN (SELECT kind AS of_kind, seen_before, seen_after FROM kinds) ON kind = of_kind"
         " CROSS JOIN spans"
-        f" WHERE kind IN ({sql_literals(*RATES)}) AND seen_before AND seen_after",
+        f" WHERE kind IN ({sql_literals(*RATE_KINDS)}) AND seen_before AND seen_after",
         "measured": "SELECT kind, thing, m.key, m.before_amount, m.after_amount, m.first_line FROM counted"
         " UNION ALL SELECT kind, thing, key, before_amount, after_amount, first_line FROM rated",
         "numbers": "SELECT kind, IF(after_amount > before_amount, 'more', 'fewer') AS how, key, CAST(NULL AS string) AS"

@@ -11,20 +11,23 @@ from leadsman import vocabulary as names
 from leadsman.pipeline.detector_sql import sql_literals
 
 LISTINGS = ("kafka_cluster", "kafka_configs", "kafka_groups", "kafka_topics")
-"""Sources that list all things: a thing that such a list no longer holds is gone. A log merely no longer names it."""
+"""Sources that list all things: a thing that such a list no longer holds is gone. What a log no longer names may still
+be there."""
 
-NOTHING = "CAST(NULL AS string)"
+NO_TEXT = "CAST(NULL AS string)"
 NO_AMOUNT = "CAST(NULL AS double)"
 
 CLIENT = "labels['client_id']"
 PARTITION = "concat(labels['topic'], '-', labels['partition'])"
-OWNER = "coalesce(labels['owner'], 'client')"
-OWNED = (
-    f"concat_ws(' ', {OWNER}, "
-    f"coalesce(labels[{OWNER}], {CLIENT}, IF(source IN ({sql_literals(*LISTINGS)}), NULL, subject)))"
+OWNER_LABEL = "coalesce(labels['owner'], 'client')"
+"""The label of a setting that names its owner: `client`, or the kind that the label `owner` gives, such as `broker`."""
+
+SETTING_OWNER = (
+    f"concat_ws(' ', {OWNER_LABEL}, "
+    f"coalesce(labels[{OWNER_LABEL}], {CLIENT}, IF(source IN ({sql_literals(*LISTINGS)}), NULL, subject)))"
 )
-TOPIC_CONFIGURATION = "concat('kafka_topics topic ', thing)"
-"""The scope of a topic's configuration: it is listed with the topic, also where nothing is configured."""
+TOPIC_CONFIGURATION_SCOPE = "concat('kafka_topics topic ', thing)"
+"""A topic's configuration is listed with the topic, also where nothing is configured: this scope is listed, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,10 +43,10 @@ class ComparedState:
     kind: str
     where: str
     thing: str
-    value: str = NOTHING
-    key: str = NOTHING
+    value: str = NO_TEXT
+    key: str = NO_TEXT
     amount: str = NO_AMOUNT
-    part: str = NOTHING
+    part: str = NO_TEXT
     rate: bool = False
     scope: str = "source"
 
@@ -65,7 +68,7 @@ class ComparedState:
 
 GROUP_SCOPE = "concat_ws(' ', source, labels['group'])"
 
-STATE = f"name = '{names.PARTITION_STATE}'"
+IS_PARTITION_STATE = f"name = '{names.PARTITION_STATE}'"
 
 COMPARED_STATES = (
     ComparedState(
@@ -75,13 +78,16 @@ COMPARED_STATES = (
         value="concat(labels['host'], ':', labels['port'])",
     ),
     ComparedState(
-        kind="leader", where=f"{STATE} AND labels['leader'] IS NOT NULL", thing=PARTITION, value="labels['leader']"
+        kind="leader",
+        where=f"{IS_PARTITION_STATE} AND labels['leader'] IS NOT NULL",
+        thing=PARTITION,
+        value="labels['leader']",
     ),
     ComparedState(
         kind="configuration",
         where=f"name = '{names.SETTING}' AND labels['key'] NOT IN ({sql_literals('client.id', 'cluster.id')})",
-        thing=OWNED,
-        scope=f"concat_ws(' ', source, {OWNED})",
+        thing=SETTING_OWNER,
+        scope=f"concat_ws(' ', source, {SETTING_OWNER})",
         key="labels['key']",
         value="labels['value']",
     ),
@@ -98,8 +104,8 @@ COMPARED_STATES = (
         value="labels['version']",
     ),
     ComparedState(kind="client", where="true", thing=CLIENT, scope=GROUP_SCOPE),
-    ComparedState(kind="topic", where=f"{STATE} OR name = '{names.LOG_SIZE}'", thing="labels['topic']"),
-    ComparedState(kind="partition", where=STATE, thing=PARTITION, key="labels['topic']"),
+    ComparedState(kind="topic", where=f"{IS_PARTITION_STATE} OR name = '{names.LOG_SIZE}'", thing="labels['topic']"),
+    ComparedState(kind="partition", where=IS_PARTITION_STATE, thing=PARTITION, key="labels['topic']"),
     ComparedState(
         kind="host",
         where=f"name IN ({sql_literals(names.GROUP_LAG, names.PRODUCER_ID_TAKEN)})",
@@ -122,7 +128,7 @@ COMPARED_STATES = (
     ),
     ComparedState(
         kind="replicas",
-        where=f"{STATE} AND labels['replicas'] IS NOT NULL",
+        where=f"{IS_PARTITION_STATE} AND labels['replicas'] IS NOT NULL",
         thing=PARTITION,
         value="labels['replicas']",
     ),
@@ -131,7 +137,7 @@ COMPARED_STATES = (
 
 KINDS = tuple(dict.fromkeys(state.kind for state in COMPARED_STATES))
 
-RATES = tuple(state.kind for state in COMPARED_STATES if state.rate)
-AMOUNTS = tuple(state.kind for state in COMPARED_STATES if state.amount != NO_AMOUNT)
+RATE_KINDS = tuple(state.kind for state in COMPARED_STATES if state.rate)
+AMOUNT_KINDS = tuple(state.kind for state in COMPARED_STATES if state.amount != NO_AMOUNT)
 TOPIC_KINDS = ("partition", "leader", "replicas", "producer_ids")
 """Kinds that belong to a topic: where the topic is new or gone, their changes are not reported."""

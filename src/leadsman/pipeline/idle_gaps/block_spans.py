@@ -32,7 +32,7 @@ MAX_REVERSED_SHARE = 0.05
 right. Of lines in no order every second one does."""
 
 
-def one_way(forwards: int, backwards: int) -> bool:
+def is_in_one_direction(forwards: int, backwards: int) -> bool:
     """Whether so many steps lead one way, but for the few that clocks and threads explain."""
     reversed_steps = min(forwards, backwards)
     return reversed_steps < MIN_REVERSED_STEPS or reversed_steps <= MAX_REVERSED_SHARE * (forwards + backwards)

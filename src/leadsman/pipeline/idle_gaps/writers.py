@@ -83,11 +83,11 @@ class SubjectActivity:
         self._begun_at: Interval = (0, 0)  # of the open span, by the lines that it began with
         self._begins: list[Interval] | None = []  # of the others; None where some were joined
 
-    def wrote(self, line: SpanEnd) -> None:
+    def note_line(self, line: SpanEnd) -> None:
         """Note a line with a time."""
-        self.wrote_between(line, line)
+        self.note_adjacent_lines(line, line)
 
-    def wrote_rising(self, first: SpanEnd, last: SpanEnd) -> None:
+    def note_rising_lines(self, first: SpanEnd, last: SpanEnd) -> None:
         """Note lines whose times rise from one to the next, with no idle gap of `floor_ms` between any two of them."""
         if self._open is not None and self.until is not None and first.at >= self._open[1].at:
             begun, ended = self._open
@@ -99,10 +99,10 @@ class SubjectActivity:
             self.until = max(self.until, last.at)
             self.last_at = last.at
             return
-        self.wrote(first)
-        self.wrote_between(first, last)
+        self.note_line(first)
+        self.note_adjacent_lines(first, last)
 
-    def wrote_between(self, left: SpanEnd, right: SpanEnd) -> None:
+    def note_adjacent_lines(self, left: SpanEnd, right: SpanEnd) -> None:
         """Note two lines between which there is no idle gap of `floor_ms`, in the order in which they were read."""
         start, end = (left, right) if left.at <= right.at else (right, left)
         self._note_step_back(start.at)

@@ -60,7 +60,7 @@ def is_self_contained(signatures: tuple[int, ...]) -> bool:
     return (
         bool(reported)
         and len({signature.event for signature in reported}) == len(reported)
-        and all(each.event != SETTING and not each.once and each.by_column for each in reported)
+        and all(each.event != SETTING and not each.once and each.is_readable_by_column for each in reported)
     )
 
 

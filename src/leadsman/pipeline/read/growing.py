@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leadsman.pipeline.idle_gaps.bisection import next_timed_line
-from leadsman.pipeline.idle_gaps.block_spans import one_way
+from leadsman.pipeline.idle_gaps.block_spans import is_in_one_direction
 from leadsman.pipeline.idle_gaps.event_rows import activity_of
 from leadsman.pipeline.read.blocks import BLOCK_BYTES, DecompressionError, blocks, is_plain
 from leadsman.pipeline.read.log_lines import FileReading
@@ -50,19 +50,19 @@ class NotGrowing(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FileRange:
-    """A file as far as it is to be read: up to `file.bytes`, of which the last `half_line` bytes may be half a line.
+    """A file as far as it is to be read: up to `file.bytes`, of which the last `half_line_bytes` may be half a line.
 
     `key` stays the same when the file is renamed, and is another one where a new file has the old name.
     """
 
     file: File
     key: str
-    half_line: int = 0
+    half_line_bytes: int = 0
 
     @property
     def end(self) -> int:
         """The offset behind the last whole line."""
-        return self.file.bytes - self.half_line
+        return self.file.bytes - self.half_line_bytes
 
 
 class HalfLine(NamedTuple):
@@ -77,7 +77,8 @@ class GrowingFile:
     """One file of the stream, as far as it was read: `end` is the offset behind the last byte.
 
     `first_times` is a digest of the times on the lines of the first block: a format that is recognised anew, by more
-    lines, must read the same times there.
+    lines, must read the same times there. `names` are those of the format, `zoned` is whether its times name a zone.
+    `steps` are the steps down and up (`SubjectActivity`) of the stream's subjects in the files before this one.
     """
 
     file: File
@@ -128,30 +129,32 @@ class GrowingStream:
 
     def summary(self) -> Iterator[EventRow | pa.RecordBatch]:
         """Yield what further lines can change, as it is after the last piece."""
-        whole: GrowingStream = pickle.loads(pickle.dumps(self))  # noqa: S301 - a copy, at a quarter of `deepcopy`'s cost
-        if whole.current is not None:
+        ended: GrowingStream = pickle.loads(pickle.dumps(self))  # noqa: S301 - a quarter of `deepcopy`'s cost
+        if ended.current is not None:
             if self.half_line:
-                whole.current.reading.use_format(self.half_line.form)
-                yield from whole.current.reading.read_lines(self.half_line.text)
-            yield from whole.current.reading.close_lines()
-            whole.finish()
-        yield from whole.finished.values()
+                ended.current.reading.use_format(self.half_line.form)
+                yield from ended.current.reading.read_lines(self.half_line.text)
+            yield from ended.current.reading.close_lines()
+            ended.finish()
+        yield from ended.finished.values()
         empty = [file for file in self.stream.files if not file.bytes]
         yield from (not_understood_event(self.stream.capture, file, "empty") for file in empty)
-        yield from whole.extractor.unknown_errors()
-        yield from activity_of(whole.subjects.values(), capture=self.stream.capture, file=self.stream.files[0].name)
+        yield from ended.extractor.unknown_errors()
+        yield from activity_of(ended.subjects.values(), capture=self.stream.capture, file=self.stream.files[0].name)
 
     def finish(self) -> None:
         """End the current file, and keep the event that says how much of it was read."""
-        each = self.current
-        if each is None:
+        current = self.current
+        if current is None:
             return
-        reading = each.reading
-        reading.in_order = one_way(*(now - then for now, then in zip(self._steps(), each.steps, strict=True)))
-        form = RecognisedFormat(each.names, no_time, each.zoned)
-        row = file_read_event(each.file, form, reading, stream=self.stream, extractor=self.extractor)
-        self.finished[each.key] = row
-        self.ends[each.key] = each.end
+        reading = current.reading
+        reading.in_order = is_in_one_direction(
+            *(now - then for now, then in zip(self._steps(), current.steps, strict=True))
+        )
+        form = RecognisedFormat(current.names, no_time, current.zoned)
+        row = file_read_event(current.file, form, reading, stream=self.stream, extractor=self.extractor)
+        self.finished[current.key] = row
+        self.ends[current.key] = current.end
         self.current = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -182,31 +185,31 @@ class GrowingStream:
             raise NotGrowing  # a program wrote to a log that was rotated, after another one was begun
         return left
 
-    def _continue(self, each: FileRange, zone: tzinfo) -> Iterator[EventRow | pa.RecordBatch]:
+    def _continue(self, file_range: FileRange, zone: tzinfo) -> Iterator[EventRow | pa.RecordBatch]:
         """Read the unread bytes of one file."""
-        file = each.file
-        if self.current is not None and self.current.key != each.key:
+        file = file_range.file
+        if self.current is not None and self.current.key != file_range.key:
             yield from self._finish_half_line(self.current)
             yield from self.current.reading.close_lines()
             self.finish()
         if self.current is None and not file.bytes:
             return
         if not is_plain(file.path):
-            yield from self._read_archive(each, zone)
+            yield from self._read_archive(file_range, zone)
             return
         with Path(file.path).open("rb", buffering=0) as raw:
             head = os.pread(raw.fileno(), min(BLOCK_BYTES, file.bytes), 0)
             form = _plain_form(file, head, zone)
             if self.current is None:
-                self.current = self._open(each, form)
+                self.current = self._open(file_range, form)
             self._check_format(self.current, form, head)
             current = self.current
             current.file = file
-            while current.end < each.end and (data := _piece(raw.fileno(), current.end, each.end)):
+            while current.end < file_range.end and (data := _piece(raw.fileno(), current.end, file_range.end)):
                 yield from current.reading.read_lines(data)
                 current.end += len(data)
             current.first_times = line_times(head[: current.end], form)
-            if text := os.pread(raw.fileno(), each.half_line, each.end):
+            if text := os.pread(raw.fileno(), file_range.half_line_bytes, file_range.end):
                 self.half_line = HalfLine(text, form)
 
     def _finish_half_line(self, current: GrowingFile) -> Iterator[EventRow | pa.RecordBatch]:
@@ -216,22 +219,22 @@ class GrowingStream:
             current.end += len(self.half_line.text)
             self.half_line = None
 
-    def _read_archive(self, each: FileRange, zone: tzinfo) -> Iterator[EventRow | pa.RecordBatch]:
+    def _read_archive(self, file_range: FileRange, zone: tzinfo) -> Iterator[EventRow | pa.RecordBatch]:
         """Read a compressed file from where it was read before it was compressed, to its end: nothing will follow."""
         try:
-            with closing(blocks(each.file.path)) as opened:
+            with closing(blocks(file_range.file.path)) as opened:
                 content = (block.data[: block.end] for block in opened)
                 head = b""
                 while len(head) < BLOCK_BYTES and (data := next(content, b"")):
                     head += data
                 if not head:
                     raise NotGrowing
-                form = plain_form(head[: head.rfind(b"\n") + 1] or head, zone, each.file.changed)
+                form = plain_form(head[: head.rfind(b"\n") + 1] or head, zone, file_range.file.changed)
                 if self.current is None:
-                    self.current = self._open(each, form)
+                    self.current = self._open(file_range, form)
                 current = self.current
                 self._check_format(current, form, head[:BLOCK_BYTES])
-                current.file = each.file
+                current.file = file_range.file
                 skipped = current.end
                 for data in chain((head,), content):
                     if rest := data[skipped:]:
@@ -244,23 +247,23 @@ class GrowingStream:
         self.finish()
 
     def read_pieces(
-        self, each: FileRange, form: RecognisedFormat, pieces: Iterable[bytes]
+        self, file_range: FileRange, form: RecognisedFormat, pieces: Iterable[bytes]
     ) -> Iterator[EventRow | pa.RecordBatch]:
         """Yield the events of further lines of a log that is in no file. `form` reads the same times on lines above."""
-        self.stream = replace(self.stream, files=(each.file,))
+        self.stream = replace(self.stream, files=(file_range.file,))
         if self.current is None:
-            self.current = self._open(each, form)
+            self.current = self._open(file_range, form)
         current = self.current
-        current.file, current.names, current.zoned = each.file, form.names, form.zoned
+        current.file, current.names, current.zoned = file_range.file, form.names, form.zoned
         current.reading.use_format(form)
         for data in pieces:
             yield from current.reading.read_lines(data)
             current.end += len(data)
 
-    def _open(self, each: FileRange, form: RecognisedFormat) -> GrowingFile:
+    def _open(self, file_range: FileRange, form: RecognisedFormat) -> GrowingFile:
         name = self.stream.name
-        reading = FileReading(each.file.name, form, name=name, extractor=self.extractor, subjects=self.subjects)
-        return GrowingFile(each.file, each.key, reading, form.names, form.zoned, steps=self._steps())
+        reading = FileReading(file_range.file.name, form, name=name, extractor=self.extractor, subjects=self.subjects)
+        return GrowingFile(file_range.file, file_range.key, reading, form.names, form.zoned, steps=self._steps())
 
     def _check_format(self, current: GrowingFile, form: RecognisedFormat, head: bytes) -> None:
         """Read on with the format that is recognised now; raise NotGrowing where lines above were read otherwise."""
@@ -270,8 +273,8 @@ class GrowingStream:
         current.reading.use_format(form)
 
     def _steps(self) -> tuple[int, int]:
-        each = self.subjects.values()
-        return sum(subject.forwards for subject in each), sum(subject.backwards for subject in each)
+        subjects = self.subjects.values()
+        return sum(each.forwards for each in subjects), sum(each.backwards for each in subjects)
 
 
 def _plain_form(file: File, head: bytes, zone: tzinfo) -> RecognisedFormat:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leadsman.pipeline.idle_gaps.bisection import OutOfOrder, TimedLine, next_timed_line, previous_timed_line
-from leadsman.pipeline.idle_gaps.block_spans import LINES_LOOKED_AT, one_way, sample_lines, spans_of
+from leadsman.pipeline.idle_gaps.block_spans import LINES_LOOKED_AT, is_in_one_direction, sample_lines, spans_of
 from leadsman.pipeline.idle_gaps.writers import SpanEnd, SubjectActivity, TimeRange
 from leadsman.pipeline.read.batched_matches import BatchedMatches, is_self_contained
 from leadsman.pipeline.read.error_runs import ErrorRun, is_unknown_error
@@ -106,7 +106,7 @@ class FileReading:
         read = self._batches if self._form.batches else self._records if self._form.records else self._lines
         yield from read(opened)
         steps = (now - then for now, then in zip(self._steps(), before, strict=True))
-        self.in_order = one_way(*steps) and one_way(*self._line_steps)
+        self.in_order = is_in_one_direction(*steps) and is_in_one_direction(*self._line_steps)
 
     def _steps(self) -> tuple[int, int]:
         """Return how many idle gaps the lines so far stepped over, forwards and backwards."""
@@ -158,7 +158,7 @@ class FileReading:
                 if record.line != lines.get(subject.name, record.line):
                     self._line_steps[record.line < lines[subject.name]] += 1
                 lines[subject.name] = record.line
-                subject.wrote(SpanEnd(record.at, record.line, record.quote, self._file))
+                subject.note_line(SpanEnd(record.at, record.line, record.quote, self._file))
             found = {index for _, index in scan(record.text.encode())}
             if record.record_start is None and subject.name in waiting:
                 yield from self._extractor.extract(*waiting.pop(subject.name), self._file)
@@ -290,7 +290,7 @@ class FileReading:
         else:
             for left, right in spans:
                 self.times.note(left.at, right.at)
-                subject.wrote_between(self._span_end(data, left, newlines), self._span_end(data, right, newlines))
+                subject.note_adjacent_lines(self._span_end(data, left, newlines), self._span_end(data, right, newlines))
         self._head = RecordStart(last.at, data[last.start : last.end].decode("utf-8", "replace"), subject.name)
 
     def _note_every_line(self, data: bytes, newlines: NDArray[np.bool_], subject: SubjectActivity) -> None:
@@ -300,7 +300,7 @@ class FileReading:
             at = self._form.time_at(data, start, newline)
             if at is not None:
                 self.times.note(at)
-                subject.wrote(
+                subject.note_line(
                     SpanEnd(at, line, data[start:newline].decode("utf-8", "replace").rstrip("\r"), self._file)
                 )
             start = newline + 1

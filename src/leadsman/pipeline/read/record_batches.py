@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 NONE = -1
 
 MAX_SIGNATURES = 1 << 20
-"""More than there are: by it a record and a signature are one number."""
+"""More signatures than there are: record * MAX_SIGNATURES + signature is one number for a pair of both."""
 
 
 class GroupedRecords(NamedTuple):
@@ -50,7 +50,7 @@ class GroupedRecords(NamedTuple):
     first: Numbers
 
     def select(self, chosen: NDArray[np.bool_]) -> GroupedRecords:
-        """Return the same of the chosen ones alone, given for all records of the batch."""
+        """Return the groups of the chosen records alone. `chosen` has an item for each record of the batch."""
         kept = chosen[self.records]
         return _groups(self.records[kept], self.keys[kept])
 
@@ -109,11 +109,11 @@ class RecordBatchReading:
         self._scan = once_scanner()
         self._batched_matches = BatchedMatches(file, extractor)
         self._subjects: list[SubjectActivity] = []
-        self._numbers: dict[str, int] = {}
+        self._numbers: dict[str, int] = {}  # name of a subject -> its place in `_subjects`
         self._of_writer = np.zeros(0, np.int64)  # writer -> number of its subject
         self._last_line: dict[int, int] = {}
         self._first_lines: dict[int, str] = {}  # by writer: the first line of its last record
-        self._waiting: dict[int, tuple[RecordStart, list[Hit]]] = {}
+        self._waiting: dict[int, tuple[RecordStart, list[Hit]]] = {}  # by subject: its last record and the hits in it
 
     def read(self, batch: LogRecordBatch) -> Iterator[EventRow | pa.RecordBatch]:
         """Note the activity in a batch, and yield the events of the records that end in it."""
@@ -123,16 +123,16 @@ class RecordBatchReading:
         for number, count in zip(*np.unique(groups.keys, return_counts=True), strict=True):
             self._subjects[number].lines += int(count)
         timed = groups.select(batch.at != NO_TIME)
-        before = {number: self._subjects[number].last_at for number in groups.keys[groups.first].tolist()}
+        last_times = {number: self._subjects[number].last_at for number in groups.keys[groups.first].tolist()}
         if len(timed.records):
             self._note_activity(batch, timed)
-        yield from self._events(batch, subject, groups, timed=timed, before=before)
+        yield from self._events(batch, subject, groups, timed=timed, last_times=last_times)
         self._keep_first_lines(batch)
         if self._batched_matches.is_full:
             yield from self._batched_matches.flush()
 
     def flush(self) -> Iterator[EventRow | pa.RecordBatch]:
-        """Yield the events that wait only to be many."""
+        """Yield the events of the buffer, in which lines wait until many can become events at once."""
         yield from self._batched_matches.flush()
 
     def close(self) -> Iterator[EventRow | pa.RecordBatch]:
@@ -175,7 +175,7 @@ class RecordBatchReading:
         self._note_idle_gaps(batch, timed, at)
 
     def _note_idle_gaps(self, batch: LogRecordBatch, timed: GroupedRecords, at: Numbers) -> None:
-        """Hand each writer the runs of its records in which times rise and no idle gap is long enough."""
+        """Note each subject's runs of records in which times rise and no silence is long enough for an idle gap."""
         subject_numbers = timed.keys[timed.first]
         floors = [self._subjects[number].floor_ms for number in subject_numbers.tolist()]
         floor = np.repeat(floors, np.diff(np.append(timed.first, len(at))))
@@ -199,7 +199,7 @@ class RecordBatchReading:
             begun = ended = SpanEnd(first_at, first_line, quote(first)[: QUOTE_LENGTH + MAX_TOKEN], file)
             if last != first:
                 ended = SpanEnd(last_at, last_line, quote(last)[: QUOTE_LENGTH + MAX_TOKEN], file)
-            self._subjects[number].wrote_rising(begun, ended)
+            self._subjects[number].note_rising_lines(begun, ended)
 
     def _events(
         self,
@@ -208,7 +208,7 @@ class RecordBatchReading:
         groups: GroupedRecords,
         *,
         timed: GroupedRecords,
-        before: dict[int, int | None],
+        last_times: dict[int, int | None],
     ) -> Iterator[EventRow]:
         """Yield the events of records that end here: a record ends when its subject begins the next one."""
         found = self._found(batch)
@@ -237,7 +237,7 @@ class RecordBatchReading:
             while closing and closing[0][0] <= record:
                 yield from self._extract(heapq.heappop(closing)[1])
             if number not in self._waiting:
-                at = before[number] if dated == NONE else int(batch.at[dated])
+                at = last_times[number] if dated == NONE else int(batch.at[dated])
                 self._waiting[number] = (
                     RecordStart(at, self._record_first_line(batch, record), self._subjects[number].name),
                     [],
@@ -252,7 +252,7 @@ class RecordBatchReading:
     def _batch_self_contained(
         self, batch: LogRecordBatch, found: list[Found], records: Numbers, *, numbers: Numbers, after: Numbers
     ) -> NDArray[np.bool_]:
-        """Buffer the records whose events depend on no other line, and return which of those with hits they are.
+        """Buffer the records whose events depend on no other line. Return which items of `found` these are.
 
         They begin and end in this batch, and no record that continues them has a hit.
         """
@@ -281,7 +281,7 @@ class RecordBatchReading:
         return self._extractor.extract(*self._waiting.pop(number), self._file)
 
     def _found(self, batch: LogRecordBatch) -> list[Found]:
-        """Return each record with its signatures, without those that are events once per stream and have been."""
+        """Return each record with its signatures, without those that are reported once per stream and were reported."""
         reported_once = self._extractor.reported_once
         found = [each for each in self._scan.block(batch.text, reported_once) if each[1] not in reported_once]
         if not found:
@@ -298,11 +298,11 @@ class RecordBatchReading:
             return [
                 (record, each)
                 for record, signatures in hits_of_record
-                if (each := self._record_alone(batch, record, signatures))
+                if (each := self._signatures_of_record(batch, record, signatures))
             ]
         return hits_of_record
 
-    def _record_alone(self, batch: LogRecordBatch, record: int, signatures: tuple[int, ...]) -> tuple[int, ...]:
+    def _signatures_of_record(self, batch: LogRecordBatch, record: int, signatures: tuple[int, ...]) -> tuple[int, ...]:
         """Return those of the signatures that match the record without the newline before it."""
         if self._scan.spanning.isdisjoint(signatures):
             return signatures
@@ -320,7 +320,7 @@ class RecordBatchReading:
         return self._short_first_line(batch, int(own[-1])) if len(own) else self._first_lines.get(int(writer), "")
 
     def _short_first_line(self, batch: LogRecordBatch, record: int) -> str:
-        """Return a record's first line as those that continue it know it: whole where signatures were found on it."""
+        """Return the first line of a record for events of lines below: cut, unless the record has a signature."""
         line = batch.first_line(record)
         if len(line) <= MAX_RECORD_START:
             return line

@@ -30,7 +30,8 @@ BROKER = "broker"
 APPLICATION = "application"
 
 RECOGNITION_BYTES = 64 << 10
-"""Bytes by which a section is recognised, where it has so many: a block of the file can end behind its first remark."""
+"""Bytes by which a section is recognised, where it is so long: of the first block of the file a section may have only a
+comment."""
 
 NO_SUCH_TIME = "the line that begins this section names a time that does not exist: the section was skipped"
 
@@ -61,20 +62,20 @@ class SectionedReading:
     def all(self, opened: Iterable[Block]) -> Iterator[EventRow | pa.RecordBatch]:
         """Yield the events of every section, and one for each that failed."""
         for part in read_sections(self._counted(opened)):
-            seen = _LastLine(part)
+            last_line = _LastLine(part)
             if part.section.at is None:
                 yield self._row(part, FILE_NOT_UNDERSTOOD, part.line - 1, NO_SUCH_TIME)
                 continue
-            yield from self._part(part, seen)
-            for _ in seen.body:  # what the reader left over
+            yield from self._read_section(part, last_line)
+            for _ in last_line.body:  # what the reader left over
                 pass
             if part.exit:
-                yield self._missing(part, seen)
+                yield self._not_collected_row(part, last_line)
 
-    def _part(self, part: SectionBody, seen: _LastLine) -> Iterator[EventRow | pa.RecordBatch]:
-        first = _beginning(seen.body)
+    def _read_section(self, part: SectionBody, last_line: _LastLine) -> Iterator[EventRow | pa.RecordBatch]:
+        first = _beginning(last_line.body)
         form = self._recognise(first)
-        whole = chain([first], seen.body)
+        whole = chain([first], last_line.body)
         if isinstance(form, NotText):
             if first.strip():
                 yield self._row(part, FILE_NOT_UNDERSTOOD, part.line, form.why)
@@ -94,7 +95,7 @@ class SectionedReading:
     ) -> FileReading | OutputReading:
         at = _ms(part)
         if form.output_source is not None:
-            about = OutputContext(
+            output_context = OutputContext(
                 file=self._file.name,
                 path=self._file.path,
                 at=at,
@@ -102,7 +103,9 @@ class SectionedReading:
                 command=part.section.command,
             )
             source, line = form.output_source, part.line - 1
-            return OutputReading(self._file, source, extractor=extractor, facts=self._facts, about=about, line=line)
+            return OutputReading(
+                self._file, source, extractor=extractor, facts=self._facts, about=output_context, line=line
+            )
         logged = next_timed_line(first, 0, len(first), form.time_at) is not None
         return FileReading(
             self._file.name,
@@ -114,9 +117,9 @@ class SectionedReading:
             at=at,
         )
 
-    def _missing(self, part: SectionBody, seen: _LastLine) -> EventRow:
-        text = seen.text.decode("utf-8", "replace") or exit_line(part.exit or 0).rstrip("\n")
-        return self._row(part, ITEM_NOT_COLLECTED, seen.line, quote_beginning(text))
+    def _not_collected_row(self, part: SectionBody, last_line: _LastLine) -> EventRow:
+        text = last_line.text.decode("utf-8", "replace") or exit_line(part.exit or 0).rstrip("\n")
+        return self._row(part, ITEM_NOT_COLLECTED, last_line.line, quote_beginning(text))
 
     def _row(self, part: SectionBody, name: str, line: int, text: str) -> EventRow:
         section = part.section

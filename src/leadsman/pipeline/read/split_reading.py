@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from leadsman.pipeline.idle_gaps.block_spans import one_way
+from leadsman.pipeline.idle_gaps.block_spans import is_in_one_direction
 from leadsman.pipeline.idle_gaps.event_rows import activity_of
 from leadsman.pipeline.idle_gaps.writers import SubjectActivity, TimeRange
 from leadsman.pipeline.read.blocks import blocks
@@ -51,7 +51,10 @@ class FileSummary:
 
 @dataclass(slots=True)
 class SplitState:
-    """What one split leaves to be merged. `problem` is the reason where it is not read to its end."""
+    """What one split leaves to be merged. `problem` is the reason where it is not read to its end.
+
+    `names` are those of its format, `zoned` is whether its times name their zone.
+    """
 
     file: File
     names: tuple[str, ...]
@@ -67,7 +70,7 @@ def read_split(split: Split, zone: tzinfo) -> Iterator[EventRow | pa.RecordBatch
     form, _ = sample(split.file, zone)
     name, file = split.stream.name, split.file
     if not isinstance(form, RecognisedFormat) or not is_plain_lines(form):
-        yield _changed(split)
+        yield _state_of_changed_file(split)
         return
     extractor = EventExtractor(split.capture, is_partial=split.number > 0)
     subjects = {name: SubjectActivity(name)}
@@ -84,7 +87,7 @@ def read_split(split: Split, zone: tzinfo) -> Iterator[EventRow | pa.RecordBatch
     yield SplitState(file, form.names, form.zoned, subjects[name], extractor, summary, problem)
 
 
-def _changed(split: Split) -> SplitState:
+def _state_of_changed_file(split: Split) -> SplitState:
     """Return the state of a split whose file is not what it was when it was split."""
     empty = SubjectActivity(split.stream.name), EventExtractor(split.capture)
     return SplitState(split.file, (), True, *empty, problem="was changed while it was read")
@@ -93,7 +96,7 @@ def _changed(split: Split) -> SplitState:
 def remaining_events(whole: SplitStream, states: Sequence[SplitState]) -> Iterator[EventRow | pa.RecordBatch]:
     """Yield the events that depend on several splits of a stream. The states come in the order of their lines."""
     stream = whole.stream
-    merged = Merged(stream)
+    merged = MergedStream(stream)
     for file, refused in whole.files:
         if refused is not None:
             yield not_understood_event(stream.capture, file, refused)
@@ -103,7 +106,7 @@ def remaining_events(whole: SplitStream, states: Sequence[SplitState]) -> Iterat
     yield from activity_of([merged.subject], capture=stream.capture, file=stream.files[0].name)
 
 
-class Merged:
+class MergedStream:
     """A stream whose splits are merged one after another."""
 
     def __init__(self, stream: Stream) -> None:
@@ -119,7 +122,7 @@ class Merged:
             yield from merge_extractors(self.extractor, state.extractor)
             self.subject.merge(state.subject)
             summary.merge(state.summary)
-        summary.in_order = one_way(self.subject.forwards - forwards, self.subject.backwards - backwards)
+        summary.in_order = is_in_one_direction(self.subject.forwards - forwards, self.subject.backwards - backwards)
         form = RecognisedFormat(states[0].names, no_time, states[0].zoned)
         yield file_read_event(file, form, summary, stream=self._stream, extractor=self.extractor)
         problems = dict.fromkeys(state.problem for state in states if state.problem is not None)

@@ -49,8 +49,8 @@ def embedded_session() -> Iterator[SparkSession]:
 
     Raises OSError where the driver's folder is gone: the driver has ended, and nobody would remove another one.
     """
-    drivers = os.environ.get(TABLE_FOLDER)
-    with run_folder(Path(drivers) if drivers else memory_folder()) as folder:
+    driver_folder = os.environ.get(TABLE_FOLDER)
+    with run_folder(Path(driver_folder) if driver_folder else memory_folder()) as folder:
         token = TABLES.set(folder)
         try:
             with environment({CONNECT_MODE: "1"}):

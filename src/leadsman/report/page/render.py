@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from leadsman.report.page.detail import FULL, LEAST, LESS
-from leadsman.report.page.figures import CHARTS
+from leadsman.report.page.finding_charts import CHARTS
 from leadsman.report.page.templates import content_policy, template_environment, template_text
 from leadsman.report.text import findings
 

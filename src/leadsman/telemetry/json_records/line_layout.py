@@ -34,9 +34,9 @@ MAX_BETWEEN = 2048
 MAX_QUOTES = 400
 """Quotation marks of such a line."""
 
-ZERO = 48
-MILLISECONDS, MICROSECONDS = 13, 16
-POWERS = 10.0 ** np.arange(MICROSECONDS - 1, -1, -1)
+ZERO = ord("0")
+MILLISECOND_DIGITS, MICROSECOND_DIGITS = 13, 16
+POWERS = 10.0 ** np.arange(MICROSECOND_DIGITS - 1, -1, -1)
 """Exact: below 2 ** 53."""
 
 INDENTATIONS = (b"\\t", b"   ")
@@ -60,24 +60,24 @@ class LineLayout:
         between = [raw[: quote_offsets[0]], *(raw[last + 1 : first] for (_, last), (first, _) in pairwise(strings))]
         between.append(raw[quote_offsets[-1] + 1 :])
         is_key = [text.lstrip(b" \t\r")[:1] == b":" for text in between[1:]]
-        keys = [raw[first : last + 1] for first, last in strings]
+        quoted_strings = [raw[first : last + 1] for first, last in strings]
         if (
-            max(map(len, (*between, *(text for text, is_one in zip(keys, is_key, strict=True) if is_one))))
+            max(map(len, (*between, *(text for text, is_one in zip(quoted_strings, is_key, strict=True) if is_one))))
             > MAX_BETWEEN
         ):
             raise UnsupportedLayout("too long")
         self._between = [FixedText(text) for text in between]
-        self._keys = [(index, FixedText(key)) for index, key in enumerate(keys) if is_key[index]]
+        self._keys = [(index, FixedText(key)) for index, key in enumerate(quoted_strings) if is_key[index]]
         placeholders = {index: f"\x02{index}\x03" for index in range(len(strings)) if not is_key[index]}
-        self._find_members(_with_placeholders(between, keys, placeholders), placeholders, path)
+        self._find_members(_with_placeholders(between, quoted_strings, placeholders), placeholders, path)
         self._find_time(raw, quote_offsets, timestamps)
-        logged = next((text for text in DOCKER_STARTS if raw.startswith(text)), None)
-        self._may_be_indented = logged is not None and self.message == 1
+        docker_start = next((text for text in DOCKER_STARTS if raw.startswith(text)), None)
+        self._may_be_indented = docker_start is not None and self.message == 1
 
-    def _find_members(self, marked: bytes, marks: dict[int, str], path: str) -> None:
+    def _find_members(self, line_with_placeholders: bytes, placeholders: dict[int, str], path: str) -> None:
         """Find which strings are the message, the name of the writer and the level."""
-        record = json_fields.unwrap(json.loads(marked))
-        numbers = {mark: index for index, mark in marks.items()}
+        record = json_fields.unwrap(json.loads(line_with_placeholders))
+        numbers = {placeholder: index for index, placeholder in placeholders.items()}
         text, texts = line_reader.message_text(record)
         level, subject = json_fields.text_at(record, json_fields.LEVEL_KEYS), line_reader.writer_name(record, path)
         names = subject.split("/") if subject else []
@@ -92,19 +92,19 @@ class LineLayout:
         self.level = None if level is None else numbers[level]
         self.subjects = tuple(numbers[name] for name in names)
 
-    def _find_time(self, raw: bytes, marks: list[int], timestamps: LineTimestamps) -> None:
+    def _find_time(self, raw: bytes, quote_offsets: list[int], timestamps: LineTimestamps) -> None:
         """Find where the time stands: how many bytes behind which quotation mark."""
         start = next((at + len(key) for key in timestamps.json_keys if (at := raw.find(key)) >= 0), None)
         self.is_timed = start is not None
         if start is None:
             return
-        self._time_mark = int(np.searchsorted(marks, start)) - 1
-        self._time_offset = start - marks[self._time_mark]
-        end = next((mark for mark in marks if mark >= start), len(raw))
+        self._time_quote = int(np.searchsorted(quote_offsets, start)) - 1
+        self._time_offset = start - quote_offsets[self._time_quote]
+        end = next((each for each in quote_offsets if each >= start), len(raw))
         example = raw[start : end + 1]
         digits = example[:-1]
         self._width, self._timestamp_column = 0, None
-        if digits.isdigit() and len(digits) in (MILLISECONDS, MICROSECONDS) and example[-1:] == b'"':
+        if digits.isdigit() and len(digits) in (MILLISECOND_DIGITS, MICROSECOND_DIGITS) and example[-1:] == b'"':
             self._width = len(digits)
         elif TimestampColumn.can_read(example):
             self._timestamp_column = TimestampColumn(example, timestamps.json_time)
@@ -118,35 +118,35 @@ class LineLayout:
             return False
         return bool(self.fits(data, quote_offsets[None, :], np.zeros(1, np.int64), ends=np.array([len(raw)]))[0])
 
-    def fits(self, data: Bytes, table: Numbers, starts: Numbers, *, ends: Numbers) -> NDArray[np.bool_]:
-        """Return which lines have this layout, given the offsets of their quotation marks."""
-        begin = np.column_stack((starts, table[:, 1::2] + 1))
-        end = np.column_stack((table[:, ::2], ends))
+    def fits(self, data: Bytes, quote_table: Numbers, starts: Numbers, *, ends: Numbers) -> NDArray[np.bool_]:
+        """Return which lines have this layout. `quote_table`: the offsets of quotation marks, a row for each line."""
+        begin = np.column_stack((starts, quote_table[:, 1::2] + 1))
+        end = np.column_stack((quote_table[:, ::2], ends))
         widths = np.array([fixed.width for fixed in self._between])
         fits: NDArray[np.bool_] = ((end - begin) == widths).all(axis=1)
         for index, key in self._keys:
-            fits &= (table[:, 2 * index + 1] - table[:, 2 * index] + 1) == key.width
+            fits &= (quote_table[:, 2 * index + 1] - quote_table[:, 2 * index] + 1) == key.width
         left = np.flatnonzero(fits)
         for index, fixed in enumerate(self._between):
             left = left[fixed.at(data, begin[left, index])]
         for index, key in self._keys:
-            left = left[key.at(data, table[left, 2 * index])]
+            left = left[key.at(data, quote_table[left, 2 * index])]
         fits[:] = False
         fits[left] = True
         return fits
 
-    def times(self, block: bytes, data: Bytes, table: Numbers) -> Numbers:
+    def times(self, block: bytes, data: Bytes, quote_table: Numbers) -> Numbers:
         """Return the time of each line; NO_TIME where it has none, or one that is written differently."""
         if not self.is_timed:
-            return np.full(len(table), NO_TIME)
-        starts = table[:, self._time_mark] + self._time_offset
+            return np.full(len(quote_table), NO_TIME)
+        starts = quote_table[:, self._time_quote] + self._time_offset
         if self._timestamp_column is not None:
             return self._timestamp_column.read(block, data, starts)
         if self._width:
             return _epoch_times(data, starts, self._width)
-        ends = np.append(table[1:, 0], len(block)).tolist()
+        ends = np.append(quote_table[1:, 0], len(block)).tolist()
         read = (self._read(block, start, end) for start, end in zip(starts.tolist(), ends, strict=True))
-        return np.fromiter((NO_TIME if at is None else at for at in read), np.int64, len(table))
+        return np.fromiter((NO_TIME if at is None else at for at in read), np.int64, len(quote_table))
 
     def is_indented(self, data: Bytes, begin: Numbers) -> NDArray[np.bool_]:
         """Return which of the messages that begin there continue the line before."""
@@ -160,22 +160,22 @@ class LineLayout:
 class MemberSpans:
     """Where message, level and writer of lines begin and end."""
 
-    def __init__(self, layout: LineLayout, table: Numbers) -> None:
-        self.message = _span(table, layout.message)
-        self.level = None if layout.level is None else _span(table, layout.level)
-        self.subjects = [_span(table, index) for index in layout.subjects]
+    def __init__(self, layout: LineLayout, quote_table: Numbers) -> None:
+        self.message = _span(quote_table, layout.message)
+        self.level = None if layout.level is None else _span(quote_table, layout.level)
+        self.subjects = [_span(quote_table, index) for index in layout.subjects]
         spans = [self.message, *self.subjects, *([self.level] if self.level else [])]
         self.are_nonempty: NDArray[np.bool_] = np.logical_and.reduce([end > begin for begin, end in spans])
 
 
-def _span(table: Numbers, index: int) -> tuple[Numbers, Numbers]:
-    return table[:, 2 * index] + 1, table[:, 2 * index + 1]
+def _span(quote_table: Numbers, index: int) -> tuple[Numbers, Numbers]:
+    return quote_table[:, 2 * index] + 1, quote_table[:, 2 * index + 1]
 
 
-def _with_placeholders(between: list[bytes], keys: list[bytes], placeholders: dict[int, str]) -> bytes:
+def _with_placeholders(between: list[bytes], quoted_strings: list[bytes], placeholders: dict[int, str]) -> bytes:
     """Return a line with placeholders in place of its strings."""
     parts = [between[0]]
-    for index, (key, text) in enumerate(zip(keys, between[1:], strict=True)):
+    for index, (key, text) in enumerate(zip(quoted_strings, between[1:], strict=True)):
         parts += [json.dumps(placeholders[index]).encode() if index in placeholders else key, text]
     return b"".join(parts)
 
@@ -184,5 +184,5 @@ def _epoch_times(data: Bytes, starts: Numbers, width: int) -> Numbers:
     """Return times that are written as a number of `width` digits, in front of a quotation mark."""
     digits = sliding_window(data, width)[starts] - np.uint8(ZERO)
     number = digits @ POWERS[-width:]
-    at = (number if width == MILLISECONDS else number * 0.001).astype(np.int64)  # as `parsers.parse_epoch` does
+    at = (number if width == MILLISECOND_DIGITS else number * 0.001).astype(np.int64)  # as `parsers.parse_epoch` does
     return np.where((digits > 9).any(axis=1), NO_TIME, at)  # noqa: PLR2004 - digits

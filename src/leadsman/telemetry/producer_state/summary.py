@@ -39,14 +39,14 @@ def summarize_producer_ids(
 
     Times are milliseconds since 1970, `at` that of the list (the newest batch, where it is not known). With
     `offset_delta`, an id is `single` if it sent one batch; without it, if it sent one record.
-    An id with a coordinator epoch is transactional. `arrivals` counts ids by the tenth of the time from the oldest
-    last batch to `at` in which they sent it. `single_by_time` counts the ids that are single and not
+    An id with a coordinator epoch is transactional. `arrivals` counts ids by the time of their last batch, in tenths
+    of the time from the oldest of these batches to `at`. `single_by_time` counts the ids that are single and not
     transactional by when they sent: width of a bin in milliseconds, number of the first bin since 1970, counts.
     """
     first_batch = 0 if offset_delta is None else offset_delta
     sent = last_sequence >= 0
     single = sent & (last_sequence == first_batch)
-    non_transactional = single if coordinator_epoch is None else single & (coordinator_epoch < 0)
+    single_non_transactional = single if coordinator_epoch is None else single & (coordinator_epoch < 0)
     labels = {
         "single": _count(single),
         "few": _count(sent & (last_sequence < FEW_RECORDS)),
@@ -54,7 +54,7 @@ def summarize_producer_ids(
     if coordinator_epoch is not None:
         labels["transactional"] = _count(coordinator_epoch >= 0)
     labels |= _times(last_timestamp[last_timestamp >= 0], at) | _by_time(
-        last_timestamp[non_transactional & (last_timestamp >= 0)]
+        last_timestamp[single_non_transactional & (last_timestamp >= 0)]
     )
     return float(len(last_sequence)), labels
 

@@ -64,7 +64,7 @@ class ClusterOffsets:
         ]
 
     def offsets_at(self, pairs: Iterable[tuple[str, int]], at_ms: int) -> dict[tuple[str, int], int]:
-        """Return the first offset of each partition whose record is not older; -1 where there is none."""
+        """Return the offset of each partition's first record that is not older than `at_ms`; -1 where there is none."""
         return self._offsets(pairs, at_ms)
 
     def _open(self) -> Any:  # noqa: ANN401 - the library's types are partial
@@ -93,7 +93,7 @@ class ClusterOffsets:
         try:
             topic = future.result()
         except KafkaException as error:
-            self._raise_if_away(error)
+            self._raise_if_unavailable(error)
             return TopicOffsets(name, error=str(error.args[0].str()))
         return TopicOffsets(name, str(topic.topic_id), {each.id: PartitionOffsets(0, 0) for each in topic.partitions})
 
@@ -113,10 +113,10 @@ class ClusterOffsets:
             try:
                 found[partition.topic, partition.partition] = future.result().offset
             except KafkaException as error:
-                self._raise_if_away(error)
+                self._raise_if_unavailable(error)
         return found
 
-    def _raise_if_away(self, error: Exception) -> None:
+    def _raise_if_unavailable(self, error: Exception) -> None:
         """Raise ClusterUnavailable, unless a broker answered with this error."""
         if error.args[0].code() < 0:  # librdkafka's own: no broker answered
             self._open().poll(0)  # hands over what the connections report

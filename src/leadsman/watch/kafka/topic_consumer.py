@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     Report = Callable[[str], None]
 
-AT_ONCE = 10_000
-"""Records that are taken from the client at once."""
+MAX_POLLED_RECORDS = 10_000
+"""Records that one call takes from the client."""
 
 POLL_SECONDS = 0.1
 """The client is asked for as many records as are missing, and waits no longer where some offsets are gaps."""
@@ -68,7 +68,7 @@ class TopicConsumer:
         self._paused: set[int] = set()
 
     def read(self, ranges: Iterable[OffsetRange], *, max_bytes: int, report: Report) -> dict[int, list[Any]]:
-        """Return the records of these ranges by partition. Waits for a broker that is away.
+        """Return the records of these ranges by partition. Waits for a broker that is unavailable.
 
         Raises TooLarge where they have more than `max_bytes`. Offsets deleted meanwhile are reported, and left out.
         """
@@ -79,13 +79,13 @@ class TopicConsumer:
             self._take_ahead(partition, progress)
         is_waiting = False
         while progress.open:
-            for message in self._consumer.consume(min(AT_ONCE, self._missing(progress)), POLL_SECONDS):
+            for message in self._consumer.consume(min(MAX_POLLED_RECORDS, self._missing(progress)), POLL_SECONDS):
                 self._take(message, progress, report)
             if progress.bytes > max_bytes:
                 self._next.clear()
                 raise TooLarge
             if time.monotonic() - progress.last_found > STALLED_SECONDS:
-                is_waiting = self._look_after(progress, report, is_waiting=is_waiting)
+                is_waiting = self._check_missing(progress, report, is_waiting=is_waiting)
         if is_waiting:
             report(f"Kafka at {self._bootstrap} answers again.")
         return progress.found
@@ -125,7 +125,7 @@ class TopicConsumer:
             self._paused -= resumed
 
     def _take_ahead(self, partition: int, progress: Progress) -> None:
-        """Take the records of a range that were read before their time."""
+        """Take the records of a range that were read with an earlier range."""
         ahead, requested = self._ahead.pop(partition, []), progress.open[partition]
         own = [each for each in ahead if requested.begin <= each.offset() < requested.end]
         progress.found[partition] += own
@@ -139,7 +139,7 @@ class TopicConsumer:
 
     def _take(self, message: Any, progress: Progress, report: Report) -> None:  # noqa: ANN401 - the library has no types
         if message.error() is not None:
-            self._take_event(message, progress, report)
+            self._take_error(message, progress, report)
             return
         partition, offset = message.partition(), message.offset()
         requested = progress.open.get(partition)
@@ -162,8 +162,8 @@ class TopicConsumer:
             self._consumer.pause([TopicPartition(self._topic, partition)])
             self._paused.add(partition)
 
-    def _take_event(self, message: Any, progress: Progress, report: Report) -> None:  # noqa: ANN401 - the library has no types
-        """Note the end of a partition, or that an offset is not there any more."""
+    def _take_error(self, message: Any, progress: Progress, report: Report) -> None:  # noqa: ANN401 - the library has no types
+        """Note the end of a partition, or that an offset is not there any more: librdkafka reports both as errors."""
         from confluent_kafka import KafkaError
 
         code, partition = message.error().code(), message.partition()
@@ -171,28 +171,28 @@ class TopicConsumer:
             self._next[partition] = max(self._next.get(partition, 0), message.offset())
             self._close_where_read(partition, progress)
         elif code in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE) and partition in progress.open:  # noqa: SLF001 - the same
-            self._look_at(partition, progress, report)
+            self._skip_deleted(partition, progress, report)
 
     def _close_where_read(self, partition: int, progress: Progress) -> None:
         if partition in progress.open and self._next[partition] >= progress.open[partition].end:
             del progress.open[partition]
 
-    def _look_after(self, progress: Progress, report: Report, *, is_waiting: bool) -> bool:
-        """Ask the broker for what does not arrive. Return whether it is away."""
+    def _check_missing(self, progress: Progress, report: Report, *, is_waiting: bool) -> bool:
+        """Ask the broker for the offsets that do not arrive. Return whether the broker is unavailable."""
         from confluent_kafka import KafkaException
 
         progress.last_found = time.monotonic()
         try:
             for partition in list(progress.open):
-                self._look_at(partition, progress, report)
+                self._skip_deleted(partition, progress, report)
         except KafkaException as error:
             if not is_waiting:
                 report(f"Kafka at {self._bootstrap} does not answer: {error.args[0].str()}. Waiting for it.")
             return True
         return is_waiting
 
-    def _look_at(self, partition: int, progress: Progress, report: Report) -> None:
-        """Leave out what a partition does not have any more. Raises KafkaException where no broker answers."""
+    def _skip_deleted(self, partition: int, progress: Progress, report: Report) -> None:
+        """Leave out offsets that a partition does not have any more. Raises KafkaException where no broker answers."""
         from confluent_kafka import KafkaException, TopicPartition
 
         at, end = self._next[partition], progress.open[partition].end
@@ -201,7 +201,7 @@ class TopicConsumer:
                 TopicPartition(self._topic, partition), timeout=STALLED_SECONDS
             )
         except KafkaException as error:
-            if error.args[0].code() not in _unknown():
+            if error.args[0].code() not in _unknown_partition_codes():
                 raise
             low, high = end, -1
         if high < end or low >= end:
@@ -232,7 +232,7 @@ class TopicConsumer:
         self._consumer.close()
 
 
-def _unknown() -> tuple[int, ...]:
+def _unknown_partition_codes() -> tuple[int, ...]:
     """Return the errors that say that there is no such topic or partition."""
     from confluent_kafka import KafkaError
 

@@ -57,7 +57,7 @@ def _sources(snapshot: Snapshot) -> Iterator[Metric]:
     missing = GaugeMetricFamily(
         f"{PREFIX}not_understood", "Files, or parts of files, that were not understood.", labels=["source"]
     )
-    for each in snapshot.sources:
+    for each in snapshot.captures:
         lag.add_metric([each.name], each.lag_bytes)
         files.add_metric([each.name], each.files)
         missing.add_metric([each.name], len(each.not_understood))
@@ -71,10 +71,10 @@ def _topics(snapshot: Snapshot) -> Iterator[Metric]:
     lag = GaugeMetricFamily(f"{PREFIX}lag_records", "Records that are written and not read yet.", labels=labels)
     lost = GaugeMetricFamily(f"{PREFIX}lost_records", "Records that were deleted before they were read.", labels=labels)
     aside = GaugeMetricFamily(f"{PREFIX}set_aside_records", "Records that could not be read.", labels=labels)
-    for source in snapshot.sources:
-        for each in source.topics:
+    for capture in snapshot.captures:
+        for each in capture.topics:
             for metric, value in ((lag, each.lag), (lost, each.lost), (aside, each.set_aside)):
-                metric.add_metric([source.name, each.name], value)
+                metric.add_metric([capture.name, each.name], value)
     yield from (lag, lost, aside)
 
 
@@ -103,7 +103,7 @@ def _messages(snapshot: Snapshot) -> Iterator[Metric]:
         f"{PREFIX}messages", "Messages to destinations, by result.", labels=["destination", "result"]
     )
     waiting = GaugeMetricFamily(f"{PREFIX}messages_waiting", "Changes that are not sent yet.", labels=["destination"])
-    for each in snapshot.deliveries:
+    for each in snapshot.destinations:
         for result, count in (("sent", each.sent), ("failed", each.failed), ("given_up", each.given_up)):
             results.add_metric([each.destination, result], count)
         waiting.add_metric([each.destination], each.waiting)

@@ -140,7 +140,7 @@ class LivePage:
 
     def ready(self, _request: Request) -> Response:
         """Say whether the first round is over, and the last one was just now."""
-        if not self.state.snapshot.query.rounds and not self.state.snapshot.sources:
+        if not self.state.snapshot.query.rounds and not self.state.snapshot.captures:
             return PlainTextResponse("Nothing was read yet.\n", status_code=503)
         return self._probe(READY_WITHIN)
 

@@ -27,7 +27,7 @@ RESOLVED_SHOWN = 20
 CHANGES_SHOWN = 30
 
 SHOWN_AGAIN_AFTER = timedelta(seconds=10)
-"""So old the time of the last look can be on an open page; only what changed otherwise is sent at once."""
+"""An open page gets a new time so often, where nothing else changes. Other changes are sent at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,11 @@ class UndecidedFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicState:
-    """A Kafka topic that is read: counts of records behind its last stable offset, lost, and set aside."""
+    """A Kafka topic that is read: its records in numbers.
+
+    `lag`: not read yet, up to the last stable offset. `lost`: deleted before they were read. `set_aside`: kept as
+    files, because they cannot be read as lines.
+    """
 
     name: str
     lag: int = 0
@@ -87,7 +91,11 @@ class CaptureState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryState:
-    """The streaming query and the rounds. Seconds are those of the last trigger and the last round, and of all."""
+    """The streaming query and the rounds.
+
+    Seconds are those of the last one, or of all (`_total`). A trigger is Spark's, from listing to commit; the batch is
+    the part of it in which leadsman takes the events.
+    """
 
     started: datetime
     batches: int = 0
@@ -122,8 +130,8 @@ class Snapshot:
     undecided: tuple[UndecidedFinding, ...] = ()
     resolved: tuple[ShownFinding, ...] = ()
     resolved_count: int = 0
-    sources: tuple[CaptureState, ...] = ()
-    deliveries: tuple[DestinationState, ...] = ()
+    captures: tuple[CaptureState, ...] = ()
+    destinations: tuple[DestinationState, ...] = ()
     notices: tuple[Notice, ...] = ()
     counts: Mapping[tuple[str, str], int] = field(default_factory=dict)
     """Findings by mode and state."""
@@ -171,7 +179,7 @@ def worst_first(findings: Iterable[ShownFinding]) -> tuple[ShownFinding, ...]:
 
 
 def undecided_of(diagnoses: Iterable[Diagnosis]) -> tuple[UndecidedFinding, ...]:
-    """Return the findings that are UNKNOWN although their symptom was seen, which a finding with a chain says."""
+    """Return the findings that are UNKNOWN although their symptom was seen, which those are that have a chain."""
     return tuple(
         UndecidedFinding(path=each.path, cluster=each.cluster, finding=finding)
         for each in diagnoses
@@ -180,12 +188,12 @@ def undecided_of(diagnoses: Iterable[Diagnosis]) -> tuple[UndecidedFinding, ...]
     )
 
 
-def sources_of(
+def capture_states(
     positions: Positions, diagnoses: Sequence[Diagnosis], lag: Mapping[str, Any] | None = None
 ) -> tuple[CaptureState, ...]:
     """Return the state of each capture that is read. `lag` is what `read_lag` returns."""
     return tuple(
-        _source(
+        _capture_state(
             path,
             [each for each in positions.values() if each.capture == path],
             [each for each in diagnoses if each.path == path],
@@ -195,7 +203,7 @@ def sources_of(
     )
 
 
-def _source(
+def _capture_state(
     path: str, positions: Sequence[Position], diagnoses: Sequence[Diagnosis], topics: Mapping[str, Any]
 ) -> CaptureState:
     known = (file for each in positions if isinstance(each, StreamPosition) for file in each.files)

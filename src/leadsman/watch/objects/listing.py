@@ -77,11 +77,11 @@ def _streams(
     for each in objects:
         by_root.setdefault(each.root, []).append(each)
     for root, members in by_root.items():
-        numbers = {str(catalog.path(each.number)): each for each in members}
-        files = [_file(each, path) for path, each in numbers.items()]
+        object_of_copy = {str(catalog.path(each.number)): each for each in members}
+        files = [_file(each, path) for path, each in object_of_copy.items()]
         for found in captures_at(root, files, _manifests(files)).values():
             for stream in found.streams:
-                yield stream, tuple(_position(file, numbers[file.path], catalog) for file in stream.files)
+                yield stream, tuple(_position(file, object_of_copy[file.path], catalog) for file in stream.files)
 
 
 def _file(each: StoredObject, path: str) -> File:

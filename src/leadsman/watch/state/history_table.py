@@ -44,10 +44,11 @@ HISTORY_SCHEMA = pa.schema(
 ROWS_AT_ONCE = 1000
 
 APP_ID = "leadsman_findings"
-"""With the number of the last change: an append that is repeated after a kill appends nothing."""
+"""Delta's application id. Together with the number of the last change it makes an append that is repeated after a kill
+append nothing."""
 
-FLUSH_SECONDS = 30.0
-TOPIC_SECONDS = 30.0
+FLUSH_TIMEOUT_SECONDS = 30.0
+ADMIN_TIMEOUT_SECONDS = 30.0
 
 Target = tuple[str, "Callable[[list[tuple[int, FindingChange]]], object]"]
 """A name, and what writes changes there, or raises."""
@@ -104,10 +105,10 @@ class HistoryTopic:
         from confluent_kafka.cimpl import NewTopic
 
         admin = AdminClient({"bootstrap.servers": self.servers})
-        if self.topic in admin.list_topics(timeout=TOPIC_SECONDS).topics:
+        if self.topic in admin.list_topics(timeout=ADMIN_TIMEOUT_SECONDS).topics:
             return
         new = NewTopic(self.topic, num_partitions=1, config={"cleanup.policy": "compact"})
-        admin.create_topics([new], request_timeout=TOPIC_SECONDS)[self.topic].result()
+        admin.create_topics([new], request_timeout=ADMIN_TIMEOUT_SECONDS)[self.topic].result()
 
     @contextmanager
     def target(self) -> Iterator[Target]:
@@ -129,8 +130,8 @@ class HistoryTopic:
             for seq, each in rows:
                 value = json.dumps({"schema": "leadsman.finding_change/1", "seq": seq, **change_document(each)})
                 producer.produce(self.topic, key=each.id, value=value, on_delivery=report)
-            if producer.flush(FLUSH_SECONDS) or failed:
+            if producer.flush(FLUSH_TIMEOUT_SECONDS) or failed:
                 raise OSError(f"{self.topic} at {self.servers}: {failed[0] if failed else 'no answer in time'}")
 
         yield f"kafka {self.servers}/{self.topic}", write
-        producer.flush(FLUSH_SECONDS)
+        producer.flush(FLUSH_TIMEOUT_SECONDS)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 UNLINKED_ITEM: Final = "item-that-nobody-linked"
 
-BROKEN: Final[tuple[dict[str, Any], ...]] = (
+RULE_BREAKING_MEMBERS: Final[tuple[dict[str, Any], ...]] = (
     {"amount": "1.234,50", "iso_currency_code": "EUR"},
     {"amount": 12.345, "iso_currency_code": "USD"},
     {"amount": 7.5, "iso_currency_code": "usd"},
@@ -34,7 +34,7 @@ def send_unusable_records(deployment: Deployment) -> None:
     deployment.post_webhook("plaid", body, headers={"Plaid-Verification": deployment.signer.sign(body)})
     item = next(each for each in deployment.banks.ledger.items.values() if each.provider == "plaid")
     producer = Producer({"bootstrap.servers": deployment.bootstrap, "log_level": 0})
-    for number, members in enumerate(BROKEN):
+    for number, members in enumerate(RULE_BREAKING_MEMBERS):
         account = item.accounts[0].id
         value = {
             "transaction_id": f"unusable-{number}",

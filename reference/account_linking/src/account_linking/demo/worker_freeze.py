@@ -24,7 +24,7 @@ CLOSE_DELAY_SECONDS = 2.4
 
 @dataclass(frozen=True, slots=True)
 class WorkerFreeze:
-    """The worker of each item, and the quarter hours in which a worker gets no webhooks and stays frozen."""
+    """`worker`: the worker of each item. `quarters`: by worker, the quarter hours in which it is frozen."""
 
     worker: Mapping[str, int]
     quarters: Mapping[int, range]

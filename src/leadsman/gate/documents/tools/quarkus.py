@@ -17,7 +17,7 @@ DIRECTIONS = {"outgoing": "producer", "incoming": "consumer"}
 TEST_PROFILES = frozenset({"%dev", "%test"})
 """Profiles of Quarkus that are not deployed."""
 
-CHANNEL = 3
+CHANNEL_INDEX = 3
 """`mp.messaging.outgoing.CHANNEL`: the settings are below the channel's name."""
 
 
@@ -34,9 +34,9 @@ def channels(leaves: list[Leaf]) -> Iterator[ConfigResource]:
         if path[0] in TEST_PROFILES:
             continue
         path = path[1:] if path[0].startswith("%") and len(path) > 1 else path
-        if path[:2] == ("mp", "messaging") and len(path) > CHANNEL + 1 and path[2] in DIRECTIONS:
-            name = ".".join(path[CHANNEL + 1 :])
-            found.setdefault((DIRECTIONS[path[2]], path[CHANNEL]), {})[name] = setting(name, leaf)
+        if path[:2] == ("mp", "messaging") and len(path) > CHANNEL_INDEX + 1 and path[2] in DIRECTIONS:
+            name = ".".join(path[CHANNEL_INDEX + 1 :])
+            found.setdefault((DIRECTIONS[path[2]], path[CHANNEL_INDEX]), {})[name] = setting(name, leaf)
         elif path[0] == "kafka-streams":
             name = ".".join(path[1:])
             found.setdefault(("streams", ""), {})[name] = setting(name, leaf)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leadsman.gate.code import syntax as s
-from leadsman.gate.code.usage import arms, calls_on, client_variables, innermost_loop, is_bounded
+from leadsman.gate.code.usage import calls_on, client_variables, conditional_arms, innermost_loop, is_bounded
 from leadsman.gate.facts import Facts, Match
 from leadsman.gate.rule import Rule
 
@@ -25,7 +25,7 @@ def _find(facts: Facts) -> Iterator[Match]:
         if client.library is None:
             continue
         sends = [
-            (innermost_loop(each.around), arms(each.around))
+            (innermost_loop(each.around), conditional_arms(each.around))
             for each in calls_on(code, variable, function, client.library.sends)
         ]
         for site in calls_on(code, variable, function, client.library.flushes):
@@ -33,7 +33,7 @@ def _find(facts: Facts) -> Iterator[Match]:
             if loop is None or id(site) in seen or is_bounded(loop) or _pauses(loop):
                 continue
             seen.add(id(site))
-            outer = [each.node for each in arms(site.around)]
+            outer = [each.node for each in conditional_arms(site.around)]
             if any(each is loop and len(outer) <= len(around) for each, around in sends):
                 message = (
                     f"{s.receiver(site.call)}.flush() after each record waits for the broker, and"

@@ -31,8 +31,8 @@ ARP_AN = re.compile(r"\S+ \(([0-9.]+)\) at (\S+)(?: \[(\w+)\])?.* on (\S+)")
 PROC = re.compile(r"([0-9.]+)\s+0x\w+\s+0x(\w+)\s+(\S+)\s+\S+\s+(\S+)\s*$")
 ARP_N = re.compile(r"([0-9.]+)\s+(?:\(incomplete\)|ether\s+(\S+)\s+\w*)\s+(\S+)\s*$")
 JSON = re.compile(rb'\s*\[\s*\{\s*"dst"\s*:')
-HEADS = (re.compile(rb"IP address\s+HW type\s+Flags"), re.compile(rb"Address\s+HWtype\s+HWaddress"))
-BEGINS = (
+TABLE_HEADINGS = (re.compile(rb"IP address\s+HW type\s+Flags"), re.compile(rb"Address\s+HWtype\s+HWaddress"))
+LINE_BEGINNINGS = (
     re.compile(rf"[0-9a-fA-F.:]+ dev \S+ .*\b(?:{STATES})\b".encode()),
     re.compile(rf"[0-9a-fA-F.:]{{3,}} (?:lladdr [0-9a-fA-F:]{{11,}} .*\b| )(?:{STATES}) ?\r?$".encode()),
     re.compile(rb"\S+ \([0-9.]+\) at (?:[0-9a-f:]{11,17}|<?\(?incomplete)"),
@@ -45,10 +45,11 @@ ARP_LAYOUT = UsualLayout(r"\S+ \(([0-9.]+)\) at ([0-9a-f:]{17}) \[\w+\] on ([a-z
 LABELS = ("address", "mac", "state", "device", "updated")
 COMPLETE = 0x2
 PERMANENT = 0x4
+"""Flags of /proc/net/arp: ATF_COM and ATF_PERM of linux/if_arp.h."""
 
 
 class NeighbourEntry(NamedTuple):
-    """One entry of the table, and its line."""
+    """One entry of the table, and its line. `updated`: seconds since the kernel changed it, as text."""
 
     line: int
     text: str
@@ -64,7 +65,7 @@ def matches_head(head: bytes) -> bool:
     if JSON.match(head):
         return True
     lines = [line for line in first_lines(head) if line.strip()][:3]
-    return any(pattern.match(line) for line in lines for pattern in (*HEADS, *BEGINS, JSON))
+    return any(pattern.match(line) for line in lines for pattern in (*TABLE_HEADINGS, *LINE_BEGINNINGS, JSON))
 
 
 def parse(blocks: Iterable[bytes], context: OutputContext) -> Iterator[EventColumns]:

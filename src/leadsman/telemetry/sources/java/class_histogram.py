@@ -32,7 +32,7 @@ MAX_KAFKA_RANK = 300
 """Ranks up to which classes become events: the histogram is ordered by bytes, and later classes are small."""
 
 KAFKA_PACKAGES = ("org.apache.kafka.", "kafka.")
-PRODUCER_STATE = ("org.apache.kafka.storage.internals.log.ProducerStateEntry", "kafka.log.ProducerStateEntry")
+PRODUCER_STATE_CLASSES = ("org.apache.kafka.storage.internals.log.ProducerStateEntry", "kafka.log.ProducerStateEntry")
 """One for each producer id of each partition on the broker, leader or follower; the second name up to 3.4."""
 
 
@@ -45,7 +45,7 @@ def _parse(blocks: Iterable[bytes], context: OutputContext) -> Iterator[EventCol
             if int(rank) <= (MAX_KAFKA_RANK if name.startswith(KAFKA_PACKAGES) else MAX_RANK):
                 labels = {"class": name, "instances": instances, "pid": pid, "live": live}
                 yield single_event(v.HEAP_CLASS, number, line, float(size), **labels)
-            if name in PRODUCER_STATE:
+            if name in PRODUCER_STATE_CLASSES:
                 yield single_event(
                     v.PRODUCERS_COUNTED, number, line, float(instances), via="histogram", pid=pid, live=live
                 )

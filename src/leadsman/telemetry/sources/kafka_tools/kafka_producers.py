@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LAST_COLUMN = b"CurrentTransactionStartOffset"
-WIDTH = 6
+COLUMN_COUNT = 6
 USED_COLUMNS = [2, 3, 4]
 """Columns: id, epoch, coordinator's epoch, last sequence, last timestamp, offset of the open transaction or None."""
 
 NO_NUMBER = re.compile(rb"[^0-9\s\-]")
 NONE, AS_NUMBER = b"None", b"  -1"
-"""As long as each other, so that numbers stand where the text does."""
+"""Both of one length: a block in which one replaces the other keeps its offsets."""
 
 COMMAND = re.compile(rb"describe-producers\s[^\r\n]*")
 TIME = re.compile(rb"(?<!\d)(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:Z|[+-]\d\d:?\d\d))")
@@ -78,23 +78,23 @@ def _parse(blocks: Iterable[bytes], context: OutputContext) -> Iterator[EventCol
     A file can hold many outputs, one below the other. Each has the command and the time that stand above it.
     """
     table: _Table | None = None
-    above, current = 0, context
+    lines_above, current = 0, context
     for block in blocks:
         lines = 0
         counted = 0
         for since, until, other in _row_ranges(block):
             if table is not None and until > since:
                 lines, counted = lines + block.count(b"\n", counted, since), since
-                _add(table, block[since:until], above + lines)
+                _add(table, block[since:until], lines_above + lines)
             lines, counted = lines + block.count(b"\n", counted, until), until
             if other and table is not None:
                 yield table.events()
                 table, current = None, context
             if LAST_COLUMN in other:
-                table = _Table(current, above + lines + 1, _text(other))
+                table = _Table(current, lines_above + lines + 1, _text(other))
             elif other:
                 current = _context_with(current, other)
-        above += block.count(b"\n")
+        lines_above += block.count(b"\n")
     if table is not None:
         yield table.events()
 
@@ -120,16 +120,16 @@ def _context_with(current: OutputContext, line: bytes) -> OutputContext:
     return current
 
 
-def _add(table: _Table, rows: bytes, above: int) -> None:
-    """Add rows; the first of them stands below `above` lines."""
+def _add(table: _Table, rows: bytes, lines_above: int) -> None:
+    """Add rows; the first of them stands below `lines_above` lines."""
     numbers = np.fromstring(rows.replace(NONE, AS_NUMBER).decode("ascii"), np.int64, sep=" ") if rows.strip() else None
     if numbers is not None:
-        needed = numbers[: len(numbers) // WIDTH * WIDTH].reshape(-1, WIDTH)[:, USED_COLUMNS]
+        needed = numbers[: len(numbers) // COLUMN_COUNT * COLUMN_COUNT].reshape(-1, COLUMN_COUNT)[:, USED_COLUMNS]
         table.rows.append(needed)
-        table.oldest = min(table.oldest, _oldest_single(needed, rows, above))
+        table.oldest = min(table.oldest, _oldest_single(needed, rows, lines_above))
 
 
-def _oldest_single(table: NDArray[np.int64], rows: bytes, above: int) -> _QuotedRow:
+def _oldest_single(table: NDArray[np.int64], rows: bytes, lines_above: int) -> _QuotedRow:
     """Return the row that shows a leak best: the id that sent one record, the longest ago."""
     if not len(table):
         return NO_ROW
@@ -137,7 +137,7 @@ def _oldest_single(table: NDArray[np.int64], rows: bytes, above: int) -> _Quoted
     times = np.where(sequence == 0, timestamp, np.iinfo(np.int64).max - 1)
     row = int(times.argmin())
     begin = int(np.concatenate(([0], line_starts(rows)))[row])
-    return _QuotedRow(int(times[row]), above + row + 1, _text(rows[begin:].split(b"\n", 1)[0]))
+    return _QuotedRow(int(times[row]), lines_above + row + 1, _text(rows[begin:].split(b"\n", 1)[0]))
 
 
 def _text(line: bytes) -> str:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 LEVEL = rb"\[?(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|SEVERE)\]?"
 DATE = re.compile(rb"0{4}[-/.]")
+"""A year and its separator, as `TimestampFormat.begins` sees them: every digit is written as 0."""
 CRI_LINE = re.compile(rb"[^ ]+ std(?:out|err) [FP] ")
 CRI_INDENTED = re.compile(rb"[^ ]+ std(?:out|err) [FP] (?:\t|  )")
 
