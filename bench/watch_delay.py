@@ -44,7 +44,7 @@ MARKS = ("<!-- written by python -m bench.watch_delay; do not edit -->", "<!-- u
 TOPIC, PARTITIONS, WRITERS, MEGABYTES = "logs", 4, 20, 20
 FAILURES, LINES_PER_SECOND, IDLE_SECONDS = 20, 5000, 60.0
 SECONDS_BETWEEN = 4.7
-"""No multiple of a trigger's second: else all failures come at the same moment of a trigger, by chance a good or a bad one."""
+"""No multiple of a trigger's second: else all failures would come at one moment of a trigger, a good or a bad one."""
 CAPTURE = Mode("idle_disconnect").folder / "recorded" / "broken-java" / "clients"
 CLUSTER_ID = re.compile(r"Cluster ID: (\S+)")
 TIME = re.compile(r"^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d", re.MULTILINE)
