@@ -1,6 +1,6 @@
 """Measures watching, from a line to the event table, from Kafka and from files by turns; writes docs/watch.md.
 
-python -m bench.watch             300 MB of mixed logs, two rounds
+python -m bench.watch             900 MB of mixed logs, two rounds
 python -m bench.watch --smoke     6 MB, one round, the table on the screen only
 
 The same lines lie in files and in a topic of four partitions, keyed by writer. Each round begins with an empty state in
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 PAGE = Path(__file__).parent.parent / "docs" / "watch.md"
 MARKS = ("<!-- written by python -m bench.watch; do not edit -->", "<!-- until here, of the benchmark -->")
-MEGABYTES, WRITERS, ROUNDS, PARTITIONS = 300, 20, 2, 4
+MEGABYTES, WRITERS, ROUNDS, PARTITIONS = 900, 20, 2, 4
 TOPIC = "logs"
 
 
