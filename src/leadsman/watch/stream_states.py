@@ -10,16 +10,28 @@ import os
 import pickle
 import zlib
 from collections import OrderedDict
+from functools import cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leadsman import __version__
+from leadsman.telemetry.source import all_signatures
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-SCHEMA = f"leadsman.stream_state/3 {__version__}".encode()
-"""The first line of each state. A state of another version is not read: its stream is read from the beginning."""
+SCHEMA = "leadsman.stream_state/4"
+
+
+@cache
+def first_line() -> bytes:
+    """Return the first line of each state. A state with another one is not read: its stream is read from the beginning.
+
+    A state has signatures by their numbers, so it is read only with the same signatures in the same order.
+    """
+    signatures = "\0".join(f"{source.name} {signature}" for source, signature, _ in all_signatures())
+    return f"{SCHEMA} {__version__} {blake2b(signatures.encode(), digest_size=8).hexdigest()}".encode()
+
 
 MAX_CACHED_BYTES = 16 << 20
 """Of the states that a worker keeps in memory, by their size on disk: a stream that grows in each trigger is not loaded
@@ -80,8 +92,8 @@ class StreamStates:
         if cached is not None:
             return cached
         try:
-            schema, _, body = path.read_bytes().partition(b"\n")
-            if schema != SCHEMA:
+            line, _, body = path.read_bytes().partition(b"\n")
+            if line != first_line():
                 return None
             return pickle.loads(zlib.decompress(body))  # noqa: S301 - written by this user's own query
         except (OSError, zlib.error, pickle.UnpicklingError, EOFError, AttributeError):
@@ -95,7 +107,7 @@ class StreamStates:
         path = self._path(key, query_offset)
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_name(f".{query_offset}.{os.getpid()}")
-        content = SCHEMA + b"\n" + zlib.compress(pickle.dumps(state), 1)
+        content = first_line() + b"\n" + zlib.compress(pickle.dumps(state), 1)
         part.write_bytes(content)
         part.replace(path)
         _CACHED.put(path.parent, CachedState(query_offset, state, len(content)))

@@ -302,8 +302,9 @@ class TopicReading:
 
     def _raise_unreadable(self, what: str) -> NoReturn:
         raise StateError(
-            f"The state of {what} in the topic {self._change.name} cannot be read: it is damaged, or of another "
-            "version of leadsman. Its records cannot be read again from the beginning. Start with another --to folder."
+            f"The state of {what} in the topic {self._change.name} cannot be read: it is damaged, or was written by "
+            "another version of leadsman, or with other sources of events. Its records cannot be read again from the "
+            "beginning. Start with another --to folder."
         )
 
     def _key(self, name: str) -> tuple[str, str]:
