@@ -52,7 +52,7 @@ HOST_MAINTENANCE_NEAR_LOSS = f"""
         windows.broker
     FROM cluster_events JOIN windows USING (capture)
     WHERE name = '{names.HOST_MAINTENANCE}'
-        AND abs(CAST(at AS DOUBLE) - CAST(broker_lost_at AS DOUBLE)) <= {{near}}D
+        AND abs(CAST(at AS DOUBLE) - CAST(broker_lost_at AS DOUBLE)) <= {{near_seconds}}D
 """
 MAINTENANCE_COUNTS = f"""
     SELECT capture, incident, count(*) AS maintenance,
@@ -143,16 +143,16 @@ GROUP_LAG = """
 A consumer that still reads is a member in the last listing."""
 
 
-def broker_outage_steps(*, near: float) -> Mapping[str, str]:
+def broker_outage_steps(*, near_seconds: float) -> Mapping[str, str]:
     """Return the steps from `windows`, `cluster_events` and `led`.
 
-    They end in `outage_causes`, `broker_returns`, `led_partitions` and `group_lag`. Maintenance counts within `near`
-    seconds of the loss of the broker.
+    They end in `outage_causes`, `broker_returns`, `led_partitions` and `group_lag`. Maintenance counts within
+    `near_seconds` of the loss of the broker.
     """
     return {
         "broker_addresses": ADDRESSES,
         "broker_names": BROKER_NAMES,
-        "host_maintenance": HOST_MAINTENANCE_NEAR_LOSS.format(near=near),
+        "host_maintenance": HOST_MAINTENANCE_NEAR_LOSS.format(near_seconds=near_seconds),
         "maintenance_counts": MAINTENANCE_COUNTS,
         "gc_pauses": GC_PAUSES,
         "outage_causes": """

@@ -126,7 +126,7 @@ ALARMS = (names.CONNECTION_LOST, names.CONNECTION_REFUSED, names.ISR_SHRUNK, nam
 """Events that brokers log when another broker is lost."""
 
 
-def cluster_state_steps(*, near: float) -> Mapping[str, str]:
+def cluster_state_steps(*, near_seconds: float) -> Mapping[str, str]:
     """Return the steps to `cluster_state`: one row for each incident.
 
     They read `windows`, `cluster_events`, `leader_changes`, `logs_read`, `cpu_steal` and the steps of
@@ -134,7 +134,7 @@ def cluster_state_steps(*, near: float) -> Mapping[str, str]:
     the lost broker any more: a frozen broker keeps its connections open. `failover_ended_at` is null where no event
     shows that a broker leads.
     """
-    near_loss = f"abs(CAST(at AS DOUBLE) - CAST(broker_lost_at AS DOUBLE)) <= {near}D"
+    near_loss = f"abs(CAST(at AS DOUBLE) - CAST(broker_lost_at AS DOUBLE)) <= {near_seconds}D"
     within = "at BETWEEN opens AND closes"
     read = "at <= closes AND coalesce(try_to_timestamp(labels['until']), at) >= opens"
     after = "CAST(array_min(transform(lost_brokers, f -> f.at)) AS DOUBLE) - CAST(broker_lost_at AS DOUBLE)"

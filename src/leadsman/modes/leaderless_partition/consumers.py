@@ -48,12 +48,12 @@ CONSUMER_EVENTS = f"""
         collect_list(IF({COMMIT_TIMED_OUT}, {EVIDENCE_LINE}, NULL)) AS timed_out_lines,
         max(configured_timeout) AS configured_timeout
     FROM lines JOIN incidents USING (capture)
-    WHERE moment <= closes + {seconds("{back}")}
+    WHERE moment <= closes + {seconds("{rejoin_seconds}")}
     GROUP BY capture, incident, subject
     HAVING NOT max(is_broker)
         AND (size(coordinators) > 0 OR commit_timeout_count > 0 OR count_if({FAILED} AND is_coordinator_request) > 0)
 """
-"""One row for each incident and each subject that used a coordinator or failed to. `back`: see `detect`."""
+"""One row for each incident and each subject that used a coordinator or failed to. `rejoin_seconds`: see `detect`."""
 
 REBALANCES = """
     coalesce(array_max(transform(
@@ -85,23 +85,28 @@ threads do not count: the group rebalances when a member leaves."""
 OWN_EXCEPTION = "exists(own_errors, o -> coalesce(o.until, o.at) BETWEEN timed_out_until AND e.at + INTERVAL 2 SECONDS)"
 
 
-def consumer_steps(*, near: float, back: float, silent: float) -> Mapping[str, str]:
-    """Return the steps from `lines` and `incidents` to `consumers`. The seconds are those of `detect`."""
+def consumer_steps(*, near_seconds: float, rejoin_seconds: float, unseen_seconds: float) -> Mapping[str, str]:
+    """Return the steps from `lines` and `incidents` to `consumers`.
+
+    Events within `near_seconds` of a commit's timeout belong to it. A crashed consumer has `rejoin_seconds` to join its
+    group again. One that wrote nothing for `unseen_seconds` after the timeout, while others wrote, has crashed too.
+    """
     new_coordinators = (
         "transform(filter(coordinators, f -> f.broker <> lost_broker AND f.at > failing_since), f -> f.at)"
     )
-    near_timeout = f"e.at BETWEEN timed_out_at - INTERVAL 1 SECOND AND timed_out_until + {seconds(str(near))}"
+    near_timeout = f"e.at BETWEEN timed_out_at - INTERVAL 1 SECOND AND timed_out_until + {seconds(str(near_seconds))}"
     continued = f"size(ends_after_timeout) = 0 AND array_max({new_coordinators}) > timed_out_until"
     rejoined = "size(ends_after_timeout) = 0 AND exists(joins, j -> j.at > timed_out_until)"
-    fell_silent = (
+    was_not_seen_again = (
         "size(ends_after_timeout) = 0 AND last_seen <= timed_out_until + INTERVAL 2 SECONDS "
-        f"AND max(last_seen) OVER (PARTITION BY capture) > timed_out_until + {seconds(str(silent))}"
+        f"AND max(last_seen) OVER (PARTITION BY capture) > timed_out_until + {seconds(str(unseen_seconds))}"
     )
     died_at = "greatest(timed_out_at, array_max(transform(deaths, d -> d.at)))"
-    watched = f"least({back}D, CAST(max(last_seen) OVER (PARTITION BY capture) AS DOUBLE) - CAST({died_at} AS DOUBLE))"
+    log_end = "CAST(max(last_seen) OVER (PARTITION BY capture) AS DOUBLE)"
+    watched = f"least({rejoin_seconds}D, {log_end} - CAST({died_at} AS DOUBLE))"
     commit_sent_at = f"timed_out_at - {seconds('coalesce(commit_timeout, 0)')}"
     return {
-        "consumer_events": CONSUMER_EVENTS.replace("{back}", str(back)),
+        "consumer_events": CONSUMER_EVENTS.replace("{rejoin_seconds}", str(rejoin_seconds)),
         "dated_consumers": f"""
             SELECT *, {FAILING_SINCE} AS failing_since, array_max(transform(failures, t -> t.until)) AS failing_until,
                 {commit_sent_at} AS commit_sent_at,
@@ -115,7 +120,7 @@ def consumer_steps(*, near: float, back: float, silent: float) -> Mapping[str, s
             FROM dated_consumers
         """,
         "consumers": f"""
-            SELECT *, commit_timeout_count > 0 AND NOT survived AND (size(deaths) > 0 OR coalesce({fell_silent},
+            SELECT *, commit_timeout_count > 0 AND NOT survived AND (size(deaths) > 0 OR coalesce({was_not_seen_again},
                 false)) AS died,
                 size(array_distinct(transform(filter(deaths, d -> d.how = 'thread'), d -> d.thread))) AS threads,
                 {REBALANCES} AS rebalances,

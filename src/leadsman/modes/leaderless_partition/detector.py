@@ -110,7 +110,10 @@ def detect(
     )
     add_materialized(frames, {"lines": LINES})
     add_materialized(frames, incident_steps(before=lost_before_seconds, after=fenced_seconds))
-    add_materialized(frames, consumer_steps(near=nearby_seconds, back=rejoin_seconds, silent=nearby_seconds))
+    add_materialized(
+        frames,
+        consumer_steps(near_seconds=nearby_seconds, rejoin_seconds=rejoin_seconds, unseen_seconds=nearby_seconds),
+    )
     if frames["consumers"].where("commit_timeout_count > 0").isEmpty():
         return empty_detection(*list(frames.values())[1:])
     add_materialized(frames, {"partition_states": STATES})
@@ -125,9 +128,9 @@ def detect(
             "leader_changes": LEADER_CHANGES,
             "logs_read": LOG_SPANS,
             "cluster_events": CLUSTER_EVENTS,
-            **broker_outage_steps(near=maintenance_seconds),
-            **cluster_state_steps(near=maintenance_seconds),
-            **link_state_steps(least=min_leaderless_seconds, late=fenced_seconds),
+            **broker_outage_steps(near_seconds=maintenance_seconds),
+            **cluster_state_steps(near_seconds=maintenance_seconds),
+            **link_state_steps(min_seconds=min_leaderless_seconds, after_seconds=fenced_seconds),
         },
     )
     add_materialized(frames, {"changes": CHANGES, "leader_spans": LEADER_SPANS})

@@ -22,7 +22,7 @@ answered. A single consumer may have had nothing to commit."""
 MIN_BROKER_LOGS = 2
 """Brokers whose logs show that the cluster was healthy: a broker that replicates from a lost broker logs its loss."""
 
-LASTED = (
+LEADERLESS_SECONDS = (
     "CAST(coalesce(failover_ended_at, least(failing_until, timed_out_at), failing_until) AS DOUBLE) "
     "- CAST(failing_since AS DOUBLE)"
 )
@@ -41,11 +41,11 @@ AFFECTED_CONSUMERS = """
     SELECT capture, incident, explode(IF(size(brokers) = 0, array(-1L), brokers)) AS broker_id,
         new_coordinator_at, failing_since, failing_until
     FROM consumers
-    WHERE commit_timeout_count > 0 OR CAST(failing_until AS DOUBLE) - CAST(failing_since AS DOUBLE) >= {least}D
+    WHERE commit_timeout_count > 0 OR CAST(failing_until AS DOUBLE) - CAST(failing_since AS DOUBLE) >= {min_seconds}D
 """
 AFFECTED_PER_BROKER = """
     SELECT capture, incident, broker_id, count(*) AS affected,
-        count_if(CAST(new_coordinator_at AS DOUBLE) - CAST(failing_since AS DOUBLE) >= {least}D)
+        count_if(CAST(new_coordinator_at AS DOUBLE) - CAST(failing_since AS DOUBLE) >= {min_seconds}D)
             AS given_new_coordinator
     FROM affected_consumers GROUP BY capture, incident, broker_id
 """
@@ -64,18 +64,19 @@ UNAFFECTED_CONSUMERS = """
 """Consumers that kept the broker as their coordinator all the time, without a failure."""
 
 
-def link_state_steps(*, least: float, late: float) -> Mapping[str, str]:
+def link_state_steps(*, min_seconds: float, after_seconds: float) -> Mapping[str, str]:
     """Return the steps from `consumers`, `broker_losses` and `cluster_state` to `evaluated_consumers`.
 
-    `detect` explains `least` and `late`, in seconds.
+    A coordinator that was away for less than `min_seconds` counts as no failure. A broker that is fenced up to
+    `after_seconds` after the timeout was lost before it.
     """
     begin = "least(failing_since, commit_sent_at)"
-    span = f"{begin} - INTERVAL 5 SECONDS AND timed_out_until + {seconds(str(late))}"
+    span = f"{begin} - INTERVAL 5 SECONDS AND timed_out_until + {seconds(str(after_seconds))}"
     named = "(size(brokers) = 0 OR array_contains(brokers, try_cast({0} AS BIGINT)))"
     controlled_shutdown = "exists(stopped, s -> array_contains(brokers, try_cast(s.node AS BIGINT)))"
     return {
-        "affected_consumers": AFFECTED_CONSUMERS.format(least=least),
-        "affected_per_broker": AFFECTED_PER_BROKER.format(least=least),
+        "affected_consumers": AFFECTED_CONSUMERS.format(min_seconds=min_seconds),
+        "affected_per_broker": AFFECTED_PER_BROKER.format(min_seconds=min_seconds),
         "unaffected_consumers": UNAFFECTED_CONSUMERS,
         "affected_maps": """
             SELECT capture, incident, map_from_entries(collect_list(struct(broker_id, affected))) AS affected_by,
@@ -87,11 +88,11 @@ def link_state_steps(*, least: float, late: float) -> Mapping[str, str]:
             FROM unaffected_consumers WHERE broker_id IS NOT NULL GROUP BY capture, incident
         """,
         "measured_consumers": f"""
-            SELECT *, {LASTED} AS leaderless_seconds,
+            SELECT *, {LEADERLESS_SECONDS} AS leaderless_seconds,
                 {_affected("affected_by")}
                     + IF(size(brokers) > 0, coalesce(try_element_at(affected_by, -1L), 0), 0) AS affected,
                 {_affected("new_coordinator_by")} AS given_new_coordinator,
-                coalesce(CAST(failing_until AS DOUBLE) - CAST(failing_since AS DOUBLE) >= {least}D
+                coalesce(CAST(failing_until AS DOUBLE) - CAST(failing_since AS DOUBLE) >= {min_seconds}D
                     AND (size(brokers) = 0 OR array_contains(brokers, broker)), false) AS is_affected,
                 coalesce(new_coordinator_at, joined_at) AS recovered_at,
                 coalesce(array_max(transform(brokers, b -> coalesce(try_element_at(unaffected_by, b), 0))),
@@ -100,7 +101,7 @@ def link_state_steps(*, least: float, late: float) -> Mapping[str, str]:
                 {CONTROLLER_LOG_READ.format(begin=begin)} AS controller_log_read,
                 exists(lost_brokers, f -> f.at BETWEEN {span} AND {named.format("f.node")}) AS fenced_then,
                 exists(coalesce(moves, array()), m -> {named.format("m.broker")} AND size(brokers) > 0
-                    AND m.at BETWEEN failing_since + {seconds(str(least))}
+                    AND m.at BETWEEN failing_since + {seconds(str(min_seconds))}
                         AND {span.partition(" AND ")[2]}) AS moved_late,
                 exists(offline_at, o -> o BETWEEN {span})
                     OR exists(coalesce(leaderless_partitions, array()), n -> coalesce(n.at BETWEEN {span}, true) AND (

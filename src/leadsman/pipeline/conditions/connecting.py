@@ -128,7 +128,7 @@ RULES = (
     ),
 )
 
-SILENT_SECONDS = 120.0
+CONNECTED_AFTER_SECONDS = 120.0
 """A client that cannot connect logs so at least every minute (librdkafka suppresses repeated lines for 30 s). A client
 whose log continues for longer without such a line has connected; most clients do not log that they have."""
 
@@ -324,7 +324,7 @@ def _lasts_to_log_end(episode: Episode) -> bool:
         return episode.ongoing
     usual_seconds = MEAN_INTERVALS * episode.mean_interval_seconds if _fails_always(episode) else 0.0
     return _ends_with_log(episode) and (episode.until - episode.last_seen).total_seconds() <= max(
-        SILENT_SECONDS, usual_seconds
+        CONNECTED_AFTER_SECONDS, usual_seconds
     )
 
 

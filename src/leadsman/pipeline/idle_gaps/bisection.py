@@ -72,7 +72,7 @@ def previous_timed_line(block: bytes, limit: int, time_at: TimeAt) -> TimedLine 
     return None
 
 
-def run_one_way(times: Sequence[int]) -> bool:
+def are_in_one_direction(times: Sequence[int]) -> bool:
     """Say whether times rise or fall all along. What differs by less than any gap of interest may stand either way."""
     if times == sorted(times):
         return True

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from leadsman.pipeline.idle_gaps.bisection import (
     OutOfOrder,
     TimedLine,
+    are_in_one_direction,
     gaps_between,
     next_timed_line,
-    run_one_way,
 )
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def spans_of(
     data: bytes, known: Sequence[TimedLine], time_at: TimeAt, *, floor_ms: int
 ) -> Iterator[tuple[TimedLine, TimedLine]]:
     """Yield the parts of a block in which there is no idle gap, given lines in its order. Raises OutOfOrder."""
-    if not run_one_way([mark.at for mark in known]):
+    if not are_in_one_direction([mark.at for mark in known]):
         raise OutOfOrder
     begun = known[0]
     for left, right in gaps_between(data, pairwise(known), time_at, floor_ms=floor_ms):
