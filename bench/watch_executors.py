@@ -1,6 +1,6 @@
 """Measures what a second machine is worth to a watch, on a standalone cluster, and writes docs/watch.md.
 
-python -m bench.watch_executors            600 MB of mixed logs, two rounds
+python -m bench.watch_executors            2.4 GB of mixed logs, two rounds
 python -m bench.watch_executors --smoke    20 MB, one round, the table on the screen only
 
 Growing files are read to their end by executors of one core each, by turns on a cluster with one and with two of them.
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 PAGE = Path(__file__).parent.parent / "docs" / "watch.md"
 MARKS = ("<!-- written by python -m bench.watch_executors; do not edit -->", "<!-- until here, of executors -->")
-MEGABYTES, WRITERS, ROUNDS = 600, 20, 2
+MEGABYTES, WRITERS, ROUNDS = 2400, 20, 2
 EXECUTORS = (1, 2)
 TRIGGER_BYTES = 256 << 20
 """More than by default: planning a trigger and writing its events take the driver half a second whatever its size."""
