@@ -157,19 +157,8 @@ class EventExtractor:
         if signature.once:
             self.reported_once.add(index)
         labels, value = read
-        quoted = hit.quote
-        return EventRow(
-            self.capture,
-            start.at,
-            start.subject,
-            source.name,
-            signature.event,
-            file,
-            hit.line,
-            quoted,
-            value,
-            labels,
-        )
+        columns = (self.capture, start.at, start.subject, source.name, signature.event, file, hit.line, hit.quote)
+        return EventRow(*columns, value, labels)
 
     def note_source(self, source: Source, signature: Signature) -> None:
         """Note which program wrote the line, and what the stream can show because of it."""
@@ -186,16 +175,7 @@ class EventExtractor:
         found = [parsed for parsed in read if parsed is not None]
         if found and signature.names_source:
             self.sources.add(source.name)
-        columns = (
-            self.capture,
-            start.at,
-            start.subject,
-            source.name,
-            signature.event,
-            file,
-            hit.line,
-            hit.quote,
-        )
+        columns = (self.capture, start.at, start.subject, source.name, signature.event, file, hit.line, hit.quote)
         return [row for labels, value in found if self._is_news(row := EventRow(*columns, value, labels))]
 
     def _is_news(self, row: EventRow) -> bool:
