@@ -256,11 +256,13 @@ def test_while_a_recording_is_replayed_the_finding_appears_on_wide_and_narrow_pa
             narrow.page.screenshot(path=f"{folder}/narrow.png", full_page=True)
         reloaded = [each for each in (wide, narrow) if each.page.evaluate("window.isFirstLoad") is not True]
         spilling = narrow.page.evaluate(SPILLING)
+        at_end = next((line for line in process.stderr if "replayed to their end" in line), "")
     finally:
         os.killpg(process.pid, signal.SIGINT)
         process.communicate(timeout=120)
 
     assert before == "0"
+    assert "until Ctrl-C" in at_end
     assert reloaded == []
     assert spilling == []
     assert wide.complaints == narrow.complaints == [] or all("ERR_" in each for each in wide.complaints)

@@ -64,6 +64,10 @@ TIME_ORDER = (
 )
 """The comparator of lines of evidence for `array_sort`: by time, then by line number."""
 
+COORDINATOR_BASE, MAX_BROKER_ID = 2_147_483_647, 1_000_000_000
+"""Clients give the connection to a group's coordinator the node id 2147483647 minus the broker's id, so that it differs
+from their other connection to that broker. Ids of brokers are smaller than a billion."""
+
 EXPLAINS = "explains"
 """The link of observations that name the events which a finding explains (`explained_events_query`)."""
 
@@ -138,6 +142,11 @@ def iso_8601(time: str) -> str:
 def _literal(query: str) -> str:
     """Return the query with its braces doubled: PySpark's `sql` reads single braces as a frame's name."""
     return query.replace("{", "{{").replace("}", "}}")
+
+
+def broker_of_node(node: str) -> str:
+    """Return the SQL for the broker to which a connection goes, by the node id that its client gives it, a bigint."""
+    return f"IF({node} > {MAX_BROKER_ID}, {COORDINATOR_BASE} - {node}, {node})"
 
 
 def sql_literals(*texts: str) -> str:

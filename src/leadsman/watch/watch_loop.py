@@ -57,6 +57,11 @@ __all__ = ["WatchLoopOptions", "parse_address", "run_watch"]
 ROUND_SECONDS = 1.0
 """Seconds between two looks at what sources report, where no batch comes before. A batch starts a round at once."""
 
+REPLAYED = (
+    "The captures are replayed to their end. The watch and its page stay until Ctrl-C; --until-end ends a replay here "
+    "and prints its findings."
+)
+
 FINDINGS_FILE = "findings.sqlite"
 HISTORY_TABLE = "history"
 
@@ -89,6 +94,7 @@ class WatchLoop:
     outbox_senders: Sequence[OutboxSender]
     writer: HistoryWriter
     totals: QueryState
+    is_replayed: bool = False
     shown: dict[str, tuple[int, ShownFinding]] = field(default_factory=dict)
 
     def run(self) -> None:
@@ -109,6 +115,9 @@ class WatchLoop:
             self.writer.notify()
         self.totals = self._query_state()
         self.state.publish(self._snapshot())
+        if not self.is_replayed and self.watch.is_at_end():
+            self.is_replayed = True
+            self.messages.report(REPLAYED)
 
     def _query_state(self) -> QueryState:
         progress = self.query.lastProgress

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as names
-from leadsman.pipeline.detector_sql import sql_literals
+from leadsman.pipeline.detector_sql import broker_of_node, sql_literals
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,10 +43,6 @@ UNANSWERED_SECONDS = f"IF({API} IN ('JOINGROUP', 'SYNCGROUP'), NULL, value)"
 """How long a request had been unanswered when its line was written. JoinGroup and SyncGroup wait for a rebalance; that
 wait is no failure."""
 
-COORDINATOR_BASE = 2_147_483_647
-"""Clients give the connection to a coordinator the node id 2147483647 minus the broker's id, so that it differs from
-their other connection to that broker."""
-
 IS_COORDINATOR_REQUEST = (
     f"name = '{names.COORDINATOR_LOST}' OR {API} IN ('OFFSETCOMMIT', 'HEARTBEAT', 'JOINGROUP', 'SYNCGROUP')"
 )
@@ -57,7 +53,7 @@ NUMBER = "try_cast(regexp_extract(labels['{}'], '^(?:coordinator-)?(-?[0-9]+)$',
 """kafka-python names the connection to a coordinator `coordinator-4`."""
 
 NODE = f"coalesce({NUMBER.format('coordinator')}, {NUMBER.format('node')})"
-BROKER = f"IF({NODE} > 1000000000, {COORDINATOR_BASE} - {NODE}, {NODE})"
+BROKER = broker_of_node(NODE)
 
 THREAD_ENDED = (
     f"name = '{names.CONSUMER_ENDED}' AND NOT (labels['how'] = 'closed' AND labels['thread'] LIKE '%StreamThread%')"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as names
-from leadsman.pipeline.detector_sql import run_steps
+from leadsman.pipeline.detector_sql import broker_of_node, run_steps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,9 +23,6 @@ s."""
 AFTER_SECONDS = 60
 """An attempt that began during the outage times out up to 36 s later (socket.connection.setup.timeout.max.ms is 30 s,
 and 20 % are added at random)."""
-
-LARGEST, COORDINATORS = 2_147_483_647, 2_147_000_000
-"""A Java consumer gives the coordinator of its group the node id 2147483647 minus the broker's id."""
 
 STEPS: Mapping[str, str] = {
     "fencings": f"""
@@ -45,8 +42,8 @@ STEPS: Mapping[str, str] = {
         FROM events WHERE name = '{names.CONNECTION_SETUP_TIMED_OUT}'
     """,
     "attempts_by_broker": f"""
-        SELECT capture, subject, at, IF(try_cast(node AS BIGINT) > {COORDINATORS},
-            CAST({LARGEST} - try_cast(node AS BIGINT) AS STRING), node) AS node
+        SELECT capture, subject, at,
+            coalesce(CAST({broker_of_node("try_cast(node AS BIGINT)")} AS STRING), node) AS node
         FROM attempts
     """,
     "evaluated_attempts": f"""

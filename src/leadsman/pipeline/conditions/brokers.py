@@ -10,6 +10,7 @@ from leadsman.pipeline.conditions.kinds import is_ongoing, longest_seconds, make
 from leadsman.pipeline.conditions.partitions import metric_rule
 from leadsman.pipeline.conditions.restarts import find_restarts
 from leadsman.pipeline.conditions.samples import NO_GAP, HealthRule
+from leadsman.pipeline.detector_sql import broker_of_node
 from leadsman.words import count, join_names
 
 if TYPE_CHECKING:
@@ -21,13 +22,9 @@ if TYPE_CHECKING:
     from leadsman.pipeline.conditions.restarts import Restart
 
 NODE = "labels['node']"
-COORDINATOR_BASE = 2_147_483_647
-CONNECTIONS_NODE = (
-    "CAST(IF(try_cast(labels['node'] AS BIGINT) > 1000000000, "
-    f"{COORDINATOR_BASE} - try_cast(labels['node'] AS BIGINT), try_cast(labels['node'] AS BIGINT)) AS STRING)"
-)
-COORDINATOR = CONNECTIONS_NODE.replace("'node'", "'coordinator'")
-"""Java clients number a coordinator's connection as 2147483647 less its broker."""
+NODE_ID = f"try_cast({NODE} AS BIGINT)"
+CONNECTED_BROKER = f"CAST({broker_of_node(NODE_ID)} AS STRING)"
+COORDINATOR = CONNECTED_BROKER.replace("'node'", "'coordinator'")
 
 RETURNED = (names.BROKER_UNFENCED, names.BROKER_STARTED)
 NOT_REACHED = (names.CONNECTION_REFUSED, names.CONNECTION_SETUP_TIMED_OUT, names.CONNECTION_FAILED)
@@ -71,10 +68,10 @@ RULES = (
         kind="broker_unreachable",
         names=(*NOT_REACHED, *RETURNED),
         healthy_names=RETURNED,
-        where=f"name IN {RETURNED} OR try_cast(labels['node'] AS BIGINT) >= 0 AND "
+        where=f"name IN {RETURNED} OR {NODE_ID} >= 0 AND "
         "(labels['client_id'] IS NOT NULL OR source NOT IN ('java_client', 'broker'))",
         unhealthy=f"name NOT IN {RETURNED}",
-        thing=CONNECTIONS_NODE,
+        thing=CONNECTED_BROKER,
         gap_seconds=60.0,
     ),
     HealthRule(

@@ -14,7 +14,7 @@ from datetime import UTC, timedelta
 from typing import TYPE_CHECKING
 
 from leadsman.model import EVERY_SUBJECT, Layer, Verdict
-from leadsman.pipeline.detector_sql import EXPLAINS, run_steps
+from leadsman.pipeline.detector_sql import EXPLAINS, broker_of_node, run_steps
 from leadsman.pipeline.events import ARROW_SCHEMA, text_table
 from leadsman.pipeline.spark.pyspark_startup import create_frame
 from leadsman.pipeline.verdict.decide import decide, detector_failed, present_subjects
@@ -46,10 +46,9 @@ RULE_COLUMNS = {
 }
 """The columns of a rule, as expressions over columns of text."""
 
-COORDINATOR_BASE = 2_147_483_647
 NODE = "coalesce(try_cast(labels['coordinator'] AS BIGINT), try_cast(labels['node'] AS BIGINT))"
-SERVER = f"CAST(IF({NODE} > 1000000000, {COORDINATOR_BASE} - {NODE}, {NODE}) AS STRING)"
-"""The broker that a line names. Java clients number a coordinator's connection as 2147483647 less its broker."""
+SERVER = f"CAST({broker_of_node(NODE)} AS STRING)"
+"""The broker that a line names."""
 
 ADDRESS = "regexp_replace(labels['address'], '^[^/]*/', '')"
 """Java writes name/address:port. A connection that was opened by address alone has no broker id."""
