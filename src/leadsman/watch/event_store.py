@@ -37,6 +37,11 @@ TABLE_SCHEMA = pa.schema(
 )
 """The event table with what decides whether an event is current: see `current_rows`."""
 
+MAX_SILENT_WRITERS = 5_000
+"""Writers of topics of whom settings are kept although their last line has expired: a client that works says little,
+and no topic says that one has ended. Of a fleet of serverless workers, those that ended would be kept for ever, with
+40 KB of memory each."""
+
 NamesByFile = dict[str, set[str]]
 """The names of events that came or went, by file."""
 
@@ -104,6 +109,11 @@ class StreamEvents:
             kept = kept_rows(pa.concat_tables(older), horizon).combine_chunks()
             self.facts = {newest: kept, last: self.facts[last]} if kept.num_rows else {last: self.facts[last]}
         self.summary = self.summary[0], kept_rows(self.summary[1], horizon)
+
+    @property
+    def last_query_offset(self) -> int:
+        """The last query offset in which its events changed."""
+        return max(self.summary[0], *self.facts, 0)
 
     @property
     def tables(self) -> list[pa.Table]:
@@ -187,22 +197,35 @@ class CurrentEvents:
         ]
 
     def expire(
-        self, horizons: Mapping[str, datetime], deleted: Collection[tuple[str, str]] = ()
+        self,
+        horizons: Mapping[str, datetime],
+        deleted: Collection[tuple[str, str]] = (),
+        writers: Collection[tuple[str, str]] = (),
     ) -> list[tuple[str, str]]:
-        """Drop what ended before its capture's horizon; of `deleted` streams all, where nothing newer is left.
+        """Drop what ended before its capture's horizon. Returns the streams of which nothing is left.
 
-        Returns the streams of which nothing is left.
+        Where nothing newer is left of a stream, all of it is dropped if it is `deleted`, or of one of the `writers` of
+        topics and not among the MAX_SILENT_WRITERS that wrote last.
         """
         dropped: list[tuple[str, str]] = []
-        for key, each in list(self._streams.items()):
+        silent: list[tuple[str, str]] = []
+        for key, each in self._streams.items():
             horizon = horizons.get(key[0])
             if horizon is None:
                 continue
             each.expire(horizon)
-            if key in deleted and not any(has_recent_times(table, horizon) for table in each.tables):
-                del self._streams[key]
-                dropped.append(key)
+            expired = dropped if key in deleted else silent if key in writers else None
+            if expired is not None and not any(has_recent_times(table, horizon) for table in each.tables):
+                expired.append(key)
+        silent.sort(key=lambda key: self._streams[key].last_query_offset, reverse=True)
+        dropped += silent[MAX_SILENT_WRITERS:]
+        for key in dropped:
+            del self._streams[key]
         return dropped
+
+    def streams(self) -> list[tuple[str, str]]:
+        """Return capture and name of each stream."""
+        return list(self._streams)
 
 
 def changes_of(rows: Iterable[Row | Mapping[str, Any]]) -> list[EventBatch]:

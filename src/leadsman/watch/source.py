@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from leadsman.pipeline.scope.streams import balance_streams
+from leadsman.watch.expired_streams import without_expired
 from leadsman.watch.kafka.listing import KafkaListing
 from leadsman.watch.kafka.topic_changes import TopicChange, read_topic_change
 from leadsman.watch.objects.listing import ObjectListing
@@ -150,6 +151,7 @@ class WatchReader(DataSourceStreamReader):
         query_offset = start[NUMBER] if start else 0
         previous = self._positions(query_offset)
         now = self._request.listing.positions(previous, query_offset + 1)
+        now = without_expired(now, previous, Path(self._request.folder))
         if all(previous.get(key) is each for key, each in now.items()):
             return {NUMBER: query_offset}
         self._request.positions.write(query_offset + 1, now)

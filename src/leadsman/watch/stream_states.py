@@ -12,6 +12,7 @@ import zlib
 from collections import OrderedDict
 from functools import cache
 from hashlib import blake2b
+from shutil import rmtree
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leadsman import __version__
@@ -20,7 +21,7 @@ from leadsman.telemetry.source import all_signatures
 if TYPE_CHECKING:
     from pathlib import Path
 
-SCHEMA = "leadsman.stream_state/4"
+SCHEMA = "leadsman.stream_state/5"
 
 
 @cache
@@ -114,6 +115,12 @@ class StreamStates:
         for other in path.parent.iterdir():
             if other.name.isdigit() and int(other.name) < query_offset and int(other.name) != made_from:
                 other.unlink(missing_ok=True)
+
+    def remove(self, key: tuple[str, str]) -> None:
+        """Remove all states of a stream."""
+        folder = self._path(key, 0).parent
+        _CACHED.take(folder, 0)
+        rmtree(folder, ignore_errors=True)
 
     def _path(self, key: tuple[str, str], query_offset: int) -> Path:
         digest = blake2b("\0".join(key).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()

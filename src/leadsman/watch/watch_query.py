@@ -24,6 +24,7 @@ from leadsman.pipeline.spark.session import is_usable
 from leadsman.watch import zipped_source
 from leadsman.watch.connect_batches import BatchFiles, batch_writer
 from leadsman.watch.event_store import CurrentEvents, EventTable, ScopedCaptures, changes_of
+from leadsman.watch.expired_streams import ExpiredStreams, topic_of
 from leadsman.watch.live.notices import SHOWN, notices_of
 from leadsman.watch.positions import StreamPosition
 from leadsman.watch.replay import ReplayListing
@@ -84,6 +85,7 @@ class WatchQuery:
         self._table_lock = threading.Lock()  # taken before the other one; a diagnosis never waits for it
         self._changed = threading.Event()
         self._dropped: set[tuple[str, str]] = set()
+        self._expired_streams = ExpiredStreams(options.folder.resolve())
         self._request = WatchRequest(
             listing, str(options.folder.resolve()), options.zone, options.tasks, sources or SourceRequests()
         )
@@ -252,10 +254,14 @@ class WatchQuery:
     def expire(self, horizons: Mapping[str, datetime], *, is_table_due: bool) -> None:
         """Drop expired events from memory, and where it is due from the table."""
         self.horizons = horizons
-        deleted = [key for key, each in self.positions().items() if _is_deleted(each)]
+        positions = self.positions()
+        deleted = {key for key, each in positions.items() if _is_deleted(each)}
         with self._table_lock:  # as long as this lasts, no stream that is dropped gets new events
             with self._lock:
-                self._dropped.update(self._events.expire(horizons, deleted))
+                writers = {key for key in self._events.streams() if topic_of(key, positions)}
+                dropped = self._events.expire(horizons, deleted, writers)
+            self._dropped.update(dropped)
+            self._expired_streams.update(dropped, positions, self.last_query_offset)
             if is_table_due:
                 self._table.expire(horizons, self._dropped)
                 self._dropped.clear()

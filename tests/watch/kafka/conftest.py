@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from leadsman.watch.event_store import CurrentEvents, EventBatch, changes_of
+from leadsman.watch.expired_streams import ExpiredStreams, topic_of
 from leadsman.watch.kafka.client_settings import write_settings
 from leadsman.watch.kafka.listing import KafkaListing, TopicsRequest
 from leadsman.watch.kafka.topic_changes import TopicChange, read_topic_change
@@ -21,6 +22,7 @@ from leadsman.watch.positions import PositionFiles, TopicPosition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from datetime import datetime
 
     import pyarrow as pa
     from pyspark.sql import Row
@@ -76,6 +78,13 @@ class TopicWatch:
             self.events.apply(self.read(changes))
             self.query_offset += 1
         return bool(changes)
+
+    def expire(self, horizon: datetime) -> None:
+        """Drop what ended before a time."""
+        positions = self.positions
+        writers = [key for key in self.events.streams() if topic_of(key, positions)]
+        dropped = self.events.expire({self.request.capture: horizon}, (), writers)
+        ExpiredStreams(Path(self.request.folder)).update(dropped, positions, self.query_offset)
 
     def to_end(self) -> pa.Table:
         """Read all that there is, and return the current events."""

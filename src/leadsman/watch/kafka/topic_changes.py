@@ -6,12 +6,14 @@ import gc
 import json
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from leadsman.errors import StateError
 from leadsman.redaction import mask
 from leadsman.telemetry.format import NotText
 from leadsman.telemetry.recognise import recognise
+from leadsman.watch.expired_streams import expired_writers
 from leadsman.watch.kafka.record_lines import LineEntry, RecordLines, RecordReader, UnreadableRecord, keys_name_writers
 from leadsman.watch.kafka.topic_consumer import OffsetRange, TooLarge, consumer_of, split_ranges
 from leadsman.watch.kafka.topic_totals import TopicTotals
@@ -26,7 +28,6 @@ from leadsman.words import count
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from datetime import tzinfo
-    from pathlib import Path
 
     import pyarrow as pa
 
@@ -57,7 +58,8 @@ class TopicIndex:
 
     `unnamed` are the first lines that name no writer: they show whether each line names one itself, as syslog's do.
     Where lines of a writer are spread over partitions, `early` are those that are later than what was read of a
-    partition that is behind; `newest` has the latest time that was read of each.
+    partition that is behind; `newest` has the latest time that was read of each. The states of the `forgotten` are
+    removed in the next trigger: until then a restart can need them.
     """
 
     writers: dict[str, int] = field(default_factory=dict)
@@ -68,6 +70,7 @@ class TopicIndex:
     is_spread: bool = False
     newest: dict[int, int] = field(default_factory=dict)
     early: RecordLines = field(default_factory=RecordLines)
+    forgotten: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,10 +262,22 @@ class TopicReading:
     def _save_index(self) -> None:
         query_offset = self._change.query_offset
         self._index.writers.update(dict.fromkeys(self._writers, query_offset))
+        self._forget_expired()
         self._index.totals = self._index.totals.after(self._records, self._bytes, len(self._set_aside), self._newest)
         self._states.save(self._key(""), query_offset, self._index, made_from=self._change.previous_offset)
         self._write_set_aside()
         self._index.totals.write(self._change.request.sources_folder, self._change.name)
+
+    def _forget_expired(self) -> None:
+        """Forget the writers of whom no event is kept, unless they wrote since; remove the states of those before."""
+        index = self._index
+        for name in index.forgotten:
+            if name not in index.writers:
+                self._states.remove(self._key(name))
+        expired = expired_writers(Path(self._change.request.folder), self._change.capture, self._change.name)
+        index.forgotten = [name for name, until in expired if index.writers.get(name, until + 1) <= until]
+        for name in index.forgotten:
+            del index.writers[name]
 
     def _write_set_aside(self) -> None:
         """Write the records that could not be read to a file of this trigger, and report where they are."""
