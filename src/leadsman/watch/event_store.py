@@ -303,6 +303,9 @@ def _stream_names(rows: pa.Table) -> pa.ChunkedArray[Any]:
 
 def _changed_tables(before: pa.Table, after: pa.Table) -> Iterator[pa.Table]:
     """Yield the events of the names whose events differ, before where none is left."""
+    if not before.num_rows:
+        yield after
+        return
     names = {*before.column("name").unique().to_pylist(), *after.column("name").unique().to_pylist()}
     for name in map(str, names):
         earlier, later = (table.filter(pc.equal(table.column("name"), pa.scalar(name))) for table in (before, after))
@@ -323,8 +326,9 @@ def _events_of(events: pa.Table, scopes: Iterable[ClusterScope]) -> pa.Table:
 
 
 def _add_names(found: NamesByFile, events: pa.Table) -> None:
-    for each in events.select(["file", "name"]).group_by(["file", "name"]).aggregate([]).to_pylist():
-        found.setdefault(each["file"], set()).add(each["name"])
+    files, names = (map(str, events.column(each).to_pylist()) for each in ("file", "name"))
+    for file, name in set(zip(files, names, strict=True)):
+        found.setdefault(file, set()).add(name)
 
 
 def _with_columns(change: EventBatch) -> pa.Table:
