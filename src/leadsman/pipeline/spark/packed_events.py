@@ -33,7 +33,7 @@ COMPRESSION: Literal["zstd"] = "zstd"
 """Events shrink to a tenth, at 400 MB/s. Every build of Arrow includes zstd."""
 
 MIN_COMPRESSED_BYTES = 4 << 10
-"""Fewer bytes stay as they are: they would not shrink, beside the schema of 2 KB, and to compress the buffers of a batch
+"""Fewer bytes stay as they are: beside the schema of 2 KB they would not shrink. To compress the buffers of a batch
 takes 0.3 ms whatever they hold, and as much to read them; plain ones take 0.02 ms. A trigger of a watch has a batch or
 two for each writer."""
 
