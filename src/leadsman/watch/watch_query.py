@@ -85,6 +85,7 @@ class WatchQuery:
         self._table_lock = threading.Lock()  # taken before the other one; a diagnosis never waits for it
         self._changed = threading.Event()
         self._dropped: set[tuple[str, str]] = set()
+        self._known_positions: tuple[int, Positions] = (0, {})
         self._expired_streams = ExpiredStreams(options.folder.resolve())
         self._request = WatchRequest(
             listing, str(options.folder.resolve()), options.zone, options.tasks, sources or SourceRequests()
@@ -275,8 +276,10 @@ class WatchQuery:
         """Return how far each stream was read whose events are here. A Connect server can be some batches ahead."""
         while True:
             query_offset = self.last_query_offset
+            if query_offset == self._known_positions[0]:
+                return self._known_positions[1]
             try:
-                return self._request.positions.read(query_offset)
+                positions = self._request.positions.read(query_offset)
             except StateError:
                 if query_offset != self.last_query_offset:  # the query went on meanwhile, and removed them
                     continue
@@ -285,6 +288,9 @@ class WatchQuery:
                     raise
                 with suppress(StateError):  # the server went on once more
                     return self._request.positions.read(ahead)
+            else:
+                self._known_positions = query_offset, positions
+                return positions
 
     def _captures_now(self) -> dict[str, CaptureFiles]:
         captures: dict[str, CaptureFiles] = {}
