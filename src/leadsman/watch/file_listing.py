@@ -33,8 +33,8 @@ LOOKBACK_BYTES = 1 << 16
 """The last newline is looked for in so many bytes before the end first; most lines are shorter."""
 
 LISTED_AGAIN_AFTER_SECONDS = 10.0
-"""Files are listed so often although nothing changed: time alone makes copies of unchanged files, and lets somebody
-read what was not readable. To list and identify 10,000 files takes half a second, to look at them 0.04 s."""
+"""Files are listed so often although nothing changed: a copy counts as one when it has been unchanged for a minute, and
+a folder can become readable. To list and identify 10,000 files takes half a second, to look at them 0.04 s."""
 
 LONGEST_LINE_BYTES = 16 << 20
 """A longer line is read in pieces."""
