@@ -7,9 +7,9 @@ source, and the states by tasks. So the watch writes these streams to a file of 
 from __future__ import annotations
 
 import json
-import os
 from typing import TYPE_CHECKING
 
+from leadsman.replacing import replaced_file
 from leadsman.watch.positions import StreamPosition, TopicPosition
 from leadsman.watch.stream_states import StreamStates
 
@@ -49,9 +49,8 @@ class ExpiredStreams:
 
     def _write(self, streams: Mapping[tuple[str, str], int]) -> None:
         document = {"schema": SCHEMA, "streams": [[*key, query_offset] for key, query_offset in streams.items()]}
-        part = self._folder / f".expired_streams.{os.getpid()}"
-        part.write_text(json.dumps(document), encoding="utf-8")
-        part.replace(self._path)
+        with replaced_file(self._path) as file:
+            json.dump(document, file)
 
     @property
     def _path(self) -> Path:
