@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from leadsman.watch.event_store import CurrentEvents, changes_of
-from leadsman.watch.expired_streams import ExpiredStreams
+from leadsman.watch.expired_streams import ExpiredStreams, streams_without_files
 from leadsman.watch.file_listing import FolderListing
 from leadsman.watch.source import NUMBER, WatchReader, WatchRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 RETENTION = timedelta(hours=3)
@@ -49,7 +49,7 @@ class FolderWatch:
 
     def expire(self, horizon: datetime) -> None:
         positions = self.request.positions.read(self.offset[NUMBER])
-        deleted = [key for key, each in positions.items() if not any(Path(file.path).exists() for file in each.files)]  # type: ignore[union-attr]  # of files
+        deleted = streams_without_files(self.events.streams(), positions)
         dropped = self.events.expire({self.capture: horizon}, deleted)
         ExpiredStreams(self.state).update(dropped, positions, self.offset[NUMBER])
 
@@ -152,3 +152,26 @@ def test_what_comes_back_before_the_next_look_is_not_forgotten(
 
     assert watch.errors("first.log") == [(1, 6.0)]
     assert watch.kept()[:2] == (1, 1)
+
+
+def test_what_a_table_still_has_of_a_stream_without_a_position_is_dropped_after_a_restart(
+    write: Callable[[str, int], None], watch: FolderWatch, tmp_path: Path
+):
+    """A kill came between dropping a stream from memory and removing it from the table."""
+    for name in ("first", "other"):
+        write(name, 0)
+    watch.trigger()
+    in_table = watch.events
+    (tmp_path / "logs" / "first.log").unlink()
+    positions = watch.request.positions.read(watch.offset[NUMBER])
+    ExpiredStreams(watch.state).update([(watch.capture, "first.log")], positions, watch.offset[NUMBER])
+    for hour in (5, 6):
+        write("other", hour)
+        watch.trigger()
+    assert watch.kept()[0] == 1  # the position is gone
+
+    watch.events = in_table
+    watch.restart()
+    watch.expire(BEGIN + timedelta(hours=3))
+
+    assert watch.events.streams() == [(watch.capture, "other.log")]

@@ -7,6 +7,7 @@ source, and the states by tasks. So the watch writes these streams to a file of 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leadsman.replacing import replaced_file
@@ -15,7 +16,6 @@ from leadsman.watch.stream_states import StreamStates
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
 
     from leadsman.watch.positions import Position, Positions
 
@@ -82,6 +82,20 @@ def expired_writers(folder: Path, capture: str, topic: str) -> Iterator[tuple[st
     for (of_capture, stream), query_offset in ExpiredStreams(folder).read().items():
         if of_capture == capture and (writer := stream.removeprefix(f"{topic}/")) != stream:
             yield writer, query_offset
+
+
+def streams_without_files(streams: Iterable[tuple[str, str]], positions: Positions) -> set[tuple[str, str]]:
+    """Return the streams whose files are gone. Topics and servers have none; the writers of a topic are not among them.
+
+    A stream without a position counts, too: where a watch ends after it dropped a stream from memory and before it
+    removed it from the table, the position can be gone when the table is read again.
+    """
+    gone = {key for key, each in positions.items() if _is_deleted(each)}
+    return gone | {key for key in streams if key not in positions and topic_of(key, positions) is None}
+
+
+def _is_deleted(position: Position) -> bool:
+    return isinstance(position, StreamPosition) and not any(Path(each.path).exists() for each in position.files)
 
 
 def topic_of(key: tuple[str, str], positions: Positions) -> TopicPosition | None:

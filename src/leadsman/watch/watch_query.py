@@ -24,9 +24,8 @@ from leadsman.pipeline.spark.session import is_usable
 from leadsman.watch import zipped_source
 from leadsman.watch.connect_batches import BatchFiles, batch_writer
 from leadsman.watch.event_store import CurrentEvents, EventTable, ScopedCaptures, changes_of
-from leadsman.watch.expired_streams import ExpiredStreams, topic_of
+from leadsman.watch.expired_streams import ExpiredStreams, streams_without_files, topic_of
 from leadsman.watch.live.notices import SHOWN, notices_of
-from leadsman.watch.positions import StreamPosition
 from leadsman.watch.replay import ReplayListing
 from leadsman.watch.source import NAME, OPTION, SourceRequests, WatchRequest, WatchSource
 from leadsman.watch.where_tasks_run import has_package, require_shared_folder
@@ -255,8 +254,10 @@ class WatchQuery:
     def expire(self, horizons: Mapping[str, datetime], *, is_table_due: bool) -> None:
         """Drop expired events from memory, and where it is due from the table."""
         self.horizons = horizons
-        positions = self.positions()
-        deleted = {key for key, each in positions.items() if _is_deleted(each)}
+        with self._lock:
+            streams = self._events.streams()
+        positions = self.positions()  # not older than these streams, so each of them that is there still has one
+        deleted = streams_without_files(streams, positions)
         with self._table_lock:  # as long as this lasts, no stream that is dropped gets new events
             with self._lock:
                 writers = {key for key in self._events.streams() if topic_of(key, positions)}
@@ -298,11 +299,6 @@ class WatchQuery:
             known = captures.get(position.capture, CaptureFiles((), ()))
             captures[position.capture] = replace(known, streams=(*known.streams, position.stream))
         return captures
-
-
-def _is_deleted(position: Position) -> bool:
-    """Whether the files of a stream are gone. A topic and a server have none."""
-    return isinstance(position, StreamPosition) and not any(Path(each.path).exists() for each in position.files)
 
 
 def replayed_input(paths: Sequence[str], zone: tzinfo) -> DiagnosisInput:
