@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from leadsman.pipeline.request import DiagnosisRequest
     from leadsman.watch.event_store import EventBatch, NamesByFile
     from leadsman.watch.live.notices import Notice
-    from leadsman.watch.positions import Position, Positions
+    from leadsman.watch.positions import Positions
     from leadsman.watch.source import Listing
 
 LOG = logging.getLogger(__name__)
