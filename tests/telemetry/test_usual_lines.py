@@ -20,6 +20,7 @@ from leadsman.telemetry.outputs.usual_lines import LayoutColumns, Lines, UsualLa
 from leadsman.telemetry.packets.handshake import ETHERNET, Frame, parse_handshake
 from leadsman.telemetry.source import output_source
 from leadsman.telemetry.sources.hosts.packets import Handshakes
+from leadsman.telemetry.sources.java import class_histogram
 from leadsman.telemetry.sources.kafka_tools import kafka_groups
 
 if TYPE_CHECKING:
@@ -156,3 +157,35 @@ def frame_of(source: int, target: int, flags: int) -> bytes:
     packet = struct.pack("!BBHHHBBH4B4B", version, 0, 40, 1, fragment, 64, 6, 0, 10, 0, 0, source, 10, 0, 0, target)
     segment = struct.pack("!HHIIBBHHH", 40_000 + source, 9092, 1, 1, 0x50, flags, 502, 0, 0)
     return macs + b"\x08\x00" + packet + b"\0" * 4 * (version & 1 == 0) + segment
+
+
+NEAR_A_CLASS = (
+    b"",
+    b" ",
+    b"1",
+    b"9",
+    b"50",
+    b"51",
+    b"0",
+    b":",
+    b"#",
+    b"[B",
+    b"kafka.",
+    b"org.apache.kafka.",
+    b"\xff",
+    b"\r",
+)
+
+
+@settings(deadline=None, max_examples=400)
+@given(st.lists(st.lists(st.sampled_from(NEAR_A_CLASS), max_size=9).map(b"".join), max_size=12))
+def test_a_small_class_is_no_event(lines: list[bytes]) -> None:
+    head = b" num     #instances         #bytes  class name (module)\n"
+    written = [b"  %s: 12 3456  %s" % (line[:3], line[3:]) for line in lines]
+    blocks = [head + b"\n".join([*written, *lines, b"  60: 7 8  kafka.log.ProducerStateEntry"])]
+
+    notable = rows(blocks)
+
+    with patch.object(class_histogram, "NOTABLE_LINES", lambda joined: joined.split("\n")):
+        assert notable == rows(blocks)
+    assert notable

@@ -30,7 +30,10 @@ def numbered_lines(blocks: Iterable[bytes], max_bytes: int = MAX_LINE_BYTES) -> 
         if len(lines) == 1:
             continue
         yield number, _line(parts, max_bytes)
-        yield from ((number + index, _line([line], max_bytes)) for index, line in enumerate(lines[1:-1], 1))
+        if b"\r" in block or len(block) > max_bytes:
+            yield from ((number + index, _line([line], max_bytes)) for index, line in enumerate(lines[1:-1], 1))
+        else:
+            yield from enumerate(lines[1:-1], number + 1)
         number += len(lines) - 1
         parts, size = [lines[-1]], len(lines[-1])
     if size:

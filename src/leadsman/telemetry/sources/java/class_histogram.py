@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from leadsman import vocabulary as v
 from leadsman.telemetry.outputs.parser import (
     EventColumns,
     OutputContext,
     OutputParser,
-    decoded_lines,
     head_line_matches,
     single_event,
 )
+from leadsman.telemetry.outputs.usual_lines import lines_by_block
 from leadsman.telemetry.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
 CLASS = re.compile(r" *(\d{1,9}): +(\d{1,15}) +(\d{1,15})  ?(\S+)")
 TOTAL = re.compile(r"Total +(\d{1,15}) +(\d{1,15})")
@@ -36,27 +36,64 @@ PRODUCER_STATE_CLASSES = ("org.apache.kafka.storage.internals.log.ProducerStateE
 """One for each producer id of each partition on the broker, leader or follower; the second name up to 3.4."""
 
 
+SMALL_CLASS = (
+    r" *(?:5[1-9]|[6-9]\d|[1-9]\d{2,8}): +\d{1,15} +\d{1,15}  ?"
+    rf"(?!{'|'.join(map(re.escape, KAFKA_PACKAGES))})\S.*"
+)
+SMALL_KAFKA_CLASS = (
+    r" *(?:30[1-9]|3[1-9]\d|[4-9]\d\d|[1-9]\d{3,8}): +\d{1,15} +\d{1,15}  ?"
+    rf"(?!{'|'.join(map(re.escape, PRODUCER_STATE_CLASSES))})\S.*"
+)
+"""Lines of classes behind MAX_RANK and MAX_KAFKA_RANK, which are no events. Most lines are such."""
+NOTABLE_LINES = re.compile(rf"^(?:{SMALL_CLASS}|{SMALL_KAFKA_CLASS}|(.*))$", re.MULTILINE).findall
+"""Lines -> their texts, in their order, those of small classes empty."""
+
+
+class HeapClass(NamedTuple):
+    """A class, or the total, as it becomes an event. `size` is in bytes."""
+
+    line: int
+    text: str
+    size: float
+    name: str
+    instances: str
+    pid: str | None
+
+
 def _parse(blocks: Iterable[bytes], context: OutputContext) -> Iterator[EventColumns]:
     pid: str | None = None
     live = "false" if "-all" in context.command else None
-    for number, line in decoded_lines(blocks):
-        if match := CLASS.match(line):
-            rank, instances, size, name = match.groups()
-            if int(rank) <= (MAX_KAFKA_RANK if name.startswith(KAFKA_PACKAGES) else MAX_RANK):
-                labels = {"class": name, "instances": instances, "pid": pid, "live": live}
-                yield single_event(v.HEAP_CLASS, number, line, float(size), **labels)
-            if name in PRODUCER_STATE_CLASSES:
-                yield single_event(
-                    v.PRODUCERS_COUNTED, number, line, float(instances), via="histogram", pid=pid, live=live
-                )
-        elif match := TOTAL.match(line):
-            labels = {"class": "total", "instances": match[1], "pid": pid, "live": live}
-            yield single_event(v.HEAP_CLASS, number, line, float(match[2]), **labels)
-        elif match := HOLDER.match(line):
-            labels = {"class": match[3], "samples": match[2], "holder": match[4]}
-            yield single_event(v.HEAP_HOLDERS, number, line, float(match[1]), **labels)
-        elif match := PID.match(line):
-            pid = match[1]
+    for lines in lines_by_block(blocks):
+        classes: list[HeapClass] = []
+        others: list[EventColumns] = []
+        for number, line in enumerate(NOTABLE_LINES("\n".join(lines.texts)), lines.first):
+            if not line:
+                continue
+            if match := CLASS.match(line):
+                rank, instances, size, name = match.groups()
+                if int(rank) <= (MAX_KAFKA_RANK if name.startswith(KAFKA_PACKAGES) else MAX_RANK):
+                    classes.append(HeapClass(number, line, float(size), name, instances, pid))
+                if name in PRODUCER_STATE_CLASSES:
+                    labels = {"via": "histogram", "pid": pid, "live": live}
+                    others.append(single_event(v.PRODUCERS_COUNTED, number, line, float(instances), **labels))
+            elif match := TOTAL.match(line):
+                classes.append(HeapClass(number, line, float(match[2]), "total", match[1], pid))
+            elif match := HOLDER.match(line):
+                labels = {"class": match[3], "samples": match[2], "holder": match[4]}
+                others.append(single_event(v.HEAP_HOLDERS, number, line, float(match[1]), **labels))
+            elif match := PID.match(line):
+                pid = match[1]
+        if classes:
+            yield _heap_classes(classes, live)
+        yield from others
+
+
+def _heap_classes(classes: Sequence[HeapClass], live: str | None) -> EventColumns:
+    numbers, texts, sizes, names, instances, pids = zip(*classes, strict=True)
+    labels: dict[str, str | Sequence[str | None]] = {"class": names, "instances": instances, "pid": pids}
+    if live is not None:
+        labels["live"] = live
+    return EventColumns(name=v.HEAP_CLASS, lines=numbers, texts=texts, values=sizes, labels=labels)
 
 
 SOURCE = Source(

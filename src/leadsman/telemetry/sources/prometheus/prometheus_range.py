@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from itertools import accumulate, pairwise
+from functools import lru_cache
+from itertools import accumulate, compress, pairwise
 from typing import TYPE_CHECKING, Any
 
 from leadsman import vocabulary as v
@@ -48,29 +49,41 @@ def _series(element: Element, context: OutputContext) -> EventColumns:
     metric = labels.pop("__name__", "") or "expression"
     pairs = series.get("values") or ([series["value"]] if "value" in series else [])
     subject = next((labels[name] for name in SUBJECTS if name in labels), context.subject)
-    lines, texts = _quotes(element, pairs)
-    columns = [str(at) for at, _ in pairs], [float(value) for _, value in pairs], lines, texts
-    if not all(map(math.isfinite, columns[1])):
-        kept = [index for index, value in enumerate(columns[1]) if math.isfinite(value)]
-        columns = tuple([column[index] for index in kept] for column in columns)  # type: ignore[assignment]
-    times, values, lines, texts = columns
+    times, written = _columns(pairs)
+    lines, texts = _quotes(element, times, written)
+    values = list(map(float, written))
+    if not all(map(math.isfinite, values)):
+        kept = list(map(math.isfinite, values))
+        times, values = tuple(compress(times, kept)), list(compress(values, kept))
+        lines, texts = list(compress(lines, kept)), list(compress(texts, kept))
     return EventColumns(
         name=v.METRIC,
         lines=lines,
         texts=texts,
         values=values,
         labels={"metric": metric, **labels},
-        at=[round(float(at) * 1000) for at in times],
+        at=_milliseconds(times),
         subjects=subject,
     )
 
 
-def _quotes(element: Element, pairs: Sequence[Sequence[Any]]) -> tuple[Sequence[int], Sequence[str]]:
+def _columns(pairs: Sequence[Sequence[Any]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the times and the values of all samples. Raises ValueError where one is no pair."""
+    return tuple([at for at, _ in pairs]), tuple([value for _, value in pairs])
+
+
+@lru_cache(1)
+def _milliseconds(times: tuple[str, ...]) -> list[int]:
+    """Return times in seconds as milliseconds. All series of a response have the same times."""
+    return [round(float(at) * 1000) for at in times]
+
+
+def _quotes(element: Element, times: Sequence[str], values: Sequence[str]) -> tuple[Sequence[int], Sequence[str]]:
     """Return line and text of each sample; in an indented response the text is its value only."""
-    compact = [f'[{at},"{value}"]' for at, value in pairs]
+    compact = [f'[{at},"{value}"]' for at, value in zip(times, values, strict=True)]
     matches = [] if compact and compact[0] in element.raw else list(INDENTED_SAMPLE.finditer(element.raw))
-    if len(matches) != len(pairs):
-        return [element.line] * len(pairs), compact
+    if len(matches) != len(compact):
+        return [element.line] * len(compact), compact
     ends = [match.end() for match in matches]
     newlines = (element.raw.count("\n", since, until) for since, until in pairwise([0, *ends]))
     _, *lines = accumulate(newlines, initial=element.line)
