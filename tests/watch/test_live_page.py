@@ -256,7 +256,7 @@ def test_prometheus_reads_the_metrics_and_finds_no_fault_in_their_names():
     assert (checked.returncode, checked.stderr) == (0, "")
     assert headers["content-type"].startswith("text/plain; version=0.0.4")
     assert 'leadsman_watch_findings{mode="idle_disconnect",state="open"} 1.0' in text
-    assert 'leadsman_watch_lag_bytes{source="logs"} 2048.0' in text
+    assert 'leadsman_watch_lag_bytes{capture="logs"} 2048.0' in text
     assert 'leadsman_watch_messages_total{destination="slack at https://hooks.slack.com",result="sent"} 2.0' in text
     assert "leadsman_watch_batch_seconds_sum 1.5" in text
 

@@ -32,7 +32,7 @@ FIRST_RANGE_SECONDS = 3600
 """How far back the first request goes, as that of `leadsman collect prometheus`."""
 
 MAX_RANGE_SECONDS = 6 * 3600
-"""What one trigger asks for at most, after a server or the watch was away."""
+"""What one trigger asks for at most, after a server or the watch was down."""
 
 SAMPLE_DELAY_SECONDS = 5
 """A sample can reach the server so long after its time: later times are not asked for yet."""
@@ -119,7 +119,7 @@ class SeriesChange(PositionChange[SeriesPosition]):
 
 
 def read_series_change(change: SeriesChange, zone: tzinfo) -> Iterator[pa.RecordBatch]:
-    """Yield the packed events of a span of time. A server that went away meanwhile is waited for."""
+    """Yield the packed events of a span of time. A server that cannot be reached any more is waited for."""
     request, position = change.request, change.position
     responses = [
         wait_for_ever(

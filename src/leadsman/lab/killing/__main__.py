@@ -46,7 +46,7 @@ MAX_PAUSE_SECONDS = 20.0
 COMPARE_TIMEOUT = timedelta(minutes=8)
 COMPARED_EVERY = timedelta(seconds=3)
 ERRORS = 2
-"""The level of syslog from which librdkafka reports: that a broker is away is no news here."""
+"""The level of syslog from which librdkafka reports: that a broker cannot be reached is no news here."""
 
 TOPIC, PARTITIONS = "logs", 3
 

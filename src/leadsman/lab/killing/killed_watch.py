@@ -224,7 +224,7 @@ class Killers:
         self.broker.kill()
         self.pause(10.0)
         self.broker.start()
-        self.watch.note_end("while the broker was away")
+        self.watch.note_end("while the broker was down")
 
     def _disk(self) -> None:
         self.disk.fill()

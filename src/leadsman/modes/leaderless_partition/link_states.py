@@ -67,8 +67,8 @@ UNAFFECTED_CONSUMERS = """
 def link_state_steps(*, min_seconds: float, after_seconds: float) -> Mapping[str, str]:
     """Return the steps from `consumers`, `broker_losses` and `cluster_state` to `evaluated_consumers`.
 
-    A coordinator that was away for less than `min_seconds` counts as no failure. A broker that is fenced up to
-    `after_seconds` after the timeout was lost before it.
+    A coordinator that could not be reached for less than `min_seconds` counts as no failure. A broker that is fenced
+    up to `after_seconds` after the timeout was lost before it.
     """
     begin = "least(failing_since, commit_sent_at)"
     span = f"{begin} - INTERVAL 5 SECONDS AND timed_out_until + {seconds(str(after_seconds))}"

@@ -154,7 +154,7 @@ def first_lines(head: bytes, count: int = HEAD_LINES) -> list[bytes]:
 def _first_lines(head: bytes) -> tuple[bytes, ...]:
     """Return the first lines, cached for one file: the parsers of two dozen programs look at them.
 
-    A line longer than MAX_HEAD_LINE_BYTES is cut there: the patterns take 60 ms for a document that is one line of 256 KB.
+    A line longer than MAX_HEAD_LINE_BYTES is cut there: for a document of one line of 256 KB the patterns take 60 ms.
     """
     lines = head.split(b"\n", HEAD_LINES)[:HEAD_LINES]
     return tuple(line[:MAX_HEAD_LINE_BYTES].removesuffix(b"\r") for line in lines)

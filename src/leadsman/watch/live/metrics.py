@@ -28,7 +28,7 @@ class WatchCollector(Collector):
         """Yield all metrics."""
         snapshot = self._snapshot()
         yield from _findings(snapshot)
-        yield from _sources(snapshot)
+        yield from _captures(snapshot)
         yield from _topics(snapshot)
         yield from _query(snapshot)
         yield from _messages(snapshot)
@@ -48,14 +48,14 @@ def _findings(snapshot: Snapshot) -> Iterator[Metric]:
     yield findings
 
 
-def _sources(snapshot: Snapshot) -> Iterator[Metric]:
-    lag = GaugeMetricFamily(f"{PREFIX}lag_bytes", "Bytes that are written and not read yet.", labels=["source"])
-    files = GaugeMetricFamily(f"{PREFIX}files", "Files that are followed.", labels=["source"])
+def _captures(snapshot: Snapshot) -> Iterator[Metric]:
+    lag = GaugeMetricFamily(f"{PREFIX}lag_bytes", "Bytes that are written and not read yet.", labels=["capture"])
+    files = GaugeMetricFamily(f"{PREFIX}files", "Files that are followed.", labels=["capture"])
     last = GaugeMetricFamily(
-        f"{PREFIX}last_line_timestamp_seconds", "Time on the last line that was read.", labels=["source"]
+        f"{PREFIX}last_line_timestamp_seconds", "Time on the last line that was read.", labels=["capture"]
     )
     missing = GaugeMetricFamily(
-        f"{PREFIX}not_understood", "Files, or parts of files, that were not understood.", labels=["source"]
+        f"{PREFIX}not_understood", "Files, or parts of files, that were not understood.", labels=["capture"]
     )
     for each in snapshot.captures:
         lag.add_metric([each.name], each.lag_bytes)
@@ -67,7 +67,7 @@ def _sources(snapshot: Snapshot) -> Iterator[Metric]:
 
 
 def _topics(snapshot: Snapshot) -> Iterator[Metric]:
-    labels = ["source", "topic"]
+    labels = ["capture", "topic"]
     lag = GaugeMetricFamily(f"{PREFIX}lag_records", "Records that are written and not read yet.", labels=labels)
     lost = GaugeMetricFamily(f"{PREFIX}lost_records", "Records that were deleted before they were read.", labels=labels)
     aside = GaugeMetricFamily(f"{PREFIX}set_aside_records", "Records that could not be read.", labels=labels)

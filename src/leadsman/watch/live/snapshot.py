@@ -218,7 +218,7 @@ def _capture_state(
         topics=tuple(
             _topic_state(each.name, topics[each.name])
             for each in positions
-            if isinstance(each, TopicPosition) and each.name in topics  # of a broker that is away nothing is known
+            if isinstance(each, TopicPosition) and each.name in topics  # nothing is known of those whose broker is down
         ),
     )
 

@@ -99,7 +99,7 @@ class ObjectFetcher:
             for url in self.urls:
                 try:
                     self.fetch(url)
-                except Exception as error:  # noqa: BLE001 - an edge: a store that is away must not end the watch
+                except Exception as error:  # noqa: BLE001 - an edge: a store that cannot be reached must not end the watch
                     self._note_away(url, summarize_error(error))
             self.store.expire(self.horizons())
             self.over.wait(LIST_EVERY_SECONDS)  # the interval of listings

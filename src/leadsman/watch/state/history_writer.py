@@ -62,7 +62,7 @@ class HistoryWriter:
         try:
             publish(file, target)
             self._failing.discard(target[0])
-        except Exception as error:  # noqa: BLE001 - an edge: a broker that is away must not end the watch
+        except Exception as error:  # noqa: BLE001 - an edge: a broker that cannot be reached must not end the watch
             if target[0] not in self._failing:
                 self.log(f"The history cannot be written to {target[0]}, and is written later: {error}")
             self._failing.add(target[0])

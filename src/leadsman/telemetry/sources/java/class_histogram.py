@@ -49,7 +49,7 @@ NOTABLE_LINES = re.compile(rf"^(?:{SMALL_CLASS}|{SMALL_KAFKA_CLASS}|(.*))$", re.
 """Lines -> their texts, in their order, those of small classes empty."""
 
 
-class HeapClass(NamedTuple):
+class ListedClass(NamedTuple):
     """A class, or the total, as it becomes an event. `size` is in bytes."""
 
     line: int
@@ -60,35 +60,53 @@ class HeapClass(NamedTuple):
     pid: str | None
 
 
+class HistogramLines:
+    """The lines of a histogram as they become events. `live`: whether it counts live objects alone; None: not known."""
+
+    def __init__(self, live: str | None) -> None:
+        self._live = live
+        self._pid: str | None = None
+        self._classes: list[ListedClass] = []
+        self._others: list[EventColumns] = []
+
+    def add(self, number: int, line: str) -> None:
+        """Add one line."""
+        if match := CLASS.match(line):
+            self._add_class(number, line, match)
+        elif match := TOTAL.match(line):
+            self._classes.append(ListedClass(number, line, float(match[2]), "total", match[1], self._pid))
+        elif match := HOLDER.match(line):
+            labels = {"class": match[3], "samples": match[2], "holder": match[4]}
+            self._others.append(single_event(v.HEAP_HOLDERS, number, line, float(match[1]), **labels))
+        elif match := PID.match(line):
+            self._pid = match[1]
+
+    def _add_class(self, number: int, line: str, match: re.Match[str]) -> None:
+        rank, instances, size, name = match.groups()
+        if int(rank) <= (MAX_KAFKA_RANK if name.startswith(KAFKA_PACKAGES) else MAX_RANK):
+            self._classes.append(ListedClass(number, line, float(size), name, instances, self._pid))
+        if name in PRODUCER_STATE_CLASSES:
+            labels = {"via": "histogram", "pid": self._pid, "live": self._live}
+            self._others.append(single_event(v.PRODUCERS_COUNTED, number, line, float(instances), **labels))
+
+    def take_events(self) -> Iterator[EventColumns]:
+        """Yield the events of the lines that were added since the last call."""
+        if self._classes:
+            yield _heap_classes(self._classes, self._live)
+        yield from self._others
+        self._classes, self._others = [], []
+
+
 def _parse(blocks: Iterable[bytes], context: OutputContext) -> Iterator[EventColumns]:
-    pid: str | None = None
-    live = "false" if "-all" in context.command else None
+    histogram = HistogramLines("false" if "-all" in context.command else None)
     for lines in lines_by_block(blocks):
-        classes: list[HeapClass] = []
-        others: list[EventColumns] = []
         for number, line in enumerate(NOTABLE_LINES("\n".join(lines.texts)), lines.first):
-            if not line:
-                continue
-            if match := CLASS.match(line):
-                rank, instances, size, name = match.groups()
-                if int(rank) <= (MAX_KAFKA_RANK if name.startswith(KAFKA_PACKAGES) else MAX_RANK):
-                    classes.append(HeapClass(number, line, float(size), name, instances, pid))
-                if name in PRODUCER_STATE_CLASSES:
-                    labels = {"via": "histogram", "pid": pid, "live": live}
-                    others.append(single_event(v.PRODUCERS_COUNTED, number, line, float(instances), **labels))
-            elif match := TOTAL.match(line):
-                classes.append(HeapClass(number, line, float(match[2]), "total", match[1], pid))
-            elif match := HOLDER.match(line):
-                labels = {"class": match[3], "samples": match[2], "holder": match[4]}
-                others.append(single_event(v.HEAP_HOLDERS, number, line, float(match[1]), **labels))
-            elif match := PID.match(line):
-                pid = match[1]
-        if classes:
-            yield _heap_classes(classes, live)
-        yield from others
+            if line:
+                histogram.add(number, line)
+        yield from histogram.take_events()
 
 
-def _heap_classes(classes: Sequence[HeapClass], live: str | None) -> EventColumns:
+def _heap_classes(classes: Sequence[ListedClass], live: str | None) -> EventColumns:
     numbers, texts, sizes, names, instances, pids = zip(*classes, strict=True)
     labels: dict[str, str | Sequence[str | None]] = {"class": names, "instances": instances, "pid": pids}
     if live is not None:
