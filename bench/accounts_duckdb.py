@@ -202,7 +202,7 @@ copy (
   decided as (
     select m.*, s.transfer_of,
       case when s.leg is not null then 'transfer' when by_provider is not null then 'provider'
-           when by_mcc is not null then 'mcc' when by_words is not null then 'words' else 'nobody' end as class_source,
+           when by_mcc is not null then 'mcc' when by_words is not null then 'words' else 'none' end as class_source,
       coalesce(if(s.leg is null, null, 'transfer_internal'), by_provider, by_mcc, by_words, 'uncategorized') as decided
     from mapped m left join legs s using (leg)),
   chosen as (
