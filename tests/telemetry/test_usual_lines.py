@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
@@ -18,10 +19,11 @@ from hypothesis import strategies as st
 from leadsman.telemetry.outputs.parser import OutputContext
 from leadsman.telemetry.outputs.usual_lines import LayoutColumns, Lines, UsualLayout
 from leadsman.telemetry.packets.handshake import ETHERNET, Frame, parse_handshake
-from leadsman.telemetry.source import output_source
+from leadsman.telemetry.source import event_types, output_source
 from leadsman.telemetry.sources.hosts.packets import Handshakes
 from leadsman.telemetry.sources.java import class_histogram
 from leadsman.telemetry.sources.kafka_tools import kafka_groups
+from leadsman.vocabulary import HEAP_CLASS, PRODUCERS_COUNTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -189,3 +191,15 @@ def test_a_small_class_is_no_event(lines: list[bytes]) -> None:
     with patch.object(class_histogram, "NOTABLE_LINES", lambda joined: joined.split("\n")):
         assert notable == rows(blocks)
     assert notable
+
+
+def test_a_histogram_of_all_objects_says_so_in_declared_labels() -> None:
+    histogram = (HERE / "outputs" / "class-histogram.txt").read_bytes()
+    context = replace(CONTEXT, command="jcmd 17 GC.class_histogram -all")
+    parser = class_histogram.SOURCE.parser
+
+    found = [row for events in parser.read([histogram], context) for row in rows_of(events)]  # type: ignore[union-attr]
+
+    assert {name for name, *_ in found} == {HEAP_CLASS, PRODUCERS_COUNTED}
+    assert all(("live", "false") in labels for *_, labels, _, _ in found)
+    assert all(label in event_types()[name].labels for name, *_, labels, _, _ in found for label, _ in labels)

@@ -1,4 +1,4 @@
-"""The benchmark's peer in DuckDB gives what the application gives: otherwise their speeds would be of different work."""
+"""The benchmark's peer in DuckDB gives what the application gives: else their speeds would be of different work."""
 
 from __future__ import annotations
 

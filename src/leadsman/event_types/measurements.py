@@ -5,6 +5,7 @@ from leadsman.event_types.connections import PARTITION
 from leadsman.event_types.definition import EventType
 
 CLASS = {"class": "the Java class; `total` is all classes", "pid": "the process"}
+LIVE = "false where objects that are garbage are counted, too"
 
 EVENTS = (
     EventType(
@@ -49,6 +50,7 @@ EVENTS = (
             "single_by_time": "ids that sent one batch, by when: bin width in ms, first bin since 1970, counts",
             "offset": "records in the partition so far",
             "pid": "the broker's process",
+            "live": LIVE,
         },
     ),
     EventType(
@@ -56,7 +58,7 @@ EVENTS = (
         "The instances of one class on a Java heap.",
         value="their size",
         unit="bytes",
-        labels=CLASS | {"instances": "how many"},
+        labels=CLASS | {"instances": "how many", "live": LIVE},
     ),
     EventType(
         names.HEAP_HOLDERS,
