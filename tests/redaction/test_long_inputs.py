@@ -70,7 +70,7 @@ def test_a_line_of_a_megabyte_takes_time_in_proportion(unit: str) -> None:
 
 @pytest.mark.parametrize("unit", LINES)
 def test_many_lines_take_time_in_proportion(unit: str) -> None:
-    assert is_in_proportion(unit, SHORT // 4, LONG // 4)
+    assert is_in_proportion(unit, SHORT // 8, LONG // 8)
 
 
 @pytest.mark.long

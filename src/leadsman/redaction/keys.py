@@ -144,7 +144,7 @@ def _without_separator(line: Line, match: re.Match[str], word: int) -> Iterator[
     text, end = line.text, match.end()
     if text[word : word + 1] == "-" and (space := _SPACES.match(text, end) or _NEXT_ITEM.match(text, end)):
         yield from _argument(line, match, space.end())
-    elif (item := _NEXT_ITEM.match(text, end)) and text[:word].rstrip("\\\"'").endswith("("):
+    elif (item := _NEXT_ITEM.match(text, end)) and _last_before(text, word, "\\\"'") == "(":
         yield from _tuple_item(line, match, item.end())
     elif (tag := _TAG.match(text, end)) and _is_tag(text, word):
         yield from _unless_harmless(line, match, tag.end(), line.next(_END_OF_ELEMENT, tag.end()))
@@ -155,7 +155,7 @@ def _without_separator(line: Line, match: re.Match[str], word: int) -> Iterator[
 def _in_words(line: Line, match: re.Match[str], word: int) -> Iterator[Span]:
     """Yield the value of a column, of a call or a statement, or of a line of two words."""
     text, end = line.text, match.end()
-    if (column := _COLUMN.match(text, end)) and text[:word].rstrip().endswith("|"):
+    if (column := _COLUMN.match(text, end)) and _last_before(text, word, string.whitespace) == "|":
         stop = line.next(_BAR, column.end())
         if text[column.end() : stop].strip().lower() not in _COLUMN_NAMES:
             yield from _unless_harmless(line, match, column.end(), stop)
@@ -165,6 +165,13 @@ def _in_words(line: Line, match: re.Match[str], word: int) -> Iterator[Span]:
         yield from _value(line, match, quoted.end(), separator=" ")
     else:
         yield from _second_word(line, match, word)
+
+
+def _last_before(text: str, offset: int, ignored: str) -> str:
+    """Return the last character before a place that is not ignored. To copy the text before it takes as long as it is."""
+    while offset and text[offset - 1] in ignored:
+        offset -= 1
+    return text[offset - 1 : offset]
 
 
 def word_start(text: str, offset: int) -> int:
@@ -193,7 +200,7 @@ def _value(line: Line, match: re.Match[str], start: int, *, separator: str) -> I
     if separator.endswith(":") and is_prose(text[start : start + 60], is_password=bool(match["password"])):
         return
     word = word_start(text, match.start())
-    owns = _OWN_LINE.fullmatch(text[:word][:MAX_INDENT]) is not None and word < MAX_INDENT
+    owns = word < MAX_INDENT and _OWN_LINE.fullmatch(text[:word]) is not None
     preceding = text[max(0, word - 3) : word].rstrip(" \\\"'`")
     if text.startswith(MASK, start) and _ends(text, start + len(MASK)):
         return

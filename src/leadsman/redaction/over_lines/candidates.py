@@ -7,7 +7,7 @@ costs a fifth of looking for the names of secrets, which is done near the marks 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -18,8 +18,9 @@ from leadsman.redaction.over_lines.blocks import SLOT_LINES
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    Search = Callable[[bytes], list[tuple[int, int]]]
-    """data -> (place in the data, number of the literal)"""
+    Mark = tuple[int, int]
+    """The last byte of a literal in the data, and the literal's number."""
+    Search = Callable[[bytes], list[Mark]]
 
 NAME_BYTES = 60
 """Bytes before a mark within which the name of a secret stands."""
@@ -29,6 +30,10 @@ LINE_BYTES = 2000
 
 NEAR_BYTES = 200
 """Bytes of the lines around a `value:` that are looked at for its name."""
+
+MANY_MARKS = 100
+"""From so many marks on, names are looked for in the whole block first: most blocks have none. An answer of CloudWatch
+Insights has a `"value":` in each fifth of a line, and each line of `kafka-topics` can end in a colon."""
 
 _MARKS = (":", "=", ">", "|", "|-", ">-", "|+", ">+", '"""', "'''", '\\"\\"\\"', ": |2", ": >2")
 _ENDS = ("\n", " \n", "\r\n", "\\n", '",', '"}', " (kafka.", " (org.", " #")
@@ -47,7 +52,7 @@ _FIRST_VALUE, _FIRST_CONTINUED = len(_SURE), len(_SURE) + len(_VALUES)
 _FIRST_MARK = _FIRST_CONTINUED + len(_CONTINUED)
 
 
-def candidate_offsets(data: bytes, marks: Sequence[tuple[int, int]] | None = None) -> list[int]:
+def candidate_offsets(data: bytes, marks: Sequence[Mark] | None = None) -> list[int]:
     """Return where in a block of lines such lines are, in their order.
 
     `marks` are the marks in the block, where they are known: the last byte of each, and its number in `MARKS`.
@@ -56,12 +61,37 @@ def candidate_offsets(data: bytes, marks: Sequence[tuple[int, int]] | None = Non
         marks = _marks()(data)
     if not marks:
         return []
-    unsure = [(offset, number) for offset, number in marks if number >= _FIRST_VALUE]
+    unsure: Sequence[Mark] = [(offset, number) for offset, number in marks if number >= _FIRST_VALUE]
+    if len(unsure) > MANY_MARKS:
+        unsure = _may_be_named(data, unsure)
     found = {offset for offset, number in marks if number < _FIRST_VALUE}
     for index in _are_named([_beside(data, offset, number) for offset, number in unsure]):
         offset, number = unsure[index]
         found.update([offset] if number >= _FIRST_CONTINUED else _near(data, offset))
     return sorted(found)
+
+
+def _may_be_named(data: bytes, marks: Sequence[Mark]) -> Sequence[Mark]:
+    """Return the marks that have any name of a secret so near that `_beside` can return it."""
+    names = _names()(data)
+    if len(names) > len(marks):
+        return marks
+    ordered = sorted(marks)
+    offsets = [offset for offset, _ in ordered]
+    kept: set[int] = set()
+    for end, _ in names:
+        first, last = _reach(data, end)
+        kept.update(range(bisect_left(offsets, first), bisect_right(offsets, last)))
+    return [ordered[index] for index in sorted(kept)]
+
+
+def _reach(data: bytes, end: int) -> tuple[int, int]:
+    """Return between which places each mark lies beside which a name stands that ends at `end`."""
+    first, last = end - NEAR_BYTES - NAME_BYTES, end + NEAR_BYTES + NAME_BYTES
+    for _ in range(SLOT_LINES + 1):
+        first = data.rfind(b"\n", 0, first) if first > 0 else 0
+        last = data.find(b"\n", last) + 1 or len(data)
+    return first, max(last, end + LINE_BYTES)
 
 
 def _beside(data: bytes, offset: int, number: int) -> bytes:
