@@ -89,3 +89,8 @@ def test_many_at_once_are_masked_as_one_by_one(worth: int, texts: list[str]) -> 
 @given(st.text())
 def test_any_text_keeps_its_number_of_lines(text: str) -> None:
     assert mask(text).count("\n") == text.count("\n")
+
+
+@pytest.mark.parametrize("space", ["", " ", "\t", "\u00a0", "\u2003", " " * 500])
+def test_a_column_s_secret_is_masked_whatever_space_stands_before_its_name(space: str) -> None:
+    assert "hunter2x" not in mask(f"|{space}password | hunter2x |")

@@ -162,20 +162,8 @@ def frame_of(source: int, target: int, flags: int) -> bytes:
 
 
 NEAR_A_CLASS = (
-    b"",
-    b" ",
-    b"1",
-    b"9",
-    b"50",
-    b"51",
-    b"0",
-    b":",
-    b"#",
-    b"[B",
-    b"kafka.",
-    b"org.apache.kafka.",
-    b"\xff",
-    b"\r",
+    *(b"", b" ", b"1", b"9", b"50", b"51", b"300", b"301", b"0", b":", b"#", b"[B", b"kafka.", b"org.apache.kafka."),
+    *(b"kafka.log.ProducerStateEntry", b"\xff", b"\r"),
 )
 
 

@@ -11,7 +11,7 @@ from leadsman.redaction.harmless import MASK, is_harmless, is_prose
 from leadsman.redaction.values import QUOTE, Line, quoted_end, unquoted_end
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 Span = tuple[int, int]
 
@@ -144,7 +144,7 @@ def _without_separator(line: Line, match: re.Match[str], word: int) -> Iterator[
     text, end = line.text, match.end()
     if text[word : word + 1] == "-" and (space := _SPACES.match(text, end) or _NEXT_ITEM.match(text, end)):
         yield from _argument(line, match, space.end())
-    elif (item := _NEXT_ITEM.match(text, end)) and _last_before(text, word, "\\\"'") == "(":
+    elif (item := _NEXT_ITEM.match(text, end)) and _last_before(text, word, "\\\"'".__contains__) == "(":
         yield from _tuple_item(line, match, item.end())
     elif (tag := _TAG.match(text, end)) and _is_tag(text, word):
         yield from _unless_harmless(line, match, tag.end(), line.next(_END_OF_ELEMENT, tag.end()))
@@ -155,7 +155,7 @@ def _without_separator(line: Line, match: re.Match[str], word: int) -> Iterator[
 def _in_words(line: Line, match: re.Match[str], word: int) -> Iterator[Span]:
     """Yield the value of a column, of a call or a statement, or of a line of two words."""
     text, end = line.text, match.end()
-    if (column := _COLUMN.match(text, end)) and _last_before(text, word, string.whitespace) == "|":
+    if (column := _COLUMN.match(text, end)) and _last_before(text, word, str.isspace) == "|":
         stop = line.next(_BAR, column.end())
         if text[column.end() : stop].strip().lower() not in _COLUMN_NAMES:
             yield from _unless_harmless(line, match, column.end(), stop)
@@ -167,9 +167,9 @@ def _in_words(line: Line, match: re.Match[str], word: int) -> Iterator[Span]:
         yield from _second_word(line, match, word)
 
 
-def _last_before(text: str, offset: int, ignored: str) -> str:
+def _last_before(text: str, offset: int, is_ignored: Callable[[str], bool]) -> str:
     """Return the last character before a place that is not ignored. To copy the text before it takes as long as it is."""
-    while offset and text[offset - 1] in ignored:
+    while offset and is_ignored(text[offset - 1]):
         offset -= 1
     return text[offset - 1 : offset]
 

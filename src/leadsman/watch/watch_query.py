@@ -258,9 +258,9 @@ class WatchQuery:
             streams = self._events.streams()
         positions = self.positions()  # not older than these streams, so each of them that is there still has one
         deleted = streams_without_files(streams, positions)
+        writers = {key for key in streams if topic_of(key, positions)}
         with self._table_lock:  # as long as this lasts, no stream that is dropped gets new events
             with self._lock:
-                writers = {key for key in self._events.streams() if topic_of(key, positions)}
                 dropped = self._events.expire(horizons, deleted, writers)
             self._dropped.update(dropped)
             self._expired_streams.update(dropped, positions, self.last_query_offset)

@@ -69,7 +69,7 @@ def _series(element: Element, context: OutputContext) -> EventColumns:
 
 def _columns(pairs: Sequence[Sequence[Any]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the times and the values of all samples. Raises ValueError where one is no pair."""
-    return tuple([at for at, _ in pairs]), tuple([value for _, value in pairs])
+    return tuple([str(at) for at, _ in pairs]), tuple([value for _, value in pairs])
 
 
 @lru_cache(1)
