@@ -11,7 +11,7 @@ READY := .venv/.ready
 JAVA_READY := .venv/.java-ready
 PROGRAMS_READY := .venv/.programs-ready
 
-.PHONY: help setup demo demo-accounts test quick test-leadsman test-lab test-reading test-accounts test-watch test-topics test-clients check lab bench bench-compare lock lambda-package spark-archive docs clean
+.PHONY: help setup demo demo-accounts test quick test-leadsman test-lab test-reading test-accounts test-watch test-topics test-clients test-texts check lab bench bench-compare lock lambda-package spark-archive docs clean
 
 help: ## Show what there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,14 +43,14 @@ check: $(READY) ## Lint, types, import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# The checks use a processor while Java, jars and programs are fetched. Then three of seven parts at a time on two cores,
-# the longest first: tests wait for brokers and disks a third of their time.
+# Four parts at a time on two cores: tests wait for brokers and disks a third of their time. Those that wait most begin
+# early. The checks and the texts need no Java, and use the processors while Java, jars and programs are fetched.
 test: ## Every check, and every test but the long ones
-	$(MAKE) --no-print-directory --jobs 3 setup check
-	$(MAKE) --no-print-directory --jobs 3 --keep-going test-leadsman test-reading test-accounts test-lab test-watch test-topics test-clients
+	$(MAKE) --no-print-directory --jobs 4 --keep-going check test-texts test-accounts test-leadsman test-topics test-watch test-reading test-lab test-clients
 
-LAB := tests/collect tests/lab tests/modes tests/remedies
+LAB := tests/collect tests/lab tests/remedies
 CLIENTS := tests/clients
+TEXTS := tests/gate tests/redaction tests/telemetry
 READING := tests/pipeline
 WATCH := tests/watch
 TOPICS := tests/watch/kafka
@@ -80,9 +80,11 @@ quick-second:
 	$(QUICK) $(addprefix --ignore=,$(SLOW) $(QUICK_FIRST))
 
 test-leadsman: setup
-	$(BIN)/pytest -m "not long" $(addprefix --ignore=,$(LAB) $(CLIENTS) $(READING) $(WATCH))
+	$(BIN)/pytest -m "not long" $(addprefix --ignore=,$(LAB) $(CLIENTS) $(TEXTS) $(READING) $(WATCH))
 
-test-lab test-reading test-accounts test-watch test-topics test-clients: test-%: setup
+test-lab test-reading test-accounts test-watch test-topics test-clients: setup
+
+test-lab test-reading test-accounts test-watch test-topics test-clients test-texts: test-%: $(READY)
 	$(BIN)/pytest -m "not long" --timeout $(TIMEOUT) $($*_TESTS) > .venv/test-$*.log 2>&1 || { cat .venv/test-$*.log; exit 1; }
 	@echo "$*: $$(grep -E '^=+ .* in [0-9.]+s' .venv/test-$*.log | tail -n 1)"  # libraries may write after pytest
 
@@ -90,6 +92,7 @@ test-lab test-reading test-accounts test-watch test-topics test-clients: test-%:
 TIMEOUT := 900
 lab_TESTS := $(LAB)
 clients_TESTS := $(CLIENTS)
+texts_TESTS := $(TEXTS)
 reading_TESTS := $(READING)
 watch_TESTS := $(WATCH) --ignore=$(TOPICS)
 topics_TESTS := $(TOPICS)

@@ -1,4 +1,4 @@
-"""What the whole run shares: one Spark session, started as `leadsman diagnose` starts it: most queries run once."""
+"""What the whole run shares: one Spark session, started as `leadsman diagnose` starts it, but for its compiler."""
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC
@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
+from tests.java_options import SMALL_METHODS
 
 from leadsman.catalogue import every_mode, modes_named
 from leadsman.lab.brokers.cluster import Cluster, ClusterPlan
@@ -17,7 +18,7 @@ from leadsman.pipeline.events import EventRow, batches
 from leadsman.pipeline.read.stream import read
 from leadsman.pipeline.request import DiagnosisRequest, find_input, read_small_input
 from leadsman.pipeline.scope.streams import list_files
-from leadsman.pipeline.spark.session import session
+from leadsman.pipeline.spark.session import SessionOptions, session
 
 settings.register_profile("busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy machine")
@@ -27,7 +28,8 @@ Diagnose = Callable[..., list[Diagnosis]]
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    with session() as running:
+    options = {"spark.driver.extraJavaOptions": SMALL_METHODS}
+    with session(SessionOptions(conf=options)) as running:
         yield running
 
 

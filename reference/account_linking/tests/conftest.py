@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from tests.java_options import SMALL_METHODS
 from tests.postgresql_server import PostgresServer, postgresql_server
 from werkzeug.serving import make_server
 
@@ -28,27 +29,14 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-LATE_OPTIMIZATION = " ".join(
-    f"-XX:Tier4{name}={4 * default}"
-    for name, default in {
-        "InvocationThreshold": 5_000,
-        "MinInvocationThreshold": 600,
-        "CompileThreshold": 15_000,
-        "BackEdgeThreshold": 40_000,
-    }.items()
-)
-"""Java's optimizing compiler begins at four times its default counts. In the few minutes of these tests it takes a
-third of the JVM's CPU time: with these counts the first five batches took 132 s, with the defaults 155 s beside
-them on the same machine."""
-
 settings.register_profile("busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy machine")
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    late = {"spark.driver.extraJavaOptions": LATE_OPTIMIZATION}
-    with session(SessionOptions(delta=True, is_long_lived=True, conf=late)) as running:
+    options = {"spark.driver.extraJavaOptions": SMALL_METHODS}
+    with session(SessionOptions(delta=True, is_long_lived=True, conf=options)) as running:
         yield running
 
 

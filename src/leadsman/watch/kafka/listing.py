@@ -72,7 +72,7 @@ class KafkaListing:
             topics = self._open().topics(self.request.topics)
             planned = {each.name: self._current_position(each, earlier, query_offset) for each in topics}
         except ClusterUnavailable as error:
-            self._note_away(str(error))
+            self._note_unreachable(str(error))
             return positions
         self._note_back()
         ends = {
@@ -182,7 +182,7 @@ class KafkaListing:
         at = datetime.fromtimestamp(self.clock(), UTC).isoformat(timespec="milliseconds")
         write_lag(self.request.sources_folder, {"at": at, "bootstrap": self.request.bootstrap, **document})
 
-    def _note_away(self, why: str) -> None:
+    def _note_unreachable(self, why: str) -> None:
         if self._away_since is None:
             self._away_since = self.clock()
             self._report(f"Kafka at {self.request.bootstrap} does not answer: {why}. Waiting for it.")

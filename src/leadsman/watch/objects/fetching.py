@@ -100,7 +100,7 @@ class ObjectFetcher:
                 try:
                     self.fetch(url)
                 except Exception as error:  # noqa: BLE001 - an edge: a store that cannot be reached must not end the watch
-                    self._note_away(url, summarize_error(error))
+                    self._note_unreachable(url, summarize_error(error))
             self.store.expire(self.horizons())
             self.over.wait(LIST_EVERY_SECONDS)  # the interval of listings
 
@@ -109,7 +109,7 @@ class ObjectFetcher:
         try:
             found = [each for each in list_url(self.spark, url) if isinstance(each, File)]
         except CaptureError as error:
-            self._note_away(url, str(error))
+            self._note_unreachable(url, str(error))
             return
         self._note_there(url)
         new = sorted(filter(lambda each: self._is_new(url, each), found), key=lambda each: (each.changed, each.name))
@@ -154,7 +154,7 @@ class ObjectFetcher:
             self.report(f"{file.path} cannot be read: {problem}. It is tried again each minute.")
         self._failed[file.path] = self.clock(), problem
 
-    def _note_away(self, url: str, problem: str) -> None:
+    def _note_unreachable(self, url: str, problem: str) -> None:
         if url not in self._away and not self.over.is_set():
             self._away[url] = self.clock()
             self.report(f"{url} cannot be read now, and is tried again: {problem}")
