@@ -43,10 +43,10 @@ check: $(READY) ## Lint, types, import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Four parts at a time on two cores: tests wait for brokers and disks a third of their time. Those that wait most begin
-# early. The checks and the texts need no Java, and use the processors while Java, jars and programs are fetched.
+# Four parts at a time on two cores: tests wait for brokers and disks a third of their time. The order is that in which
+# the parts end together. The checks and the texts need no Java, and run while Java, jars and programs are fetched.
 test: ## Every check, and every test but the long ones
-	$(MAKE) --no-print-directory --jobs 4 --keep-going check test-texts test-accounts test-leadsman test-topics test-watch test-reading test-lab test-clients
+	$(MAKE) --no-print-directory --jobs 4 --keep-going check test-texts test-topics test-lab test-leadsman test-accounts test-reading test-watch test-clients
 
 LAB := tests/collect tests/lab tests/remedies
 CLIENTS := tests/clients

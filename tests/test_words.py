@@ -6,6 +6,7 @@ import ast
 import re
 import tomllib
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,22 @@ PAGES = [
     pytest.param(path, id=path.relative_to(ROOT).as_posix())
     for path in sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "src").rglob("page.md")])
 ]
+
+
+ANY_PHRASE = re.compile("|".join(f"(?:{pattern})" for pattern in BANNED["texts"]), re.IGNORECASE)
+
+
+@cache
+def parsed(path: Path) -> ast.AST:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def banned_phrases(text: str) -> Iterator[str]:
+    """Every banned phrase of a text, with a better one."""
+    if ANY_PHRASE.search(text):
+        for pattern, better in BANNED["texts"].items():
+            if match := re.search(pattern, text, re.IGNORECASE):
+                yield f"{match[0]}: better: {better}"
 
 
 def identifiers(tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -59,11 +76,9 @@ def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 @pytest.mark.parametrize("path", PROGRAMS)
 def test_no_identifier_is_made_of_a_banned_word(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-
     found = [
         f"{line}: {name}: not {word} but {BANNED['identifiers'][word]}"
-        for line, name in [(0, path.stem), *identifiers(tree)]
+        for line, name in [(0, path.stem), *identifiers(parsed(path))]
         for word in map(str.lower, WORD.findall(name))
         if word in BANNED["identifiers"] and not name.startswith("test_")
     ]
@@ -73,29 +88,14 @@ def test_no_identifier_is_made_of_a_banned_word(path: Path) -> None:
 
 @pytest.mark.parametrize("path", PROGRAMS)
 def test_no_text_of_a_program_holds_a_banned_phrase(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-
-    found = [
-        f"{line}: {match[0]}: better: {better}"
-        for line, text in texts(tree)
-        for pattern, better in BANNED["texts"].items()
-        if (match := re.search(pattern, text, re.IGNORECASE))
-    ]
+    found = [f"{line}: {phrase}" for line, text in texts(parsed(path)) for phrase in banned_phrases(text)]
 
     assert found == []
 
 
 @pytest.mark.parametrize("path", PAGES)
 def test_no_document_holds_a_banned_phrase(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-
-    found = [
-        f"{match[0]}: better: {better}"
-        for pattern, better in BANNED["texts"].items()
-        if (match := re.search(pattern, text, re.IGNORECASE))
-    ]
-
-    assert found == []
+    assert list(banned_phrases(path.read_text(encoding="utf-8"))) == []
 
 
 def test_no_two_classes_share_a_name() -> None:
@@ -107,7 +107,7 @@ def test_no_two_classes_share_a_name() -> None:
 
     places = defaultdict(set)
     for path in paths:
-        for name in classes(ast.parse(path.read_text(encoding="utf-8"))):
+        for name in classes(parsed(path)):
             places[name.lstrip("_")].add(path.relative_to(ROOT).as_posix())
 
     assert {name: sorted(found) for name, found in places.items() if len(found) > 1} == {}

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from leadsman.lab.interrupting.commands import Command, every_command, incomplete_files
-from leadsman.lab.interrupting.one_run import run
+from leadsman.lab.interrupting.one_run import OUR_TRACEBACK, run
+from leadsman.lab.processes.program import SOURCES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,6 +22,18 @@ def test_a_page_without_its_end_and_a_part_are_seen(tmp_path: Path) -> None:
     found = incomplete_files(tmp_path)
 
     assert [name.rpartition("/")[2] for name in found] == ["b.html", "c.json", "d.part"]
+
+
+@pytest.mark.parametrize(
+    ("module", "is_ours"),
+    [("leadsman/cli/__init__.py", True), ("leadsman/__main__.py", False), ("../.venv/lib/site.py", False)],
+)
+def test_a_traceback_of_a_module_of_ours_is_told_from_one_of_pythons_start(module: str, *, is_ours: bool) -> None:
+    stderr = (
+        f'Traceback (most recent call last):\n  File "{SOURCES}/{module}", line 5, in <module>\nKeyboardInterrupt\n'
+    )
+
+    assert bool(OUR_TRACEBACK.search(stderr)) == is_ours
 
 
 @pytest.mark.parametrize("after", [0.02, 0.2, 0.4])

@@ -83,10 +83,9 @@ _TWO_WORDS = re.compile(r"[ \t]+(?P<value>[^\s=]+)[ \t\r]*$")
 _LOGIN = re.compile(r"\blogin[ \t]+\S{1,100}[ \t]+$")
 _LETTER_AND_DIGIT = re.compile(r"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])")
 
-_NAME_SLOT = re.compile(
-    r"(?:\b(?:name|key|id|field|param|parameter|header|property)|\bn)(?:\\*[\"']|&quot;)?[ \t]*[=:>][ \t]*(?:\\*[\"']|&quot;)?$",
-    re.IGNORECASE | re.ASCII,
-)
+_SLOT = r"(?:\b(?:name|key|id|field|param|parameter|header|property)|\bn)(?:\\*[\"']|&quot;)?[ \t]*[=:>]"
+_ANY_NAME_SLOT = re.compile(_SLOT, re.IGNORECASE | re.ASCII)
+_NAME_SLOT = re.compile(rf"{_SLOT}[ \t]*(?:\\*[\"']|&quot;)?$", re.IGNORECASE | re.ASCII)
 _VALUE_SLOT = re.compile(r"\bvalue(?:\\*[\"']|&quot;)?[ \t]*[=:>][ \t]*", re.IGNORECASE)
 _ELEMENT = re.compile(r"[\"'][^<>/]{0,80}>(?=[^<\s])")
 SLOT_CHARACTERS = 1000
@@ -340,7 +339,7 @@ def key_at_end(text: str) -> re.Match[str] | None:
 
 def name_slot(text: str) -> re.Match[str] | None:
     """Return the key of a secret in a slot for names: its value stands on a line above or below."""
-    if len(text) > SLOT_CHARACTERS:
+    if len(text) > SLOT_CHARACTERS or _ANY_NAME_SLOT.search(text) is None:
         return None
     for match in _KEY.finditer(text):
         if _is_named(text, match.start()):

@@ -20,6 +20,7 @@ import psutil
 
 from leadsman.lab.interrupting.commands import incomplete_files
 from leadsman.lab.processes.marked import MARK, marked_processes
+from leadsman.lab.processes.program import SOURCES
 from leadsman.run_folder import SHARED_MEMORY, owner_pid, stale_folders
 
 if TYPE_CHECKING:
@@ -157,7 +158,9 @@ def _look_at_the_end(this: CommandRun, process: subprocess.Popen[bytes], outcome
             outcome.faults["traceback"] = this.text(output)[-QUOTED:]
 
 
-OUR_TRACEBACK = re.compile(r"Traceback \(most recent call last\).*leadsman/(?!__main__)", re.DOTALL)
+OUR_TRACEBACK = re.compile(
+    rf'Traceback \(most recent call last\).*File "{re.escape(str(SOURCES))}/leadsman/(?!__main__\.py)', re.DOTALL
+)
 """One of Python's own start, before any of our modules is imported, is none of ours."""
 
 QUOTED = 600

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import re
 import sys
-from array import array
+from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from leadsman import vocabulary as v
-from leadsman.telemetry.outputs.block_matches import find_matches
+from leadsman.telemetry.outputs.block_lines import decode_ascii, line_starts
 from leadsman.telemetry.outputs.parser import EventColumns, OutputContext, OutputParser, head_line_matches, single_event
 from leadsman.telemetry.producer_state.summary import summarize_producer_ids
 from leadsman.telemetry.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
+
+    from numpy.typing import NDArray
 
 # Since 3.x lastTimestamp stands before firstSequence as well.
 LINE = re.compile(
-    r"^(?:Dumping (?P<path>[^\n]+)|producerId: \d+ producerEpoch: (-?\d+) coordinatorEpoch: (-?\d+) [^\n]*?"
-    r"firstSequence: (-?\d+) lastSequence: (-?\d+) [^\n]*? timestamp: (-?\d+)$)",
+    r"^(?:Dumping ([^\n]+)|producerId: \d+ producerEpoch: (-?\d+) coordinatorEpoch: (-?\d+) "
+    r"(?:currentTxnFirstOffset: \S+ (?:lastTimestamp: -?\d+ )?|[^\n]*?)firstSequence: (-?\d+) lastSequence: (-?\d+) "
+    r"(?:lastOffset: -?\d+ offsetDelta: -?\d+|[^\n]*?) timestamp: (-?\d+)$)",
     re.MULTILINE,
 )
 COLUMNS = 5
@@ -33,41 +37,77 @@ PARTITION = re.compile(r"(?:^|/)([\w.\-]+)-(\d+)/(\d{20})\.snapshot\s*$")
 class _SnapshotDump:
     """One dumped snapshot: the epoch, coordinator epoch, first and last sequence, and time of each producer id."""
 
-    def __init__(self, path: str, line: int, text: str) -> None:
+    def __init__(self, path: str, place: tuple[int, str]) -> None:
         self.path = path
-        self.rows = array("q")
-        self._quoted = (sys.maxsize, line, text)
+        self._columns: list[NDArray[np.int64]] = []
+        self._quoted_at, self._quoted = sys.maxsize, place
 
-    def add(self, numbers: Sequence[int], line: int, text: str) -> None:
-        """Add an id. The quoted one is the id that sent one batch, the longest ago."""
-        self.rows.extend(numbers)
-        epoch, _, first, _, at = numbers
-        if epoch == 0 and first == 0 and at < self._quoted[0]:
-            self._quoted = (at, line, text)
+    def add(self, columns: NDArray[np.int64], place: Callable[[int], tuple[int, str]]) -> None:
+        """Add ids; `place` returns the line and text of one. Quoted is the id that sent one batch, the longest ago."""
+        self._columns.append(columns)
+        epoch, _, first, _, at = columns
+        at = np.where((epoch == 0) & (first == 0), at, sys.maxsize)
+        oldest = int(at.argmin())
+        if at[oldest] < self._quoted_at:
+            self._quoted_at, self._quoted = int(at[oldest]), place(oldest)
 
     def events(self) -> EventColumns:
         """Return the count of ids. An id sent one batch if that begins with sequence 0, in epoch 0."""
-        epoch, coordinator, first, last, timestamp = np.array(self.rows, np.int64).reshape(-1, COLUMNS).T
+        none = np.empty((COLUMNS, 0), np.int64)
+        epoch, coordinator, first, last, timestamp = np.concatenate([none, *self._columns], axis=1)
         first_batch = np.where((epoch == 0) & (first == 0), last, -1)
         value, labels = summarize_producer_ids(last, timestamp, offset_delta=first_batch, coordinator_epoch=coordinator)
         match = PARTITION.search(self.path)
         partition = {"topic": match[1], "partition": match[2], "offset": str(int(match[3]))} if match else {}
-        _, line, text = self._quoted
+        line, text = self._quoted
         return single_event(v.PRODUCERS_COUNTED, line, text, value, via="dump_log", **partition, **labels)
 
 
+class _BlockMatches:
+    """The matches of a block, column by column; where one stands is looked up when it is to be quoted."""
+
+    def __init__(self, block: bytes, lines_above: int) -> None:
+        self._text = decode_ascii(block)
+        self._starts = line_starts(block)
+        self._lines_above = lines_above
+        found = LINE.findall(self._text)
+        self.paths, *self._groups = zip(*found, strict=True) if found else ([], *([()] * COLUMNS))
+        self.lines = len(self._starts)
+
+    def place(self, index: int) -> tuple[int, str]:
+        """Return the line and the text of a match."""
+        match = self._matches[index]
+        return self._lines_above + int(np.searchsorted(self._starts, match.start(), side="right")) + 1, match[0]
+
+    def numbers(self, since: int, until: int) -> NDArray[np.int64]:
+        """Return what these matches say of their ids: a row for each column."""
+        return np.array([list(map(int, group[since:until])) for group in self._groups], np.int64)
+
+    @cached_property
+    def _matches(self) -> list[re.Match[str]]:
+        return list(LINE.finditer(self._text))
+
+
 def _parse(blocks: Iterable[bytes], context: OutputContext) -> Iterator[EventColumns]:  # noqa: ARG001 - a parser's signature
-    file: _SnapshotDump | None = None
-    for matches in find_matches(LINE, blocks):
-        for index, (path, *numbers) in enumerate(zip(*matches.groups, strict=True)):
-            if path is not None:
-                if file is not None:
-                    yield file.events()
-                file = _SnapshotDump(path, int(matches.lines[index]), matches.texts[index])
-            elif file is not None:
-                file.add([int(str(each)) for each in numbers], int(matches.lines[index]), matches.texts[index])
-    if file is not None:
-        yield file.events()
+    snapshot: _SnapshotDump | None = None
+    lines_above = 0
+    for each in blocks:
+        block = _BlockMatches(each, lines_above)
+        lines_above += block.lines
+        begins = [index for index, path in enumerate(block.paths) if path]
+        for since, until in pairwise([-1, *begins, len(block.paths)]):
+            if since >= 0:
+                if snapshot is not None:
+                    yield snapshot.events()
+                snapshot = _SnapshotDump(block.paths[since], block.place(since))
+            if snapshot is not None and until > since + 1:
+                snapshot.add(block.numbers(since + 1, until), _place_after(block, since + 1))
+    if snapshot is not None:
+        yield snapshot.events()
+
+
+def _place_after(block: _BlockMatches, since: int) -> Callable[[int], tuple[int, str]]:
+    return lambda index: block.place(since + index)
 
 
 SOURCE = Source(

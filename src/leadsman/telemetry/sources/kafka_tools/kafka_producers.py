@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from leadsman import vocabulary as v
-from leadsman.telemetry.outputs.block_matches import line_starts
+from leadsman.telemetry.outputs.block_lines import line_starts
 from leadsman.telemetry.outputs.parser import EventColumns, OutputContext, OutputParser, head_line_matches, single_event
 from leadsman.telemetry.producer_state.summary import summarize_producer_ids
 from leadsman.telemetry.source import Source
