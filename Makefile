@@ -82,9 +82,10 @@ quick-second:
 test-leadsman: setup
 	$(BIN)/pytest -m "not long" $(addprefix --ignore=,$(LAB) $(CLIENTS) $(TEXTS) $(READING) $(WATCH))
 
-test-lab test-reading test-accounts test-watch test-topics test-clients: setup
+JAVA_PARTS := test-lab test-reading test-accounts test-watch test-topics test-clients
+$(JAVA_PARTS): setup
 
-test-lab test-reading test-accounts test-watch test-topics test-clients test-texts: test-%: $(READY)
+$(JAVA_PARTS) test-texts: test-%: $(READY)
 	$(BIN)/pytest -m "not long" --timeout $(TIMEOUT) $($*_TESTS) > .venv/test-$*.log 2>&1 || { cat .venv/test-$*.log; exit 1; }
 	@echo "$*: $$(grep -E '^=+ .* in [0-9.]+s' .venv/test-$*.log | tail -n 1)"  # libraries may write after pytest
 

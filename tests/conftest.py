@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
-from tests.java_options import SMALL_METHODS
+from tests.java_options import CHEAP_OPTIMIZATION
 
 from leadsman.catalogue import every_mode, modes_named
 from leadsman.lab.brokers.cluster import Cluster, ClusterPlan
@@ -28,8 +28,7 @@ Diagnose = Callable[..., list[Diagnosis]]
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    options = {"spark.driver.extraJavaOptions": SMALL_METHODS}
-    with session(SessionOptions(conf=options)) as running:
+    with session(SessionOptions(conf=CHEAP_OPTIMIZATION)) as running:
         yield running
 
 

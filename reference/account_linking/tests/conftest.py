@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
-from tests.java_options import SMALL_METHODS
+from tests.java_options import CHEAP_OPTIMIZATION
 from tests.postgresql_server import PostgresServer, postgresql_server
 from werkzeug.serving import make_server
 
@@ -35,8 +35,7 @@ settings.load_profile("busy machine")
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    options = {"spark.driver.extraJavaOptions": SMALL_METHODS}
-    with session(SessionOptions(delta=True, is_long_lived=True, conf=options)) as running:
+    with session(SessionOptions(delta=True, is_long_lived=True, conf=CHEAP_OPTIMIZATION)) as running:
         yield running
 
 

@@ -83,9 +83,11 @@ _TWO_WORDS = re.compile(r"[ \t]+(?P<value>[^\s=]+)[ \t\r]*$")
 _LOGIN = re.compile(r"\blogin[ \t]+\S{1,100}[ \t]+$")
 _LETTER_AND_DIGIT = re.compile(r"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])")
 
-_SLOT = r"(?:\b(?:name|key|id|field|param|parameter|header|property)|\bn)(?:\\*[\"']|&quot;)?[ \t]*[=:>]"
-_ANY_NAME_SLOT = re.compile(_SLOT, re.IGNORECASE | re.ASCII)
-_NAME_SLOT = re.compile(rf"{_SLOT}[ \t]*(?:\\*[\"']|&quot;)?$", re.IGNORECASE | re.ASCII)
+_NAME_SLOT = re.compile(
+    r"(?:\b(?:name|key|id|field|param|parameter|header|property)|\bn)(?:\\*[\"']|&quot;)?[ \t]*[=:>]",
+    re.IGNORECASE | re.ASCII,
+)
+_NAME_SLOT_AT_END = re.compile(rf"{_NAME_SLOT.pattern}[ \t]*(?:\\*[\"']|&quot;)?$", re.IGNORECASE | re.ASCII)
 _VALUE_SLOT = re.compile(r"\bvalue(?:\\*[\"']|&quot;)?[ \t]*[=:>][ \t]*", re.IGNORECASE)
 _ELEMENT = re.compile(r"[\"'][^<>/]{0,80}>(?=[^<\s])")
 SLOT_CHARACTERS = 1000
@@ -292,7 +294,9 @@ def _named_value(line: Line, match: re.Match[str]) -> Iterator[Span]:
 def _is_named(text: str, offset: int) -> bool:
     """Whether a key stands where a name does: after `name=`, `"key":`, `<name>`."""
     before = text[max(0, offset - MAX_WORD) : offset].rstrip(_WORD.replace(":", ""))
-    return before.rstrip("\\\"'; \t")[-1:] in (":", "=", ">", "t") and _NAME_SLOT.search(before[-40:]) is not None
+    return (
+        before.rstrip("\\\"'; \t")[-1:] in (":", "=", ">", "t") and _NAME_SLOT_AT_END.search(before[-40:]) is not None
+    )
 
 
 def _slot_value(line: Line, match: re.Match[str], start: int) -> Iterator[Span]:
@@ -339,7 +343,7 @@ def key_at_end(text: str) -> re.Match[str] | None:
 
 def name_slot(text: str) -> re.Match[str] | None:
     """Return the key of a secret in a slot for names: its value stands on a line above or below."""
-    if len(text) > SLOT_CHARACTERS or _ANY_NAME_SLOT.search(text) is None:
+    if len(text) > SLOT_CHARACTERS or _NAME_SLOT.search(text) is None:
         return None
     for match in _KEY.finditer(text):
         if _is_named(text, match.start()):

@@ -76,7 +76,7 @@ class PrometheusListing:
 
     request: PrometheusRequest
     clock: Callable[[], float] = time.time
-    _away_since: float | None = None
+    _unreachable_since: float | None = None
 
     def positions(self, earlier: Positions, query_offset: int) -> Positions:
         """Return up to which time the server is read in a query offset, after `earlier`."""
@@ -95,14 +95,14 @@ class PrometheusListing:
         try:
             self.request.range("vector(1)", now, now)
         except NotCollected as error:
-            if self._away_since is None:
-                self._away_since = self.clock()
+            if self._unreachable_since is None:
+                self._unreachable_since = self.clock()
                 self.request.report(f"Prometheus at {self.request.name} does not answer: {error}. Waiting for it.")
             return False
-        if self._away_since is not None:
-            seconds = round(self.clock() - self._away_since)
+        if self._unreachable_since is not None:
+            seconds = round(self.clock() - self._unreachable_since)
             self.request.report(f"Prometheus at {self.request.name} answers again, after {seconds} s.")
-            self._away_since = None
+            self._unreachable_since = None
         return True
 
 

@@ -61,7 +61,7 @@ class KafkaListing:
     request: TopicsRequest
     clock: Callable[[], float] = time.time
     _cluster: ClusterOffsets | None = None
-    _away_since: float | None = None
+    _unreachable_since: float | None = None
     _problems: dict[str, str] = field(default_factory=dict)
     _truncated: dict[tuple[str, int], float] = field(default_factory=dict)
 
@@ -183,16 +183,16 @@ class KafkaListing:
         write_lag(self.request.sources_folder, {"at": at, "bootstrap": self.request.bootstrap, **document})
 
     def _note_unreachable(self, why: str) -> None:
-        if self._away_since is None:
-            self._away_since = self.clock()
+        if self._unreachable_since is None:
+            self._unreachable_since = self.clock()
             self._report(f"Kafka at {self.request.bootstrap} does not answer: {why}. Waiting for it.")
         self._write({"is_away": True, "why": why, "topics": {}})
 
     def _note_back(self) -> None:
-        if self._away_since is not None:
-            seconds = round(self.clock() - self._away_since)
+        if self._unreachable_since is not None:
+            seconds = round(self.clock() - self._unreachable_since)
             self._report(f"Kafka at {self.request.bootstrap} answers again, after {seconds} s.")
-            self._away_since = None
+            self._unreachable_since = None
 
     def _note_problem(self, name: str, text: str) -> None:
         if self._problems.get(name) != text:

@@ -79,7 +79,7 @@ class ObjectFetcher:
     horizons: Callable[[], Mapping[str, datetime]] = dict
     clock: Callable[[], float] = time.monotonic
     over: threading.Event = field(default_factory=threading.Event)
-    _away: dict[str, float] = field(default_factory=dict)
+    _unreachable_since: dict[str, float] = field(default_factory=dict)
     _failed: dict[str, tuple[float, str]] = field(default_factory=dict)
 
     @contextmanager
@@ -155,12 +155,12 @@ class ObjectFetcher:
         self._failed[file.path] = self.clock(), problem
 
     def _note_unreachable(self, url: str, problem: str) -> None:
-        if url not in self._away and not self.over.is_set():
-            self._away[url] = self.clock()
+        if url not in self._unreachable_since and not self.over.is_set():
+            self._unreachable_since[url] = self.clock()
             self.report(f"{url} cannot be read now, and is tried again: {problem}")
 
     def _note_there(self, url: str) -> None:
-        if (since := self._away.pop(url, None)) is not None:
+        if (since := self._unreachable_since.pop(url, None)) is not None:
             self.report(f"{url} is read again, after {round(self.clock() - since)} s.")
 
 

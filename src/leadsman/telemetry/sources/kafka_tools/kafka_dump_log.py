@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leadsman import vocabulary as v
-from leadsman.telemetry.outputs.block_lines import decode_ascii, line_starts
 from leadsman.telemetry.outputs.parser import EventColumns, OutputContext, OutputParser, head_line_matches, single_event
 from leadsman.telemetry.producer_state.summary import summarize_producer_ids
 from leadsman.telemetry.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -37,19 +36,20 @@ PARTITION = re.compile(r"(?:^|/)([\w.\-]+)-(\d+)/(\d{20})\.snapshot\s*$")
 class _SnapshotDump:
     """One dumped snapshot: the epoch, coordinator epoch, first and last sequence, and time of each producer id."""
 
-    def __init__(self, path: str, place: tuple[int, str]) -> None:
-        self.path = path
+    def __init__(self, block: _BlockMatches, index: int) -> None:
+        self.path = block.paths[index]
         self._columns: list[NDArray[np.int64]] = []
-        self._quoted_at, self._quoted = sys.maxsize, place
+        self._quoted_at, self._quoted = sys.maxsize, block.place(index)
 
-    def add(self, columns: NDArray[np.int64], place: Callable[[int], tuple[int, str]]) -> None:
-        """Add ids; `place` returns the line and text of one. Quoted is the id that sent one batch, the longest ago."""
+    def add(self, block: _BlockMatches, since: int, until: int) -> None:
+        """Add the ids of these matches. Quoted is the id that sent one batch, the longest ago."""
+        columns = block.numbers(since, until)
         self._columns.append(columns)
         epoch, _, first, _, at = columns
         at = np.where((epoch == 0) & (first == 0), at, sys.maxsize)
         oldest = int(at.argmin())
         if at[oldest] < self._quoted_at:
-            self._quoted_at, self._quoted = int(at[oldest]), place(oldest)
+            self._quoted_at, self._quoted = int(at[oldest]), block.place(since + oldest)
 
     def events(self) -> EventColumns:
         """Return the count of ids. An id sent one batch if that begins with sequence 0, in epoch 0."""
@@ -66,18 +66,16 @@ class _SnapshotDump:
 class _BlockMatches:
     """The matches of a block, column by column; where one stands is looked up when it is to be quoted."""
 
-    def __init__(self, block: bytes, lines_above: int) -> None:
-        self._text = decode_ascii(block)
-        self._starts = line_starts(block)
+    def __init__(self, text: str, lines_above: int) -> None:
+        self._text = text
         self._lines_above = lines_above
-        found = LINE.findall(self._text)
+        found = LINE.findall(text)
         self.paths, *self._groups = zip(*found, strict=True) if found else ([], *([()] * COLUMNS))
-        self.lines = len(self._starts)
 
     def place(self, index: int) -> tuple[int, str]:
         """Return the line and the text of a match."""
         match = self._matches[index]
-        return self._lines_above + int(np.searchsorted(self._starts, match.start(), side="right")) + 1, match[0]
+        return self._lines_above + self._text.count("\n", 0, match.start()) + 1, match[0]
 
     def numbers(self, since: int, until: int) -> NDArray[np.int64]:
         """Return what these matches say of their ids: a row for each column."""
@@ -92,22 +90,18 @@ def _parse(blocks: Iterable[bytes], context: OutputContext) -> Iterator[EventCol
     snapshot: _SnapshotDump | None = None
     lines_above = 0
     for each in blocks:
-        block = _BlockMatches(each, lines_above)
-        lines_above += block.lines
+        block = _BlockMatches(each.decode("ascii", "replace"), lines_above)
+        lines_above += each.count(b"\n")
         begins = [index for index, path in enumerate(block.paths) if path]
         for since, until in pairwise([-1, *begins, len(block.paths)]):
             if since >= 0:
                 if snapshot is not None:
                     yield snapshot.events()
-                snapshot = _SnapshotDump(block.paths[since], block.place(since))
+                snapshot = _SnapshotDump(block, since)
             if snapshot is not None and until > since + 1:
-                snapshot.add(block.numbers(since + 1, until), _place_after(block, since + 1))
+                snapshot.add(block, since + 1, until)
     if snapshot is not None:
         yield snapshot.events()
-
-
-def _place_after(block: _BlockMatches, since: int) -> Callable[[int], tuple[int, str]]:
-    return lambda index: block.place(since + index)
 
 
 SOURCE = Source(

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from leadsman import vocabulary as v
-from leadsman.telemetry.outputs.block_lines import line_starts
 from leadsman.telemetry.outputs.parser import EventColumns, OutputContext, OutputParser, head_line_matches, single_event
 from leadsman.telemetry.producer_state.summary import summarize_producer_ids
 from leadsman.telemetry.source import Source
@@ -136,8 +135,7 @@ def _oldest_single(table: NDArray[np.int64], rows: bytes, lines_above: int) -> _
     _, sequence, timestamp = table.T
     times = np.where(sequence == 0, timestamp, np.iinfo(np.int64).max - 1)
     row = int(times.argmin())
-    begin = int(np.concatenate(([0], line_starts(rows)))[row])
-    return _QuotedRow(int(times[row]), lines_above + row + 1, _text(rows[begin:].split(b"\n", 1)[0]))
+    return _QuotedRow(int(times[row]), lines_above + row + 1, _text(rows.split(b"\n", row + 1)[row]))
 
 
 def _text(line: bytes) -> str:
