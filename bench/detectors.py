@@ -199,7 +199,8 @@ def _source(row: DetectorInput) -> DiagnosisInput:
     found = dict(inputs.captures)
     if row.copies == "capture":
         found |= {f"{path}#{number}": each for number in range(1, row.times) for path, each in inputs.captures.items()}
-    return replace(inputs, captures=found, events=pa.concat_tables(copies))
+    # A reader's batches are large, and Spark makes a partition of each.
+    return replace(inputs, captures=found, events=pa.concat_tables(copies).combine_chunks())
 
 
 def _renamed(events: pa.Table, number: int, *, apart: bool) -> pa.Table:

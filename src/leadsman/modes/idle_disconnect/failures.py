@@ -70,6 +70,9 @@ IS_IDLE_LIMIT = f"name = '{names.SETTING}' AND labels['key'] = 'connections.max.
 LIMIT = "try_cast(labels['value'] AS DOUBLE) / 1000"
 IS_BROKER_SETTING = "coalesce(labels['owner'], '') = 'broker'"
 
+MICROSECOND = 1e-6
+"""Seconds: the precision of an event's time."""
+
 EVERY_SECOND = "PARTITION BY capture, subject ORDER BY second"
 TIMED_OUT = f"name = '{names.REQUEST_TIMED_OUT}'"
 LONGEST_FIRST = "(a, b) -> CASE WHEN a.value > b.value THEN -1 WHEN a.value < b.value THEN 1 ELSE 0 END"
@@ -94,14 +97,11 @@ def _failure_lines(*, stall: float, near: float) -> Mapping[str, str]:
     `is_first_request`: a request timed out that was the first one of its connection, so the connection was not idle.
     Bootstrap connections have negative nodes; no record is sent on them.
     """
-    nearby = f"{EVERY_SECOND} RANGE BETWEEN {near}D PRECEDING AND {near}D FOLLOWING"
     ever = "PARTITION BY capture, subject"
-    after = f"{EVERY_SECOND} RANGE BETWEEN CURRENT ROW AND {stall}D FOLLOWING"
-    of_node = (
-        "PARTITION BY capture, subject, labels['node'] ORDER BY second "
-        f"RANGE BETWEEN CURRENT ROW AND {REPORT_SECONDS}D FOLLOWING"
-    )
-    shortly_after = f"{EVERY_SECOND} RANGE BETWEEN CURRENT ROW AND {REPORT_SECONDS}D FOLLOWING"
+    unreachable, unauthenticated = f"name IN ({sql_literals(*UNREACHABLE)})", f"name = '{names.AUTHENTICATION_FAILED}'"
+    other_request = f"name IN ({sql_literals(*SEVERED)}) AND NOT {IS_PRODUCE_REQUEST}"
+    error, killed = f"name = '{names.ERROR}'", f"name = '{names.INVOCATION_TIMED_OUT}'"
+    of_node = "PARTITION BY capture, subject, labels['node'] ORDER BY second"
     return {
         "relevant_events": f"""
             SELECT *, coalesce(CAST(at AS DOUBLE), 0D) AS second,
@@ -112,16 +112,15 @@ def _failure_lines(*, stall: float, near: float) -> Mapping[str, str]:
         """,
         "events_in_context": f"""
             SELECT *,
-                count_if(name IN ({sql_literals(*UNREACHABLE)})) OVER ({nearby}) AS connect_failed,
-                count_if(name = '{names.AUTHENTICATION_FAILED}') OVER ({nearby}) AS auth_failed,
-                count_if(name IN ({sql_literals(*UNREACHABLE)})) OVER ({ever}) AS connect_failed_ever,
-                count_if(name = '{names.AUTHENTICATION_FAILED}') OVER ({ever}) AS auth_failed_ever,
-                count_if(name IN ({sql_literals(*SEVERED)})
-                    AND NOT {IS_PRODUCE_REQUEST}) OVER ({nearby}) AS other_requests,
-                count_if(name = '{names.ERROR}') OVER ({shortly_after}) AS errors_after,
+                {count_within(unreachable, before=near, after=near)} AS connect_failed,
+                {count_within(unauthenticated, before=near, after=near)} AS auth_failed,
+                count_if({unreachable}) OVER ({ever}) AS connect_failed_ever,
+                count_if({unauthenticated}) OVER ({ever}) AS auth_failed_ever,
+                {count_within(other_request, before=near, after=near)} AS other_requests,
+                {count_within(error, after=REPORT_SECONDS)} AS errors_after,
                 {TIMED_OUT} AND (coalesce(labels['node'] LIKE '-%', false)
-                    OR count_if({FIRST_REQUEST}) OVER ({of_node}) > 0) AS is_first_request,
-                max(name = '{names.INVOCATION_TIMED_OUT}') OVER ({after}) AS killed,
+                    OR {count_within(FIRST_REQUEST, after=REPORT_SECONDS, window=of_node)} > 0) AS is_first_request,
+                {count_within(killed, after=stall)} > 0 AS killed,
                 min(IF(name = '{names.SUBJECT_ACTIVE}', at, NULL)) OVER ({ever}) AS first_seen,
                 max({HAS_BROKER_LINES}) OVER ({ever}) AS is_broker
             FROM relevant_events
@@ -131,6 +130,20 @@ def _failure_lines(*, stall: float, near: float) -> Mapping[str, str]:
             WHERE NOT is_broker AND ({IS_SEVERED} OR name IN ({sql_literals(*FAILED)}))
         """,
     }
+
+
+def count_within(condition: str, *, after: float, before: float = 0, window: str = EVERY_SECOND) -> str:
+    """Return the SQL that counts events from `before` seconds before an event until `after` seconds after it.
+
+    Two running counts: Spark adds up a sliding frame anew for each of its events, which takes time by the square of a
+    storm's events. Half a microsecond is allowed for rounding.
+    """
+    until, earlier = (f"{seconds + MICROSECOND / 2:.7f}D" for seconds in (after, before))
+    counts = (
+        f"count_if({condition}) OVER ({window} RANGE BETWEEN UNBOUNDED PRECEDING AND {end})"
+        for end in (f"{until} FOLLOWING", f"{earlier} PRECEDING")
+    )
+    return f"({' - '.join(counts)})"
 
 
 CAPTURE_SETTINGS = f"""
