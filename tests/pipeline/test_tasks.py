@@ -189,38 +189,6 @@ def test_spark_diagnoses_a_capture_that_is_too_large_for_a_worker(
     assert compared(remote) == compared(first)
 
 
-def test_settings_for_many_events_are_of_their_diagnosis_alone(spark: SparkSession):
-    """The partitions that a user has chosen stay."""
-    names = [*diagnose_module.COMPILED, diagnose_module.PARTITIONS]
-    before = {name: spark.conf.get(name) or "" for name in names}
-    with diagnose_module._settings_for(spark, 3_000_000):
-        assert {name: spark.conf.get(name) for name in names} == {**diagnose_module.COMPILED, names[-1]: "6"}
-    assert {name: spark.conf.get(name) for name in names} == before
-
-    with diagnose_module._settings_for(spark, diagnose_in_tasks.MAX_CLOSURE_EVENTS):
-        assert {name: spark.conf.get(name) for name in names} == before
-    spark.conf.set(names[-1], "7")
-    try:
-        with diagnose_module._settings_for(spark, 3_000_000):
-            assert spark.conf.get(names[-1]) == "7"
-        assert spark.conf.get(names[-1]) == "7"
-    finally:
-        spark.conf.set(names[-1], before[names[-1]])
-
-
-@pytest.mark.long
-def test_many_events_that_spark_diagnoses_are_diagnosed_as_few(
-    spark: SparkSession, few: list[Diagnosis], monkeypatch: pytest.MonkeyPatch
-):
-    """Of many events Spark compiles its queries."""
-    monkeypatch.setattr(diagnose_module, "MAX_TASK_EVENTS", -1)
-    monkeypatch.setattr(diagnose_module, "MAX_CLOSURE_EVENTS", -1)
-
-    remote = diagnose(spark, find_input([str(folder) for folder in FEW]), request_for())
-
-    assert compared(remote) == compared(few)
-
-
 def test_spark_diagnoses_a_capture_that_the_engine_fails_on(
     spark: SparkSession,
     first_without_detector: list[Diagnosis],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -22,10 +21,10 @@ from leadsman.pipeline.scope.cluster_files import cluster_scopes_of_input, file_
 from leadsman.pipeline.scope.remote_files import list_remote_files
 from leadsman.pipeline.spark.event_frames import cores, event_frame, packed_event_frame
 from leadsman.pipeline.spark.packed_events import unpack_frame
-from leadsman.pipeline.spark.session import LOCAL, SETTINGS
+from leadsman.pipeline.spark.session import SETTINGS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -41,12 +40,6 @@ LOST_CHECKPOINT = ("CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND", "Checkpoint block")
 
 EVENTS_PER_PARTITION = 500_000
 """Some 100 MB of events that Spark SQL shuffles. With fewer partitions, one task takes too much memory."""
-
-PARTITIONS = "spark.sql.shuffle.partitions"
-
-COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
-"""Spark's own defaults. 318,000 events of one client took 50 s of CPU time with them and 86 s interpreted; with 80,000
-events both took the same, and a small capture takes longer to compile than to query."""
 
 
 def diagnose(
@@ -79,11 +72,9 @@ def _diagnose_once(
 ) -> list[Diagnosis]:
     packed = None if _is_small(inputs) else packed_event_frame(spark, inputs).persist()
     try:
-        counts = _event_counts(packed) if packed else {}
-        by_path = _diagnose_in_tasks(spark, inputs, request, packed, counts=counts)
+        by_path = _diagnose_in_tasks(spark, inputs, request, packed)
         if left := [path for path in inputs.captures if path not in by_path]:
-            with _settings_for(spark, sum(counts.get(path, 0) for path in left)):
-                by_path |= _group_by_path(_diagnose_by_spark_sql(spark, _restrict_to(inputs, left), request, packed))
+            by_path |= _group_by_path(_diagnose_by_spark_sql(spark, _restrict_to(inputs, left), request, packed))
         if write_events:
             events = in_time_range(event_frame(spark, inputs) if packed is None else unpack_frame(packed), request)
             write_events(split_by_cluster(events, cluster_scopes_of_input(inputs, file_facts(events, inputs))))
@@ -93,25 +84,17 @@ def _diagnose_once(
     return [_with_lab_notes(each, inputs.captures[path]) for path in inputs.captures for each in by_path.get(path, ())]
 
 
-def _event_counts(packed: DataFrame) -> dict[str, int]:
-    """Return the number of events of each capture."""
-    return {
-        row["capture"]: row["events"] for row in packed.groupBy("capture").agg(F.sum("count").alias("events")).collect()
-    }
-
-
 def _diagnose_in_tasks(
-    spark: SparkSession,
-    inputs: DiagnosisInput,
-    request: DiagnosisRequest,
-    packed: DataFrame | None,
-    *,
-    counts: Mapping[str, int],
+    spark: SparkSession, inputs: DiagnosisInput, request: DiagnosisRequest, packed: DataFrame | None
 ) -> dict[str, list[Diagnosis]]:
     if packed is None:
         assert inputs.events is not None
         is_small = inputs.events.num_rows <= MAX_TASK_EVENTS
         return diagnose_local_events(spark, inputs, request, cores(spark)) if is_small else {}
+    counts = {
+        row["capture"]: row["events"] for row in packed.groupBy("capture").agg(F.sum("count").alias("events")).collect()
+    }
+    _set_shuffle_partitions(spark, sum(counts.values()))
     small = {capture: count for capture, count in counts.items() if count <= MAX_TASK_EVENTS}
     return diagnose_packed_events(packed, inputs, request, small) if small else {}
 
@@ -129,23 +112,11 @@ def _diagnose_by_spark_sql(
         cached.events.unpersist()
 
 
-@contextmanager
-def _settings_for(spark: SparkSession, events: int) -> Iterator[None]:
-    """Let Spark SQL suit its work to this number of events: this project's settings suit small captures.
-
-    What else is set in the session, by its cluster or by a user, stays as it is.
-    """
-    partitions = max(int(SETTINGS[PARTITIONS]), events // EVENTS_PER_PARTITION)
-    suited = {PARTITIONS: str(partitions), **(COMPILED if events > MAX_CLOSURE_EVENTS else {})}
-    ours = SETTINGS | LOCAL
-    changed = [name for name, value in suited.items() if spark.conf.get(name, None) == ours[name] != value]
-    for name in changed:
-        spark.conf.set(name, suited[name])
-    try:
-        yield
-    finally:
-        for name in changed:
-            spark.conf.set(name, ours[name])
+def _set_shuffle_partitions(spark: SparkSession, events: int) -> None:
+    """Let Spark SQL shuffle very many events in more partitions than the two that suit most captures."""
+    key = "spark.sql.shuffle.partitions"
+    if spark.conf.get(key) == SETTINGS[key]:
+        spark.conf.set(key, str(max(int(SETTINGS[key]), events // EVENTS_PER_PARTITION)))
 
 
 def _is_small(inputs: DiagnosisInput) -> bool:
