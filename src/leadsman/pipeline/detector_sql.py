@@ -8,6 +8,7 @@ Column.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -70,6 +71,13 @@ from their other connection to that broker. Ids of brokers are smaller than a bi
 
 EXPLAINS = "explains"
 """The link of observations that name the events which a finding explains (`explained_events_query`)."""
+
+
+LABEL = re.compile(r"labels\['(\w+)'\]")
+"""A look-up of a label, which takes the embedded engine 0.65 microseconds: many expressions share one look-up for each
+event (`label_columns`): LABEL.sub(LABEL_COLUMN, text)."""
+
+LABEL_COLUMN = r"label_\1"
 
 
 class LinkRow(NamedTuple):
@@ -152,6 +160,12 @@ def broker_of_node(node: str) -> str:
 def sql_literals(*texts: str) -> str:
     """Return texts as SQL literals, for `IN (...)`."""
     return ", ".join("'" + text.replace("'", "\\'") + "'" for text in texts)
+
+
+def label_columns(texts: Iterable[str]) -> str:
+    """Return the labels that the texts look up, as columns at the end of a list."""
+    labels = sorted({label for text in texts for label in LABEL.findall(text)})
+    return "".join(f", labels['{label}'] AS label_{label}" for label in labels)
 
 
 def sql_columns(*expressions: str) -> list[Column]:

@@ -21,11 +21,11 @@ from leadsman.pipeline.changes.compared_states import (
     TOPIC_CONFIGURATION_SCOPE,
     TOPIC_KINDS,
 )
-from leadsman.pipeline.detector_sql import materialized, run_steps, sql_literals
+from leadsman.pipeline.detector_sql import LABEL, LABEL_COLUMN, add_materialized, label_columns, run_steps, sql_literals
 from leadsman.pipeline.events import ARROW_SCHEMA
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from pyspark.sql import DataFrame
 
@@ -57,18 +57,29 @@ KINDS_SEEN = (
     "SELECT kind, bool_or(times_before > 0) AS seen_before, bool_or(times_after > 0) AS seen_after,"
     " bool_or(listed_after) AS listed, min(first_before) AS first_before, max(last_before) AS last_before,"
     " min(first_after) AS first_after, max(last_after) AS last_after,"
-    " count_if(a IS NULL AND listed_before AND NOT list_after) AS uncollected FROM placed GROUP BY kind"
+    " count_if(times_after = 0 AND listed_before AND NOT list_after) AS uncollected FROM placed GROUP BY kind"
+)
+IS_AMOUNT, IS_RATE = (f"kind IN ({sql_literals(*kinds)})" for kinds in (AMOUNT_KINDS, RATE_KINDS))
+HAS_CHANGED = (
+    f"abs(after_amount - before_amount) > {MIN_SHARE}D * greatest(after_amount, before_amount)"
+    " AND after_amount IS NOT NULL"
 )
 
 
 def compare(events: DataFrame, side: str) -> Changes:
-    """Return the changes. `side` is an expression that is `before` or `after` for an event; null excludes the event."""
-    states = materialized(run_steps({"events": events}, {**_facts(side), **_states()}))
+    """Return the changes. `side` is an expression that is `before` or `after` for an event; null excludes the event.
+
+    Most of a million things are as they were: their last values and lines are not looked for.
+    """
+    frames = {"events": events}
     try:
-        changes = [_change(row) for row in run_steps({"states": states}, _changed()).collect()]
-        kind_rows = run_steps({"states": states}, _scopes()).collect()
+        add_materialized(frames, {**_facts(side, KINDS), "things": THINGS})
+        kind_rows = sorted(run_steps(frames, _kinds()).collect(), key=lambda row: KINDS.index(row["kind"]))
+        add_materialized(frames, {**_kinds(), **_candidates()})
+        changes = _changes_of_candidates(frames, side)
     finally:
-        states.unpersist()
+        for frame in list(frames.values())[1:]:
+            frame.unpersist()
     kinds = dict.fromkeys(KINDS, (False, False)) | {
         row["kind"]: (row["seen_before"], row["seen_after"]) for row in kind_rows
     }
@@ -82,6 +93,15 @@ def compare(events: DataFrame, side: str) -> Changes:
             (row["kind"], row["uncollected"]) for row in kind_rows if row["uncollected"] and row["seen_after"]
         ),
     )
+
+
+def _changes_of_candidates(frames: dict[str, DataFrame], side: str) -> list[Change]:
+    """Return the changes of `candidates`, before settings are merged; the states are added to the frames."""
+    kinds = {row["kind"] for row in frames["candidates"].select("kind").distinct().collect()}
+    if not kinds:
+        return []
+    add_materialized(frames, {**_facts(side, kinds), **_states()})
+    return [_change(row) for row in run_steps(frames, _changed()).collect()]
 
 
 def _sort_key(change: Change) -> tuple[bool, bool, int, bool, float, str]:
@@ -115,83 +135,65 @@ def _merge(group: Sequence[Change]) -> Change:
     return replace(first, key=key, before=None, after=None)
 
 
-def _facts(side: str) -> dict[str, str]:
-    """Return the queries for the facts that each event shows, and the side of the event."""
-    facts = ", ".join(state.fact_struct for state in COMPARED_STATES)
+def _facts(side: str, kinds: Collection[str]) -> dict[str, str]:
+    """Return the queries for the facts of these kinds that each event shows, and the side of the event."""
+    facts = ", ".join(state.fact_struct for state in COMPARED_STATES if state.kind in kinds)
     others = ", ".join(name for name in ARROW_SCHEMA.names if name != "at")
     at = "coalesce(at, try_to_timestamp(labels['newest']))"
     return {
-        "timed": f"SELECT {others}, {at} AS at FROM events",
+        "timed": f"SELECT {others}, {at} AS at{label_columns([facts])} FROM events",
         "failures": "SELECT DISTINCT capture AS of_capture, file AS of_file, at AS failed FROM timed"
         f" WHERE name = '{names.ITEM_NOT_COLLECTED}'",
         "sided": f"SELECT /*+ BROADCAST(failures) */ timed.*, failed, {side} AS side FROM timed LEFT JOIN failures"
         " ON capture = of_capture AND file = of_file AND at = failed",
         "facts": "SELECT side, at, source, failed, file, line, text, inline(array_compact(array("
-        f"{facts}))) FROM sided WHERE side IS NOT NULL",
+        f"{LABEL.sub(LABEL_COLUMN, facts)}))) FROM sided WHERE side IS NOT NULL",
         "dated": f"SELECT *, IF(kind IS NULL, NULL, {LISTED}) AS listed, max(IF({LISTED}, at, NULL))"
         f" OVER (PARTITION BY side, kind, source, file, {OWN_SNAPSHOT}) AS snapshot FROM facts",
         "current": "SELECT * FROM dated WHERE NOT listed OR at <=> snapshot",
     }
 
 
-def _states() -> dict[str, str]:
-    """Return the queries for the state of each thing before and after, and the first line that shows the later state.
+def _of_each_side(expression: str) -> str:
+    """Return the expression once for each side, with the side in place of `{0}`."""
+    return ", ".join(expression.format(side) for side in ("before", "after"))
 
-    There are two steps, the first for each value of a thing: a value's first line is known before the last value is.
-    """
-    ends = ", ".join(
-        f"min(IF(side = '{side}', at, NULL)) AS first_{side}, max(IF(side = '{side}', at, NULL)) AS last_{side},"
-        f" count_if(side = '{side}') AS times_{side}"
-        for side in ("before", "after")
+
+THINGS = (
+    "SELECT kind, thing, key, part,"
+    " coalesce(min(value) = max(value) AND count(value) = count(*), count(value) = 0) AS has_one_value, "
+    + _of_each_side(
+        "coalesce(bool_or(side = '{0}' AND listed), false) AS listed_{0},"
+        " max(IF(side = '{0}' AND listed, scope, NULL)) AS scope_{0},"
+        " min(IF(side = '{0}', at, NULL)) AS first_{0}, max(IF(side = '{0}', at, NULL)) AS last_{0},"
+        " count_if(side = '{0}') AS times_{0}"
     )
-    totals = ", ".join(
-        f"min(first_{side}) AS first_{side}, max(last_{side}) AS last_{side}, sum(times_{side}) AS times_{side}"
-        for side in ("before", "after")
-    )
-    return {
-        "valued": "SELECT kind, thing, key, part, value,"
-        f" max(IF(side = 'before', {MOMENT}, NULL)) AS b, max(IF(side = 'after', {MOMENT}, NULL)) AS a,"
-        f" min(IF(side = 'after', {LINE}, NULL)) AS first_line,"
-        f" max(IF(side = 'before', {LINE}, NULL)) AS line_before,"
-        " bool_or(side = 'before' AND listed) AS listed_before, bool_or(side = 'after' AND listed) AS listed_after,"
-        " max(IF(side = 'before' AND listed, scope, NULL)) AS scope_before,"
-        " max(IF(side = 'after' AND listed, scope, NULL)) AS scope_after,"
-        f" {ends}"
-        " FROM current GROUP BY kind, thing, key, part, value",
-        "states": "SELECT kind, thing, key, part, max(b) AS b, max(a) AS a, max_by(first_line, a) AS first_line,"
-        " max(line_before) AS line_before,"
-        " bool_or(listed_before) AS listed_before, bool_or(listed_after) AS listed_after,"
-        " max(scope_before) AS scope_before, max(scope_after) AS scope_after,"
-        f" count_if(times_before > 0 AND value IS NOT NULL) > 1 AS changed_earlier, {totals}"
-        " FROM valued GROUP BY kind, thing, key, part",
-    }
+    + " FROM current GROUP BY kind, thing, key, part"
+)
+"""The query for all things that were seen, before or after, without their values and lines."""
 
 
-def _changed() -> dict[str, str]:
-    return {**_scopes(), **_texts(), **_numbers(), **_merged()}
-
-
-def _scopes() -> dict[str, str]:
-    """Return the queries for the lists that were collected before, and after."""
+def _kinds() -> dict[str, str]:
+    """Return the queries for the lists that were collected before, and after, and for what is known of each kind."""
     return {
         "lists": "SELECT kind, inline(array(struct(scope_before AS scope, true AS list_before, false AS list_after),"
-        " struct(scope_after AS scope, false AS list_before, true AS list_after))) FROM states",
+        " struct(scope_after AS scope, false AS list_before, true AS list_after))) FROM things",
         "of_topics": f"SELECT 'configuration' AS kind, {TOPIC_CONFIGURATION_SCOPE} AS scope,"
-        " listed_before AS list_before, listed_after AS list_after FROM states WHERE kind = 'topic'",
+        " listed_before AS list_before, listed_after AS list_after FROM things WHERE kind = 'topic'",
         "scopes": "SELECT kind AS of_kind, scope,"
         " bool_or(list_before) AS list_before, bool_or(list_after) AS list_after"
         " FROM (SELECT * FROM lists UNION ALL SELECT * FROM of_topics) WHERE scope IS NOT NULL GROUP BY kind, scope",
-        "known": "SELECT DISTINCT thing AS known FROM states WHERE kind = 'configuration' AND times_before > 0",
-        "placed": "SELECT s.*, coalesce(list_before, false) AS list_before,"
+        "known": "SELECT DISTINCT thing AS known FROM things WHERE kind = 'configuration' AND times_before > 0",
+        "placed": "SELECT t.*, coalesce(list_before, false) AS list_before,"
         " coalesce(list_after, false) AS list_after, known IS NOT NULL AS is_known"
-        " FROM states s LEFT JOIN scopes ON s.kind = of_kind AND coalesce(scope_after, scope_before) = scope"
-        " LEFT JOIN known ON s.kind = 'configuration' AND thing = known",
+        " FROM things t LEFT JOIN scopes ON t.kind = of_kind AND coalesce(scope_after, scope_before) = scope"
+        " LEFT JOIN known ON t.kind = 'configuration' AND thing = known",
         "kinds": KINDS_SEEN,
     }
 
 
-def _texts() -> dict[str, str]:
-    """Return the queries for things with text values: new, gone or changed.
+def _candidates() -> dict[str, str]:
+    """Return the queries for the things that can have changed: new, gone, with several values, or with numbers.
 
     A thing is new that an earlier list did not hold, or that only later lines of a log name, where the kind was seen
     before. A program that starts prints all its settings: none of them is new by that.
@@ -200,18 +202,58 @@ def _texts() -> dict[str, str]:
         "CASE WHEN listed_after THEN list_before WHEN kind = 'configuration' THEN is_known ELSE seen_before END"
     )
     how = (
-        f"CASE WHEN b IS NULL AND {is_comparable} THEN 'new' "
-        "WHEN a IS NULL AND listed_before AND list_after THEN 'gone' "
-        "WHEN NOT (b.value <=> a.value) AND b IS NOT NULL AND a IS NOT NULL THEN 'changed' END"
+        f"CASE WHEN {IS_AMOUNT} THEN 'counted' WHEN {IS_RATE} THEN 'rated'"
+        f" WHEN times_before = 0 AND {is_comparable} THEN 'new'"
+        " WHEN times_after = 0 AND listed_before AND list_after THEN 'gone'"
+        " WHEN times_before > 0 AND times_after > 0 AND NOT has_one_value THEN 'changed' END"
     )
-    is_text = f"kind NOT IN ({sql_literals(*AMOUNT_KINDS, *RATE_KINDS)})"
+    hours = "greatest(1, unix_seconds(max(last_{0})) - unix_seconds(min(first_{0}))) / 3600D AS {0}_hours"
+    rates = _of_each_side(f"IF({IS_RATE}, times_{{0}} / nullif({{0}}_hours, 0), NULL) AS {{0}}_amount")
     return {
-        "compared": f"SELECT s.*, {how} AS how FROM placed s"
-        f" JOIN (SELECT kind AS of_kind, seen_before FROM kinds) ON kind = of_kind WHERE {is_text}",
-        "topics": "SELECT thing AS topic FROM compared WHERE kind = 'topic' AND how IS NOT NULL",
-        "changed": "SELECT compared.* FROM compared LEFT ANTI JOIN topics"
-        f" ON kind IN ({sql_literals(*TOPIC_KINDS)}) AND coalesce(key, regexp_replace(thing, '-[0-9]+$', '')) = topic"
-        " WHERE how IS NOT NULL",
+        "spans": f"SELECT {_of_each_side(hours)} FROM kinds",
+        "possible": f"SELECT placed.*, seen_before, seen_after, {how} AS how, {rates} FROM placed"
+        " JOIN (SELECT kind AS of_kind, seen_before, seen_after FROM kinds) ON kind = of_kind CROSS JOIN spans",
+        "candidates": "SELECT kind, thing, key, part, how, before_amount, after_amount FROM possible"
+        f" WHERE how IS NOT NULL AND (how <> 'rated' OR seen_before AND seen_after AND {HAS_CHANGED})",
+    }
+
+
+def _states() -> dict[str, str]:
+    """Return the queries for a candidate's state before and after, and the first line that shows the later state.
+
+    There are two steps, the first for each value of a thing: a value's first line is known before the last value is.
+    """
+    return {
+        "of_candidates": "SELECT c.how, c.before_amount, c.after_amount, current.* FROM current JOIN"
+        " (SELECT kind AS of_kind, thing AS of_thing, key AS of_key, part AS of_part,"
+        " how, before_amount, after_amount FROM candidates) c"
+        " ON kind = of_kind AND thing = of_thing AND key = of_key AND part = of_part",
+        "valued": "SELECT kind, thing, key, part, value,"
+        " max(how) AS how, max(before_amount) AS before_amount, max(after_amount) AS after_amount,"
+        f" max(IF(side = 'before', {MOMENT}, NULL)) AS b, max(IF(side = 'after', {MOMENT}, NULL)) AS a,"
+        f" min(IF(side = 'after', {LINE}, NULL)) AS first_line,"
+        f" max(IF(side = 'before', {LINE}, NULL)) AS line_before"
+        " FROM of_candidates GROUP BY kind, thing, key, part, value",
+        "states": "SELECT kind, thing, key, part,"
+        " max(how) AS how, max(before_amount) AS before_amount, max(after_amount) AS after_amount,"
+        " max(b) AS b, max(a) AS a, max_by(first_line, a) AS first_line, max(line_before) AS line_before,"
+        " count_if(b IS NOT NULL AND value IS NOT NULL) > 1 AS changed_earlier"
+        " FROM valued GROUP BY kind, thing, key, part",
+    }
+
+
+def _changed() -> dict[str, str]:
+    return {**_texts(), **_numbers(), **_merged()}
+
+
+def _texts() -> dict[str, str]:
+    """Return the queries for things with text values: new, gone or changed."""
+    return {
+        "compared": "SELECT * FROM states"
+        " WHERE how IN ('new', 'gone') OR how = 'changed' AND NOT (b.value <=> a.value)",
+        "topics": "SELECT thing AS topic FROM compared WHERE kind = 'topic'",
+        "changed": "SELECT compared.* FROM compared LEFT ANTI JOIN topics ON"
+        f" kind IN ({sql_literals(*TOPIC_KINDS)}) AND IF(key = '', regexp_replace(thing, '-[0-9]+$', ''), key) = topic",
         "texts": "SELECT kind, how, key, b.value AS before, a.value AS after, CAST(NULL AS double) AS before_amount,"
         " CAST(NULL AS double) AS after_amount, thing, changed_earlier,"
         " coalesce(first_line, line_before) AS first_line FROM changed",
@@ -220,31 +262,22 @@ def _texts() -> dict[str, str]:
 
 def _numbers() -> dict[str, str]:
     """Return the queries for things with numbers: more or fewer; of several counts of a thing the most complete one."""
-    hours = "greatest(1, unix_seconds(max(last_{0})) - unix_seconds(min(first_{0}))) / 3600D AS {0}_hours"
-    has_changed = (
-        "after_amount IS NOT NULL AND "
-        f"abs(after_amount - before_amount) > {MIN_SHARE}D * greatest(after_amount, before_amount)"
-    )
     return {
-        "spans": f"SELECT {hours.format('before')}, {hours.format('after')} FROM kinds",
         "summed": "SELECT kind, thing, key, sum(b.amount) AS before_amount, sum(a.amount) AS after_amount,"
         " count(*) AS parts,"
         " max(line_before) AS line_before, max(struct(a.at, a.file, a.line, a.text)) AS first_line FROM states"
-        f" WHERE kind IN ({sql_literals(*AMOUNT_KINDS)}) AND b IS NOT NULL AND a IS NOT NULL GROUP BY kind, thing, key",
+        " WHERE how = 'counted' AND b IS NOT NULL AND a IS NOT NULL GROUP BY kind, thing, key",
         "counted": "SELECT kind, thing,"
-        " max_by(struct(key, before_amount, after_amount, first_line), struct(parts, after_amount)) AS m"
+        " max_by(struct(key, before_amount, after_amount, first_line), struct(parts, after_amount, key)) AS m"
         " FROM summed GROUP BY kind, thing",
-        "rated": "SELECT kind, thing, key, times_before / nullif(before_hours, 0) AS before_amount,"
-        " times_after / nullif(after_hours, 0) AS after_amount, coalesce(first_line, line_before) AS first_line"
-        " FROM states JOIN (SELECT kind AS of_kind, seen_before, seen_after FROM kinds) ON kind = of_kind"
-        " CROSS JOIN spans"
-        f" WHERE kind IN ({sql_literals(*RATE_KINDS)}) AND seen_before AND seen_after",
+        "rated": "SELECT kind, thing, key, before_amount, after_amount, coalesce(first_line, line_before) AS first_line"
+        " FROM states WHERE how = 'rated'",
         "measured": "SELECT kind, thing, m.key, m.before_amount, m.after_amount, m.first_line FROM counted"
         " UNION ALL SELECT kind, thing, key, before_amount, after_amount, first_line FROM rated",
         "numbers": "SELECT kind, IF(after_amount > before_amount, 'more', 'fewer') AS how, key, CAST(NULL AS string) AS"
         " before, CAST(NULL AS string) AS after, before_amount, after_amount, thing,"
         " false AS changed_earlier, first_line"
-        f" FROM measured WHERE {has_changed}",
+        f" FROM measured WHERE {HAS_CHANGED}",
     }
 
 
@@ -252,7 +285,7 @@ def _merged() -> dict[str, str]:
     """Return the queries that merge equal changes of several things into one row."""
     return {
         "all": "SELECT * FROM texts UNION ALL SELECT * FROM numbers",
-        "merged": "SELECT kind, how, coalesce(key, '') AS key, before, after,"
+        "merged": "SELECT kind, how, key, before, after,"
         " before_amount, after_amount, changed_earlier,"
         f" count(*) AS count, slice(array_sort(collect_set(thing)), 1, {THINGS_NAMED}) AS things,"
         " min(first_line) AS first_line"

@@ -56,8 +56,8 @@ class ComparedState:
         fields = (
             ("kind", f"'{self.kind}'"),
             ("thing", self.thing),
-            ("key", self.key),
-            ("part", self.part),
+            ("key", f"coalesce({self.key}, '')"),
+            ("part", f"coalesce({self.part}, '')"),
             ("value", self.value),
             ("amount", self.amount),
             ("scope", self.scope),

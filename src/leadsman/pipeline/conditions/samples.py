@@ -5,11 +5,10 @@ A health rule turns one event into a sample, or one for each thing that the even
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from leadsman.pipeline.detector_sql import materialized, run_steps, sql_literals
+from leadsman.pipeline.detector_sql import LABEL, LABEL_COLUMN, label_columns, materialized, run_steps, sql_literals
 from leadsman.pipeline.spark.cached import SEPARATE_FRAME_EVENTS
 
 if TYPE_CHECKING:
@@ -64,24 +63,14 @@ def samples_query(rules: Sequence[HealthRule]) -> str:
         if arrays
         else f"array({structs})"
     )
-    labels = _label_columns([every])
-    every = LABEL.sub(r"label_\1", every)
+    labels = label_columns([every])
+    every = LABEL.sub(LABEL_COLUMN, every)
     return f"""
         SELECT capture, sample.at, sample.kind, sample.thing, sample.unhealthy, sample.amount, sample.expected_amount,
             sample.detail, sample.gap, subject, file, line, text
         FROM (SELECT *, explode(filter({every}, sample -> sample.thing IS NOT NULL)) AS sample
             FROM (SELECT *{labels} FROM events WHERE {_has_name(event_names(rules))}))
     """
-
-
-LABEL = re.compile(r"labels\['(\w+)'\]")
-"""Each label is looked up once an event, and not for each rule, or for each of its items, with a copy of the map."""
-
-
-def _label_columns(texts: Iterable[str]) -> str:
-    """Return the labels that the texts look up, as columns at the end of a list."""
-    labels = sorted({label for text in texts for label in LABEL.findall(text)})
-    return "".join(f", labels['{label}'] AS label_{label}" for label in labels)
 
 
 def _applies(rule: HealthRule) -> str:
@@ -173,7 +162,7 @@ class _SelectedEvents(NamedTuple):
         return "rare_events" if self.common.isdisjoint(rule.names) else "common_events"
 
     def _query(self, rule: HealthRule, query: str) -> str:
-        return query if self.common.isdisjoint(rule.names) else LABEL.sub(r"label_\1", query)
+        return query if self.common.isdisjoint(rule.names) else LABEL.sub(LABEL_COLUMN, query)
 
 
 def _select_events(events: DataFrame, rules: Sequence[HealthRule]) -> _SelectedEvents:
@@ -184,7 +173,7 @@ def _select_events(events: DataFrame, rules: Sequence[HealthRule]) -> _SelectedE
     of_rare = [rule for rule in rules if common.isdisjoint(rule.names)]
     texts = [text for rule in of_common for text in (_unhealthy_things(rule, ""), *_event_samples(rule, ""))]
     queries = {
-        "common_events": f"SELECT {EVENT}{_label_columns(texts)} FROM events WHERE {_has_name(event_names(of_common))}",
+        "common_events": f"SELECT {EVENT}{label_columns(texts)} FROM events WHERE {_has_name(event_names(of_common))}",
         "rare_events": f"SELECT * FROM events WHERE {_has_name(event_names(of_rare))}",
     }
     frames = {name: materialized(run_steps({"events": events}, {name: query})) for name, query in queries.items()}
