@@ -26,6 +26,8 @@ WHEN = datetime(2021, 2, 16, 12, tzinfo=UTC)
 BASE_MEGABYTES, BASE_WRITERS = 250, 40
 """Logs are made once and copied under other names: making up 10 GB would take longer than all the rest."""
 
+MAX_LINE_BYTES = 1 << 16
+
 BROKERS_A_CLIENT = 10
 """A client is connected to the leaders of what it writes, not to all."""
 
@@ -270,7 +272,22 @@ def _fleet(number: int) -> Iterator[str]:
 
 
 def _logs(folder: Path, size: ClusterSize, logs: Path) -> None:
-    """Copy the same made-up logs under other names until they are as many as wanted."""
+    """Copy the same made-up logs under other names until they are as many as wanted.
+
+    The last line of each file of a copy is repeated as often as copies were made before: of files with the same content
+    a diagnosis reads one.
+    """
     base = generate(logs, BASE_MEGABYTES, BASE_WRITERS)
     for copy in range(size.megabytes // BASE_MEGABYTES):
-        shutil.copytree(base, folder / "logs" / f"zone-{copy:02d}")
+        zone = folder / "logs" / f"zone-{copy:02d}"
+        shutil.copytree(base, zone)
+        for file in zone.rglob("*"):
+            if copy and file.is_file():
+                _repeat_last_line(file, copy)
+
+
+def _repeat_last_line(file: Path, times: int) -> None:
+    with file.open("rb+") as log:
+        log.seek(-min(MAX_LINE_BYTES, file.stat().st_size), os.SEEK_END)
+        last = log.read().splitlines(keepends=True)[-1]
+        log.write(last * times)
