@@ -51,6 +51,7 @@ SETTINGS_NAMED = 3
 CHANGES_KEPT = 1000
 """Changes of the same kind and value are one change: so many of them mean that the system was rebuilt."""
 
+CANDIDATE = "kind, thing, key, part, how, before_amount, after_amount"
 MOMENT = "struct(at, line, value, amount, file, text, listed)"
 LINE = "struct(at, file, line, text)"
 KINDS_SEEN = (
@@ -213,7 +214,7 @@ def _candidates() -> dict[str, str]:
         "spans": f"SELECT {_of_each_side(hours)} FROM kinds",
         "possible": f"SELECT placed.*, seen_before, seen_after, {how} AS how, {rates} FROM placed"
         " JOIN (SELECT kind AS of_kind, seen_before, seen_after FROM kinds) ON kind = of_kind CROSS JOIN spans",
-        "candidates": "SELECT kind, thing, key, part, how, before_amount, after_amount FROM possible"
+        "candidates": f"SELECT {CANDIDATE} FROM possible"
         f" WHERE how IS NOT NULL AND (how <> 'rated' OR seen_before AND seen_after AND {HAS_CHANGED})",
     }
 
@@ -224,21 +225,18 @@ def _states() -> dict[str, str]:
     There are two steps, the first for each value of a thing: a value's first line is known before the last value is.
     """
     return {
-        "of_candidates": "SELECT c.how, c.before_amount, c.after_amount, current.* FROM current JOIN"
+        "of_candidates": f"SELECT {CANDIDATE}, side, value, {MOMENT} AS moment, {LINE} AS line FROM current JOIN"
         " (SELECT kind AS of_kind, thing AS of_thing, key AS of_key, part AS of_part,"
-        " how, before_amount, after_amount FROM candidates) c"
+        " how, before_amount, after_amount FROM candidates)"
         " ON kind = of_kind AND thing = of_thing AND key = of_key AND part = of_part",
-        "valued": "SELECT kind, thing, key, part, value,"
-        " max(how) AS how, max(before_amount) AS before_amount, max(after_amount) AS after_amount,"
-        f" max(IF(side = 'before', {MOMENT}, NULL)) AS b, max(IF(side = 'after', {MOMENT}, NULL)) AS a,"
-        f" min(IF(side = 'after', {LINE}, NULL)) AS first_line,"
-        f" max(IF(side = 'before', {LINE}, NULL)) AS line_before"
-        " FROM of_candidates GROUP BY kind, thing, key, part, value",
-        "states": "SELECT kind, thing, key, part,"
-        " max(how) AS how, max(before_amount) AS before_amount, max(after_amount) AS after_amount,"
-        " max(b) AS b, max(a) AS a, max_by(first_line, a) AS first_line, max(line_before) AS line_before,"
+        "valued": f"SELECT {CANDIDATE}, value,"
+        " max(IF(side = 'before', moment, NULL)) AS b, max(IF(side = 'after', moment, NULL)) AS a,"
+        " min(IF(side = 'after', line, NULL)) AS first_line, max(IF(side = 'before', line, NULL)) AS line_before"
+        f" FROM of_candidates GROUP BY {CANDIDATE}, value",
+        "states": f"SELECT {CANDIDATE}, max(b) AS b, max(a) AS a,"
+        " max_by(first_line, a) AS first_line, max(line_before) AS line_before,"
         " count_if(b IS NOT NULL AND value IS NOT NULL) > 1 AS changed_earlier"
-        " FROM valued GROUP BY kind, thing, key, part",
+        f" FROM valued GROUP BY {CANDIDATE}",
     }
 
 
