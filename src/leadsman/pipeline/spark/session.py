@@ -37,6 +37,10 @@ SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "2",  # few events are left after the reader
     "spark.sql.adaptive.enabled": "false",  # re-planning takes longer than it saves on small tables
+    # With either of these two, Spark clones the session for each frame that it caches, and a Connect server sends the
+    # clone all artifacts again: an archive of packages is unpacked once more.
+    "spark.sql.sources.bucketing.autoBucketedScan.enabled": "false",
+    "spark.sql.adaptive.applyFinalStageShuffleOptimizations": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     "spark.sql.execution.arrow.maxBytesPerBatch": str(32 << 20),  # pieces of remote files are megabytes each
 }
