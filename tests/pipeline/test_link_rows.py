@@ -25,10 +25,11 @@ TABLE = pa.table(
 @pytest.mark.parametrize("lines", list(permutations(["lines", NO_EVIDENCE, f"coalesce(lines, {NO_EVIDENCE})"], 2)))
 def test_links_of_which_some_have_no_lines_are_computed(lines: tuple[str, str]) -> None:
     links = [LinkRow(f"link-{number}", "'observed'", lines=each) for number, each in enumerate(lines)]
+    query = link_rows("events", {"capture": "capture"}, links)
 
     with embedded_session() as session:
         frame = create_frame(session, TABLE)
-        rows = run_steps({"events": frame}, {"rows": f"SELECT capture, {link_rows(links)} FROM events"}).collect()
+        rows = run_steps({"events": frame}, {"rows": query}).collect()
 
     assert sorted((row["capture"], row["link"]) for row in rows) == [
         ("a", "link-0"),

@@ -195,17 +195,24 @@ def map_column(columns: Sequence[str], kind: str, *, unless_zero: Sequence[str] 
     return f"map_from_entries(filter(array({pairs}), pair -> pair.value IS NOT NULL))"
 
 
-def link_rows(links: Iterable[LinkRow]) -> str:
-    """Return the generator that turns a row into one row for each link: the columns link, state and those given.
+def link_rows(relation: str, shared: Mapping[str, str], links: Iterable[LinkRow]) -> str:
+    """Return the query that turns each row of a relation into one row for each link, an observation.
 
-    Either all links give `since`, or none does; so with `until` and `lines`. The lines become the column `evidence`.
+    `shared` are the expressions of the columns that all links of a row have in common, by name. Either all links give
+    `since`, or none does; so with `until` and `lines`. The lines become the column `evidence`.
+
+    Expressions become columns before the rows are made of them: the embedded engine computes what a generator reads
+    once for each column that the generator returns.
     """
-    structs = []
-    for row in links:
-        columns = {"link": f"'{row.link}'", "state": nullable(row.state), "since": row.since, "until": row.until}
-        columns["evidence"] = nullable(earliest_lines(row.lines)) if row.lines else ""
-        structs.append(", ".join(f"{value} AS {name}" for name, value in columns.items() if value))
-    return f"inline(array({', '.join(f'struct({columns})' for columns in structs)}))"
+    columns, structs = [f"{value} AS {name}" for name, value in shared.items()], []
+    for number, row in enumerate(links):
+        own = {"link": nullable(f"'{row.link}'"), "state": nullable(row.state), "since": row.since, "until": row.until}
+        own["evidence"] = nullable(earliest_lines(row.lines)) if row.lines else ""
+        given = {name: value for name, value in own.items() if value}
+        columns += [f"{value} AS {name}_{number}" for name, value in given.items()]
+        structs.append(", ".join(f"{name}_{number} AS {name}" for name in given))
+    rows = f"inline(array({', '.join(f'struct({names})' for names in structs)}))"
+    return f"SELECT {', '.join(shared)}, {rows} FROM (SELECT {', '.join(columns)} FROM {relation})"
 
 
 def matrix(cells: DataFrame) -> DataFrame:

@@ -238,7 +238,8 @@ def _subject_links() -> str:
         LinkRow("failed", "failed", "failed_at", "failed_until", "harmed_lines"),
     )
     facts = map_column(("client_id",), "string")
-    return f"SELECT capture, subject, {figures} AS figures, {facts} AS facts, {link_rows(links)} FROM per_subject"
+    shared = {"capture": "capture", "subject": "subject", "figures": figures, "facts": facts}
+    return link_rows("per_subject", shared, links)
 
 
 def _capture_links() -> str:
@@ -258,14 +259,16 @@ def _capture_links() -> str:
             "while_busy > 0", "after_gap > 0 AND no_unharmed_uses IS NULL AND unordered = 0"
         ),
     }
-    return f"""
-        SELECT capture, '*' AS subject, since, until,
-            {map_column(FIGURES_ALWAYS, "double", unless_zero=FIGURES_UNLESS_ZERO)} AS figures,
-            {map_column(("hop", "fleets", "python_idle_ms", "dotted_idle_ms"), "string")} AS facts,
-            {NO_EVIDENCE} AS evidence,
-            {link_rows(starmap(LinkRow, states.items()))}
-        FROM capture_figures
-    """
+    shared = {
+        "capture": "capture",
+        "subject": "'*'",
+        "since": "since",
+        "until": "until",
+        "figures": map_column(FIGURES_ALWAYS, "double", unless_zero=FIGURES_UNLESS_ZERO),
+        "facts": map_column(("hop", "fleets", "python_idle_ms", "dotted_idle_ms"), "string"),
+        "evidence": NO_EVIDENCE,
+    }
+    return link_rows("capture_figures", shared, starmap(LinkRow, states.items()))
 
 
 def _alternative_state(observed: str, ruled_out: str) -> str:

@@ -123,7 +123,7 @@ def _failure_lines(*, stall: float, near: float) -> Mapping[str, str]:
                 {count_within(killed, after=stall)} > 0 AS killed,
                 min(IF(name = '{names.SUBJECT_ACTIVE}', at, NULL)) OVER ({ever}) AS first_seen,
                 max({HAS_BROKER_LINES}) OVER ({ever}) AS is_broker
-            FROM relevant_events
+            FROM relevant_events WHERE NOT is_gap
         """,
         "failure_lines": f"""
             SELECT *, {IS_SEVERED} AS severed FROM events_in_context

@@ -259,13 +259,13 @@ def _consumer_links() -> str:
         LinkRow("commit_timed_out", "'observed'", "commit_failing_since", "timed_out_until", "timed_out_lines"),
         LinkRow("died", "died_state", "died_at", "died_at", "died_lines"),
     )
-    return f"""
-        SELECT capture, subject,
-            {map_column(("commit_timeout", "leaderless_seconds", "threads"), "double")} AS figures,
-            {map_column(("version",), "string")} AS facts,
-            {link_rows(links)}
-        FROM evaluated_consumers WHERE is_reported AND commit_timeout_count > 0
-    """
+    shared = {
+        "capture": "capture",
+        "subject": "subject",
+        "figures": map_column(("commit_timeout", "leaderless_seconds", "threads"), "double"),
+        "facts": map_column(("version",), "string"),
+    }
+    return link_rows("evaluated_consumers WHERE is_reported AND commit_timeout_count > 0", shared, links)
 
 
 def _capture_links() -> str:
@@ -287,14 +287,16 @@ def _capture_links() -> str:
             "WHEN refused_writes > 0 OR broker_logs > 0 THEN 'contradicted' END"
         ),
     }
-    return f"""
-        SELECT capture, '*' AS subject, since, until,
-            {map_column(FIGURES_ALWAYS, "double", unless_zero=FIGURES_UNLESS_ZERO)} AS figures,
-            {map_column(FACTS, "string")} AS facts,
-            {NO_EVIDENCE} AS evidence,
-            {link_rows(starmap(LinkRow, states.items()))}
-        FROM capture_figures
-    """
+    shared = {
+        "capture": "capture",
+        "subject": "'*'",
+        "since": "since",
+        "until": "until",
+        "figures": map_column(FIGURES_ALWAYS, "double", unless_zero=FIGURES_UNLESS_ZERO),
+        "facts": map_column(FACTS, "string"),
+        "evidence": NO_EVIDENCE,
+    }
+    return link_rows("capture_figures", shared, starmap(LinkRow, states.items()))
 
 
 CONSUMER_POINTS = """

@@ -218,7 +218,7 @@ def capture_observations(summarized: DataFrame) -> DataFrame:
     )
     times = ("stopped_at", "stopped_by", "came_until", "grew_since", "rose_since", "rose_until", "rose_once_by")
     replaced = {*times, "expiry_setting", "fullest", "rises", "steps", "main_entity"}
-    return summarized.selectExpr(
+    with_texts = summarized.selectExpr(
         *(name for name in summarized.columns if name not in replaced),
         *_leak_columns(),
         f"{_entities_text('topic')} AS by_topic",
@@ -231,16 +231,18 @@ def capture_observations(summarized: DataFrame) -> DataFrame:
         f"{counts_text} AS counts_text",
         f"{heap_percent_text} AS heap_percent_text",
         *(f"{iso_8601(each)} AS {each}" for each in times),
-    ).selectExpr(
-        "capture",
-        "'*' AS subject",
-        f"{map_column(FIGURES_ALWAYS, 'double', unless_zero=FIGURES_UNLESS_ZERO)} AS figures",
-        f"{map_column(FACTS, 'string')} AS facts",
-        "first_seen AS since",
-        "last_seen AS until",
-        f"{NO_EVIDENCE} AS evidence",
-        link_rows(starmap(LinkRow, _alternatives().items())),
     )
+    shared = {
+        "capture": "capture",
+        "subject": "'*'",
+        "figures": map_column(FIGURES_ALWAYS, "double", unless_zero=FIGURES_UNLESS_ZERO),
+        "facts": map_column(FACTS, "string"),
+        "since": "first_seen",
+        "until": "last_seen",
+        "evidence": NO_EVIDENCE,
+    }
+    links = starmap(LinkRow, _alternatives().items())
+    return run_steps({"with_texts": with_texts}, {"capture_links": link_rows("with_texts", shared, links)})
 
 
 def _leak_columns() -> tuple[str, ...]:

@@ -139,14 +139,14 @@ def _row_observations(rows: DataFrame) -> DataFrame:
         LinkRow("retained", "retained", since="last_seen", lines="latest_lines"),
         LinkRow("heap", "heap", since="last_seen", lines=HEAP_LINES),
     )
-    return rows.selectExpr(
-        "capture",
-        "IF(kind = 'topic', concat('topic ', entity), entity) AS subject",
-        f"{map_column(('ids', 'per_hour'), 'double')} AS figures",
-        f"{NO_FACTS} AS facts",
-        "last_seen AS until",
-        link_rows(links),
-    )
+    shared = {
+        "capture": "capture",
+        "subject": "IF(kind = 'topic', concat('topic ', entity), entity)",
+        "figures": map_column(("ids", "per_hour"), "double"),
+        "facts": NO_FACTS,
+        "until": "last_seen",
+    }
+    return run_steps({"rows": rows}, {"row_links": link_rows("rows", shared, links)})
 
 
 def _oom_observations(uncounted: DataFrame) -> DataFrame:
@@ -157,16 +157,16 @@ def _oom_observations(uncounted: DataFrame) -> DataFrame:
         LinkRow("retained", "'not visible'"),
         LinkRow("heap", "'observed'"),
     )
-    return uncounted.selectExpr(
-        "capture",
-        "entity AS subject",
-        "coalesce(oom_line.at, last_seen) AS since",
-        "coalesce(oom_line.at, last_seen) AS until",
-        f"{NO_FIGURES} AS figures",
-        f"{NO_FACTS} AS facts",
-        f"{earliest_lines('array_compact(array(oom_line, used.evidence_line))')} AS evidence",
-        link_rows(links),
-    )
+    shared = {
+        "capture": "capture",
+        "subject": "entity",
+        "since": "coalesce(oom_line.at, last_seen)",
+        "until": "coalesce(oom_line.at, last_seen)",
+        "figures": NO_FIGURES,
+        "facts": NO_FACTS,
+        "evidence": earliest_lines("array_compact(array(oom_line, used.evidence_line))"),
+    }
+    return run_steps({"uncounted": uncounted}, {"oom_links": link_rows("uncounted", shared, links)})
 
 
 def _explained_events(rows: DataFrame, heaps: DataFrame) -> DataFrame:

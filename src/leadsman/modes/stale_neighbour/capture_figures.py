@@ -12,6 +12,7 @@ from leadsman.pipeline.detector_sql import (
     link_rows,
     map_column,
     materialized,
+    run_steps,
     sql_columns,
 )
 
@@ -139,16 +140,16 @@ def capture_observations(pairs: DataFrame, unmatched_logs: DataFrame, coverage: 
     alternatives = (LinkRow(f"alternative.{name}", state) for name, state in STATES.items())
     figures = map_column(FIGURES_ALWAYS, "double", unless_zero=FIGURES_UNLESS_ZERO)
     threshold = "IF(threshold IS NULL, map(), map('threshold', threshold))"
-    return joined.selectExpr(
-        "capture",
-        "'*' AS subject",
-        f"map_concat({figures}, CAST({threshold} AS map<string,double>)) AS figures",
-        f"{map_column(FACTS, 'string')} AS facts",
-        "since",
-        "coalesce(last, log_until) AS until",
-        f"{NO_EVIDENCE} AS evidence",
-        link_rows(alternatives),
-    )
+    shared = {
+        "capture": "capture",
+        "subject": "'*'",
+        "figures": f"map_concat({figures}, CAST({threshold} AS map<string,double>))",
+        "facts": map_column(FACTS, "string"),
+        "since": "since",
+        "until": "coalesce(last, log_until)",
+        "evidence": NO_EVIDENCE,
+    }
+    return run_steps({"joined": joined}, {"capture_links": link_rows("joined", shared, alternatives)})
 
 
 def _summed(figure: str) -> str:

@@ -164,14 +164,15 @@ def _pair_observations(pairs: DataFrame) -> DataFrame:
         LinkRow("unanswered", "unanswered", "CAST(NULL AS TIMESTAMP)", lines=_UNANSWERED),
         LinkRow("failed", "'observed'", "since", lines=_FAILED),
     )
-    return pairs.selectExpr(
-        "capture",
-        "subject",
-        "until",
-        f"{map_column(('attempts', 'syn_sent_count', 'syn_recv_count'), 'double')} AS figures",
-        f"{map_column(('client', 'server', 'port'), 'string')} AS facts",
-        link_rows(row._replace(lines=f"coalesce({row.lines}, {NO_EVIDENCE})") for row in links),
-    )
+    shared = {
+        "capture": "capture",
+        "subject": "subject",
+        "until": "until",
+        "figures": map_column(("attempts", "syn_sent_count", "syn_recv_count"), "double"),
+        "facts": map_column(("client", "server", "port"), "string"),
+    }
+    with_lines = (row._replace(lines=f"coalesce({row.lines}, {NO_EVIDENCE})") for row in links)
+    return run_steps({"pairs": pairs}, {"pair_links": link_rows("pairs", shared, with_lines)})
 
 
 def _first_line(lines: str) -> str:
@@ -219,15 +220,16 @@ LOGS = f"""
 def _log_observations(unmatched_logs: DataFrame) -> DataFrame:
     """Return the observations of workers with logs only: the logs show that connections failed, not why."""
     unseen = (LinkRow(link, "'not visible'", lines=NO_EVIDENCE) for link in UNSEEN_LINKS)
-    return unmatched_logs.selectExpr(
-        "capture",
-        "subject",
-        "since",
-        "until",
-        f"{map_column(('timeouts', 'expired'), 'double')} AS figures",
-        f"{NO_FACTS} AS facts",
-        link_rows([*unseen, LinkRow("failed", "'observed'", lines="lines")]),
-    )
+    shared = {
+        "capture": "capture",
+        "subject": "subject",
+        "since": "since",
+        "until": "until",
+        "figures": map_column(("timeouts", "expired"), "double"),
+        "facts": NO_FACTS,
+    }
+    links = [*unseen, LinkRow("failed", "'observed'", lines="lines")]
+    return run_steps({"unmatched_logs": unmatched_logs}, {"log_links": link_rows("unmatched_logs", shared, links)})
 
 
 UNMATCHED_LOGS = f"""

@@ -172,8 +172,9 @@ def _select_events(events: DataFrame, rules: Sequence[HealthRule]) -> _SelectedE
     of_common = [rule for rule in rules if not common.isdisjoint(rule.names)]
     of_rare = [rule for rule in rules if common.isdisjoint(rule.names)]
     texts = [text for rule in of_common for text in (_unhealthy_things(rule, ""), *_event_samples(rule, ""))]
+    applies = " OR ".join(f"({_applies(rule)})" for rule in of_common) or "false"
     queries = {
-        "common_events": f"SELECT {EVENT}{label_columns(texts)} FROM events WHERE {_has_name(event_names(of_common))}",
+        "common_events": f"SELECT {EVENT}{label_columns(texts)} FROM events WHERE {applies}",
         "rare_events": f"SELECT * FROM events WHERE {_has_name(event_names(of_rare))}",
     }
     frames = {name: materialized(run_steps({"events": events}, {name: query})) for name, query in queries.items()}

@@ -72,6 +72,7 @@ def _process_session() -> SparkSession:
     with postponed_pandas():
         spark: Any = SparkSession.builder.remote(f"sc://{host}:{port}").create()
     spark.conf.set("spark.sql.session.timeZone", "UTC")
+    spark.client.disable_reattachable_execute()  # more calls for each statement, for networks that lose connections
     spark.leadsman_server = server  # the server ends with the last reference to it
     typed: SparkSession = spark
     return typed
