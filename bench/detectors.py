@@ -94,7 +94,8 @@ def main() -> None:
     table = [_line(number, row, runs=1 if options.smoke else options.runs) for number, row in enumerate(chosen)]
     about = ", ".join(f"{name}: {value}" for name, value in machine().items())
     budgets, over = _budgets(runs=1 if options.smoke else options.runs)
-    section = "\n".join((f"CPU seconds, medians. Machine: {about}", "", *HEAD, *table, "", *budgets))
+    counted = "one run" if options.runs == 1 else f"medians of {options.runs} runs"
+    section = "\n".join((f"CPU seconds, {counted}. Machine: {about}", "", *HEAD, *table, "", *budgets))
     print(section)
     if not options.smoke:
         page.put("detectors", section)
