@@ -62,7 +62,9 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("wrong", "why"), WRONG.values(), ids=WRONG)
-def test_what_is_wrong_in_a_manifest_is_said_in_words(tmp_path: Path, wrong: str | dict[str, object], why: str) -> None:
+def test_what_is_wrong_in_a_manifest_is_reported_in_words(
+    tmp_path: Path, wrong: str | dict[str, object], why: str
+) -> None:
     write_manifest(tmp_path, manifest())
     document = json.loads((tmp_path / "manifest.json").read_text())
     text = wrong if isinstance(wrong, str) else json.dumps(document | wrong)

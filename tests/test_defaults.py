@@ -53,7 +53,7 @@ def test_every_era_begins_no_sooner_than_its_setting() -> None:
 
 
 @pytest.mark.long
-def test_the_file_is_what_the_programs_say() -> None:
+def test_the_file_is_what_the_programs_print() -> None:
     from leadsman.lab.defaults import read_defaults, render  # the lab is loaded only now
 
     assert render(read_defaults()) == kafka_defaults.FILE.read_text(encoding="utf-8")

@@ -122,7 +122,7 @@ def test_the_page_lists_other_causes_as_such_after_the_criteria(mode: Mode):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_page_tells_the_incident_below_its_heading_and_the_harm_below_the_title(mode: Mode):
+def test_the_page_shows_the_incident_below_its_heading_and_the_harm_below_the_title(mode: Mode):
     assert mode.page.startswith("# {{ title }}\n\nHarm: {{ harm }}.\n")
     assert mode.page.count("{{ story }}") == mode.page.count("## The incident\n\n{{ story }}\n") == 1
 

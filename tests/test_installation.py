@@ -51,7 +51,7 @@ def test_a_release_is_named(install_as, origin: dict[str, object] | None) -> Non
     assert installation.install_command("java") == "python3 -m pip install 'leadsman[java]'"
 
 
-def test_a_copy_that_nobody_installed_has_no_origin(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_that_was_not_installed_has_no_origin(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> None:
         raise PackageNotFoundError(name)
 

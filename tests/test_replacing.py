@@ -83,7 +83,7 @@ def test_an_interrupted_write_leaves_the_old_content_and_nothing_else(tmp_path: 
 @pytest.mark.parametrize(
     "error", [OSError(errno.ENOSPC, FULL), RuntimeError(f"Job aborted. Caused by: java.io.IOException: {FULL}")]
 )
-def test_a_full_disk_is_said_with_what_is_still_there(tmp_path: Path, error: Exception) -> None:
+def test_a_full_disk_is_reported_with_what_is_still_there(tmp_path: Path, error: Exception) -> None:
     fill(tmp_path / "events.parquet", "old")
 
     with pytest.raises(LeadsmanError, match=rf"events\.parquet: {FULL}\. What was there before is unchanged\."):

@@ -46,9 +46,7 @@ def test_ctrl_c_while_a_folder_is_made_leaves_nothing(tmp_path: Path, monkeypatc
     assert not list(tmp_path.iterdir())
 
 
-def test_a_worker_whose_driver_has_ended_makes_no_folder_elsewhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_whose_driver_has_ended_makes_no_other_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(TABLE_FOLDER, str(tmp_path / "gone"))
     with pytest.raises(FileNotFoundError), embedded_session():
         pytest.fail("there is no folder")

@@ -80,7 +80,7 @@ def test_no_identifier_is_made_of_a_banned_word(path: Path) -> None:
         f"{line}: {name}: not {word} but {BANNED['identifiers'][word]}"
         for line, name in [(0, path.stem), *identifiers(parsed(path))]
         for word in map(str.lower, WORD.findall(name))
-        if word in BANNED["identifiers"] and not name.startswith("test_")
+        if word in BANNED["identifiers"]
     ]
 
     assert found == []

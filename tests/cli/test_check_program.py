@@ -37,7 +37,7 @@ def test_nothing_found_is_exit_code_0(call, program: Path) -> None:
     assert call("check", "program", ".").code == 0
 
 
-def test_a_finding_is_exit_code_1_and_says_all(call, program: Path) -> None:
+def test_a_finding_is_exit_code_1_and_is_printed_whole(call, program: Path) -> None:
     result = call("check", "program", "orders.py")
 
     assert result.code == 1
@@ -167,7 +167,7 @@ def test_fix_leaves_what_a_person_must_decide(call, program: Path) -> None:
     "value",
     ["os.environ['IDLE']", "SECRETS.get('idle')", "config['idle']", "input()", "int(sys.argv[1])", "f'{idle}'"],
 )
-def test_a_value_that_the_program_does_not_say_is_no_finding(call, program: Path, value: str) -> None:
+def test_a_value_that_the_program_does_not_show_is_no_finding(call, program: Path, value: str) -> None:
     program.write_text(BROKEN.replace("900000", value), encoding="utf-8")
 
     assert call("check", "program", ".").code == 0

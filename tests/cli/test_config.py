@@ -116,7 +116,7 @@ def test_a_file_of_the_current_folder_cannot_run_code(call, file: Path, setting:
 
 
 @pytest.mark.usefixtures("file")
-def test_what_a_file_of_the_current_folder_sets_is_said(call) -> None:
+def test_what_a_file_of_the_current_folder_sets_is_reported(call) -> None:
     assert "Settings from ./leadsman.toml: diagnose.timezone, diagnose.mode" in call("config").err
 
 

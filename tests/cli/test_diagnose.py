@@ -44,7 +44,7 @@ def test_nothing_found_is_0(call, recorded: Callable[[str], Path]) -> None:
     assert "ABSENT" in result.out
 
 
-def test_a_failure_alone_is_3_and_says_what_would_settle_it(call, excerpt: Path) -> None:
+def test_a_failure_alone_is_3_and_names_what_would_decide_it(call, excerpt: Path) -> None:
     result = call("diagnose", excerpt)
 
     assert result.code == 3
@@ -74,7 +74,7 @@ def test_out_holds_the_page_the_findings_and_the_events(
     assert result.err.strip() == f"Report: {tmp_path / 'report' / 'report.html'}"
 
 
-def test_only_the_modes_asked_for_are_judged(call, recorded: Callable[[str], Path]) -> None:
+def test_only_the_requested_modes_are_judged(call, recorded: Callable[[str], Path]) -> None:
     (mode, *_) = every_mode()
 
     result = call("diagnose", recorded("healthy-java"), "--mode", mode.name, "--format", "json")
@@ -89,7 +89,7 @@ def test_a_threshold_changes_what_is_concluded(call, recorded: Callable[[str], P
 
 
 @pytest.mark.parametrize("bound", [("--since", "2099-01-01"), ("--until", "1999-01-01")])
-def test_a_time_of_which_the_capture_tells_nothing_is_unknown_and_its_times_are_said(
+def test_a_time_outside_the_capture_is_unknown_and_its_times_are_named(
     call, recorded: Callable[[str], Path], bound: tuple[str, str]
 ) -> None:
     result = call("diagnose", recorded("broken-java"), *bound, "--format", "json")
@@ -100,7 +100,7 @@ def test_a_time_of_which_the_capture_tells_nothing_is_unknown_and_its_times_are_
     assert any(bound[1] in note and capture["from"][:10] in note for note in capture["notes"])
 
 
-def test_a_time_within_the_capture_is_not_said_to_be_outside(call, recorded: Callable[[str], Path]) -> None:
+def test_a_time_within_the_capture_is_not_reported_as_outside(call, recorded: Callable[[str], Path]) -> None:
     arguments = ("diagnose", recorded("healthy-java"), "--mode", "idle_disconnect", "--format", "json")
     whole = json.loads(call(*arguments).out)["captures"][0]
 
@@ -124,7 +124,7 @@ def test_standard_input_is_diagnosed_as_the_file_that_it_holds(
     assert (result.code, capture["path"], capture["verdicts"]) == (3, "-", expected["verdicts"])
 
 
-def test_copies_and_names_with_times_are_said(call, recorded: Callable[[str], Path], tmp_path: Path) -> None:
+def test_copies_and_names_with_times_are_reported(call, recorded: Callable[[str], Path], tmp_path: Path) -> None:
     worker = recorded("healthy-java") / "clients" / "worker-1.log"
     shutil.copy(worker, tmp_path / "worker-1.log")
     shutil.copy(worker, tmp_path / "again.log")

@@ -35,7 +35,7 @@ def test_the_exit_codes_stand_in_the_help_of_diagnose(call) -> None:
     assert "3  nothing PRESENT, but something UNKNOWN" in result.out
 
 
-def test_no_line_of_any_help_is_wider_than_the_terminal_it_was_told_of(call) -> None:
+def test_no_line_of_any_help_is_wider_than_the_terminal(call) -> None:
     lines = [line for name in COMMANDS for line in call(name, "--help").out.splitlines()]
 
     assert [line for line in lines if len(line) > 119] == []

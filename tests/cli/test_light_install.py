@@ -96,14 +96,14 @@ def test_the_gate_checks_python_and_yaml_without_the_extra(light, tmp_path: Path
     assert EXPECTED.findall(result.stderr) == (["check"] if code else [])
 
 
-def test_doctor_says_how_to_get_every_missing_part(light) -> None:
+def test_doctor_shows_how_to_get_every_missing_part(light) -> None:
     result = light("doctor")
 
     assert result.returncode == 1
     assert set(EXPECTED.findall(result.stdout)) >= {"spark", "lab"}
 
 
-def test_config_says_where_the_thresholds_are(light) -> None:
+def test_config_names_where_the_thresholds_are(light) -> None:
     assert EXPECTED.findall(light("config").stdout) == ["spark"]
 
 

@@ -23,7 +23,7 @@ def test_modes_lists_each_with_its_title_and_its_harm(call, mode: Mode) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_explain_tells_the_whole_page(call, mode: Mode) -> None:
+def test_explain_prints_the_whole_page(call, mode: Mode) -> None:
     result = call("explain", mode.name)
 
     headings = [line.removeprefix("## ") for line in mode.page.splitlines() if line.startswith("## ")]
@@ -40,7 +40,7 @@ def test_explaining_an_unknown_mode_names_those_there_are(call) -> None:
     assert all(mode.name in result.err for mode in every_mode())
 
 
-def test_doctor_says_what_is_there_and_what_each_missing_thing_is_for(call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_shows_what_is_there_and_what_each_missing_thing_is_for(call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     monkeypatch.setenv("XDG_CACHE_HOME", "/nonexistent")
 

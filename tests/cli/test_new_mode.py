@@ -50,7 +50,7 @@ def test_every_part_is_python_that_knows_its_name(made: Path, part: str) -> None
     assert "$" not in text
 
 
-def test_what_to_do_next_is_said(call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_to_do_next_is_reported(call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("leadsman.cli.commands.new_mode.MODES", tmp_path / "modes")
 
     result = call("new-mode", "sleepy_consumer", "--into", tmp_path / "modes")

@@ -111,7 +111,7 @@ def test_collect_writes_no_secret(call, logs: Path, tmp_path: Path) -> None:
     assert left_in(result.out + result.err) == []
 
 
-def test_collect_says_no_secret_of_what_it_could_not_collect(call, tmp_path: Path) -> None:
+def test_collect_shows_no_secret_of_what_it_could_not_collect(call, tmp_path: Path) -> None:
     result = call("collect", "logs", tmp_path / f"password={SECRETS['error']}", "--out", tmp_path / "capture")
 
     assert result.code == 2

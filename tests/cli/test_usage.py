@@ -86,7 +86,7 @@ def test_a_value_that_cannot_be_taken_is_answered_with_one_that_can(
     assert result.out == ""
 
 
-def test_an_error_of_usage_says_where_to_look_it_up(call, healthy: Path) -> None:
+def test_an_error_of_usage_names_where_to_look_it_up(call, healthy: Path) -> None:
     result = call("diagnose", healthy, "--timezone", "Mars")
 
     assert result.err.splitlines()[-1] == "See: leadsman diagnose --help"
@@ -130,7 +130,7 @@ def test_a_fault_of_our_own_is_2_and_names_the_place(call, monkeypatch: pytest.M
     assert "Traceback" not in result.err
 
 
-def test_a_fault_of_our_own_is_shown_whole_where_that_is_asked_for(call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_of_our_own_is_shown_whole_on_request(call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LEADSMAN_DEBUG", "1")
     monkeypatch.setattr("leadsman.cli.commands.modes.every_mode", lambda: 1 / 0)
 

@@ -102,7 +102,7 @@ def test_an_unknown_client_lists_the_known_ones() -> None:
         kafka_producer_provider(SERVERS, client="sarama")  # type: ignore[call-overload]
 
 
-def test_every_public_name_is_where_the_package_says() -> None:
+def test_every_public_name_is_where_the_package_lists_it() -> None:
     import leadsman_clients
 
     listed = {name for names in leadsman_clients._MODULES.values() for name in names}

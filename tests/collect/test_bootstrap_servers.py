@@ -61,7 +61,7 @@ def tls(connection: socket.socket) -> None:
         (rubbish, True, "accepts connections, but not in TLS"),
     ],
 )
-def test_what_a_port_does_instead_of_answering_is_said(
+def test_what_a_port_does_instead_of_answering_is_reported(
     serve: Serve,
     answer: Callable[[socket.socket], None],
     uses_tls: bool,  # noqa: FBT001 - pytest's

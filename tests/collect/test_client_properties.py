@@ -50,7 +50,7 @@ def test_a_mechanism_that_python_has_not_leads_to_the_plain_commands(tmp_path: P
         python_client_settings(parse_properties(text), tmp_path)
 
 
-def test_a_login_without_password_is_said(tmp_path: Path) -> None:
+def test_a_login_without_password_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="username and password"):
         python_client_settings({"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}, tmp_path)
 
@@ -64,14 +64,14 @@ def test_pem_is_taken_as_it_is(tmp_path: Path) -> None:
     assert settings["ssl_cafile"] == str(store)
 
 
-def test_a_store_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_a_store_that_is_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"ssl\.truststore\.location"):
         python_client_settings(
             {"security.protocol": "SSL", "ssl.truststore.location": str(tmp_path / "no.jks")}, tmp_path
         )
 
 
-def test_a_store_that_is_none_is_said_without_its_password(tmp_path: Path) -> None:
+def test_a_store_that_is_none_is_reported_without_its_password(tmp_path: Path) -> None:
     store = tmp_path / "broken.p12"
     store.write_bytes(b"\x30\x82 not a store")
     given = {"ssl.truststore.location": str(store), "ssl.truststore.password": "hunter2"}

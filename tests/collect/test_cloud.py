@@ -48,7 +48,7 @@ def test_what_is_copied_is_understood_as_the_file_was(tmp_path: Path, rows: Call
     assert event.at is not None
 
 
-def test_a_file_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_reported_as_missing(tmp_path: Path) -> None:
     code = collected(str(tmp_path / "none.json"), "--out", str(tmp_path / "c"))
 
     manifest = read_manifest(tmp_path / "c")

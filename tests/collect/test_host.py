@@ -23,7 +23,7 @@ def steal_now() -> float:
     return ticks / os.sysconf("SC_CLK_TCK") / (os.cpu_count() or 1)
 
 
-def test_what_was_stolen_is_written_at_each_look_and_read_back(
+def test_steal_time_is_written_at_each_look_and_read_back(
     rows: Callable[[Path], list[EventRow]], tmp_path: Path
 ) -> None:
     words = ["host", "--out", str(tmp_path / "c"), "--as", "kafka-3", "--repeat", "100ms", "--for", "2s"]

@@ -21,7 +21,7 @@ def read(folder: CaptureFolder, file: str) -> list[str]:
     return (folder.path / file).read_text().splitlines()
 
 
-def test_a_file_says_when_whose_and_by_which_command(folder: CaptureFolder) -> None:
+def test_a_file_names_its_time_its_owner_and_its_command(folder: CaptureFolder) -> None:
     folder.collect(Probe(file="host/words.txt", source="words", argv=("echo", "two words")))
 
     assert read(folder, "host/words.txt") == [
@@ -53,7 +53,7 @@ def test_a_program_that_is_not_there_is_noted_with_the_reason(folder: CaptureFol
     assert read(folder, "a.txt")[1:] == [why, "### leadsman exit 1"]
 
 
-def test_a_command_that_fails_keeps_what_it_said_and_why(folder: CaptureFolder) -> None:
+def test_a_command_that_fails_keeps_its_output_and_its_reason(folder: CaptureFolder) -> None:
     folder.collect(Probe(file="a.txt", source="words", argv=("sh", "-c", "echo half; echo 'no rights' >&2; exit 7")))
 
     assert read(folder, "a.txt")[1:] == ["half", "no rights", "### leadsman exit 1"]

@@ -91,7 +91,7 @@ def tools(busy: Cluster, tmp_path: Path) -> Path:
 
 
 @pytest.mark.timeout(300)
-def test_the_plain_commands_say_the_same(
+def test_the_plain_commands_print_the_same(
     busy: Cluster, tools: Path, rows: Callable[[Path], list[EventRow]], tmp_path: Path
 ) -> None:
     where = ("--bootstrap", busy.bootstrap, "--topic", "orders-of-the-day")

@@ -90,7 +90,7 @@ def test_a_series_of_scrapes_has_a_time_each(
     assert times == sorted({at for at in times if at is not None})
 
 
-def test_a_server_is_asked_for_what_matters(
+def test_a_server_is_queried_for_what_matters(
     server: str, rows: Callable[[Path], list[EventRow]], tmp_path: Path
 ) -> None:
     code = collected(server, "--last", "10m", "--out", str(tmp_path / "c"))

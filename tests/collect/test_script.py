@@ -33,7 +33,7 @@ def test_the_script_gives_what_the_collector_gives(folder: CaptureFolder) -> Non
     assert [line for line in output[1:] if line] == ours[1:]
 
 
-def test_what_fails_says_so_and_the_rest_goes_on() -> None:
+def test_what_fails_is_reported_and_the_rest_goes_on() -> None:
     output = run(shell_script("A test", reversed(PROBES)))
 
     assert "### leadsman exit 127\n" in output

@@ -46,7 +46,7 @@ def test_a_section_that_breaks_off_has_no_exit_code() -> None:
     assert found == [(FIRST, 3, b"one\n", None)]
 
 
-def test_a_body_that_nobody_reads_is_passed_over() -> None:
+def test_a_body_without_a_reader_is_passed_over() -> None:
     assert [part.section for part in read_sections([TEXT])] == [FIRST, SECOND]
 
 
@@ -67,5 +67,5 @@ def test_a_mark_with_a_number_that_is_no_exit_code_is_none() -> None:
     ("head", "answer"),
     [(TEXT, True), (b"2026-11-21 12:00:00 INFO ### leadsman exit 0\n", False), (b"", False), (b"### leadsman", False)],
 )
-def test_a_sectioned_file_is_told_by_its_first_mark(head: bytes, answer: bool) -> None:  # noqa: FBT001 - a table's column
+def test_a_sectioned_file_is_recognised_by_its_first_mark(head: bytes, answer: bool) -> None:  # noqa: FBT001 - a table's column
     assert has_sections(head) is answer

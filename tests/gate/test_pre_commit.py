@@ -84,7 +84,7 @@ def of_this_installation(*_: object) -> str:
     "configuration",
     [of_this_installation, pytest.param(published, marks=pytest.mark.long)],  # the latter installs from a registry
 )
-def test_a_commit_with_the_four_mistakes_is_refused_until_they_are_mended(run, tmp_path: Path, configuration) -> None:
+def test_a_commit_with_the_four_mistakes_is_refused_until_they_are_fixed(run, tmp_path: Path, configuration) -> None:
     service, leadsman = tmp_path / "service", tmp_path / "leadsman"
     leadsman.mkdir()
     (service / ".pre-commit-config.yaml").write_text(configuration(run, leadsman), encoding="utf-8")

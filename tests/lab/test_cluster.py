@@ -128,7 +128,7 @@ def test_a_start_that_hangs_is_tried_again(scratch: Path) -> None:
     assert not list(scratch.iterdir())
 
 
-def test_a_broker_that_never_starts_says_its_last_words_and_leaves_nothing(scratch: Path) -> None:
+def test_a_broker_that_never_starts_shows_its_last_lines_and_leaves_nothing(scratch: Path) -> None:
     before = brokers_left()
     plan = ClusterPlan(settings={"authorizer.class.name": "no.such.Authorizer"})
 

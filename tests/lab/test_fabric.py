@@ -216,7 +216,7 @@ def test_a_whole_experiment_works_without_the_rights_of_root(tmp_path: Path) -> 
     assert f"{CLIENT} dev e0 lladdr {DEAD}" in hosts
 
 
-def test_where_no_namespace_can_be_made_it_says_what_is_missing() -> None:
+def test_where_no_namespace_can_be_made_the_missing_part_is_named() -> None:
     command = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", sys.executable, "-c", UNPRIVILEGED]
 
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -224,7 +224,7 @@ def test_where_no_namespace_can_be_made_it_says_what_is_missing() -> None:
     assert "It needs root, or user namespaces" in ran.stderr
 
 
-def test_a_command_that_fails_in_the_network_says_why(fabric: Fabric) -> None:
+def test_a_command_that_fails_in_the_network_gives_its_reason(fabric: Fabric) -> None:
     with pytest.raises(LabError, match="ip neighbour delete nonsense"):
         fabric.run(fabric.netns_entry, ["ip", "neighbour", "delete", "nonsense"])
 

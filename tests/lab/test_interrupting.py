@@ -28,7 +28,9 @@ def test_a_page_without_its_end_and_a_part_are_seen(tmp_path: Path) -> None:
     ("module", "is_ours"),
     [("leadsman/cli/__init__.py", True), ("leadsman/__main__.py", False), ("../.venv/lib/site.py", False)],
 )
-def test_a_traceback_of_a_module_of_ours_is_told_from_one_of_pythons_start(module: str, *, is_ours: bool) -> None:
+def test_a_traceback_of_a_module_of_ours_is_distinguished_from_one_of_pythons_start(
+    module: str, *, is_ours: bool
+) -> None:
     stderr = (
         f'Traceback (most recent call last):\n  File "{SOURCES}/{module}", line 5, in <module>\nKeyboardInterrupt\n'
     )

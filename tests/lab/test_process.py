@@ -38,7 +38,7 @@ def started(folder: Path, code: str = ECHO) -> Program:
     return Program.start("echo", [sys.executable, "-c", code], folder=folder, errors=folder / "errors.log")
 
 
-def test_a_program_is_told_and_answers(tmp_path: Path) -> None:
+def test_a_program_gets_a_message_and_answers(tmp_path: Path) -> None:
     with started(tmp_path) as program:
         program.write_line("ahoy")
 
@@ -75,7 +75,7 @@ def test_a_frozen_program_is_killed_all_the_same(tmp_path: Path) -> None:
     assert not program.is_running
 
 
-def test_a_program_that_has_ended_is_told_nothing(tmp_path: Path) -> None:
+def test_a_program_that_has_ended_gets_no_message(tmp_path: Path) -> None:
     with started(tmp_path, "pass") as program:
         program.wait_for_exit(timeout=SOON)
 

@@ -47,12 +47,12 @@ def test_a_recording_is_small(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", EVERY)
-def test_a_recording_says_nothing_of_this_machine(folder: Path) -> None:
+def test_a_recording_has_nothing_of_this_machine(folder: Path) -> None:
     assert [path for path in files(folder) if THIS_MACHINE.search(path.read_bytes())] == []
 
 
 @pytest.mark.parametrize("folder", [each for each in EVERY if "-near-miss-" not in str(each.id)])
-def test_its_harm_is_what_its_name_says(folder: Path) -> None:
+def test_its_harm_is_that_of_its_name(folder: Path) -> None:
     harm = json.loads((folder.parent / "harm.json").read_text())[folder.name]
 
     endured = Mode(folder.parent.parent.name).scenario.EXPERIMENT.tolerated_harm

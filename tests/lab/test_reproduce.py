@@ -102,7 +102,7 @@ def cured(tmp_path_factory: pytest.TempPathFactory) -> RunOutcome:
 
 
 @pytest.mark.lab
-def test_cured_harms_nobody(cured: RunOutcome) -> None:
+def test_cured_loses_nothing(cured: RunOutcome) -> None:
     assert not cured.is_harmed
     assert cured.ledger.acknowledged == cured.ledger.sent
 
@@ -177,7 +177,7 @@ def test_a_folder_that_is_not_empty_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("client", "variant"), [("rust", "broken"), ("java", "brken")])
-def test_what_does_not_exist_is_said_before_anything_starts(tmp_path: Path, client: str, variant: str) -> None:
+def test_what_does_not_exist_is_reported_before_anything_starts(tmp_path: Path, client: str, variant: str) -> None:
     with pytest.raises(LabError, match="It has"):
         run(EXPERIMENT, out=tmp_path, client=client, variant=variant)
 

@@ -171,7 +171,7 @@ def test_a_value_that_does_not_always_survive_is_not_called_safe() -> None:
     assert sum(each.unsteady for each in found.results) == 2
 
 
-def test_cells_that_were_not_asked_for_now_do_not_count() -> None:
+def test_cells_that_are_not_requested_now_do_not_count() -> None:
     axes = [COMMIT_TIMEOUT, Axis("retries", ("0",))]
 
     found = conclude(dies_below(20_000), axes, cells(["java@2.7.2"], axes))
@@ -234,7 +234,7 @@ def short() -> Mapping[str, object]:
 
 
 @pytest.mark.lab
-def test_a_real_sweep_tells_the_idle_limit_that_saves_a_record(tmp_path: Path) -> None:
+def test_a_real_sweep_finds_the_idle_limit_that_saves_a_record(tmp_path: Path) -> None:
     axes = [parse_axis("connections.max.idle.ms=1350,60000")]
     experiment = replace(idle.EXPERIMENT, variants=short())  # type: ignore[arg-type]  # variants by name
     planned = cells(["confluent-kafka"], axes)

@@ -394,7 +394,7 @@ def test_a_broker_that_was_fenced_again_is_not_reported_as_back(found: dict[str,
     assert any(step.startswith("Check whether broker 7 is back") for step in again.do_now)
 
 
-def test_what_became_of_the_consumers_and_the_broker_is_told_where_the_data_show_it(
+def test_what_became_of_the_consumers_and_the_broker_is_reported_where_the_data_show_it(
     found: dict[str, Diagnosis], diagnosed_recordings
 ) -> None:
     (recording,) = [each for path, each in diagnosed_recordings.items() if path.endswith("/broken-java-4.3.1")]

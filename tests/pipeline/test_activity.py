@@ -42,7 +42,7 @@ def test_lines_in_one_direction_have_the_longest_idle_gaps(times, newest_first):
     assert sorted(lengths) == sorted(after - before for before, after in between(times))[-3:]
 
 
-def test_what_is_shorter_than_all_that_were_kept_is_said_not_to_be_known():
+def test_what_is_shorter_than_all_that_were_kept_is_reported_as_not_known():
     subject = SubjectActivity("worker", 2)
     for line, at in enumerate((0, 3000, 12_000, 17_000, 24_000), 1):
         subject.note_line(SpanEnd(at, line, "", "app.log"))
@@ -115,7 +115,7 @@ def test_a_shuffled_file_has_the_silences_of_the_sorted_one(rows: Rows, lines: l
     assert [round(seconds) for _, seconds, _, _ in expected] == [101, 101, 901]
 
 
-def test_a_file_in_no_order_is_said_to_be_and_one_newest_first_is_not(rows: Rows, lines: list[str], tmp_path: Path):
+def test_a_file_in_no_order_is_reported_and_one_newest_first_is_not(rows: Rows, lines: list[str], tmp_path: Path):
     written(tmp_path / "shuffled.log", random.Random(7).sample(lines, len(lines)))
     written(tmp_path / "newest.log", lines[::-1])
     written(tmp_path / "twice.log", lines + lines)
@@ -146,7 +146,7 @@ def test_fifty_rotated_parts_are_one_stream(rotation: str, rows: Rows, lines: li
     assert len({each[0] for each in parts}) == 1
 
 
-def test_a_line_from_elsewhere_in_time_makes_no_silence(rows: Rows, lines: list[str], tmp_path: Path):
+def test_a_line_of_another_time_makes_no_silence(rows: Rows, lines: list[str], tmp_path: Path):
     busy = lines[:600]
     late = [*busy[:301], "2020-01-01 00:00:00,000 INFO orders: The clock was wrong", *busy[301:]]
 

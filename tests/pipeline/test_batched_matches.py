@@ -26,7 +26,7 @@ def sorted_rows(rows: list[EventRow]) -> list[str]:
 
 
 @pytest.mark.parametrize("capture", RECORDED, ids=lambda path: f"{path.parent.parent.name}-{path.name}")
-def test_a_recorded_capture_says_the_same_at_once_and_one_by_one(
+def test_a_recorded_capture_has_the_same_events_in_batches_and_one_by_one(
     capture: Path, rows: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(batched_matches, "MIN_BATCH_LINES", 0)
@@ -36,7 +36,7 @@ def test_a_recorded_capture_says_the_same_at_once_and_one_by_one(
     assert sorted_rows(at_once) == sorted_rows(rows(capture))
 
 
-def test_many_lines_are_told_with_their_numbers_times_and_clients(rows: Rows, log_of, tmp_path: Path) -> None:
+def test_many_lines_are_events_with_their_numbers_times_and_clients(rows: Rows, log_of, tmp_path: Path) -> None:
     lines = [(second, CLOSED.format(node=second % 3)) for second in range(100)]
     (tmp_path / "app.log").write_text(log_of(lines).replace("\n", "\r\n"))
 
@@ -48,7 +48,7 @@ def test_many_lines_are_told_with_their_numbers_times_and_clients(rows: Rows, lo
     assert [row.text for row in closed] == (tmp_path / "app.log").read_text().splitlines()
 
 
-def test_what_is_told_at_once_is_masked_as_well(rows: Rows, log_of, tmp_path: Path) -> None:
+def test_what_is_evaluated_in_a_batch_is_masked_as_well(rows: Rows, log_of, tmp_path: Path) -> None:
     secret = "Node 1 disconnected. sasl.password=hunter2"
     (tmp_path / "app.log").write_text(log_of([*((n, CLOSED.format(node=n)) for n in range(50)), (50, secret)]))
 
@@ -69,7 +69,7 @@ def test_a_line_with_lines_below_it_is_no_record_of_one_line(rows: Rows, log_of,
     assert [row for row in reported if row.name == names.ERROR] == []
 
 
-def test_most_signatures_can_be_told_at_once() -> None:
+def test_most_signatures_can_be_evaluated_in_batches() -> None:
     assert (
         sum(batched_matches.is_self_contained((index,)) for index in range(len(all_signatures())))
         > len(all_signatures()) / 3
@@ -86,7 +86,7 @@ UNAVAILABLE = (
 )
 
 
-def test_lines_of_several_events_or_an_error_that_one_explains_are_told_at_once(
+def test_lines_of_several_events_or_an_error_that_one_explains_are_evaluated_in_a_batch(
     rows: Rows, log_of, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines = [(n, wording.format(n=n)) for n in range(100) for wording in (RETRIED, UNAVAILABLE)]

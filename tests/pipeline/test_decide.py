@@ -47,7 +47,7 @@ def test_an_absent_mode_whose_symptom_was_observed_names_the_observed_alternativ
     assert finding.absent_reasons[0] == "A broker restarted. It restarted 2 times."
 
 
-def test_an_absent_mode_says_which_link_the_telemetry_contradicts():
+def test_an_absent_mode_names_the_link_that_the_telemetry_contradicts():
     card = replace(CARD, chain=(replace(CARD.chain[0], contradicted="No idle gap."), *CARD.chain[1:]))
 
     finding = decide("any", card, [SYMPTOM, CONTRADICTED_CAUSE], sources=())

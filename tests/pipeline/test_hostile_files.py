@@ -167,7 +167,7 @@ def test_the_file_is_listed_and_the_log_beside_it_is_read(name: str, tmp_path: P
     assert {names.FILE_READ, names.FILE_NOT_UNDERSTOOD} & {each["name"] for each in events if each["file"] == "hostile"}
 
 
-def test_an_inventory_that_is_nested_too_deeply_is_told_so(tmp_path: Path):
+def test_an_inventory_that_is_nested_too_deeply_is_an_error(tmp_path: Path):
     text = '{\n    "NetworkInterfaces": [\n        {\n            "Attachment": ' + "[" * 50_000
     (tmp_path / "interfaces.json").write_text(text)
 

@@ -157,7 +157,7 @@ def test_a_line_longer_than_any_log_s_is_read_whole(printed: Callable[[int], str
     assert (found[event], found[names.FILE_NOT_UNDERSTOOD]) == (count, 0)
 
 
-def test_log_directories_that_break_off_are_told(rows: Callable[[Path], list[EventRow]], tmp_path: Path) -> None:
+def test_log_directories_that_break_off_are_reported(rows: Callable[[Path], list[EventRow]], tmp_path: Path) -> None:
     (tmp_path / "x.txt").write_text(
         "A remark\n" + log_dirs(count_longer_than(SEVERAL_BLOCKS_BYTES, log_dirs))[:SEVERAL_BLOCKS_BYTES]
     )

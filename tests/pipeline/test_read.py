@@ -72,7 +72,7 @@ def test_many_small_steps_are_no_gap(rows, log_of, tmp_path: Path):
     assert Counter(row.name for row in rows(tmp_path))[names.SUBJECT_IDLE] == 0
 
 
-def test_unknown_errors_are_counted_by_what_they_say(rows, tmp_path: Path):
+def test_unknown_errors_are_counted_by_their_text(rows, tmp_path: Path):
     lines = [f"2026-02-16 12:00:0{i},000 ERROR orders: Order {i} is on fire\n" for i in range(5)]
     (tmp_path / "worker.log").write_text("".join(lines))
 
@@ -82,7 +82,7 @@ def test_unknown_errors_are_counted_by_what_they_say(rows, tmp_path: Path):
     assert group.line == 1
 
 
-def test_writers_that_share_a_file_are_told_apart(rows, tmp_path: Path):
+def test_writers_that_share_a_file_are_distinguished(rows, tmp_path: Path):
     lines = ["worker-1  | 2026-02-16T12:00:00.000Z INFO one", "worker-2  | 2026-02-16T12:00:00.500Z INFO busy"]
     lines += [f"worker-2  | 2026-02-16T12:{i // 60:02}:{i % 60:02}.000Z INFO busy" for i in range(1, 660)]
     lines += ["worker-1  | 2026-02-16T12:11:00.000Z INFO two"]
@@ -130,7 +130,7 @@ def test_a_secret_is_masked_where_its_key_is_cut_off(cut: int):
     assert "x" * (QUOTE_LENGTH - len("a password=hunter2 ")) in quoted
 
 
-def test_a_file_that_is_not_understood_is_said(rows, tmp_path: Path):
+def test_a_file_that_is_not_understood_is_reported(rows, tmp_path: Path):
     (tmp_path / "core").write_bytes(bytes(range(256)) * 64)
 
     (row,) = rows(tmp_path)
@@ -138,7 +138,7 @@ def test_a_file_that_is_not_understood_is_said(rows, tmp_path: Path):
     assert row.name == names.FILE_NOT_UNDERSTOOD
 
 
-def test_invocations_are_told_once_a_stream(rows, tmp_path: Path):
+def test_invocations_are_an_event_once_a_stream(rows, tmp_path: Path):
     start = "2020-12-20T08:00:{:02}.000Z START RequestId: 5b3e0c1a-0000-4000-8000-0000000000{:02} Version: $LATEST\n"
     (tmp_path / "[$LATEST]8f3c").write_text("".join(start.format(i, i) for i in range(50)))
 
@@ -152,7 +152,7 @@ JOINED = "[Producer clientId=producer-{}] Cluster ID: {}"
 EAST, WEST = "stqwfmvfRzeBrk7eRGCzkA", "2kR3c9SxTmy0jmRTBGPQAw"
 
 
-def test_a_cluster_is_told_once_a_stream_whoever_tells_it_and_names_no_client(rows, log_of, tmp_path: Path):
+def test_a_cluster_is_an_event_once_a_stream_of_any_source_and_names_no_client(rows, log_of, tmp_path: Path):
     (tmp_path / "worker.log").write_text(log_of([(n, JOINED.format(n, EAST)) for n in range(9)]))
 
     reported = [row for row in rows(tmp_path) if row.name == names.SETTING]
@@ -162,13 +162,13 @@ def test_a_cluster_is_told_once_a_stream_whoever_tells_it_and_names_no_client(ro
     ]
 
 
-def test_a_log_of_two_clusters_tells_both(rows, log_of, tmp_path: Path):
+def test_a_log_of_two_clusters_names_both(rows, log_of, tmp_path: Path):
     (tmp_path / "mirror.log").write_text(log_of([(0, JOINED.format(1, EAST)), (1, JOINED.format(2, WEST))]))
 
     assert [row.labels["value"] for row in rows(tmp_path) if row.name == names.SETTING] == [EAST, WEST]
 
 
-def test_a_brokers_meta_properties_tell_its_cluster(rows, tmp_path: Path):
+def test_a_brokers_meta_properties_name_its_cluster(rows, tmp_path: Path):
     text = f"#\n#Sat Nov 21 15:01:40 UTC 2026\ncluster.id={EAST}\nversion=1\nnode.id=1\n"
     (tmp_path / "meta.properties").write_text(text)
 

@@ -219,7 +219,7 @@ except SparkError as error:
 
 
 @pytest.mark.spark
-def test_a_killed_jvm_is_an_error_that_says_so():
+def test_a_killed_jvm_is_an_error_with_that_reason():
     done = subprocess.run([sys.executable, "-c", JVM_KILLED], capture_output=True, text=True, timeout=280, check=False)
 
     assert "was killed by SIGKILL" in done.stdout

@@ -118,7 +118,7 @@ def log(chance: random.Random, *, order: str, newline: str = "\n", lines: int = 
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("seed", [*range(6), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(6, 16))])
-def test_splits_tell_what_the_whole_file_tells(
+def test_splits_have_the_events_of_the_whole_file(
     seed: int, order: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chance = random.Random(f"{seed} {order}")
@@ -138,7 +138,9 @@ RECORDINGS = sorted(
 
 
 @pytest.mark.parametrize("recording", RECORDINGS, ids=lambda path: "/".join(path.parts[-3:]))
-def test_recordings_tell_the_same_by_splits(recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recordings_have_the_same_events_by_splits(
+    recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 2048)
     (tmp_path / "app.log").write_bytes(b"".join(block.data[: block.end] for block in blocks.blocks(recording)))
 
@@ -197,7 +199,7 @@ def test_only_what_would_keep_one_core_at_work_is_split(
     assert [each.stream.name for each in found] == split
 
 
-def test_a_file_that_is_another_one_by_now_is_said_to_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_another_one_by_now_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 512)
     (tmp_path / "app.log").write_text("2026-02-16 12:00:00.000 INFO orders: Handled\n" * 2000)
     (stream,) = list_files(str(tmp_path)).streams
@@ -259,7 +261,7 @@ def test_the_longest_silences_are_the_same_in_pieces(steps: list[int], cuts: lis
     assert merged.floor_ms == whole.floor_ms
 
 
-def test_tasks_of_spark_tell_what_one_task_tells(
+def test_tasks_of_spark_have_the_events_of_one_task(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(splits, "SPLIT_BYTES", 1 << 18)

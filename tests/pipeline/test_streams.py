@@ -67,7 +67,7 @@ def test_what_is_no_regular_file_is_refused(tmp_path: Path):
     assert list_files(str(tmp_path)).skipped[0].why == "not a regular file"
 
 
-def test_a_missing_path_says_what_to_give_instead(tmp_path: Path):
+def test_a_missing_path_is_an_error_with_what_to_give_instead(tmp_path: Path):
     with pytest.raises(CaptureError, match="no such file or folder"):
         list_files(str(tmp_path / "nothing"))
 

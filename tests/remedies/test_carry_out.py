@@ -96,7 +96,7 @@ def test_a_step_that_fails_takes_the_ones_before_it_back() -> None:
     assert system.value == 0
 
 
-def test_a_step_that_cannot_be_taken_back_is_told_and_the_others_are_taken_back() -> None:
+def test_a_step_that_cannot_be_taken_back_is_reported_and_the_others_are_taken_back() -> None:
     system = Register()
     stuck = Step(
         description="stick", command="stick", do=system.put(2), undo=fails, undo_command="unstick", is_temporary=True

@@ -104,7 +104,7 @@ def test_without_do_nothing_is_changed(modern: Cluster) -> None:
     assert count_producer_ids(modern.brokers[0]) == LEAKED
 
 
-def test_where_nobody_sits_do_needs_yes(modern: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_terminal_do_needs_yes(modern: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["leadsman"])
 
     answer = remedy(modern, "producer_id_leak", "--expire-after", "100ms", "--do")
@@ -138,7 +138,7 @@ def test_between_the_eras_nothing_frees_ids_but_a_restart_or_deleting(between: C
 
 
 @pytest.mark.timeout(200)
-def test_before_2_4_trimming_frees_the_ids_unless_somebody_waits_for_the_records(old: Cluster) -> None:
+def test_before_2_4_trimming_frees_the_ids_unless_a_consumer_waits_for_the_records(old: Cluster) -> None:
     leak(old, "orders")
     read_half(old, "orders")
 

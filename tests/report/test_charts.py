@@ -114,7 +114,7 @@ def test_the_limit_and_the_hops_are_labelled(lengths):
     ("figures", "label"),
     [({"limit_low": 598.0}, "idle limit above 598 s"), ({"limit_high": 611.0}, "idle limit below 611 s")],
 )
-def test_a_limit_with_one_known_side_says_which(figures, label, finding):
+def test_a_limit_with_one_known_side_names_it(figures, label, finding):
     drawing = drawn_gaps(finding.points, figures)
 
     assert label in texts(drawing)

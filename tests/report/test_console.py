@@ -97,7 +97,7 @@ def test_verdicts_of_the_other_modes_stand_in_one_sentence(present):
     assert "Other modes: producer_id_leak ABSENT, leaderless_partition ABSENT, stale_neighbour UNKNOWN" in text
 
 
-def test_a_mode_that_is_absent_despite_its_symptom_says_why_and_is_not_repeated(present):
+def test_a_mode_that_is_absent_despite_its_symptom_has_a_reason_and_is_not_repeated(present):
     explained = replace(present, absent_reasons={"producer_id_leak": ("A burst that is over.", "b", "c", "d")})
 
     text = " ".join(shown(explained).split())

@@ -48,7 +48,7 @@ def test_captures_come_in_the_order_of_the_call(document):
     assert paths == ["captures/account-linking", "mail.txt", "captures/healthy"]
 
 
-def test_an_entry_says_of_which_cluster_it_is(present, absent, contract):
+def test_an_entry_names_its_cluster(present, absent, contract):
     printed = findings_document([replace(present, cluster="stqwfmvfRzeBrk7eRGCzkA"), absent])
 
     assert [capture["cluster"] for capture in printed["captures"]] == ["stqwfmvfRzeBrk7eRGCzkA", None]

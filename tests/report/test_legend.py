@@ -144,7 +144,7 @@ def test_a_matrix_has_an_entry_for_what_it_shows(harm, entries):
 
 
 @pytest.mark.parametrize("mode", [mode for mode in every_mode() if mode.card.chart_words.limits], ids=lambda m: m.name)
-def test_a_label_of_a_limit_says_whose_limit_it_is(mode):
+def test_a_label_of_a_limit_names_whose_limit_it_is(mode):
     labels = mode.card.chart_words.limits.values()
 
     assert all(len(label.split()) > 1 for label in labels)

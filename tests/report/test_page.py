@@ -139,7 +139,7 @@ def test_the_policy_knows_the_one_script_by_its_hash(present):
     assert "default-src &#39;none&#39;" in html
 
 
-def test_nothing_is_asked_of_the_network(present):
+def test_nothing_is_requested_from_the_network(present):
     html = render_page([present])
 
     addresses = set(re.findall(r"""(?:https?:)?//[\w.-]+""", html))
@@ -157,7 +157,7 @@ def test_two_hundred_lines_of_evidence_fit(present):
     assert "worker-199.log:50" in html
 
 
-def test_a_page_that_would_be_too_large_is_shortened_and_says_so(present):
+def test_a_page_that_would_be_too_large_is_shortened_and_marked_as_such(present):
     html = render_page([with_lines(present, 5_000, 5_000)] * 5)
 
     assert len(html.encode()) < MAX_PAGE_BYTES
@@ -196,7 +196,7 @@ def test_a_mode_that_was_not_checked_stands_among_the_verdicts_alone(present, no
     ) in text
 
 
-def test_a_clean_capture_says_that_no_mode_is_present(absent):
+def test_a_clean_capture_has_no_mode_present(absent):
     text = text_of(render_page([absent]))
 
     assert "No failure mode is PRESENT." in text
@@ -219,7 +219,7 @@ def test_the_page_is_written_as_utf_8_even_where_a_name_is_no_text(hostile, tmp_
     assert "name-\\xe9" in file.read_text(encoding="utf-8")
 
 
-def test_a_light_installation_is_told_what_to_install(present, monkeypatch):
+def test_a_light_installation_names_what_to_install(present, monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
     templates.template_environment.cache_clear()
 

@@ -219,7 +219,7 @@ def test_the_first_key_reaches_the_skip_link_and_it_leads_to_the_findings(open_p
     assert tab.evaluate("document.activeElement.id") == "findings"
 
 
-def test_folded_evidence_opens_from_the_keyboard(open_page):
+def test_closed_evidence_opens_from_the_keyboard(open_page):
     tab = open_page("present").tab
     details = tab.locator(".chain details").first
 
@@ -276,7 +276,7 @@ def test_without_scripts_everything_is_there_but_the_buttons(open_page):
     assert tab.get_by_text("connections.max.idle.ms=180000").is_visible()
 
 
-def test_a_reference_to_a_line_that_is_folded_away_leads_to_it(open_page):
+def test_a_reference_to_a_line_in_a_closed_section_leads_to_it(open_page):
     tab = open_page("present").tab
 
     tab.locator(".again a").first.click()
@@ -284,7 +284,7 @@ def test_a_reference_to_a_line_that_is_folded_away_leads_to_it(open_page):
     assert tab.locator(".evidence:target").is_visible()
 
 
-def test_the_page_prints_with_its_folded_evidence(open_page):
+def test_the_page_prints_with_its_closed_evidence(open_page):
     tab = open_page("present", scheme="dark").tab
 
     pdf = tab.pdf()

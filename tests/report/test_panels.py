@@ -53,7 +53,7 @@ def test_what_lasts_is_marked_and_what_happens_at_once_is_marked_once(finding: F
     ]
 
 
-def test_the_caption_says_what_is_marked(finding: Finding) -> None:
+def test_the_caption_names_what_is_marked(finding: Finding) -> None:
     (drawn,) = panels.select_panels(finding, 24)
 
     assert panels.caption(drawn).endswith("; settling 19 s; election.")

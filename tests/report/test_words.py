@@ -134,5 +134,5 @@ def test_bytes_are_written_in_decimal_units(number, written):
         (MORNING + timedelta(milliseconds=120), "2020-12-20 08:14:03 UTC"),
     ],
 )
-def test_a_span_says_its_date_once_where_it_is_one_day(until, written):
+def test_a_span_has_its_date_once_where_it_is_one_day(until, written):
     assert span(MORNING, until) == written

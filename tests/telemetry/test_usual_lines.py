@@ -181,7 +181,7 @@ def test_a_small_class_is_no_event(lines: list[bytes]) -> None:
     assert notable
 
 
-def test_a_histogram_of_all_objects_says_so_in_declared_labels() -> None:
+def test_a_histogram_of_all_objects_has_that_in_declared_labels() -> None:
     histogram = (HERE / "outputs" / "class-histogram.txt").read_bytes()
     context = replace(CONTEXT, command="jcmd 17 GC.class_histogram -all")
     parser = class_histogram.SOURCE.parser

@@ -1,4 +1,4 @@
-"""The thread that writes the history: a target that is slow or away delays no round, and gets all changes later."""
+"""The thread that writes the history: a slow or unreachable target delays no round, and gets all changes later."""
 
 from __future__ import annotations
 
@@ -57,15 +57,15 @@ def test_a_change_just_before_the_end_is_written(path: Path):
     assert written == [1, 2]
 
 
-def test_a_target_that_is_away_is_told_once_and_gets_all_changes_later_and_the_others_are_not_kept_waiting(path: Path):
+def test_an_unreachable_target_is_reported_once_and_gets_all_changes_later_and_delays_no_other(path: Path):
     log: list[str] = []
     written: dict[str, list[int]] = {"topic": [], "delta": []}
-    is_away, tried = threading.Event(), threading.Semaphore(0)
-    is_away.set()
+    is_unreachable, tried = threading.Event(), threading.Semaphore(0)
+    is_unreachable.set()
 
     def write(rows: Rows) -> None:
         tried.release()
-        if is_away.is_set():
+        if is_unreachable.is_set():
             raise OSError("no broker answers")
         written["topic"].extend(seq for seq, _ in rows)
 
@@ -77,7 +77,7 @@ def test_a_target_that_is_away_is_told_once_and_gets_all_changes_later_and_the_o
             writer.notify()
         wait_for(lambda: written["delta"] == [1, 2, 3], timeout=WAIT, what="the changes in the table")
         assert tried.acquire(timeout=30)
-        is_away.clear()
+        is_unreachable.clear()
         writer.notify()
         wait_for(lambda: written["topic"] == [1, 2, 3], timeout=WAIT, what="the changes in the topic")
 

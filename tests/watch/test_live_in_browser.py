@@ -166,7 +166,7 @@ def test_what_is_unfolded_and_focused_stays_so_while_the_page_changes(browser: B
     assert tab.page.locator("article details[open] .evidence").first.is_visible()
 
 
-def test_a_page_whose_watch_has_ended_says_so(browser: Browser, state: LiveState):
+def test_a_page_whose_watch_has_ended_shows_it(browser: Browser, state: LiveState):
     with serving(state, parse_address("127.0.0.1:0", None)) as url:
         tab = Tab(browser).open(url)
 

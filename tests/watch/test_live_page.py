@@ -233,7 +233,7 @@ def test_a_port_in_use_is_one_line():
             pass
 
 
-def test_ready_says_no_before_the_first_round_and_when_rounds_stop():
+def test_ready_is_false_before_the_first_round_and_when_rounds_stop():
     with page() as running:
         ready = running.get("/ready")[0]
         running.state.publish(replace(snapshot(), at=datetime.now(UTC) - READY_WITHIN - timedelta(seconds=1)))
@@ -286,7 +286,7 @@ def test_the_page_ends_at_once_while_streams_are_open():
     assert datetime.now(UTC) - began < timedelta(seconds=4)
 
 
-def test_one_page_too_many_is_told_to_come_back():
+def test_one_page_too_many_is_refused_until_later():
     with page() as running:
         connections = [http.client.HTTPConnection("127.0.0.1", running.port, timeout=10) for _ in range(MAX_STREAMS)]
         for connection in connections:

@@ -245,7 +245,7 @@ def test_a_body_that_never_ends_is_given_up(door: Door, monkeypatch: pytest.Monk
     assert b" 408 " in answer
 
 
-def test_a_folder_that_cannot_be_written_is_said_and_the_sender_tries_again(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported_and_the_sender_tries_again(tmp_path: Path) -> None:
     with opened(tmp_path) as door:
         door.folder.rename(tmp_path / "elsewhere")
 

@@ -93,7 +93,7 @@ def findings_in(title: str) -> int:
     return int(count) if rest.startswith("findings at once") else 1
 
 
-def test_a_receiver_that_is_away_gets_its_messages_in_order_when_it_is_back(tmp_path: Path):
+def test_an_unreachable_receiver_gets_its_messages_in_order_when_it_answers_again(tmp_path: Path):
     with receiving() as receiver:
         receiver.status_of = lambda number: 503 if number <= 2 else 204
         sending = Sending(tmp_path / "findings.sqlite", receiver.url)

@@ -115,7 +115,7 @@ def test_a_log_that_is_deleted_before_it_is_read_ends_nothing(reader: SlowReader
     assert reader.errors() == [first, third]
 
 
-def test_what_a_parser_raises_is_said_of_its_file_and_the_others_are_read(
+def test_what_a_parser_raises_is_reported_of_its_file_and_the_others_are_read(
     reader: SlowReader, monkeypatch: pytest.MonkeyPatch
 ):
     read_lines = log_lines.FileReading.read_lines

@@ -99,7 +99,7 @@ def test_steps_and_a_long_absence_hold_every_sample_once(server: Monitoring, unt
     assert watch.heap() == [(at, used(at), "broker-1:7071") for at in expected]
 
 
-def test_a_server_that_does_not_answer_is_said_once(until: int, tmp_path: Path):
+def test_a_server_that_does_not_answer_is_reported_once(until: int, tmp_path: Path):
     watch = ServerWatch("http://user:hunter2@127.0.0.1:1", tmp_path)
     watch.trigger(until)
     watch.trigger(until + 60)

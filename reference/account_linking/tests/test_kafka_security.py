@@ -280,7 +280,7 @@ def test_a_new_password_is_read_for_the_next_producer(tmp_path: Path) -> None:
         ({"KAFKA_SECURITY_PROTOCOL": "SSL", "KAFKA_CA_FILE": "/does/not/exist"}, "There is no file"),
     ],
 )
-def test_settings_that_say_half_are_refused(settings: dict[str, str], sentence: str) -> None:
+def test_incomplete_settings_are_refused(settings: dict[str, str], sentence: str) -> None:
     for make in (client_settings, spark_options):
         with pytest.raises(InvalidSettings, match=sentence):
             make(settings)

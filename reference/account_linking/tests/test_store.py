@@ -420,7 +420,7 @@ def change_mode(path: Path) -> None:
         (change_mode, "chmod 600"),
     ],
 )
-def test_a_bad_key_file_is_an_error_that_says_what_to_do(
+def test_a_bad_key_file_is_an_error_with_what_to_do(
     key_file: Path, spoil: Callable[[Path], Any], sentence: str
 ) -> None:
     spoil(key_file)

@@ -102,7 +102,7 @@ Produce = Callable[..., None]
 
 @pytest.fixture
 def watch_topics(cluster: Cluster, tmp_path: Path) -> Iterator[MakeWatch]:
-    """Make watches. Their consumers end with the test: else those of all tests go on asking a broker that is away."""
+    """Make watches. Their consumers end with the test: else those of all tests go on asking a stopped broker."""
 
     def make(*topics: str, state: str = "state", **options: Any) -> TopicWatch:
         private = tmp_path / "private"

@@ -212,7 +212,7 @@ def test_headers_name_a_writer_before_the_key_does():
 
 
 @pytest.mark.parametrize("key", [None, b"", b"\x00\x01\xff", b"x" * 500], ids=["none", "empty", "binary", "long"])
-def test_a_key_that_is_no_name_names_nobody(key: bytes | None):
+def test_a_key_that_is_no_name_names_no_service(key: bytes | None):
     assert only_line(record(LINE.encode(), key=key))[0] is None
 
 

@@ -66,7 +66,7 @@ def test_a_worker_that_comes_back_is_read_on(topic: str, watch_topics: MakeWatch
 
 
 @pytest.mark.parametrize("seed", [*range(2), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 30))])
-def test_whoever_comes_and_goes_and_is_killed_the_lines_of_the_retention_are_there_once(
+def test_writers_come_and_go_and_are_killed_and_the_lines_of_the_retention_are_there_once(
     seed: int, topic: str, watch_topics: MakeWatch, produce: Produce
 ):
     """Tasks that are run again, new processes, and expiry between any two steps of a trigger."""

@@ -270,7 +270,7 @@ def test_a_topic_that_is_deleted_and_made_again_is_read_from_its_beginning(
     assert any("was deleted and made again" in each for each in watch.new_messages())
 
 
-def test_a_topic_that_does_not_exist_yet_is_said_once_and_read_when_it_does(
+def test_a_topic_that_does_not_exist_yet_is_reported_once_and_read_when_it_does(
     cluster: Cluster, watch_topics: MakeWatch, produce: Produce
 ):
     name = f"later-{uuid.uuid4().hex[:8]}"
@@ -289,7 +289,7 @@ def test_a_topic_that_does_not_exist_yet_is_said_once_and_read_when_it_does(
     assert watch.new_messages() == [f"The topic {name} can be read now."]
 
 
-def test_records_that_retention_deletes_unread_are_said_and_counted(
+def test_records_that_retention_deletes_unread_are_reported_and_counted(
     cluster: Cluster, watch_topics: MakeWatch, produce: Produce
 ):
     name = f"short-{uuid.uuid4().hex[:8]}"
@@ -309,7 +309,7 @@ def test_records_that_retention_deletes_unread_are_said_and_counted(
     assert lag == {"offset": 4, "lag": 0, "lost": 2}
 
 
-def test_records_that_are_deleted_between_plan_and_read_are_said_and_the_rest_is_read(
+def test_records_that_are_deleted_between_plan_and_read_are_reported_and_the_rest_is_read(
     cluster: Cluster, watch_topics: MakeWatch, produce: Produce
 ):
     name = f"short-{uuid.uuid4().hex[:8]}"
@@ -388,7 +388,7 @@ def test_records_that_are_larger_than_those_before_are_read_in_smaller_steps(
     assert activity["value"] == len(names)
 
 
-def test_a_poison_record_is_set_aside_said_and_counted_and_the_rest_is_read(
+def test_a_poison_record_is_set_aside_reported_and_counted_and_the_rest_is_read(
     topic: str, watch_topics: MakeWatch, produce: Produce
 ):
     poison = b"\0\0\0\0\x07\x02\x06password=hunter2"
@@ -515,7 +515,7 @@ def test_a_request_travels_to_other_processes_without_secrets(watch_topics: Make
     assert Path(settings).stat().st_mode & 0o077 == 0
 
 
-def test_a_broker_that_is_away_is_said_once_and_read_on_when_it_is_back(
+def test_an_unreachable_broker_is_reported_once_and_read_on_when_it_answers_again(
     cluster: Cluster, topic: str, watch_topics: MakeWatch, produce: Produce
 ):
     produce(topic, failing("first"))
@@ -523,7 +523,7 @@ def test_a_broker_that_is_away_is_said_once_and_read_on_when_it_is_back(
     watch.to_end()
     with faults.down(cluster.brokers[0], by=signal.SIGKILL):
         is_read = [watch.trigger() for _ in range(2)]
-        away = watch.new_messages()
+        reported = watch.new_messages()
         lag = read_lag(watch.request.sources_folder)
     produce(topic, failing("second", minute=1))
 
@@ -531,6 +531,6 @@ def test_a_broker_that_is_away_is_said_once_and_read_on_when_it_is_back(
 
     assert is_read == [False, False]
     assert len(found) == 2
-    assert ["does not answer" in each for each in away] == [True]
-    assert lag["is_away"]
+    assert ["does not answer" in each for each in reported] == [True]
+    assert lag["is_unreachable"]
     assert any("answers again" in each for each in watch.new_messages())

@@ -176,7 +176,7 @@ class KafkaListing:
                     "set_aside": totals.set_aside,
                     "last_record": totals.last_record,
                 }
-        self._write({"is_away": False, "topics": topics})
+        self._write({"is_unreachable": False, "topics": topics})
 
     def _write(self, document: Mapping[str, Any]) -> None:
         at = datetime.fromtimestamp(self.clock(), UTC).isoformat(timespec="milliseconds")
@@ -186,7 +186,7 @@ class KafkaListing:
         if self._unreachable_since is None:
             self._unreachable_since = self.clock()
             self._report(f"Kafka at {self.request.bootstrap} does not answer: {why}. Waiting for it.")
-        self._write({"is_away": True, "why": why, "topics": {}})
+        self._write({"is_unreachable": True, "why": why, "topics": {}})
 
     def _note_back(self) -> None:
         if self._unreachable_since is not None:
