@@ -10,8 +10,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -20,18 +18,18 @@ BANNED = tomllib.loads((Path(__file__).parent / "banned_words.toml").read_text(e
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 FOLDERS = ("src", "reference", "bench", "scripts", "tests", "docs")
 PROGRAMS = [
-    pytest.param(path, id=path.relative_to(ROOT).as_posix())
-    for folder in FOLDERS
-    for path in sorted((ROOT / folder).rglob("*.py"))
-    if "recorded" not in path.parts
+    path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py")) if "recorded" not in path.parts
 ]
-PAGES = [
-    pytest.param(path, id=path.relative_to(ROOT).as_posix())
-    for path in sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "src").rglob("page.md")])
-]
+"""One test for all of them: with a test for each file and check, pytest took more time than the checks."""
+
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "src").rglob("page.md")])
 
 
 ANY_PHRASE = re.compile("|".join(f"(?:{pattern})" for pattern in BANNED["texts"]), re.IGNORECASE)
+
+
+def place(path: Path, line: int) -> str:
+    return f"{path.relative_to(ROOT).as_posix()}:{line}"
 
 
 @cache
@@ -74,10 +72,10 @@ def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
 
 
-@pytest.mark.parametrize("path", PROGRAMS)
-def test_no_identifier_is_made_of_a_banned_word(path: Path) -> None:
+def test_no_identifier_is_made_of_a_banned_word() -> None:
     found = [
-        f"{line}: {name}: not {word} but {BANNED['identifiers'][word]}"
+        f"{place(path, line)}: {name}: not {word} but {BANNED['identifiers'][word]}"
+        for path in PROGRAMS
         for line, name in [(0, path.stem), *identifiers(parsed(path))]
         for word in map(str.lower, WORD.findall(name))
         if word in BANNED["identifiers"]
@@ -86,16 +84,21 @@ def test_no_identifier_is_made_of_a_banned_word(path: Path) -> None:
     assert found == []
 
 
-@pytest.mark.parametrize("path", PROGRAMS)
-def test_no_text_of_a_program_holds_a_banned_phrase(path: Path) -> None:
-    found = [f"{line}: {phrase}" for line, text in texts(parsed(path)) for phrase in banned_phrases(text)]
+def test_no_text_of_a_program_holds_a_banned_phrase() -> None:
+    found = [
+        f"{place(path, line)}: {phrase}"
+        for path in PROGRAMS
+        for line, text in texts(parsed(path))
+        for phrase in banned_phrases(text)
+    ]
 
     assert found == []
 
 
-@pytest.mark.parametrize("path", PAGES)
-def test_no_document_holds_a_banned_phrase(path: Path) -> None:
-    assert list(banned_phrases(path.read_text(encoding="utf-8"))) == []
+def test_no_document_holds_a_banned_phrase() -> None:
+    texts_of_pages = {path: path.read_text(encoding="utf-8") for path in PAGES}
+
+    assert [f"{path}: {phrase}" for path, text in texts_of_pages.items() for phrase in banned_phrases(text)] == []
 
 
 def test_no_two_classes_share_a_name() -> None:
@@ -116,8 +119,12 @@ def test_no_two_classes_share_a_name() -> None:
 SILENCED = re.compile(r"#\s*(?:ruff:\s*)?noqa\b(?!: [A-Z]+\d+(?:, [A-Z]+\d+)* - \S.{2,})")
 
 
-@pytest.mark.parametrize("path", PROGRAMS)
-def test_every_silenced_check_names_its_code_and_its_reason(path: Path) -> None:
-    lines = path.read_text(encoding="utf-8").splitlines()
+def test_every_silenced_check_names_its_code_and_its_reason() -> None:
+    found = [
+        f"{place(path, number)}: {line.strip()}"
+        for path in PROGRAMS
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if SILENCED.search(line)
+    ]
 
-    assert [f"{number}: {line.strip()}" for number, line in enumerate(lines, 1) if SILENCED.search(line)] == []
+    assert found == []
