@@ -76,9 +76,14 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def connect(tmp_path_factory: pytest.TempPathFactory, bare: Path) -> Iterator[str]:
+def connect_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("connect")
+
+
+@pytest.fixture(scope="module")
+def connect(connect_folder: Path, bare: Path) -> Iterator[str]:
     environment = {"PYTHONPATH": "", "PYSPARK_PYTHON": str(bare)}
-    with connect_server(tmp_path_factory.mktemp("connect"), environment=environment) as address:
+    with connect_server(connect_folder, environment=environment) as address:
         yield address
 
 
@@ -142,11 +147,16 @@ def test_a_cluster_without_packages_is_sent_the_archive(standalone: str, bare: P
 
 
 @pytest.mark.spark
-def test_a_connect_server_without_packages_is_sent_the_archive(connect: str, archive: str, alone: object):
+def test_a_connect_server_without_packages_is_sent_the_archive(
+    connect: str, connect_folder: Path, archive: str, alone: object
+):
+    """The server unpacks it once, and not again for each frame that Spark caches."""
     answer = answer_of({"remote": connect, "executors": archive})
 
+    log = (connect_folder / "connect.log").read_text(errors="replace")
     assert (answer["captures"], answer["failed"]) == (alone, [])
     assert "leadsman-python/lib/pyarrow" in answer["pyarrow"]
+    assert log.count("SparkContext: Unpacking an archive") == 1
 
 
 @pytest.mark.spark
