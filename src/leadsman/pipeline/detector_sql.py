@@ -9,6 +9,7 @@ Column.
 from __future__ import annotations
 
 import re
+from itertools import starmap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -213,6 +214,31 @@ def link_rows(relation: str, shared: Mapping[str, str], links: Iterable[LinkRow]
         structs.append(", ".join(f"{name}_{number} AS {name}" for name in given))
     rows = f"inline(array({', '.join(f'struct({names})' for names in structs)}))"
     return f"SELECT {', '.join(shared)}, {rows} FROM (SELECT {', '.join(columns)} FROM {relation})"
+
+
+def capture_link_rows(
+    relation: str,
+    states: Mapping[str, str],
+    *,
+    figures: str,
+    facts: str,
+    since: str = "since",
+    until: str = "until",
+) -> str:
+    """Return the query that turns each capture's row into its figures and facts, one row for each link by its state.
+
+    These links are of the whole capture, such as its alternatives, and have no lines of their own.
+    """
+    shared = {
+        "capture": "capture",
+        "subject": "'*'",
+        "since": since,
+        "until": until,
+        "figures": figures,
+        "facts": facts,
+        "evidence": NO_EVIDENCE,
+    }
+    return link_rows(relation, shared, starmap(LinkRow, states.items()))
 
 
 def matrix(cells: DataFrame) -> DataFrame:

@@ -8,7 +8,6 @@ There are many steps and few statements: on a small capture, planning costs more
 
 from __future__ import annotations
 
-from itertools import starmap
 from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as names
@@ -26,11 +25,11 @@ from leadsman.modes.idle_disconnect.significance import ALARM, IS_GAP, Threshold
 from leadsman.modes.idle_disconnect.thresholds import MIN_FAILURES
 from leadsman.modes.idle_disconnect.workers import WORKERS
 from leadsman.pipeline.detector_sql import (
-    NO_EVIDENCE,
     OBSERVATION,
     Detection,
     LinkRow,
     add_materialized,
+    capture_link_rows,
     empty_detection,
     link_rows,
     map_column,
@@ -259,16 +258,9 @@ def _capture_links() -> str:
             "while_busy > 0", "after_gap > 0 AND no_unharmed_uses IS NULL AND unordered = 0"
         ),
     }
-    shared = {
-        "capture": "capture",
-        "subject": "'*'",
-        "since": "since",
-        "until": "until",
-        "figures": map_column(FIGURES_ALWAYS, "double", unless_zero=FIGURES_UNLESS_ZERO),
-        "facts": map_column(("hop", "fleets", "python_idle_ms", "dotted_idle_ms"), "string"),
-        "evidence": NO_EVIDENCE,
-    }
-    return link_rows("capture_figures", shared, starmap(LinkRow, states.items()))
+    figures = map_column(FIGURES_ALWAYS, "double", unless_zero=FIGURES_UNLESS_ZERO)
+    facts = map_column(("hop", "fleets", "python_idle_ms", "dotted_idle_ms"), "string")
+    return capture_link_rows("capture_figures", states, figures=figures, facts=facts)
 
 
 def _alternative_state(observed: str, ruled_out: str) -> str:

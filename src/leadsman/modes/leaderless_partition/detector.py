@@ -8,7 +8,6 @@ shorter than the failover fails, and its consumer ends.
 
 from __future__ import annotations
 
-from itertools import starmap
 from typing import TYPE_CHECKING
 
 from leadsman import vocabulary as names
@@ -52,11 +51,11 @@ from leadsman.modes.leaderless_partition.thresholds import (
     USUAL_SECONDS,
 )
 from leadsman.pipeline.detector_sql import (
-    NO_EVIDENCE,
     OBSERVATION,
     Detection,
     LinkRow,
     add_materialized,
+    capture_link_rows,
     earliest_lines,
     empty_detection,
     explained_events_query,
@@ -287,16 +286,9 @@ def _capture_links() -> str:
             "WHEN refused_writes > 0 OR broker_logs > 0 THEN 'contradicted' END"
         ),
     }
-    shared = {
-        "capture": "capture",
-        "subject": "'*'",
-        "since": "since",
-        "until": "until",
-        "figures": map_column(FIGURES_ALWAYS, "double", unless_zero=FIGURES_UNLESS_ZERO),
-        "facts": map_column(FACTS, "string"),
-        "evidence": NO_EVIDENCE,
-    }
-    return link_rows("capture_figures", shared, starmap(LinkRow, states.items()))
+    figures = map_column(FIGURES_ALWAYS, "double", unless_zero=FIGURES_UNLESS_ZERO)
+    facts = map_column(FACTS, "string")
+    return capture_link_rows("capture_figures", states, figures=figures, facts=facts)
 
 
 CONSUMER_POINTS = """

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import starmap
 from typing import TYPE_CHECKING
 
 from leadsman.modes.producer_id_leak.heap_usage import with_heap_forecast
 from leadsman.modes.producer_id_leak.heaps import SETTING
 from leadsman.modes.producer_id_leak.thresholds import FULL_SHARE
 from leadsman.pipeline.detector_sql import (
-    NO_EVIDENCE,
-    LinkRow,
+    capture_link_rows,
     iso_8601,
-    link_rows,
     map_column,
     run_steps,
 )
@@ -232,17 +229,15 @@ def capture_observations(summarized: DataFrame) -> DataFrame:
         f"{heap_percent_text} AS heap_percent_text",
         *(f"{iso_8601(each)} AS {each}" for each in times),
     )
-    shared = {
-        "capture": "capture",
-        "subject": "'*'",
-        "figures": map_column(FIGURES_ALWAYS, "double", unless_zero=FIGURES_UNLESS_ZERO),
-        "facts": map_column(FACTS, "string"),
-        "since": "first_seen",
-        "until": "last_seen",
-        "evidence": NO_EVIDENCE,
-    }
-    links = starmap(LinkRow, _alternatives().items())
-    return run_steps({"with_texts": with_texts}, {"capture_links": link_rows("with_texts", shared, links)})
+    capture_links = capture_link_rows(
+        "with_texts",
+        _alternatives(),
+        figures=map_column(FIGURES_ALWAYS, "double", unless_zero=FIGURES_UNLESS_ZERO),
+        facts=map_column(FACTS, "string"),
+        since="first_seen",
+        until="last_seen",
+    )
+    return run_steps({"with_texts": with_texts}, {"capture_links": capture_links})
 
 
 def _leak_columns() -> tuple[str, ...]:

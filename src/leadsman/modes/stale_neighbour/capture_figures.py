@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 from leadsman.modes.stale_neighbour.alternatives import STATES
 from leadsman.modes.stale_neighbour.wrong_entries import unverified_entry_texts, wrong_entry_texts_of
 from leadsman.pipeline.detector_sql import (
-    NO_EVIDENCE,
-    LinkRow,
-    link_rows,
+    capture_link_rows,
     map_column,
     materialized,
     run_steps,
@@ -137,19 +135,17 @@ def capture_observations(pairs: DataFrame, unmatched_logs: DataFrame, coverage: 
         .selectExpr("*", "example.*", *_DERIVED)
         .drop("example")
     )
-    alternatives = (LinkRow(f"alternative.{name}", state) for name, state in STATES.items())
+    alternatives = {f"alternative.{name}": state for name, state in STATES.items()}
     figures = map_column(FIGURES_ALWAYS, "double", unless_zero=FIGURES_UNLESS_ZERO)
     threshold = "IF(threshold IS NULL, map(), map('threshold', threshold))"
-    shared = {
-        "capture": "capture",
-        "subject": "'*'",
-        "figures": f"map_concat({figures}, CAST({threshold} AS map<string,double>))",
-        "facts": map_column(FACTS, "string"),
-        "since": "since",
-        "until": "coalesce(last, log_until)",
-        "evidence": NO_EVIDENCE,
-    }
-    return run_steps({"joined": joined}, {"capture_links": link_rows("joined", shared, alternatives)})
+    capture_links = capture_link_rows(
+        "joined",
+        alternatives,
+        figures=f"map_concat({figures}, CAST({threshold} AS map<string,double>))",
+        facts=map_column(FACTS, "string"),
+        until="coalesce(last, log_until)",
+    )
+    return run_steps({"joined": joined}, {"capture_links": capture_links})
 
 
 def _summed(figure: str) -> str:

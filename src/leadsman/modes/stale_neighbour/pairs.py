@@ -218,8 +218,8 @@ hand, host by host. A table of another hour may be from before the entry was mad
 
 
 def _is_near_attempts(look: str) -> str:
-    distance = f"make_interval(0, 0, 0, 0, 0, 0, {TABLE_SECONDS})"
-    return f"coalesce({look}.at BETWEEN since - {distance} AND until + {distance}, true)"
+    margin = f"make_interval(0, 0, 0, 0, 0, 0, {TABLE_SECONDS})"
+    return f"coalesce({look}.at BETWEEN since - {margin} AND until + {margin}, true)"
 
 
 _ENTRIES = (
@@ -241,8 +241,8 @@ _ENTRIES = (
 
 def _is_during_attempts(at: str, near: float) -> str:
     """Return the SQL for whether a sample is close enough to the attempts to show them."""
-    distance = f"make_interval(0, 0, 0, 0, 0, 0, {near})"
-    return f"{at} BETWEEN since - {distance} AND until + {distance}"
+    margin = f"make_interval(0, 0, 0, 0, 0, 0, {near})"
+    return f"{at} BETWEEN since - {margin} AND until + {margin}"
 
 
 _ENTRIES_AT_CLIENT = (
