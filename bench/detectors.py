@@ -25,6 +25,7 @@ import pyarrow.compute as pc
 from bench import page
 from bench.cpu_time import cpu_seconds
 from bench.measure import machine
+from bench.reference import GOAL_MACHINE_SECONDS, MachineSpeed
 
 from leadsman.catalogue import Mode, every_mode, modes_named
 from leadsman.pipeline import diagnose as whole
@@ -33,7 +34,7 @@ from leadsman.pipeline.request import DiagnosisInput, DiagnosisRequest, find_inp
 from leadsman.pipeline.spark.session import session
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 ROOT = Path(__file__).parent.parent
 TASKS, SPARK, NO_DETECTORS = "in tasks", "by Spark SQL", "without detectors"
@@ -91,11 +92,15 @@ def main() -> None:
         print(json.dumps(_measured(_row(options.row), options.measure)))
         return
     chosen = rows()[:3] if options.smoke else rows()
-    table = [_line(number, row, runs=1 if options.smoke else options.runs) for number, row in enumerate(chosen)]
+    speed = MachineSpeed([GOAL_MACHINE_SECONDS] if options.smoke else [])
+    if not options.smoke:
+        speed.measure()
+    table = [_line(number, row, speed, runs=1 if options.smoke else options.runs) for number, row in enumerate(chosen)]
     about = ", ".join(f"{name}: {value}" for name, value in machine().items())
     budgets, over = _budgets(runs=1 if options.smoke else options.runs)
     counted = "one run" if options.runs == 1 else f"medians of {options.runs} runs"
-    section = "\n".join((f"CPU seconds, {counted}. Machine: {about}", "", *HEAD, *table, "", *budgets))
+    circumstances = f"CPU seconds, {counted}. Machine: {about}\n\n{speed.explained()}"
+    section = "\n".join((circumstances, "", *HEAD, *table, "", *budgets))
     print(section)
     if not options.smoke:
         page.put("detectors", section)
@@ -153,7 +158,7 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _line(number: int, row: DetectorInput, *, runs: int) -> str:
+def _line(number: int, row: DetectorInput, speed: MachineSpeed, *, runs: int) -> str:
     taken: dict[str, list[dict[str, float]]] = {way: [] for way in row.ways}
     for _ in range(runs):
         for way, results in taken.items():
@@ -164,8 +169,15 @@ def _line(number: int, row: DetectorInput, *, runs: int) -> str:
         for when in ("cold", "warm")
         for way in WAYS
     ]
-    goals = " and ".join("-" if goal is None else f"{goal:g}" for goal in row.goals) if any(row.goals) else ""
+    goals = _goals(row, speed.scaled) if any(row.goals) else ""
     return "| " + " | ".join((row.name, f"{taken[TASKS][0]['events']:,.0f}", *cells, goals)) + " |"
+
+
+def _goals(row: DetectorInput, scaled: Callable[[float], float]) -> str:
+    """Return the goals of a cold and of a warm session, as they are given and as they are on this machine."""
+    given = " and ".join("-" if goal is None else f"{goal:g}" for goal in row.goals)
+    here = " and ".join("-" if goal is None else f"{scaled(goal):.1f}" for goal in row.goals)
+    return f"{given}; here {here}"
 
 
 def _in_process(row: int | str, way: str) -> dict[str, float]:

@@ -23,6 +23,7 @@ import psutil
 from bench import cluster, page
 from bench.cpu_time import cpu_seconds, process_tree
 from bench.measure import machine
+from bench.reference import MachineSpeed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,6 +32,8 @@ ROOT = Path(__file__).parent.parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "leadsman" / "bench" / "fleet"
 SHARES = (1 / 16, 1 / 4, 1.0)
 SAMPLE_SECONDS = 0.25
+COMPLETE_SECONDS = 180
+"""The goal for the complete cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +56,25 @@ def main() -> None:
     """Generate, measure, delete; size by size. The page is written after each, so that a large one can fail alone."""
     arguments = _arguments()
     measured: list[FleetResult] = []
+    speed = MachineSpeed()
     for share in arguments.share or SHARES:
+        speed.measure()
         measured.append(_measured(cluster.of(share)))
-        table = "\n".join(_table(measured))
+        speed.measure()
+        table = "\n".join([*_table(measured), *_goal(measured, speed)])
         print(table, flush=True)
         if arguments.page or not arguments.share:
             page.put("fleet", table)
     shutil.rmtree(CACHE)
+
+
+def _goal(measured: Sequence[FleetResult], speed: MachineSpeed) -> Iterator[str]:
+    yield f"\n{speed.explained()}"
+    yield from (
+        speed.verdict("the complete cluster", COMPLETE_SECONDS, each.wall)
+        for each in measured
+        if each.size == cluster.of(1.0)
+    )
 
 
 def _arguments() -> argparse.Namespace:
