@@ -45,6 +45,15 @@ def test_spark_sql_reads_packed_events_as_rows(spark: SparkSession, inputs: Diag
     assert rows == sorted(map(str, event_frame(spark, inputs).collect()))
 
 
+def test_rare_events_are_selected_before_they_become_rows(spark: SparkSession):
+    packed, selected = packed_event_frame(spark, find_input(PATHS)), "name IN ('file.read', 'setting')"
+
+    rows = sorted(map(str, unpack_frame(packed, ("setting", "file.read")).collect()))
+
+    assert rows
+    assert rows == sorted(map(str, unpack_frame(packed).where(selected).collect()))
+
+
 def test_a_worker_without_memory_leaves_a_capture_to_spark(monkeypatch: pytest.MonkeyPatch):
     inputs = read_small_input(find_input(PATHS[:1]))
     events = inputs.events

@@ -17,7 +17,12 @@ from leadsman.pipeline.diagnose_in_tasks import (
     diagnose_local_events,
     diagnose_packed_events,
 )
-from leadsman.pipeline.scope.cluster_files import cluster_scopes_of_input, file_facts, split_by_cluster
+from leadsman.pipeline.scope.cluster_files import (
+    FACT_EVENTS,
+    cluster_scopes_of_input,
+    file_facts,
+    split_by_cluster,
+)
 from leadsman.pipeline.scope.remote_files import list_remote_files
 from leadsman.pipeline.spark.event_frames import cores, event_frame, packed_event_frame
 from leadsman.pipeline.spark.packed_events import unpack_frame
@@ -37,6 +42,8 @@ MAX_RETRIES = 3
 
 LOST_CHECKPOINT = ("CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND", "Checkpoint block")
 """Spark's errors where checkpointed events were lost with the executor that stored them."""
+
+SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 
 EVENTS_PER_PARTITION = 500_000
 """Some 100 MB of events that Spark SQL shuffles. With fewer partitions, one task takes too much memory."""
@@ -71,17 +78,32 @@ def _diagnose_once(
     write_events: Callable[[DataFrame], None] | None,
 ) -> list[Diagnosis]:
     packed = None if _is_small(inputs) else packed_event_frame(spark, inputs).persist()
+    shuffle_partitions = spark.conf.get(SHUFFLE_PARTITIONS)
     try:
         by_path = _diagnose_in_tasks(spark, inputs, request, packed)
         if left := [path for path in inputs.captures if path not in by_path]:
             by_path |= _group_by_path(_diagnose_by_spark_sql(spark, _restrict_to(inputs, left), request, packed))
         if write_events:
-            events = in_time_range(event_frame(spark, inputs) if packed is None else unpack_frame(packed), request)
-            write_events(split_by_cluster(events, cluster_scopes_of_input(inputs, file_facts(events, inputs))))
+            write_events(_event_table(spark, inputs, request, packed))
     finally:
         if packed:
             packed.unpersist()
+        if shuffle_partitions is not None:
+            spark.conf.set(SHUFFLE_PARTITIONS, shuffle_partitions)
     return [_with_lab_notes(each, inputs.captures[path]) for path in inputs.captures for each in by_path.get(path, ())]
+
+
+def _event_table(
+    spark: SparkSession, inputs: DiagnosisInput, request: DiagnosisRequest, packed: DataFrame | None
+) -> DataFrame:
+    """Return the event table as users get it, by capture and cluster. Its partitions are of like sizes."""
+    if packed is None:
+        events = of_files = event_frame(spark, inputs)
+    else:
+        partitions = max(cores(spark), int(spark.conf.get(SHUFFLE_PARTITIONS) or 0))
+        events, of_files = unpack_frame(packed.repartition(partitions)), unpack_frame(packed, FACT_EVENTS)
+    scopes = cluster_scopes_of_input(inputs, file_facts(of_files, inputs))
+    return split_by_cluster(in_time_range(events, request), scopes)
 
 
 def _diagnose_in_tasks(
@@ -114,9 +136,8 @@ def _diagnose_by_spark_sql(
 
 def _set_shuffle_partitions(spark: SparkSession, events: int) -> None:
     """Let Spark SQL shuffle very many events in more partitions than the two that suit most captures."""
-    key = "spark.sql.shuffle.partitions"
-    if spark.conf.get(key) == SETTINGS[key]:
-        spark.conf.set(key, str(max(int(SETTINGS[key]), events // EVENTS_PER_PARTITION)))
+    if spark.conf.get(SHUFFLE_PARTITIONS) == SETTINGS[SHUFFLE_PARTITIONS]:
+        spark.conf.set(SHUFFLE_PARTITIONS, str(max(int(SETTINGS[SHUFFLE_PARTITIONS]), events // EVENTS_PER_PARTITION)))
 
 
 def _is_small(inputs: DiagnosisInput) -> bool:

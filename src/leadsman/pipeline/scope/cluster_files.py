@@ -8,6 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from leadsman import vocabulary as names
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from leadsman.pipeline.scope.streams import CaptureFiles
 
 FILE_EVENTS = (names.FILE_READ, names.FILE_NOT_UNDERSTOOD)
+FACT_EVENTS = (*FILE_EVENTS, names.SETTING)
+"""The names of all events that hold a fact about a file."""
 
 
 class FileFact(NamedTuple):
@@ -56,13 +59,19 @@ def file_facts(events: DataFrame, inputs: DiagnosisInput) -> list[FileFact]:
 
 
 def _facts_in_process(events: pa.Table) -> list[FileFact]:
-    """Return the facts of events in the driver. Arrow's own search would load pandas, which takes a second."""
-    file_rows = [row for row, name in enumerate(events.column("name").to_pylist()) if name in FILE_EVENTS]
+    """Return the facts of events in this process."""
     captures, files, event, labels = (events.column(name) for name in ("capture", "file", "name", "labels"))
     return [
         FileFact(captures[row].as_py(), files[row].as_py(), event[row].as_py(), dict(labels[row].as_py()))
-        for row in (*file_rows, *_cluster_id_rows(labels))
+        for row in (*_places_of(event, FILE_EVENTS), *_cluster_id_rows(labels))
     ]
+
+
+def _places_of(column: Any, texts: Sequence[str]) -> list[int]:  # noqa: ANN401 - an array, chunked or not
+    """Return where a column holds one of these texts. `pc.equal` and `to_numpy` load pandas, which takes a second."""
+    searched = text_table({"text": texts}).column("text")
+    places: list[Any] = pc.indices_nonzero(pc.is_in(column, value_set=searched)).to_pylist()
+    return places
 
 
 def cluster_hints(events: pa.Table) -> set[ClusterHint]:
@@ -71,16 +80,15 @@ def cluster_hints(events: pa.Table) -> set[ClusterHint]:
 
 
 def _cluster_id_rows(labels: pa.ChunkedArray[Any]) -> Iterator[int]:
-    """Yield the rows whose labels hold the key of a cluster's id. Decoding all settings would take longer."""
+    """Yield the rows whose labels hold the key of a cluster's id."""
     rows_before = 0
     chunk: Any  # Arrow's type stubs lack map arrays
     for chunk in labels.chunks:
         starts = chunk.offsets.to_pylist()
         first = starts[0]  # a slice has the items of its whole array
-        texts = chunk.items.slice(first, starts[-1] - first).to_pylist()
-        for position, text in enumerate(texts, start=first):
-            if text == CLUSTER_ID["key"]:
-                yield rows_before + bisect_right(starts, position) - 1
+        texts = chunk.items.slice(first, starts[-1] - first)
+        for position in _places_of(texts, (CLUSTER_ID["key"],)):
+            yield rows_before + bisect_right(starts, first + position) - 1
         rows_before += len(chunk)
 
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from leadsman.pipeline.events import ARROW_SCHEMA, SPARK_DDL
+from leadsman.pipeline.events import ARROW_SCHEMA, SPARK_DDL, text_table
 from leadsman.pipeline.spark.pyspark_startup import map_in_arrow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from pyspark.sql import DataFrame
 
@@ -50,15 +50,22 @@ def unpack(packed: pa.Table) -> pa.Table:
     return pa.concat_tables(tables) if tables else ARROW_SCHEMA.empty_table()
 
 
-def unpack_frame(packed: DataFrame) -> DataFrame:
-    """Return the event table of a frame of packed events."""
+def unpack_frame(packed: DataFrame, names: Collection[str] = ()) -> DataFrame:
+    """Return the event table of a frame of packed events; with `names`, the events of these names alone.
+
+    The JVM takes microseconds for each event that it is handed, as many as all of a query of rare events.
+    """
+    selected = text_table({"name": sorted(names)}).column("name")
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from leadsman.pipeline.spark.packed_events import unpack
 
         for batch in batches:
             for number in range(batch.num_rows):
-                yield from unpack(pa.Table.from_batches([batch.slice(number, 1)])).to_batches()
+                events = unpack(pa.Table.from_batches([batch.slice(number, 1)]))
+                if len(selected):
+                    events = events.filter(pc.is_in(events.column("name"), value_set=selected))
+                yield from events.to_batches()
 
     return map_in_arrow(packed, read, SPARK_DDL)
 
