@@ -73,10 +73,13 @@ def compared(episodes: dict[str, list[Episode]]) -> dict[str, set[str]]:
     }
 
 
-@pytest.mark.parametrize("common_from", [0, 3, 1000])
+@pytest.mark.parametrize(("common_from", "many_bytes"), [(0, 0), (0, 1 << 30), (3, 0), (1000, 1 << 30)])
 @pytest.mark.parametrize("seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(3, 8))])
-def test_unhealthy_things_alone_have_the_episodes_of_all(seed, common_from, monkeypatch: pytest.MonkeyPatch):
+def test_unhealthy_things_alone_have_the_episodes_of_all(
+    seed: int, common_from: int, many_bytes: int, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr("leadsman.pipeline.conditions.samples.SEPARATE_FRAME_EVENTS", common_from)
+    monkeypatch.setattr("leadsman.pipeline.spark.embedded.MANY_BYTES", many_bytes)
     with embedded_session():
         events = frame_from_table(made_up(seed))
 

@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from leadsman.catalogue import every_mode, modes_named
 from leadsman.model import Diagnosis
 from leadsman.pipeline import diagnose as diagnose_module
+from leadsman.pipeline import diagnose_in_session as diagnose_in_session_module
 from leadsman.pipeline import diagnose_in_tasks
 from leadsman.pipeline.diagnose import diagnose
 from leadsman.pipeline.diagnose_in_session import diagnose_in_session
@@ -139,8 +140,9 @@ def test_tasks_find_what_spark_finds_in_every_recording(spark: SparkSession, mon
 
 
 def on_files(folders: list[Path]) -> list[Diagnosis]:
-    """Diagnose in a process of its own, with every frame in a file, as those of large captures are."""
-    embedded.INLINE_BYTES = 0
+    """Diagnose in a process of its own, with every frame in files of the engine, as those of large captures are."""
+    embedded.INLINE_BYTES = embedded.MANY_BYTES = 0
+    vars(diagnose_in_session_module)["SEPARATE_FRAME_EVENTS"] = 0
     inputs = source_of(folders)
     with embedded.embedded_session() as session:
         found = diagnose_in_session(session, inputs, request_for())
@@ -223,6 +225,24 @@ def die(_paths: Sequence[str], _events: pa.Table, _task: diagnose_in_tasks.TaskR
 def refuse(paths: Sequence[str], _events: pa.Table, _task: diagnose_in_tasks.TaskRequest) -> list[pa.RecordBatch]:
     failed = {"paths": list(paths), "diagnoses": None, "failed": "ModuleNotFoundError: No module named 'pysail'"}
     return [pa.RecordBatch.from_pylist([failed], schema=diagnose_in_tasks.TASK_RESULT)]
+
+
+def test_a_session_has_its_own_partitions_again_after_very_many_events(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(diagnose_module, "EVENTS_PER_PARTITION", 100)
+    before, during = spark.conf.get(diagnose_module.SHUFFLE_PARTITIONS), list[str | None]()
+    inputs = find_input(list(map(str, FEW)))
+
+    diagnose(
+        spark,
+        inputs,
+        request_for(),
+        write_events=lambda _: during.append(spark.conf.get(diagnose_module.SHUFFLE_PARTITIONS)),
+    )
+
+    assert during != [before]
+    assert spark.conf.get(diagnose_module.SHUFFLE_PARTITIONS) == before
 
 
 def test_no_folder_is_left_in_shared_memory(spark: SparkSession):

@@ -163,10 +163,14 @@ def sql_literals(*texts: str) -> str:
     return ", ".join("'" + text.replace("'", "\\'") + "'" for text in texts)
 
 
+def looked_up_labels(texts: Iterable[str]) -> set[str]:
+    """Return the labels that the texts look up."""
+    return {label for text in texts for label in LABEL.findall(text)}
+
+
 def label_columns(texts: Iterable[str]) -> str:
     """Return the labels that the texts look up, as columns at the end of a list."""
-    labels = sorted({label for text in texts for label in LABEL.findall(text)})
-    return "".join(f", labels['{label}'] AS label_{label}" for label in labels)
+    return "".join(f", labels['{label}'] AS label_{label}" for label in sorted(looked_up_labels(texts)))
 
 
 def sql_columns(*expressions: str) -> list[Column]:

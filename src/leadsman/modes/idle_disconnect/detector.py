@@ -18,6 +18,7 @@ from leadsman.modes.idle_disconnect.failures import (
     CLOSINGS,
     ENDS_WITH,
     HAS_BROKER_LINES,
+    RELEVANT_EVENTS,
     lost_request_steps,
 )
 from leadsman.modes.idle_disconnect.limits import FAILURES_BY_LIMIT, HOPS, capture_figure_steps
@@ -83,6 +84,7 @@ def detect(
     seconds = {"episode": episode_seconds, "reset": reset_seconds, "stall": stall_seconds, "near": nearby_seconds}
     frames = {"events": events}
     add_materialized(frames, {"captures": CAPTURE_SETTINGS})
+    add_materialized(frames, {"relevant_events": RELEVANT_EVENTS})
     add_materialized(frames, lost_request_steps(**seconds, history=history_seconds))
     if frames["lost_requests"].isEmpty():
         return empty_detection(*list(frames.values())[1:])

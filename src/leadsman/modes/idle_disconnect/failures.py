@@ -78,8 +78,20 @@ TIMED_OUT = f"name = '{names.REQUEST_TIMED_OUT}'"
 LONGEST_FIRST = "(a, b) -> CASE WHEN a.value > b.value THEN -1 WHEN a.value < b.value THEN 1 ELSE 0 END"
 
 
+RELEVANT_EVENTS = f"""
+    SELECT *, coalesce(CAST(at AS DOUBLE), 0D) AS second, name = '{names.SUBJECT_IDLE}' AS is_gap,
+        labels['node'] AS node,
+        name IN ({sql_literals(*SEVERED)}) AND NOT {IS_PRODUCE_REQUEST} AS is_other_request,
+        {FIRST_REQUEST} AS is_api_versions_lost
+    FROM events
+    WHERE subject IS NOT NULL
+        AND name IN ({sql_literals(*SEVERED, *FAILED, names.PRODUCE_RETRIED, *CONTEXT_EVENTS, *OTHER_EVENTS)})
+"""
+"""The events that show a failure, or what was around it, and idle gaps."""
+
+
 def lost_request_steps(*, episode: float, reset: float, stall: float, near: float, history: float) -> Mapping[str, str]:
-    """Return the steps from `events` and `captures` to `lost_requests`: one row for each failure.
+    """Return the steps from `events`, `relevant_events` and `captures` to `lost_requests`: one row for each failure.
 
     All distances are in seconds; `detect` explains them.
     """
@@ -99,27 +111,20 @@ def _failure_lines(*, stall: float, near: float) -> Mapping[str, str]:
     """
     ever = "PARTITION BY capture, subject"
     unreachable, unauthenticated = f"name IN ({sql_literals(*UNREACHABLE)})", f"name = '{names.AUTHENTICATION_FAILED}'"
-    other_request = f"name IN ({sql_literals(*SEVERED)}) AND NOT {IS_PRODUCE_REQUEST}"
     error, killed = f"name = '{names.ERROR}'", f"name = '{names.INVOCATION_TIMED_OUT}'"
-    of_node = "PARTITION BY capture, subject, labels['node'] ORDER BY second"
+    of_node = "PARTITION BY capture, subject, node ORDER BY second"
     return {
-        "relevant_events": f"""
-            SELECT *, coalesce(CAST(at AS DOUBLE), 0D) AS second,
-                name = '{names.SUBJECT_IDLE}' AS is_gap
-            FROM events
-            WHERE subject IS NOT NULL
-                AND name IN ({sql_literals(*SEVERED, *FAILED, names.PRODUCE_RETRIED, *CONTEXT_EVENTS, *OTHER_EVENTS)})
-        """,
         "events_in_context": f"""
             SELECT *,
                 {count_within(unreachable, before=near, after=near)} AS connect_failed,
                 {count_within(unauthenticated, before=near, after=near)} AS auth_failed,
                 count_if({unreachable}) OVER ({ever}) AS connect_failed_ever,
                 count_if({unauthenticated}) OVER ({ever}) AS auth_failed_ever,
-                {count_within(other_request, before=near, after=near)} AS other_requests,
+                {count_within("is_other_request", before=near, after=near)} AS other_requests,
                 {count_within(error, after=REPORT_SECONDS)} AS errors_after,
-                {TIMED_OUT} AND (coalesce(labels['node'] LIKE '-%', false)
-                    OR {count_within(FIRST_REQUEST, after=REPORT_SECONDS, window=of_node)} > 0) AS is_first_request,
+                {TIMED_OUT} AND (coalesce(node LIKE '-%', false)
+                    OR {count_within("is_api_versions_lost", after=REPORT_SECONDS, window=of_node)} > 0)
+                    AS is_first_request,
                 {count_within(killed, after=stall)} > 0 AS killed,
                 min(IF(name = '{names.SUBJECT_ACTIVE}', at, NULL)) OVER ({ever}) AS first_seen,
                 max({HAS_BROKER_LINES}) OVER ({ever}) AS is_broker

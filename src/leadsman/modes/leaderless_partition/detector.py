@@ -41,6 +41,9 @@ from leadsman.modes.leaderless_partition.leaders import (
     LEADER_SPANS,
     LED_STEPS,
     METRIC_POINTS,
+    PARTITION_STATES,
+    STATE_COLUMNS,
+    STATE_LABELS,
     STATES,
 )
 from leadsman.modes.leaderless_partition.link_states import link_state_steps
@@ -63,6 +66,7 @@ from leadsman.pipeline.detector_sql import (
     map_column,
     run_steps,
 )
+from leadsman.pipeline.labelled_events import labelled_events
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -115,9 +119,10 @@ def detect(
     )
     if frames["consumers"].where("commit_timeout_count > 0").isEmpty():
         return empty_detection(*list(frames.values())[1:])
-    add_materialized(frames, {"partition_states": STATES})
-    add_materialized(frames, LED_STEPS)
+    frames["labelled_states"] = labelled_events(events, STATES, STATE_LABELS, columns=STATE_COLUMNS)
+    add_materialized(frames, {"partition_states": PARTITION_STATES, **LED_STEPS})
     add_materialized(frames, {"broker_logs": BROKER_LOGS})
+    add_materialized(frames, {"cluster_events": CLUSTER_EVENTS})
     add_materialized(frames, {"named_brokers": NAMED_BROKERS, "broker_losses": BROKER_LOSSES})
     add_materialized(
         frames,
@@ -126,7 +131,6 @@ def detect(
             "windows": "SELECT * FROM incidents LEFT JOIN broker_losses USING (capture, incident)",
             "leader_changes": LEADER_CHANGES,
             "logs_read": LOG_SPANS,
-            "cluster_events": CLUSTER_EVENTS,
             **broker_outage_steps(near_seconds=maintenance_seconds),
             **cluster_state_steps(near_seconds=maintenance_seconds),
             **link_state_steps(min_seconds=min_leaderless_seconds, after_seconds=fenced_seconds),
@@ -185,7 +189,7 @@ EXPLAINED_EVENTS = {
     """,
     "addresses": """
         SELECT DISTINCT capture, labels['node'] AS broker, regexp_replace(labels['address'], '^[^/]*/', '') AS address
-        FROM events WHERE labels['address'] IS NOT NULL AND labels['node'] IS NOT NULL
+        FROM cluster_events WHERE labels['address'] IS NOT NULL AND labels['node'] IS NOT NULL
     """,
     "lost_addresses": """
         SELECT capture, broker, since, until, address FROM lost_broker_windows JOIN addresses USING (capture, broker)

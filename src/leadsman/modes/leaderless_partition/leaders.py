@@ -8,10 +8,12 @@ from leadsman.pipeline.detector_sql import sql_literals
 LEADERS = "leaders"
 """The outcome of points whose value is the number of partitions that a broker leads from `since` to `at`."""
 
-STATES = f"""
-    SELECT capture, at, file, line, source, labels['leader'] AS leader, labels['topic'] AS topic,
-        labels['partition'] AS partition, labels['replicas'] AS replicas
-    FROM events WHERE name = '{names.PARTITION_STATE}' AND labels['leader'] IS NOT NULL
+STATES = f"name = '{names.PARTITION_STATE}'"
+STATE_COLUMNS = ("capture", "at", "file", "line", "source")
+STATE_LABELS = ("leader", "topic", "partition", "replicas")
+PARTITION_STATES = f"""
+    SELECT {", ".join(STATE_COLUMNS)}, {", ".join(f"label_{label} AS {label}" for label in STATE_LABELS)}
+    FROM labelled_states WHERE label_leader IS NOT NULL
 """
 """Each line or listing shows the leader of a partition from its time on; one without a time shows it for no time."""
 

@@ -20,9 +20,19 @@ from leadsman.pipeline.changes.compared_states import (
     RATE_KINDS,
     TOPIC_CONFIGURATION_SCOPE,
     TOPIC_KINDS,
+    ComparedState,
 )
-from leadsman.pipeline.detector_sql import LABEL, LABEL_COLUMN, add_materialized, label_columns, run_steps, sql_literals
+from leadsman.pipeline.detector_sql import (
+    LABEL,
+    LABEL_COLUMN,
+    add_materialized,
+    looked_up_labels,
+    run_steps,
+    sql_literals,
+)
 from leadsman.pipeline.events import ARROW_SCHEMA
+from leadsman.pipeline.labelled_events import labelled_events
+from leadsman.pipeline.spark.embedded import has_many_rows, is_embedded
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -73,11 +83,14 @@ def compare(events: DataFrame, side: str) -> Changes:
     Most of a million things are as they were: their last values and lines are not looked for.
     """
     frames = {"events": events}
+    many = is_embedded(events.sparkSession) and has_many_rows()
     try:
-        add_materialized(frames, {**_facts(side, KINDS), "things": THINGS})
+        if many:
+            frames["labelled"] = labelled_events(events, "true", _labels(COMPARED_STATES), columns=ARROW_SCHEMA.names)
+        add_materialized(frames, {**_facts(side, KINDS, many=many), "things": THINGS})
         kind_rows = sorted(run_steps(frames, _kinds()).collect(), key=lambda row: KINDS.index(row["kind"]))
         add_materialized(frames, {**_kinds(), **_candidates()})
-        changes = _changes_of_candidates(frames, side)
+        changes = _changes_of_candidates(frames, side, many=many)
     finally:
         for frame in list(frames.values())[1:]:
             frame.unpersist()
@@ -96,12 +109,12 @@ def compare(events: DataFrame, side: str) -> Changes:
     )
 
 
-def _changes_of_candidates(frames: dict[str, DataFrame], side: str) -> list[Change]:
+def _changes_of_candidates(frames: dict[str, DataFrame], side: str, *, many: bool) -> list[Change]:
     """Return the changes of `candidates`, before settings are merged; the states are added to the frames."""
     kinds = {row["kind"] for row in frames["candidates"].select("kind").distinct().collect()}
     if not kinds:
         return []
-    add_materialized(frames, {**_facts(side, kinds), **_states()})
+    add_materialized(frames, {**_facts(side, kinds, many=many), **_states()})
     return [_change(row) for row in run_steps(frames, _changed()).collect()]
 
 
@@ -136,23 +149,45 @@ def _merge(group: Sequence[Change]) -> Change:
     return replace(first, key=key, before=None, after=None)
 
 
-def _facts(side: str, kinds: Collection[str]) -> dict[str, str]:
-    """Return the queries for the facts of these kinds that each event shows, and the side of the event."""
-    facts = ", ".join(state.fact_struct for state in COMPARED_STATES if state.kind in kinds)
+def _facts(side: str, kinds: Collection[str], *, many: bool) -> dict[str, str]:
+    """Return the queries for the facts of these kinds that each event shows, and the side of the event.
+
+    Few events are read once, for all kinds. Of many, which are `labelled` by then, each kind reads those of its names.
+    """
+    states = [state for state in COMPARED_STATES if state.kind in kinds]
     others = ", ".join(name for name in ARROW_SCHEMA.names if name != "at")
-    at = "coalesce(at, try_to_timestamp(labels['newest']))"
+    labels = sorted(_labels(states))
+    columns = "".join(f", label_{label}" if many else f", labels['{label}'] AS label_{label}" for label in labels)
+    seen = "side, at, source, failed, file, line, text"
+    if many:
+        facts = " UNION ALL ".join(
+            f"SELECT {seen}, {LABEL.sub(LABEL_COLUMN, state.fact_columns)} FROM sided"
+            f" WHERE side IS NOT NULL AND ({LABEL.sub(LABEL_COLUMN, state.applies)})"
+            for state in states
+        )
+    else:
+        structs = ", ".join(f"IF({state.applies}, struct({state.fact_columns}), NULL)" for state in states)
+        facts = (
+            f"SELECT {seen}, inline(array_compact(array({LABEL.sub(LABEL_COLUMN, structs)})))"
+            " FROM sided WHERE side IS NOT NULL"
+        )
     return {
-        "timed": f"SELECT {others}, {at} AS at{label_columns([facts])} FROM events",
+        "timed": f"SELECT {others}, coalesce(at, try_to_timestamp(labels['newest'])) AS at{columns}"
+        f" FROM {'labelled' if many else 'events'}",
         "failures": "SELECT DISTINCT capture AS of_capture, file AS of_file, at AS failed FROM timed"
         f" WHERE name = '{names.ITEM_NOT_COLLECTED}'",
         "sided": f"SELECT /*+ BROADCAST(failures) */ timed.*, failed, {side} AS side FROM timed LEFT JOIN failures"
         " ON capture = of_capture AND file = of_file AND at = failed",
-        "facts": "SELECT side, at, source, failed, file, line, text, inline(array_compact(array("
-        f"{LABEL.sub(LABEL_COLUMN, facts)}))) FROM sided WHERE side IS NOT NULL",
+        "facts": facts,
         "dated": f"SELECT *, IF(kind IS NULL, NULL, {LISTED}) AS listed, max(IF({LISTED}, at, NULL))"
         f" OVER (PARTITION BY side, kind, source, file, {OWN_SNAPSHOT}) AS snapshot FROM facts",
         "current": "SELECT * FROM dated WHERE NOT listed OR at <=> snapshot",
     }
+
+
+def _labels(states: Collection[ComparedState]) -> set[str]:
+    """Return the labels in which these states are."""
+    return looked_up_labels(text for state in states for text in (state.applies, state.fact_columns))
 
 
 def _of_each_side(expression: str) -> str:

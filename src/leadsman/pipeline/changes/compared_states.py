@@ -51,8 +51,13 @@ class ComparedState:
     scope: str = "source"
 
     @property
-    def fact_struct(self) -> str:
-        """The fact that one event shows of the thing, as an expression; null where the event shows none."""
+    def applies(self) -> str:
+        """Whether an event shows a fact of the thing, as an expression."""
+        return f"{self.where} AND {self.thing} IS NOT NULL"
+
+    @property
+    def fact_columns(self) -> str:
+        """The fact that an event shows of the thing, as a list of columns."""
         fields = (
             ("kind", f"'{self.kind}'"),
             ("thing", self.thing),
@@ -62,8 +67,7 @@ class ComparedState:
             ("amount", self.amount),
             ("scope", self.scope),
         )
-        struct = ", ".join(f"{expression} AS {name}" for name, expression in fields)
-        return f"IF({self.where} AND {self.thing} IS NOT NULL, struct({struct}), NULL)"
+        return ", ".join(f"{expression} AS {name}" for name, expression in fields)
 
 
 GROUP_SCOPE = "concat_ws(' ', source, labels['group'])"

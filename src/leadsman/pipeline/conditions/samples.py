@@ -8,7 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from leadsman.pipeline.detector_sql import LABEL, LABEL_COLUMN, label_columns, materialized, run_steps, sql_literals
+from leadsman.pipeline.detector_sql import (
+    LABEL,
+    LABEL_COLUMN,
+    label_columns,
+    looked_up_labels,
+    materialized,
+    run_steps,
+    sql_literals,
+)
+from leadsman.pipeline.labelled_events import labelled_events
 from leadsman.pipeline.spark.cached import SEPARATE_FRAME_EVENTS
 
 if TYPE_CHECKING:
@@ -127,10 +136,6 @@ def samples_of_unhealthy_things(events: DataFrame, rules: Sequence[HealthRule]) 
     return materialized(run_steps({**selected.frames, "unhealthy_things": things}, steps))
 
 
-EVENT = "capture, at, subject, source, name, file, line, text, value"
-"""The columns of an event that rules read, besides its labels."""
-
-
 class _SelectedEvents(NamedTuple):
     """The events of rules on `common` names, with their labels as columns, and the events of all other rules.
 
@@ -172,12 +177,12 @@ def _select_events(events: DataFrame, rules: Sequence[HealthRule]) -> _SelectedE
     of_common = [rule for rule in rules if not common.isdisjoint(rule.names)]
     of_rare = [rule for rule in rules if common.isdisjoint(rule.names)]
     texts = [text for rule in of_common for text in (_unhealthy_things(rule, ""), *_event_samples(rule, ""))]
-    applies = " OR ".join(f"({_applies(rule)})" for rule in of_common) or "false"
-    queries = {
-        "common_events": f"SELECT {EVENT}{label_columns(texts)} FROM events WHERE {applies}",
-        "rare_events": f"SELECT * FROM events WHERE {_has_name(event_names(of_rare))}",
+    names_of_common = event_names(of_common)
+    rare = f"SELECT * FROM events WHERE {_has_name(event_names(of_rare))}"
+    frames = {
+        "common_events": labelled_events(events, _has_name(names_of_common), looked_up_labels(texts)),
+        "rare_events": materialized(run_steps({"events": events}, {"rare_events": rare})),
     }
-    frames = {name: materialized(run_steps({"events": events}, {name: query})) for name, query in queries.items()}
     return _SelectedEvents(frames, common)
 
 

@@ -20,6 +20,7 @@ import os
 import sys
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,8 +40,20 @@ if TYPE_CHECKING:
 INLINE_BYTES = 1 << 20
 """A table up to this size is sent with each query that reads it, which takes no longer than reading it from a file."""
 
-TABLES: ContextVar[Path] = ContextVar("TABLES")
-"""The folder for tables that several queries read."""
+MANY_BYTES = 16 << 20
+"""From tables of so many bytes on, some 50,000 events, results are written by the engine itself. A row that comes as a
+query's result costs 4 microseconds on its way through gRPC, 0.5 in a file; a file costs 20 milliseconds."""
+
+
+@dataclass(slots=True)
+class SharedTables:
+    """The folder for tables that several queries read, and the size of the tables that Python wrote there."""
+
+    folder: Path
+    bytes: int = 0
+
+
+TABLES: ContextVar[SharedTables] = ContextVar("TABLES")
 
 
 @contextmanager
@@ -51,7 +64,7 @@ def embedded_session() -> Iterator[SparkSession]:
     """
     driver_folder = os.environ.get(TABLE_FOLDER)
     with run_folder(Path(driver_folder) if driver_folder else memory_folder()) as folder:
-        token = TABLES.set(folder)
+        token = TABLES.set(SharedTables(folder))
         try:
             with environment({CONNECT_MODE: "1"}):
                 yield _process_session()
@@ -83,19 +96,35 @@ def is_embedded(spark: SparkSession) -> bool:
     return "pysail.spark" in sys.modules and spark is _process_session()
 
 
-def frame_from_table(table: pa.Table) -> DataFrame:
-    """Return a table as a frame. A large table is not sent again with each query, but read from a file.
+def has_many_rows() -> bool:
+    """Whether the tables of this session are so large that what is done for each row takes longer than statements."""
+    return TABLES.get().bytes >= MANY_BYTES
 
-    The limit is the number of all rows: predicates are not pushed below it, and Sail's scan of files fails on those
-    with a lambda.
-    """
+
+def frame_from_table(table: pa.Table) -> DataFrame:
+    """Return a table as a frame. A large table is not sent again with each query, but read from a file."""
     if table.nbytes <= INLINE_BYTES:
         return create_frame(_process_session(), table)
     import pyarrow.parquet as pq
 
-    file = TABLES.get() / f"{uuid4()}.parquet"
+    tables = TABLES.get()
+    tables.bytes += table.nbytes
+    file = tables.folder / f"{uuid4()}.parquet"
     pq.write_table(table, file, compression="none")
-    return _process_session().read.parquet(str(file)).limit(table.num_rows)
+    return _frame_from_files(file, table.schema, table.num_rows)
+
+
+def _frame_from_files(path: Path, schema: pa.Schema, rows: int) -> DataFrame:
+    """Return a frame of Parquet files.
+
+    The limit is the number of all rows: predicates are not pushed below it, and Sail's scan of files fails on those
+    with a lambda. The schema is a text, because the fields of another one have metadata in Sail, and rows of one array
+    must agree in these, too.
+    """
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    columns = ", ".join(f"`{each.name}` {each.dataType.simpleString()}" for each in from_arrow_schema(schema))
+    return _process_session().read.schema(columns).parquet(str(path)).limit(rows)
 
 
 def query(text: str, frames: Mapping[str, DataFrame]) -> DataFrame:
@@ -117,16 +146,36 @@ def query(text: str, frames: Mapping[str, DataFrame]) -> DataFrame:
 
 
 def materialized(frame: DataFrame) -> DataFrame:
-    """Return the computed frame, with all its fields nullable: Sail compares nullability field by field.
-
-    The types are those of the result. `DataFrame.toArrow` would have the query planned once more for them.
-    """
-    from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-
+    """Return the computed frame, with all its fields nullable: Sail compares nullability field by field."""
+    if has_many_rows():
+        return _written(frame)
     connect: Any = frame
     computed, _ = connect._to_table()  # noqa: SLF001 - as `collect` and `toArrow` do
-    types = to_arrow_schema(from_arrow_schema(computed.schema), timezone="UTC")
-    return frame_from_table(computed.cast(_nullable(types)))
+    return frame_from_table(computed.cast(_result_schema(computed.schema)))
+
+
+def _written(frame: DataFrame) -> DataFrame:
+    """Return the frame, written by the engine into files of a folder. Of a result without rows it writes none."""
+    import pyarrow.parquet as pq
+
+    folder = TABLES.get().folder / str(uuid4())
+    frame.write.option("compression", "uncompressed").parquet(str(folder))
+    files = sorted(folder.glob("*.parquet")) if folder.exists() else []
+    if not files:
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        return frame_from_table(_nullable(to_arrow_schema(frame.schema, timezone="UTC")).empty_table())
+    schema = _result_schema(pq.read_schema(files[0]))
+    if sum(file.stat().st_size for file in files) <= INLINE_BYTES:
+        return frame_from_table(pa.concat_tables([pq.read_table(file) for file in files]).cast(schema))
+    return _frame_from_files(folder, schema, sum(pq.read_metadata(file).num_rows for file in files))
+
+
+def _result_schema(computed: pa.Schema) -> pa.Schema:
+    """Return the types of a result. `DataFrame.toArrow` would have the query planned once more for them."""
+    from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+    return _nullable(to_arrow_schema(from_arrow_schema(computed), timezone="UTC"))
 
 
 def _nullable(schema: pa.Schema) -> pa.Schema:
