@@ -8,6 +8,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
+from tempfile import gettempdir
 
 import psutil
 import pyarrow as pa
@@ -23,6 +24,7 @@ from leadsman.pipeline.diagnose import diagnose
 from leadsman.pipeline.diagnose_in_session import diagnose_in_session
 from leadsman.pipeline.request import DiagnosisInput, DiagnosisRequest, find_input, read_small_input
 from leadsman.pipeline.spark import embedded
+from leadsman.run_folder import memory_folder
 
 FEW = [folder for mode in every_mode() for kind in ("broken", "near-miss") for folder in mode.recordings()
        if folder.name.startswith(kind)][::10]  # fmt: skip
@@ -243,6 +245,13 @@ def test_a_session_has_its_own_partitions_again_after_very_many_events(
 
     assert during != [before]
     assert spark.conf.get(diagnose_module.SHUFFLE_PARTITIONS) == before
+
+
+def test_tables_are_on_disk_where_shared_memory_is_too_small_for_them():
+    with embedded.embedded_session():
+        assert embedded.TABLES.get().folder.parent == memory_folder()
+    with embedded.embedded_session(event_bytes=1 << 60):
+        assert embedded.TABLES.get().folder.parent == Path(gettempdir())
 
 
 def test_no_folder_is_left_in_shared_memory(spark: SparkSession):

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from leadsman.pipeline.spark import embedded
-from leadsman.pipeline.spark.embedded import is_embedded
+from leadsman.pipeline.spark.embedded import has_many_rows, is_embedded
 from leadsman.pipeline.spark.pyspark_startup import create_frame
 
 if TYPE_CHECKING:
@@ -141,6 +141,17 @@ def materialized(frame: DataFrame) -> DataFrame:
 def add_materialized(frames: dict[str, DataFrame], steps: Mapping[str, str]) -> None:
     """Compute the last of the named queries, and add its result to the frames under the query's name."""
     frames[list(steps)[-1]] = materialized(run_steps(frames, steps))
+
+
+def add_shared(frames: dict[str, DataFrame], step: Mapping[str, str]) -> Mapping[str, str]:
+    """Return a query that several later ones read, as a step of theirs. Of very many events it becomes a frame instead.
+
+    To plan it once more for each of them takes less time than to hand its rows on, unless there are very many.
+    """
+    if not has_many_rows(next(iter(frames.values())).sparkSession):
+        return step
+    add_materialized(frames, step)
+    return {}
 
 
 def iso_8601(time: str) -> str:

@@ -178,7 +178,7 @@ def _diagnose(paths: Sequence[str], events: pa.Table, task: TaskRequest) -> dict
     if free is not None and needed > free:
         raise MemoryError(f"{events.num_rows} events take up to {needed >> 20} MB, {free >> 20} MB are available")
     inputs = DiagnosisInput({path: task.captures[path] for path in paths}, task.zone, events=events, scopes=task.scopes)
-    with embedded_session() as spark:
+    with embedded_session(events.nbytes) as spark:
         by_path: dict[str, list[Diagnosis]] = {path: [] for path in paths}
         for each in diagnose_in_session(spark, inputs, task.request):
             by_path[each.path].append(each)

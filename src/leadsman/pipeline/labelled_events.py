@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from leadsman.pipeline.detector_sql import materialized, run_steps
 from leadsman.pipeline.events import SPARK_DDL
-from leadsman.pipeline.spark.embedded import has_many_rows, is_embedded
+from leadsman.pipeline.spark.embedded import has_many_rows
 from leadsman.pipeline.spark.pyspark_startup import map_in_arrow
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def labelled_events(
     A look-up in an event's map takes the embedded engine 0.7 microseconds, and Arrow's own `map_lookup` 0.5. Of very
     many events the labels are found by all keys of a batch at once, in 0.1 microseconds each.
     """
-    every, has_many = sorted(labels), is_embedded(events.sparkSession) and has_many_rows()
+    every, has_many = sorted(labels), has_many_rows(events.sparkSession)
     looked_up = [LABELS] if has_many else [f"{LABELS}['{label}'] AS label_{label}" for label in every]
     query = f"SELECT {', '.join(dict.fromkeys([*columns, *looked_up]))} FROM events WHERE {where}"
     selected = run_steps({"events": events}, {"selected": query})

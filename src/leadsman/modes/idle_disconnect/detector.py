@@ -30,6 +30,7 @@ from leadsman.pipeline.detector_sql import (
     Detection,
     LinkRow,
     add_materialized,
+    add_shared,
     capture_link_rows,
     empty_detection,
     link_rows,
@@ -84,8 +85,8 @@ def detect(
     seconds = {"episode": episode_seconds, "reset": reset_seconds, "stall": stall_seconds, "near": nearby_seconds}
     frames = {"events": events}
     add_materialized(frames, {"captures": CAPTURE_SETTINGS})
-    add_materialized(frames, {"relevant_events": RELEVANT_EVENTS})
-    add_materialized(frames, lost_request_steps(**seconds, history=history_seconds))
+    relevant_events = add_shared(frames, {"relevant_events": RELEVANT_EVENTS})
+    add_materialized(frames, {**relevant_events, **lost_request_steps(**seconds, history=history_seconds)})
     if frames["lost_requests"].isEmpty():
         return empty_detection(*list(frames.values())[1:])
     gaps = {"activity": ACTIVITY, "failed_gaps": FAILED_GAPS, "gaps": GAPS.format(stall=stall_seconds)}

@@ -58,6 +58,7 @@ from leadsman.pipeline.detector_sql import (
     Detection,
     LinkRow,
     add_materialized,
+    add_shared,
     capture_link_rows,
     earliest_lines,
     empty_detection,
@@ -122,7 +123,7 @@ def detect(
     frames["labelled_states"] = labelled_events(events, STATES, STATE_LABELS, columns=STATE_COLUMNS)
     add_materialized(frames, {"partition_states": PARTITION_STATES, **LED_STEPS})
     add_materialized(frames, {"broker_logs": BROKER_LOGS})
-    add_materialized(frames, {"cluster_events": CLUSTER_EVENTS})
+    cluster_events = add_shared(frames, {"cluster_events": CLUSTER_EVENTS})
     add_materialized(frames, {"named_brokers": NAMED_BROKERS, "broker_losses": BROKER_LOSSES})
     add_materialized(
         frames,
@@ -131,6 +132,7 @@ def detect(
             "windows": "SELECT * FROM incidents LEFT JOIN broker_losses USING (capture, incident)",
             "leader_changes": LEADER_CHANGES,
             "logs_read": LOG_SPANS,
+            **cluster_events,
             **broker_outage_steps(near_seconds=maintenance_seconds),
             **cluster_state_steps(near_seconds=maintenance_seconds),
             **link_state_steps(min_seconds=min_leaderless_seconds, after_seconds=fenced_seconds),
@@ -187,9 +189,10 @@ EXPLAINED_EVENTS = {
         ) AS loss LEFT JOIN unfencings USING (capture, broker)
         GROUP BY capture, incident, broker
     """,
-    "addresses": """
+    "addresses": f"""
         SELECT DISTINCT capture, labels['node'] AS broker, regexp_replace(labels['address'], '^[^/]*/', '') AS address
-        FROM cluster_events WHERE labels['address'] IS NOT NULL AND labels['node'] IS NOT NULL
+        FROM events
+        WHERE name <> '{names.PARTITION_STATE}' AND labels['address'] IS NOT NULL AND labels['node'] IS NOT NULL
     """,
     "lost_addresses": """
         SELECT capture, broker, since, until, address FROM lost_broker_windows JOIN addresses USING (capture, broker)

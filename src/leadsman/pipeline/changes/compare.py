@@ -32,7 +32,7 @@ from leadsman.pipeline.detector_sql import (
 )
 from leadsman.pipeline.events import ARROW_SCHEMA
 from leadsman.pipeline.labelled_events import labelled_events
-from leadsman.pipeline.spark.embedded import has_many_rows, is_embedded
+from leadsman.pipeline.spark.embedded import has_many_rows
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -83,7 +83,7 @@ def compare(events: DataFrame, side: str) -> Changes:
     Most of a million things are as they were: their last values and lines are not looked for.
     """
     frames = {"events": events}
-    many = is_embedded(events.sparkSession) and has_many_rows()
+    many = has_many_rows(events.sparkSession)
     try:
         if many:
             frames["labelled"] = labelled_events(events, "true", _labels(COMPARED_STATES), columns=ARROW_SCHEMA.names)

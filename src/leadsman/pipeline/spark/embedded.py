@@ -17,7 +17,9 @@ Regular expressions are Rust's: no look-around. It lacks `FILTER` over a window,
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+import tempfile
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -45,6 +47,10 @@ MANY_BYTES = 16 << 20
 query's result costs 4 microseconds on its way through gRPC, 0.5 in a file; a file costs 20 milliseconds."""
 
 
+TABLES_PER_EVENTS = 3
+"""The tables of a session have at most so many times the size of its events. Measured: 1.1 to 1.6."""
+
+
 @dataclass(slots=True)
 class SharedTables:
     """The folder for tables that several queries read, and the size of the tables that Python wrote there."""
@@ -57,13 +63,18 @@ TABLES: ContextVar[SharedTables] = ContextVar("TABLES")
 
 
 @contextmanager
-def embedded_session() -> Iterator[SparkSession]:
+def embedded_session(event_bytes: int = 0) -> Iterator[SparkSession]:
     """Yield this process's session, with a folder in shared memory, or else on disk, for tables that queries share.
 
-    Raises OSError where the driver's folder is gone: the driver has ended, and nobody would remove another one.
+    The folder is on disk, too, where shared memory is too small for events of `event_bytes`: a container's has 64 MB
+    by default. Raises OSError where the driver's folder is gone: the driver has ended, and nobody would remove another
+    one.
     """
     driver_folder = os.environ.get(TABLE_FOLDER)
-    with run_folder(Path(driver_folder) if driver_folder else memory_folder()) as folder:
+    parent = Path(driver_folder) if driver_folder else memory_folder()
+    if shutil.disk_usage(parent).free < event_bytes * TABLES_PER_EVENTS:
+        parent = Path(tempfile.gettempdir())
+    with run_folder(parent) as folder:
         token = TABLES.set(SharedTables(folder))
         try:
             with environment({CONNECT_MODE: "1"}):
@@ -96,9 +107,9 @@ def is_embedded(spark: SparkSession) -> bool:
     return "pysail.spark" in sys.modules and spark is _process_session()
 
 
-def has_many_rows() -> bool:
-    """Whether the tables of this session are so large that what is done for each row takes longer than statements."""
-    return TABLES.get().bytes >= MANY_BYTES
+def has_many_rows(spark: SparkSession) -> bool:
+    """Whether a session is the embedded one, with tables so large that each row's work takes longer than statements."""
+    return is_embedded(spark) and TABLES.get().bytes >= MANY_BYTES
 
 
 def frame_from_table(table: pa.Table) -> DataFrame:
@@ -147,7 +158,7 @@ def query(text: str, frames: Mapping[str, DataFrame]) -> DataFrame:
 
 def materialized(frame: DataFrame) -> DataFrame:
     """Return the computed frame, with all its fields nullable: Sail compares nullability field by field."""
-    if has_many_rows():
+    if has_many_rows(frame.sparkSession):
         return _written(frame)
     connect: Any = frame
     computed, _ = connect._to_table()  # noqa: SLF001 - as `collect` and `toArrow` do
