@@ -77,7 +77,6 @@ EVERY_SECOND = "PARTITION BY capture, subject ORDER BY second"
 TIMED_OUT = f"name = '{names.REQUEST_TIMED_OUT}'"
 LONGEST_FIRST = "(a, b) -> CASE WHEN a.value > b.value THEN -1 WHEN a.value < b.value THEN 1 ELSE 0 END"
 
-
 RELEVANT_EVENTS = f"""
     SELECT *, coalesce(CAST(at AS DOUBLE), 0D) AS second, name = '{names.SUBJECT_IDLE}' AS is_gap,
         labels['node'] AS node,

@@ -46,7 +46,6 @@ MANY_BYTES = 16 << 20
 """From tables of so many bytes on, some 50,000 events, results are written by the engine itself. A row that comes as a
 query's result costs 4 microseconds on its way through gRPC, 0.5 in a file; a file costs 20 milliseconds."""
 
-
 TABLES_PER_EVENTS = 3
 """The tables of a session have at most so many times the size of its events. Measured: 1.1 to 1.6."""
 
