@@ -14,13 +14,10 @@ from functools import partial
 from pathlib import Path
 
 from bench import jobs, page, report
-from bench.generate import generate
+from bench.generate import generated
 from bench.jobs import SMALL, Bench
 from bench.measure import Job, in_turn, machine
 
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "leadsman" / "bench"
-MEGABYTES = {"smoke": 10, "full": 1600}
-WRITERS = {"smoke": 10, "full": 60}
 WARM_UPS = 6
 """Runs until the JVM's second compiler has done most of its work."""
 
@@ -29,7 +26,7 @@ def main() -> None:
     """Generate, warm up, measure, report."""
     arguments = _arguments()
     size = "smoke" if arguments.smoke else "full"
-    logs = generate(CACHE / size, MEGABYTES[size], WRITERS[size])
+    logs = generated(size)
     runs = arguments.runs or (1 if arguments.smoke else 5)
     about = machine()
     with tempfile.TemporaryDirectory(prefix="leadsman-bench-") as work:

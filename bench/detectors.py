@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from bench import page
 from bench.cpu_time import cpu_seconds
 from bench.measure import machine
-from bench.reference import GOAL_MACHINE_SECONDS, MachineSpeed
+from bench.reference import MachineSpeed
 
 from leadsman.catalogue import Mode, every_mode, modes_named
 from leadsman.pipeline import diagnose as whole
@@ -34,7 +34,7 @@ from leadsman.pipeline.request import DiagnosisInput, DiagnosisRequest, find_inp
 from leadsman.pipeline.spark.session import session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 ROOT = Path(__file__).parent.parent
 TASKS, SPARK, NO_DETECTORS = "in tasks", "by Spark SQL", "without detectors"
@@ -92,15 +92,16 @@ def main() -> None:
         print(json.dumps(_measured(_row(options.row), options.measure)))
         return
     chosen = rows()[:3] if options.smoke else rows()
-    speed = MachineSpeed([GOAL_MACHINE_SECONDS] if options.smoke else [])
+    runs = 1 if options.smoke else options.runs
+    speed = MachineSpeed()
     if not options.smoke:
         speed.measure()
-    table = [_line(number, row, speed, runs=1 if options.smoke else options.runs) for number, row in enumerate(chosen)]
+    table = [_line(number, row, speed, runs=runs) for number, row in enumerate(chosen)]
     about = ", ".join(f"{name}: {value}" for name, value in machine().items())
-    budgets, over = _budgets(runs=1 if options.smoke else options.runs)
-    counted = "one run" if options.runs == 1 else f"medians of {options.runs} runs"
-    circumstances = f"CPU seconds, {counted}. Machine: {about}\n\n{speed.explained()}"
-    section = "\n".join((circumstances, "", *HEAD, *table, "", *budgets))
+    budgets, over = _budgets(runs=runs)
+    counted = "one run" if runs == 1 else f"medians of {runs} runs"
+    scale = [] if options.smoke else ["", speed.explained()]
+    section = "\n".join((f"CPU seconds, {counted}. Machine: {about}", *scale, "", *HEAD, *table, "", *budgets))
     print(section)
     if not options.smoke:
         page.put("detectors", section)
@@ -169,15 +170,16 @@ def _line(number: int, row: DetectorInput, speed: MachineSpeed, *, runs: int) ->
         for when in ("cold", "warm")
         for way in WAYS
     ]
-    goals = _goals(row, speed.scaled) if any(row.goals) else ""
+    goals = _goals(row, speed) if any(row.goals) else ""
     return "| " + " | ".join((row.name, f"{taken[TASKS][0]['events']:,.0f}", *cells, goals)) + " |"
 
 
-def _goals(row: DetectorInput, scaled: Callable[[float], float]) -> str:
-    """Return the goals of a cold and of a warm session, as they are given and as they are on this machine."""
+def _goals(row: DetectorInput, speed: MachineSpeed) -> str:
+    """Return the goals of a cold and of a warm session, as they are given and, where measured, on this machine."""
     given = " and ".join("-" if goal is None else f"{goal:g}" for goal in row.goals)
-    here = " and ".join("-" if goal is None else f"{scaled(goal):.1f}" for goal in row.goals)
-    return f"{given}; here {here}"
+    if not speed.seconds:
+        return given
+    return f"{given}; here {' and '.join('-' if goal is None else f'{speed.scaled(goal):.1f}' for goal in row.goals)}"
 
 
 def _in_process(row: int | str, way: str) -> dict[str, float]:

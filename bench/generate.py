@@ -13,13 +13,15 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import accumulate, cycle, islice
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from bench import lines
 from bench.lines import LineTemplate
 
-if TYPE_CHECKING:
-    from pathlib import Path
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "leadsman" / "bench"
+SIZES = {"smoke": (10, 10), "full": (1600, 60)}
+"""Megabytes and writers."""
 
 VERSION = 2
 """Goes up when anything here changes, so that an old folder is not taken for the new data."""
@@ -136,6 +138,11 @@ KINDS = {
 }  # fmt: skip - a table
 MIX = ("broker", "java", "broker", "json", "java", "librdkafka", "broker", "java", "json", "lambda")
 """What every ten writers are."""
+
+
+def generated(size: str) -> Path:
+    """Return the logs of `python -m bench` of one of SIZES, made where they are not in the cache yet."""
+    return generate(CACHE / size, *SIZES[size])
 
 
 def generate(folder: Path, megabytes: int, writers: int) -> Path:

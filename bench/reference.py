@@ -9,14 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
-from bench.generate import generate
+from bench.generate import generated
 from bench.jobs import Bench, ripgrep
 
 GOAL_MACHINE_SECONDS = 3.5
 """What ripgrep takes on the machine for which goals are given in seconds."""
-
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "leadsman" / "bench"
-FULL_MEGABYTES, FULL_WRITERS = 1600, 60
 
 
 @dataclass(slots=True)
@@ -27,7 +24,7 @@ class MachineSpeed:
 
     def measure(self, runs: int = 3) -> None:
         """Run ripgrep on the logs of `python -m bench`, which are generated where they are not there yet."""
-        logs = generate(CACHE / "full", FULL_MEGABYTES, FULL_WRITERS)
+        logs = generated("full")
         with tempfile.TemporaryDirectory(prefix="leadsman-bench-") as work:
             bench = Bench(logs, Path(work), os.cpu_count() or 2)
             for _ in range(runs):

@@ -179,9 +179,9 @@ def looked_up_labels(texts: Iterable[str]) -> set[str]:
     return {label for text in texts for label in LABEL.findall(text)}
 
 
-def label_columns(texts: Iterable[str]) -> str:
-    """Return the labels that the texts look up, as columns at the end of a list."""
-    return "".join(f", labels['{label}'] AS label_{label}" for label in sorted(looked_up_labels(texts)))
+def label_columns(labels: Iterable[str]) -> str:
+    """Return labels as columns at the end of a list."""
+    return "".join(f", labels['{label}'] AS label_{label}" for label in sorted(labels))
 
 
 def sql_columns(*expressions: str) -> list[Column]:

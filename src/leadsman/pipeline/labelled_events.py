@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from leadsman.pipeline.detector_sql import materialized, run_steps
+from leadsman.pipeline.detector_sql import label_columns, materialized, run_steps
 from leadsman.pipeline.events import SPARK_DDL
 from leadsman.pipeline.spark.embedded import has_many_rows
 from leadsman.pipeline.spark.pyspark_startup import map_in_arrow
@@ -31,11 +31,12 @@ def labelled_events(
     A look-up in an event's map takes the embedded engine 0.7 microseconds, and Arrow's own `map_lookup` 0.5. Of very
     many events the labels are found by all keys of a batch at once, in 0.1 microseconds each.
     """
-    every, has_many = sorted(labels), has_many_rows(events.sparkSession)
-    looked_up = [LABELS] if has_many else [f"{LABELS}['{label}'] AS label_{label}" for label in every]
-    query = f"SELECT {', '.join(dict.fromkeys([*columns, *looked_up]))} FROM events WHERE {where}"
+    has_many = has_many_rows(events.sparkSession)
+    read = dict.fromkeys([*columns, LABELS] if has_many else columns)
+    looked_up = "" if has_many else label_columns(labels)
+    query = f"SELECT {', '.join(read)}{looked_up} FROM events WHERE {where}"
     selected = run_steps({"events": events}, {"selected": query})
-    return materialized(_with_label_columns(selected, every, columns) if has_many else selected)
+    return materialized(_with_label_columns(selected, sorted(labels), columns) if has_many else selected)
 
 
 def _with_label_columns(events: DataFrame, labels: Sequence[str], columns: Sequence[str]) -> DataFrame:

@@ -26,6 +26,7 @@ from leadsman.pipeline.detector_sql import (
     LABEL,
     LABEL_COLUMN,
     add_materialized,
+    label_columns,
     looked_up_labels,
     run_steps,
     sql_literals,
@@ -156,8 +157,8 @@ def _facts(side: str, kinds: Collection[str], *, many: bool) -> dict[str, str]:
     """
     states = [state for state in COMPARED_STATES if state.kind in kinds]
     others = ", ".join(name for name in ARROW_SCHEMA.names if name != "at")
-    labels = sorted(_labels(states))
-    columns = "".join(f", label_{label}" if many else f", labels['{label}'] AS label_{label}" for label in labels)
+    labels = _labels(states)
+    columns = "".join(f", label_{label}" for label in sorted(labels)) if many else label_columns(labels)
     seen = "side, at, source, failed, file, line, text"
     if many:
         facts = " UNION ALL ".join(

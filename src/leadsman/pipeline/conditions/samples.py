@@ -72,7 +72,7 @@ def samples_query(rules: Sequence[HealthRule]) -> str:
         if arrays
         else f"array({structs})"
     )
-    labels = label_columns([every])
+    labels = label_columns(looked_up_labels([every]))
     every = LABEL.sub(LABEL_COLUMN, every)
     return f"""
         SELECT capture, sample.at, sample.kind, sample.thing, sample.unhealthy, sample.amount, sample.expected_amount,

@@ -170,7 +170,7 @@ def _written(frame: DataFrame) -> DataFrame:
 
     folder = TABLES.get().folder / str(uuid4())
     frame.write.option("compression", "uncompressed").parquet(str(folder))
-    files = sorted(folder.glob("*.parquet")) if folder.exists() else []
+    files = sorted(folder.glob("*.parquet"))
     if not files:
         from pyspark.sql.pandas.types import to_arrow_schema
 
