@@ -115,6 +115,7 @@ lab: setup ## The long experiments; writes the tables of docs/clients.md, docs/p
 
 bench: setup ## Measure against ripgrep, Polars and DuckDB; writes docs/performance.md, docs/scale.md and tables of docs/clients.md and docs/watch.md
 	$(BIN)/python -m bench
+	$(BIN)/python -m bench.whole
 	$(BIN)/python -m bench.forms
 	$(BIN)/python -m bench.detectors
 	$(BIN)/python -m bench.fleet

@@ -13,16 +13,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
-import psutil
 from bench import cluster, page
-from bench.cpu_time import cpu_seconds, process_tree
 from bench.measure import machine
+from bench.process_sampler import ProcessSampler
 from bench.reference import MachineSpeed
 
 if TYPE_CHECKING:
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "leadsman" / "bench" / "fleet"
 SHARES = (1 / 16, 1 / 4, 1.0)
-SAMPLE_SECONDS = 0.25
 COMPLETE_SECONDS = 180
 """The goal for the complete cluster."""
 
@@ -118,41 +115,6 @@ def _stale(document: Any) -> int:  # noqa: ANN401 - JSON
     return next(
         (found["subjects"]["affected_count"] for found in document["findings"] if found["mode"] == "stale_neighbour"), 0
     )
-
-
-class ProcessSampler:
-    """The CPU time of a process and all that it starts, and the most memory its Pythons and its Java held."""
-
-    def __init__(self, pid: int) -> None:
-        self.cpu, self.python, self.java = 0.0, 0, 0
-        self._process = psutil.Process(pid)
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._sample, daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._done.set()
-        self._thread.join()
-
-    def _sample(self) -> None:
-        while not self._done.wait(SAMPLE_SECONDS):
-            memory = {"python": 0, "java": 0}
-            for process in process_tree(self._process):
-                kind, resident = _own_memory(process)
-                memory[kind] += resident
-            self.cpu = max(self.cpu, cpu_seconds(self._process))
-            self.python, self.java = max(self.python, memory["python"]), max(self.java, memory["java"])
-
-
-def _own_memory(process: psutil.Process) -> tuple[str, int]:
-    """Return what kind of process it is, and the bytes that it alone holds."""
-    try:
-        return "java" if "java" in process.name() else "python", int(process.memory_full_info().uss)
-    except psutil.Error:
-        return "python", 0
 
 
 def _table(measured: Sequence[FleetResult]) -> Iterator[str]:

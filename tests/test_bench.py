@@ -151,6 +151,47 @@ def test_both_censuses_count_every_id(tmp_path: Path) -> None:
     assert theirs(files) == {"ids": 1_000}
 
 
+def test_the_lambda_streams_get_the_verdict_of_the_proving_ground(
+    tmp_path: Path, verdict_of: Callable[[Path], str]
+) -> None:
+    from bench.lambda_streams import expected_verdict, write
+
+    tail, java, python = write(tmp_path, share=0.005)
+
+    assert (tail.files, java.files, python.files) == (1, java.workers, python.workers)
+    assert verdict_of(tmp_path) == expected_verdict()
+
+
+def test_a_command_with_another_exit_code_fails_the_benchmark(tmp_path: Path) -> None:
+    from bench.whole import CommandFailed, diagnosed
+
+    with pytest.raises(CommandFailed, match="ended with code 2"):
+        diagnosed([tmp_path / "no-such-capture"])
+
+
+@pytest.mark.long  # the start of a daemon takes as long as all other tests here
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_the_resident_session_is_measured_in_a_daemon_that_ctrl_c_ends() -> None:
+    from bench.jobs import SMALL
+    from bench.whole import daemon, diagnosed
+
+    measured = []
+
+    def interrupted() -> None:
+        with daemon() as (process, environment):
+            measured.append((process, diagnosed([SMALL], environment=environment, daemon_process=process)))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+
+    ((process, result),) = measured
+    assert not result.started_java
+    assert [each["verdicts"]["idle_disconnect"] for each in result.captures()] == ["PRESENT"]
+    assert not process.is_running()
+
+
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_what_detectors_cost_is_measured_on_the_pipelines_own_limits(

@@ -47,9 +47,9 @@ def plain(at_ms: int, point: str = ",") -> str:
     return f"{whole}{point}{at_ms % 1000:03d}"
 
 
-def _batches(streams: Iterable[WorkerLog]) -> Iterator[list[WorkerLog]]:
+def _batches(streams: Iterable[WorkerLog], size: int = STREAMS_IN_A_FILE) -> Iterator[list[WorkerLog]]:
     every = iter(streams)
-    while batch := list(islice(every, STREAMS_IN_A_FILE)):
+    while batch := list(islice(every, size)):
         yield batch
 
 
@@ -108,9 +108,9 @@ def _got(line: LogEvent) -> dict[str, str | int]:
     return {"timestamp": line.at_ms, "message": line.text + "\n", "ingestionTime": line.at_ms + 634}
 
 
-def logs_tail(folder: Path, streams: Iterable[WorkerLog]) -> None:
+def logs_tail(folder: Path, streams: Iterable[WorkerLog], *, streams_in_a_file: int = STREAMS_IN_A_FILE) -> None:
     """`aws logs tail`: time, name of the stream, message."""
-    for number, batch in enumerate(_batches(streams), start=1):
+    for number, batch in enumerate(_batches(streams, streams_in_a_file), start=1):
         with (folder / f"tail-{number}.log").open("w", encoding="utf-8") as out:
             for name, line in _merged_of(batch):
                 time = iso(line.at_ms, timespec="microseconds").replace("Z", "+00:00")
