@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from leadsman.telemetry.record import Record
     from leadsman.telemetry.record_batch import LogRecordBatch
     from leadsman.telemetry.source import Source
+    from leadsman.telemetry.timestamps.line_times import LineTimes
 
 
 class TimeAt(Protocol):
@@ -36,7 +37,8 @@ class NotText:
 class RecognisedFormat:
     """How to read one file.
 
-    Most files are lines, and the reader goes from signature hit to signature hit: it needs `time_at` only.
+    Most files are lines, and the reader goes from signature hit to signature hit: it needs `time_at` only, and uses
+    `line_times` where it needs the times of many lines.
     Where lines of several writers interleave, where a record is cut into several lines, or where the whole file is one
     document, `records` is set instead: it takes the file's decompressed blocks (each ending at a newline, except the
     last) and yields every record: in file order where it streams, in order of time where the file is one document.
@@ -54,3 +56,4 @@ class RecognisedFormat:
     batches: Callable[[Iterable[bytes]], Iterator[LogRecordBatch]] | None = None
     output_source: Source | None = None
     recognise_section: Callable[[bytes], RecognisedFormat | NotText] | None = None
+    line_times: LineTimes | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import accumulate, pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from leadsman.pipeline.idle_gaps.bisection import TimedLine
 from leadsman.pipeline.read.records import QUOTE_LENGTH, Hit
 from leadsman.pipeline.read.scanner import scanner
 from leadsman.telemetry.format import no_time
+from leadsman.telemetry.record_batch import NO_TIME
 from leadsman.telemetry.source import MAX_MATCH, once_signatures
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from leadsman.pipeline.idle_gaps.block_lines import BlockLines
     from leadsman.telemetry.format import TimeAt
 
 LONG_LINE = 16_384
@@ -63,6 +66,30 @@ def hit_lines_of(
         near, there = offset, (index,)
     if there:
         yield HitLine(start, end, near, there, time_at(data, start, end))
+
+
+def hit_lines_among(
+    data: bytes, found: list[tuple[int, int]], reported_once: Container[int], time_at: TimeAt, *, lines: BlockLines
+) -> list[HitLine]:
+    """Return what `hit_lines_of` yields, given all lines of the block."""
+    news = [each for each in found if each[1] not in reported_once]
+    if not news:
+        return []
+    offsets = np.fromiter(map(itemgetter(0), news), np.int64, len(news))
+    rows = np.searchsorted(lines.ends, offsets - 1)
+    if (lines.ends[rows] < offsets).any():  # a match that holds the newline
+        return list(hit_lines_of(data, found, reported_once, time_at))
+    first = np.flatnonzero(np.diff(rows, prepend=-1))
+    there = rows[first]
+    columns = (first, lines.starts[there], lines.ends[there], lines.at[there])
+    until = [*first[1:].tolist(), len(news)]
+    hit_lines: list[HitLine] = []
+    for index, start, end, at, after in zip(*(column.tolist() for column in columns), until, strict=True):
+        near, signature = news[index]
+        several = after - index > 1
+        signatures = tuple(sorted({each for _, each in news[index:after]})) if several else (signature,)
+        hit_lines.append(HitLine(start, end, near, signatures, time_at(data, start, end) if at == NO_TIME else at))
+    return hit_lines
 
 
 def timed_hit_lines(hit_lines: Iterable[HitLine]) -> list[TimedLine]:

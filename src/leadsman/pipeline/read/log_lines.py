@@ -12,12 +12,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leadsman.pipeline.idle_gaps.bisection import OutOfOrder, TimedLine, next_timed_line, previous_timed_line
+from leadsman.pipeline.idle_gaps.block_lines import block_lines, spans_of_lines
 from leadsman.pipeline.idle_gaps.block_spans import LINES_LOOKED_AT, is_in_one_direction, sample_lines, spans_of
 from leadsman.pipeline.idle_gaps.writers import SpanEnd, SubjectActivity, TimeRange
 from leadsman.pipeline.read.batched_matches import BatchedMatches, is_self_contained
 from leadsman.pipeline.read.error_runs import ErrorRun, is_unknown_error
 from leadsman.pipeline.read.hidden_lines import HiddenLines
-from leadsman.pipeline.read.hit_lines import NO_HIT_LINE, HitLine, hit_lines_of, hit_of, lines_before, timed_hit_lines
+from leadsman.pipeline.read.hit_lines import (
+    NO_HIT_LINE,
+    HitLine,
+    hit_lines_among,
+    hit_lines_of,
+    hit_of,
+    lines_before,
+    timed_hit_lines,
+)
 from leadsman.pipeline.read.record_batches import RecordBatchReading
 from leadsman.pipeline.read.records import QUOTE_LENGTH, EventExtractor, Hit, RecordStart, without_secrets
 from leadsman.pipeline.read.scanner import scan_with_marks, scanner
@@ -32,6 +41,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leadsman.pipeline.events import EventRow
+    from leadsman.pipeline.idle_gaps.block_lines import BlockLines
     from leadsman.pipeline.read.blocks import Block
 
 LINES_LOOKED_BACK = 400
@@ -39,6 +49,9 @@ LINES_LOOKED_BACK = 400
 
 HITS_A_RECORD = 1000
 """Lines with hits that are held until their record ends: more than any stack trace or dump has."""
+
+MANY_SPANS, MANY_MATCHES = 40, 160
+"""Spans between idle gaps, and matches, in one block above which it costs less to read the times of all its lines."""
 
 NEWLINE = 10
 
@@ -128,9 +141,10 @@ class FileReading:
         if masked is not data:
             data, found = masked, scanner()[1](masked)
         newlines = np.frombuffer(data, np.uint8) == NEWLINE
-        hit_lines = list(hit_lines_of(data, found, self._extractor.reported_once, self._form.time_at))
+        lines = block_lines(data, newlines, self._form) if len(found) > MANY_MATCHES else None
+        hit_lines = self._hit_lines(data, found, lines)
         yield from self._group_hits(data, hit_lines, newlines)
-        self._note_idle_gaps(data, newlines, subject, hit_lines)
+        self._note_idle_gaps(data, newlines, subject, hit_lines=hit_lines, lines=lines)
         count = int(np.count_nonzero(newlines))
         self._ends_within_line = data[-1] != NEWLINE
         self.line += count
@@ -202,6 +216,12 @@ class FileReading:
             subject = self._subjects[name] = SubjectActivity(name)
         return subject
 
+    def _hit_lines(self, data: bytes, found: list[tuple[int, int]], lines: BlockLines | None) -> Sequence[HitLine]:
+        known, time_at = self._extractor.reported_once, self._form.time_at
+        if lines is None:
+            return list(hit_lines_of(data, found, known, time_at))
+        return hit_lines_among(data, found, known, time_at, lines=lines)
+
     def _group_hits(
         self, data: bytes, hit_lines: Sequence[HitLine], newlines: NDArray[np.bool_]
     ) -> Iterator[EventRow | pa.RecordBatch]:
@@ -270,28 +290,61 @@ class FileReading:
         return -1, self._head
 
     def _note_idle_gaps(
-        self, data: bytes, newlines: NDArray[np.bool_], subject: SubjectActivity, hit_lines: Sequence[HitLine]
+        self,
+        data: bytes,
+        newlines: NDArray[np.bool_],
+        subject: SubjectActivity,
+        *,
+        hit_lines: Sequence[HitLine],
+        lines: BlockLines | None,
     ) -> None:
         """Note the block's first and last line, and every long idle gap between two of its lines.
 
-        The times of lines with hits are known: two of them close together have no idle gap between them.
+        The times of lines with hits are known: two of them close together have no idle gap between them. In a block
+        with many idle gaps, the times of all lines are read at once.
         """
         time_at = self._form.time_at
         first, last = next_timed_line(data, 0, len(data), time_at), previous_timed_line(data, len(data), time_at)
         if first is None or last is None:
             return
         self.timed = True
+        self._head = RecordStart(last.at, data[last.start : last.end].decode("utf-8", "replace"), subject.name)
+        if lines is not None and self._note_spans_of_lines(data, lines, subject, (first, last)):
+            return
         known = timed_hit_lines(hit_lines)
         known = [*sample_lines(data, time_at), *known] if len(known) < LINES_LOOKED_AT else known
+        spans: list[tuple[TimedLine, TimedLine]] = []
         try:
-            spans = list(spans_of(data, [first, *sorted(known), last], time_at, floor_ms=subject.floor_ms))
+            for span in spans_of(data, [first, *sorted(known), last], time_at, floor_ms=subject.floor_ms):
+                spans.append(span)
+                if len(spans) == MANY_SPANS and lines is None:
+                    lines = block_lines(data, newlines, self._form)
+                    if lines is not None and self._note_spans_of_lines(data, lines, subject, (first, last)):
+                        return
         except OutOfOrder:
             self._note_every_line(data, newlines, subject)
-        else:
-            for left, right in spans:
-                self.times.note(left.at, right.at)
-                subject.note_adjacent_lines(self._span_end(data, left, newlines), self._span_end(data, right, newlines))
-        self._head = RecordStart(last.at, data[last.start : last.end].decode("utf-8", "replace"), subject.name)
+            return
+        for left, right in spans:
+            self.times.note(left.at, right.at)
+            subject.note_adjacent_lines(self._span_end(data, left, newlines), self._span_end(data, right, newlines))
+
+    def _note_spans_of_lines(
+        self, data: bytes, lines: BlockLines, subject: SubjectActivity, outermost: tuple[TimedLine, TimedLine]
+    ) -> bool:
+        """Note the spans of a block given all its lines. False where that cannot be done."""
+        spans = spans_of_lines(data, lines, outermost, time_at=self._form.time_at, floor_ms=subject.floor_ms)
+        if spans is None:
+            return False
+        self.times.note(*(each.at for each in outermost))
+        note = subject.note_rising_lines if spans.is_rising else subject.note_adjacent_lines
+        for begin, end in zip(spans.begins, spans.ends, strict=True):
+            begun = self._line_end(data, lines, begin)
+            note(begun, begun if begin == end else self._line_end(data, lines, end))
+        return True
+
+    def _line_end(self, data: bytes, lines: BlockLines, row: int) -> SpanEnd:
+        text = data[lines.starts[row] : lines.ends[row]].decode("utf-8", "replace").rstrip("\r")
+        return SpanEnd(int(lines.at[row]), self.line + row + 1, text, self._file)
 
     def _note_every_line(self, data: bytes, newlines: NDArray[np.bool_], subject: SubjectActivity) -> None:
         """Note the time of each line of a block whose times run back and forth."""

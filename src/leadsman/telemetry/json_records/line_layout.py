@@ -14,8 +14,8 @@ import numpy as np
 
 from leadsman.telemetry.json_records import json_fields, line_reader
 from leadsman.telemetry.json_records.quote_columns import FixedText, UnsupportedLayout, quote_positions
-from leadsman.telemetry.line_records.aws_tail_columns import TimestampColumn
 from leadsman.telemetry.record_batch import NO_TIME, sliding_window
+from leadsman.telemetry.timestamps.timestamp_column import TimestampColumn
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

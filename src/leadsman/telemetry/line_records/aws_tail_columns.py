@@ -13,7 +13,8 @@ import numpy as np
 
 from leadsman.telemetry.line_records import text_lines
 from leadsman.telemetry.line_records.text_lines import MAX_WRITERS
-from leadsman.telemetry.record_batch import NO_TIME, LogRecordBatch, Writers, sliding_window, text_spans
+from leadsman.telemetry.record_batch import NO_TIME, LogRecordBatch, Writers, text_spans
+from leadsman.telemetry.timestamps.timestamp_column import PADDING, TimestampColumn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -22,29 +23,17 @@ if TYPE_CHECKING:
 
     from leadsman.telemetry.line_records.interleaved import Prefix
     from leadsman.telemetry.timestamps.line_timestamps import LineTimestamps
-    from leadsman.telemetry.timestamps.parsers import TimestampParser
 
     Numbers = NDArray[np.int64]
 
 TIME = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.,]\d{3,9}(?:Z|[+-]\d\d:\d\d) ")
-QUOTED_TIME = re.compile(rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.,]\d{3,9}(?:Z|[+-]\d\d:\d\d)\"")
-"""A time in quotation marks."""
-HOUR_OFFSET = 11
-"""Bytes of the date. Hour, minute, second, a point or comma, and at least three digits follow it."""
-LAST_HOUR, LAST_MINUTE, LAST_SECOND = 23, 59, 60
-DIGIT_MS = np.array([36_000_000, 3_600_000, 0, 600_000, 60_000, 0, 10_000, 1000, 0, 100, 10, 1])
-"""Milliseconds that each digit of `02:10:28.180` stands for. A zone follows, so that no hour occurs twice in a day."""
-MAX_DATES = 10_000
 MAX_NAME_LENGTHS = 8
 """Lengths of writers' names that are tried on a whole block."""
 
 BLOCK_BYTES = 2 << 20
 """Bytes of lines that are read together: among hundreds of writers, each should have several lines."""
 
-PADDING = bytes(256)
-"""Bytes behind a block, so that fixed offsets of its last line stay inside the array."""
-
-ZERO, NINE, BLANK, NEWLINE = 48, 57, 32, 10
+BLANK, NEWLINE = 32, 10
 UNKNOWN_WRITER, SKIPPED = -1, -2
 
 
@@ -59,56 +48,6 @@ def reader(prefix: Prefix, timestamps: LineTimestamps) -> Callable[[Iterable[byt
                 yield batch
 
     return batches
-
-
-class TimestampColumn:
-    """Reads times that are written like `example`: with the same length, the same marks and the same zone."""
-
-    @staticmethod
-    def can_read(example: bytes) -> bool:
-        """Whether times like this one can be read: in quotation marks and with a zone, so that no hour occurs twice."""
-        return QUOTED_TIME.fullmatch(example) is not None
-
-    def __init__(self, example: bytes, parse: TimestampParser) -> None:
-        self.width = len(example)
-        self._parse = parse
-        self._dates: dict[bytes, int] = {}
-        template = np.frombuffer(example, np.uint8)
-        zone = max(example.rfind(mark) for mark in (b"Z", b"+", b"-"))
-        digit = (template >= ZERO) & (template <= NINE) & (np.arange(self.width) < zone)
-        self._low = np.where(digit, ZERO, template).astype(np.uint8)
-        self._room = np.where(digit, NINE - ZERO, 0).astype(np.uint8)
-
-    def read(self, data: bytes, padded: NDArray[np.uint8], starts: Numbers) -> Numbers:
-        """Return the times at these offsets, NO_TIME for those written otherwise."""
-        times = sliding_window(padded, self.width)[starts]
-        digits = times - self._low
-        hour, minute, second = (
-            digits[:, offset] * 10 + digits[:, offset + 1] for offset in (HOUR_OFFSET, HOUR_OFFSET + 3, HOUR_OFFSET + 6)
-        )
-        fits = (digits <= self._room).all(axis=1) & (hour <= LAST_HOUR) & (minute <= LAST_MINUTE)
-        rows = np.flatnonzero(fits & (second <= LAST_SECOND))
-        at = np.full(len(starts), NO_TIME)
-        if not len(rows):
-            return at
-        time_of_day = digits[rows, HOUR_OFFSET : HOUR_OFFSET + len(DIGIT_MS)] @ DIGIT_MS
-        dates = np.ascontiguousarray(times[rows, :HOUR_OFFSET]).view(f"S{HOUR_OFFSET}").ravel()
-        changes = np.flatnonzero(np.concatenate(([True], dates[1:] != dates[:-1])))
-        first = zip(dates[changes].tolist(), starts[rows[changes]].tolist(), time_of_day[changes].tolist(), strict=True)
-        midnights = [self._midnight(data, *each) for each in first]
-        midnight = np.repeat(midnights, np.diff(np.append(changes, len(rows))))
-        at[rows] = np.where(midnight == NO_TIME, NO_TIME, midnight + time_of_day)
-        return at
-
-    def _midnight(self, data: bytes, date: bytes, start: int, time_of_day: int) -> int:
-        """Return when a date began, given the offset and the time of day of one of its times."""
-        midnight = self._dates.get(date)
-        if midnight is None:
-            at = self._parse(data, start, start + self.width)
-            if len(self._dates) >= MAX_DATES:
-                self._dates.clear()
-            midnight = self._dates[date] = NO_TIME if at is None else at - time_of_day
-        return midnight
 
 
 class TailReader:

@@ -22,8 +22,10 @@ from leadsman.telemetry.timestamps.timestamp_format import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from datetime import tzinfo
 
     from leadsman.telemetry.timestamps.parsers import TimestampParser
+    from leadsman.telemetry.timestamps.timestamp_format import IsoPlace
 
 LEADING_MARKS = re.compile(rb"(?:\x1b\[[0-9;]*m|\xef\xbb\xbf|\x00)+")
 """Colours, a byte order mark, the NUL bytes that copytruncate leaves."""
@@ -64,8 +66,20 @@ class LineTimestamps:
     """Which of the formats were met, or could be met by a line that the sample does not hold."""
     first: TimestampParser
     """The format that is tried first, until a line is read by another."""
-    tries_first: Callable[[], bool]
-    """Whether the next line is tried with that format first. If it reads a time, no other format is tried."""
+    tried_first: Callable[[], TimestampParser]
+    """Returns what the next line is tried with first. If it reads a time, no other format is tried."""
+    parsers: LineFormats
+    zone: tzinfo
+
+    def tries_first(self) -> bool:
+        """Whether the next line is tried with the format `first` first."""
+        return self.tried_first() is self.first
+
+    def iso_place(self) -> IsoPlace | None:
+        """Return where an ISO date stands in a line that the next line is taken for; None where that is not known."""
+        tried, declared = self.tried_first(), all_timestamp_formats()
+        placed = (index for index in self.indices if declared[index].iso_place is not None)
+        return next((declared[index].iso_place for index in placed if self.parsers[index] is tried), None)
 
 
 @cache
@@ -142,7 +156,7 @@ def detect_timestamps(lines: list[bytes], defaults: TimeDefaults) -> LineTimesta
     is_json = bool(counts) and all(line[:1] == b"{" for line in lines)
     only_format = None if is_json else _only_format(context, read, candidates, indices=indices)
     candidates.drop_lines(indices)
-    time_at, tries_first = _line_parser(candidates, indices)
+    time_at, tried_first = _line_parser(candidates, indices)
     declared = all_timestamp_formats()
     return LineTimestamps(
         time_at,
@@ -154,7 +168,9 @@ def detect_timestamps(lines: list[bytes], defaults: TimeDefaults) -> LineTimesta
         only_format,
         indices,
         candidates.first_of(indices),
-        tries_first,
+        tried_first,
+        candidates,
+        defaults.zone,
     )
 
 
@@ -236,11 +252,12 @@ def _formats_and_times(lines: list[bytes], candidates: LineFormats) -> list[Form
     return result
 
 
-def _line_parser(candidates: LineFormats, indices: frozenset[int]) -> tuple[TimestampParser, Callable[[], bool]]:
-    """Return a parser that tries the format of the line before first, and whether that is the first format."""
+def _line_parser(
+    candidates: LineFormats, indices: frozenset[int]
+) -> tuple[TimestampParser, Callable[[], TimestampParser]]:
+    """Return a parser that tries the format of the line before first, and what returns the parser of that format."""
     by_first_byte: dict[int, tuple[TimestampParser, ...]] = {}  # filled as bytes are met: a small file meets few
-    first_parse = candidates.first_of(indices)
-    last: TimestampParser = first_parse
+    last = candidates.first_of(indices)
     marked = frozenset(b"".join(MARK_FIRST_BYTES))
 
     def time_at(block: bytes, start: int, end: int) -> int | None:
@@ -260,7 +277,7 @@ def _line_parser(candidates: LineFormats, indices: frozenset[int]) -> tuple[Time
                 return at
         return None
 
-    def tries_first() -> bool:
-        return last is first_parse
+    def tried_first() -> TimestampParser:
+        return last
 
-    return time_at, tries_first
+    return time_at, tried_first

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,12 +40,20 @@ class TimestampContext:
     json_keys: tuple[bytes, ...]
 
 
+class IsoPlace(NamedTuple):
+    """So many bytes before an ISO date. `indented_after` bytes behind it, an indented text has no time of its own."""
+
+    bytes_before: int
+    indented_after: int | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimestampFormat:
     """One way in which a line begins that carries a time. `first_bytes` are the bytes that can begin such a line.
 
     The formats are tried in order of `priority`, the lowest first; no two have the same. `parser` returns None where
-    the file cannot have this format. A format with `is_guess` fits other text by chance: it counts only in files that
+    the file cannot have this format. `iso_place` says where an ISO date stands that is read in any line that has one
+    there. A format with `is_guess` fits other text by chance: it counts only in files that
     are full of it. `begins` matches the first BEGINNING_BYTES of each such line if its digits are written as 0: other
     lines are not tried. `needs_lines` is set where the parser cannot be made without the lines of the context,
     `is_zoned` where no time of this format depends on the default zone.
@@ -59,6 +67,7 @@ class TimestampFormat:
     begins: re.Pattern[bytes] = re.compile(b"")
     needs_lines: bool = False
     is_zoned: bool = False
+    iso_place: IsoPlace | None = None
 
 
 def after_bytes(count: int, parse: TimestampParser) -> TimestampParser:

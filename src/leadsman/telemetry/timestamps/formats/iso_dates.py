@@ -9,6 +9,7 @@ from leadsman.telemetry.timestamps.parsers import iso_parser
 from leadsman.telemetry.timestamps.timestamp_format import (
     CAPITALS,
     LETTERS,
+    IsoPlace,
     TimestampFormat,
     after_bytes,
     after_pattern,
@@ -51,9 +52,23 @@ def _behind(prefix: bytes, context: TimestampContext) -> TimestampParser:
 
 
 FORMATS = (
-    TimestampFormat(name="Kubernetes CRI", priority=10, first_bytes=b"12", begins=DATE, parser=_cri, needs_lines=True),
     TimestampFormat(
-        name="timed lines", priority=11, first_bytes=b"12", begins=DATE, parser=_at_start, needs_lines=True
+        name="Kubernetes CRI",
+        priority=10,
+        first_bytes=b"12",
+        begins=DATE,
+        parser=_cri,
+        needs_lines=True,
+        iso_place=IsoPlace(0, indented_after=len(" stdout F ")),
+    ),
+    TimestampFormat(
+        name="timed lines",
+        priority=11,
+        first_bytes=b"12",
+        begins=DATE,
+        parser=_at_start,
+        needs_lines=True,
+        iso_place=IsoPlace(0),
     ),
     TimestampFormat(
         name="timed lines",
@@ -61,6 +76,7 @@ FORMATS = (
         first_bytes=b"[(",
         begins=re.compile(rb".0{4}"),
         parser=lambda context: after_bytes(1, iso_parser(context.defaults.zone)),
+        iso_place=IsoPlace(1),
     ),
     TimestampFormat(
         name="timed lines",
