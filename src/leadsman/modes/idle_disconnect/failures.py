@@ -229,10 +229,15 @@ def _failures_with_gap(*, reset: float, stall: float) -> Mapping[str, str]:
     Many clients log nothing when they send. So the gap of a request that timed out can also end with the timeout: then
     it is longer than the request was in flight. A gap as long as that is the stall alone.
 
+    A subject can have many failures and many gaps. So each failure meets the gaps of its own slot of time and of the
+    slot before, and no others: a slot is longer than a gap can end before its failure.
+
     A bootstrap connection that is closed is no use of another connection: the gap goes on (`BOOTSTRAP_CLOSINGS`).
     """
     silence = f"get(filter(gaps, g -> abs(CAST(g.at AS DOUBLE) - second) < 0.002D AND g.value <= {stall}D), 0).value"
     before = f"g -> CAST(g.at AS DOUBLE) BETWEEN second - {stall + reset}D AND second + 0.001D"
+    slot_of = f"CAST(floor(({{}}) / {stall + reset + 1}D) AS BIGINT)".format
+    gap_slot = slot_of("CAST(gap.at AS DOUBLE)")
     ended_then = f"g -> g.value > {reset}D AND CAST(g.at AS DOUBLE) BETWEEN sent - {reset}D AND sent + 0.1D"
     longer_than_stall = (
         f"g -> g.value > second - sent + {reset}D"
@@ -254,13 +259,15 @@ def _failures_with_gap(*, reset: float, stall: float) -> Mapping[str, str]:
             WINDOW so_far AS (PARTITION BY capture, subject, number ORDER BY second ROWS UNBOUNDED PRECEDING)
         """,
         "idle_gaps": f"""
-            SELECT capture, subject, array_sort(collect_list(gap), {TIME_ORDER}) AS all_gaps
-            FROM joined_gaps GROUP BY capture, subject
+            SELECT capture, subject, slot, array_sort(collect_list(gap), {TIME_ORDER}) AS gaps_around FROM (
+                SELECT *, explode(array({gap_slot}, {gap_slot} + 1)) AS slot FROM joined_gaps
+            ) GROUP BY capture, subject, slot
         """,
         "episodes_with_gaps": f"""
-            SELECT episodes.*, filter(all_gaps, {before}) AS gaps
+            SELECT episodes.*, filter(gaps_around, {before}) AS gaps
             FROM episodes LEFT JOIN idle_gaps
                 ON idle_gaps.capture = episodes.capture AND idle_gaps.subject = episodes.subject
+                AND idle_gaps.slot = {slot_of("episodes.second + 0.001D")}
         """,
         "sent_requests": f"""
             SELECT *, second - IF(timed_out, coalesce(in_flight_seconds, {silence}, 0D), 0D) AS sent
