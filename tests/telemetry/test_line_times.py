@@ -113,7 +113,7 @@ def test_a_time_that_is_read_at_once_is_that_of_the_line(*, seed, usual, lines, 
 
 
 @pytest.mark.parametrize("usual", USUAL)
-def test_lines_that_are_written_alike_are_read_at_once(usual):
+def test_usual_lines_are_read_at_once(usual):
     data = log(Random(3), usual, lines=50, odd_share=0)
     timestamps = detect_timestamps(data.split(b"\n"), TimeDefaults(UTC, LATEST))
 
