@@ -22,7 +22,7 @@ from leadsman.pipeline.read.log_lines import FileReading
 from leadsman.pipeline.read.records import EventExtractor
 from leadsman.telemetry.format import RecognisedFormat
 from leadsman.telemetry.json_records import documents, line_columns, line_reader, time_windows
-from leadsman.telemetry.line_records import aws_tail_columns
+from leadsman.telemetry.line_records import aws_tail_columns, interleaved_columns
 from leadsman.telemetry.recognise import recognise
 
 if TYPE_CHECKING:
@@ -101,6 +101,7 @@ def assert_same(
 ) -> None:
     with ExitStack() as changed:
         changed.enter_context(patch.object(aws_tail_columns, "BLOCK_BYTES", block_bytes))
+        changed.enter_context(patch.object(interleaved_columns, "BLOCK_BYTES", block_bytes))
         changed.enter_context(patch.object(line_columns, "BLOCK_BYTES", block_bytes))
         changed.enter_context(patch.object(time_windows, "BATCH_BYTES", block_bytes))
         changed.enter_context(patch.object(documents, "WINDOW_CHARACTERS", window))

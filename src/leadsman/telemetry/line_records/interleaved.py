@@ -18,6 +18,22 @@ COLOUR = rb"(?:\x1b\[[0-9;]*m)?"
 SYSLOG_TIME = rb"(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?|\d{4}-\d\d-\d\dT[\d:.,]+(?:Z|[+-]\d\d:?\d\d))"
 MIN_SHARE = 0.8
 
+ANY_BYTE = re.compile(rb"(?s:.)")
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixSearch:
+    """Finds prefixes in many lines at once: the prefix of a line is the first one whose `name` begins early enough.
+
+    `pattern` has the name in the group `id`, `max_bytes_before` may stand before it. In a block without `mark`,
+    `pattern_without_mark` finds the same.
+    """
+
+    pattern: re.Pattern[bytes]
+    max_bytes_before: int
+    mark: bytes
+    pattern_without_mark: re.Pattern[bytes]
+
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
@@ -25,7 +41,9 @@ class Prefix:
 
     With `is_stripped`, time and text stand behind the whole prefix; else the time stands before the `id`.
     `allows_single_writer` is set where the prefix shows a log collector even if only one writer was seen. `min_share`
-    of the lines must have the prefix.
+    of the lines must have the prefix. In two lines with the same text up to the end of a prefix, `pattern` finds
+    the same one, if the byte behind it fits `followed_by`. In the time before the `id`, it takes all digits for the
+    same, and all names of months.
     """
 
     name: str
@@ -35,6 +53,9 @@ class Prefix:
     min_share: float = MIN_SHARE
     hints: tuple[bytes, ...] = ()
     """Texts of which each such prefix contains one: looking for them costs less than the pattern."""
+    followed_by: re.Pattern[bytes] = ANY_BYTE
+    search: PrefixSearch | None = None
+    """What finds the same prefixes, where they stand anywhere in a line."""
 
 
 NO_PREFIX = Prefix("plain", re.compile(rb"(?P<id>(?!))"), is_stripped=False)

@@ -21,11 +21,9 @@ if TYPE_CHECKING:
     BatchReader = Callable[[Prefix, LineTimestamps], Callable[[Iterable[bytes]], Iterator[LogRecordBatch]]]
 
 
-def _usual_batches(prefix: Prefix, timestamps: LineTimestamps) -> Callable[[Iterable[bytes]], Iterator[LogRecordBatch]]:
-    return interleaved_columns.reader(prefix, timestamps.time_at)
-
-
-def prefix_format(prefix: Prefix, *, priority: int, batch_reader: BatchReader = _usual_batches) -> FileFormat:
+def prefix_format(
+    prefix: Prefix, *, priority: int, batch_reader: BatchReader = interleaved_columns.reader
+) -> FileFormat:
     """Return the format of lines with this prefix. `batch_reader` reads them many at a time."""
     return FileFormat(
         name=prefix.name,

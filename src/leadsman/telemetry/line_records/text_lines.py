@@ -93,7 +93,7 @@ def _lines(joined: bytes, max_bytes: int) -> bytes:
     """Return lines without carriage returns, overlong ones cut: what `_line` does to a single one."""
     if len(joined) > max_bytes:
         return b"\n".join(_line([line], max_bytes) for line in joined.split(b"\n"))
-    return (joined.replace(b"\r\n", b"\n") if b"\r\n" in joined else joined).removesuffix(b"\r")
+    return (joined.replace(b"\r\n", b"\n") if b"\r" in joined else joined).removesuffix(b"\r")
 
 
 def _line(parts: list[bytes], max_bytes: int = MAX_LINE_BYTES) -> bytes:

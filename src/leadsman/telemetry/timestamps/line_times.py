@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leadsman.telemetry.record_batch import NO_TIME
+from leadsman.telemetry.timestamps.line_timestamps import AS_ZERO
 from leadsman.telemetry.timestamps.parsers import iso_parser
 from leadsman.telemetry.timestamps.timestamp_column import PADDING, TimestampColumn
 
@@ -19,23 +20,28 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.int64]
 
-DATE = rb"\d{4}([-/.])\d\d\1\d\d[T _]\d\d:\d\d:\d\d[.,]\d{3}(?:\d{3}){0,2}"
-ZONED_TIME = re.compile(DATE + rb"(?:Z|[+-]\d\d:\d\d )")
-TIME = re.compile(DATE + rb"(?=[^\dZ+UG-])[\x20-\x7e]")
+DATE = rb"\d{4}([-/.])\d\d\1\d\d[T _]\d\d:\d\d:\d\d"
+FRACTION = rb"[.,]\d{3}(?:\d{3}){0,2}"
+ZONED_TIME = re.compile(DATE + rb"(?:" + FRACTION + rb")?(?:Z|[+-]\d\d:\d\d )")
+TIME = re.compile(DATE + rb"(?:" + FRACTION + rb"(?=[^\dZ+UG-])|(?=[^\d.,Z+UG-]))[\x20-\x7e]")
 """A time that names no zone, and the byte behind it: a blank, a bracket, a colon."""
 LINES_TRIED = 8
 """Lines of a block of which one should carry its time in the usual way."""
 
 BLANK, TAB, Z = b" \tZ"
-ZONE_BEGINS = np.frombuffer(b"+-UG", np.uint8)
+ZONE_BEGINS = np.frombuffer(b"+-UGZ", np.uint8)
 MAX_OTHERS = 0.5
 """Share of a block's lines that may be written otherwise, before another line is taken as the example."""
 
 
 class LineTimes:
-    """The times of one file's lines, block by block."""
+    """The times of one file's lines, block by block.
+
+    All lines whose times were read at once begin as `form` up to the end of their times, if digits are written as 0.
+    """
 
     def __init__(self, timestamps: LineTimestamps) -> None:
+        self.form = b""
         self._timestamps = timestamps
         self._column: TimestampColumn | None = None
         self._place: IsoPlace | None = None
@@ -75,6 +81,7 @@ class LineTimes:
             match = ZONED_TIME.match(data, begin) or (TIME.match(data, begin) if has_no_summer_time else None)
             if match is not None:
                 self._column, self._place = TimestampColumn(match[0], iso_parser(zone)), place
+                self.form = data[start : match.end()].translate(AS_ZERO)
                 self._first_byte, self._last_byte = data[start], match[0][-1]
                 self._is_zoned = match.re is ZONED_TIME
                 return True

@@ -36,6 +36,7 @@ UNUSED_ZONE = timezone(timedelta(hours=13, minutes=37))
 
 NO_BYTE = 10  # no line holds a newline, and no timestamp format begins with one
 AS_ZERO = bytes.maketrans(DIGITS, b"0" * len(DIGITS))
+YEAR = b"0000"
 MAX_BEGINNINGS = 4096
 """Beginnings of lines whose formats are cached: the lines of a log have few."""
 
@@ -75,11 +76,30 @@ class LineTimestamps:
         """Whether the next line is tried with the format `first` first."""
         return self.tried_first() is self.first
 
+    def tried_format(self) -> TimestampFormat | None:
+        """Return the format that the next line is tried with first, if the times of many lines can be read with it."""
+        tried = self.tried_first()
+        read = (index for index in _indices_of_columns() & self.indices if self.parsers.get(index) is tried)
+        return next((all_timestamp_formats()[index] for index in read), None)
+
     def iso_place(self) -> IsoPlace | None:
         """Return where an ISO date stands in a line that the next line is taken for; None where that is not known."""
-        tried, declared = self.tried_first(), all_timestamp_formats()
-        placed = (index for index in self.indices if declared[index].iso_place is not None)
-        return next((declared[index].iso_place for index in placed if self.parsers[index] is tried), None)
+        tried = self.tried_format()
+        return None if tried is None else tried.iso_place
+
+    def rules_out(self, beginning: bytes) -> bool:
+        """Whether a line that begins so has no time, as long as lines are tried with `tried_format` first.
+
+        `beginning` are the first BEGINNING_BYTES of a line, or a whole one that is shorter.
+        """
+        tried, zeroed = self.tried_format(), beginning.translate(AS_ZERO)
+        if tried is None or not beginning.strip() or beginning[:1] in MARK_FIRST_BYTES:
+            return False
+        before = None if tried.iso_place is None else tried.iso_place.bytes_before
+        if before is not None and YEAR.startswith(zeroed[before : before + len(YEAR)]):
+            return False
+        possible = self.indices.intersection(_indices_by_beginning(beginning[0], zeroed))
+        return all(self.parsers[index] is None for index in possible)
 
 
 @cache
@@ -107,6 +127,13 @@ def _indices_by_beginning(first_byte: int, beginning: bytes) -> tuple[int, ...]:
 def _certain_indices() -> frozenset[int]:
     """Return the formats that are no guess."""
     return frozenset(index for index, each in enumerate(all_timestamp_formats()) if not each.is_guess)
+
+
+@cache
+def _indices_of_columns() -> frozenset[int]:
+    """Return the formats with which the times of many lines can be read at once."""
+    declared = enumerate(all_timestamp_formats())
+    return frozenset(index for index, each in declared if each.iso_place is not None or each.second is not None)
 
 
 @cache

@@ -53,9 +53,10 @@ class TimestampFormat:
 
     The formats are tried in order of `priority`, the lowest first; no two have the same. `parser` returns None where
     the file cannot have this format. `iso_place` says where an ISO date stands that is read in any line that has one
-    there. A format with `is_guess` fits other text by chance: it counts only in files that
-    are full of it. `begins` matches the first BEGINNING_BYTES of each such line if its digits are written as 0: other
-    lines are not tried. `needs_lines` is set where the parser cannot be made without the lines of the context,
+    there. `second` matches a date to the second and the blank behind it; all lines that begin with the same one have
+    the same time, unless a zone follows. A format with `is_guess` fits other text by chance: it counts only in files
+    that are full of it. `begins` matches the first BEGINNING_BYTES of each such line if its digits are written as 0:
+    other lines are not tried. `needs_lines` is set where the parser cannot be made without the lines of the context,
     `is_zoned` where no time of this format depends on the default zone.
     """
 
@@ -68,6 +69,7 @@ class TimestampFormat:
     needs_lines: bool = False
     is_zoned: bool = False
     iso_place: IsoPlace | None = None
+    second: re.Pattern[bytes] | None = None
 
 
 def after_bytes(count: int, parse: TimestampParser) -> TimestampParser:

@@ -12,6 +12,7 @@ PREFIX = Prefix(
     re.compile(COLOUR + rb"(?P<id>[\w.-]{1,80}) +\| ?" + COLOUR + b" ?"),
     is_stripped=True,
     allows_single_writer=True,
+    followed_by=re.compile(rb"[^ \x1b]"),  # a blank or a colour may belong to the prefix
 )
 
 FORMAT = prefix_format(PREFIX, priority=500)

@@ -18,6 +18,7 @@ PREFIX = Prefix(
         + rb" (?=[\[{\d%])"
     ),
     is_stripped=True,
+    followed_by=re.compile(rb"[\[{\d%]"),
 )
 
 FORMAT = prefix_format(PREFIX, priority=520)

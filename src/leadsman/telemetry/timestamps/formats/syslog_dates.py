@@ -31,6 +31,11 @@ def _behind_priority(context: TimestampContext) -> TimestampParser:
 FORMATS = (
     TimestampFormat(name="syslog", priority=50, first_bytes=b"<", parser=_behind_priority),
     TimestampFormat(
-        name="syslog", priority=90, first_bytes=CAPITALS, begins=re.compile(rb".[a-z]{2} [ 0]"), parser=_syslog
+        name="syslog",
+        priority=90,
+        first_bytes=CAPITALS,
+        begins=re.compile(rb".[a-z]{2} [ 0]"),
+        parser=_syslog,
+        second=re.compile(rb"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d "),
     ),
 )
