@@ -1,21 +1,19 @@
 """Several incidents in one capture, and several clusters in one call: each finding has its own subjects."""
 
-import re
-import shutil
 from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
 
 import pytest
+from tests.across_modes.merged import broken_recording, merge_recordings
 
-from leadsman.catalogue import Mode, every_mode
+from leadsman.catalogue import every_mode
 from leadsman.model import Diagnosis, Finding, Verdict
 from leadsman.pipeline.severity import TITLES
 
 pytestmark = pytest.mark.spark
 
 FOUR = Path(__file__).parent / "recorded" / "four-at-once"
-CLUSTER_OF_THE_LAB = re.compile(rb"bGFi[\w-]{18}")
 PAIRS = [pytest.param(pair, id="-".join(mode.name for mode in pair)) for pair in combinations(every_mode(), 2)]
 
 
@@ -24,11 +22,8 @@ def pairs(tmp_path_factory) -> dict[tuple[str, ...], Path]:
     """One broken recording of each of two modes, in one folder, as if of one cluster."""
     folders: dict[tuple[str, ...], Path] = {}
     for first, second in combinations(every_mode(), 2):
-        folder = tmp_path_factory.mktemp("merged")
-        for mode in (first, second):
-            _copy(mode, folder)
-        _as_of_one_cluster(folder)
-        folders[first.name, second.name] = folder
+        folder = folders[first.name, second.name] = tmp_path_factory.mktemp("merged")
+        merge_recordings((first, second), folder)
     return folders
 
 
@@ -44,20 +39,6 @@ def four(diagnoses) -> Diagnosis:
     """All four incidents, recorded on one cluster."""
     found: Diagnosis = diagnoses[str(FOUR)]
     return found
-
-
-def _copy(mode: Mode, folder: Path) -> None:
-    shutil.copytree(_recording(mode), folder / mode.name, ignore=shutil.ignore_patterns("manifest.json"))
-
-
-def _as_of_one_cluster(folder: Path) -> None:
-    for file in folder.rglob("*"):
-        if file.is_file():
-            file.write_bytes(CLUSTER_OF_THE_LAB.sub(b"bGFi" + 18 * b"A", file.read_bytes()))
-
-
-def _recording(mode: Mode) -> Path:
-    return next(path for path in mode.recordings() if path.name.startswith("broken"))
 
 
 def finding(diagnosis: Diagnosis, mode: str) -> Finding:
@@ -104,7 +85,7 @@ def test_a_symptom_of_one_incident_is_no_failure_of_another(four):
 
 
 def test_clusters_given_together_keep_their_incidents_apart(diagnosed_recordings):
-    found = [diagnosed_recordings[str(_recording(mode))] for mode in every_mode()]
+    found = [diagnosed_recordings[str(broken_recording(mode))] for mode in every_mode()]
 
     assert [[each.mode for each in one.findings if each.verdict is Verdict.PRESENT] for one in found] == [
         [mode.name] for mode in every_mode()

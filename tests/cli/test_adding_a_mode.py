@@ -1,12 +1,16 @@
 """What is easily got wrong in a new mode and would otherwise show as a wrong verdict or as a sentence left out."""
 
+import ast
+import re
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 
 import pytest
+from pyspark.sql import DataFrame
 
+from leadsman import vocabulary
 from leadsman.catalogue import Mode, every_mode
 from leadsman.model import EVERY_SUBJECT, Verdict
 from leadsman.pipeline.detector_sql import EVIDENCE, EXPLAINS, OBSERVATION, POINT
@@ -14,10 +18,15 @@ from leadsman.pipeline.request import find_input, read_small_input
 from leadsman.pipeline.spark.embedded import embedded_session
 from leadsman.pipeline.spark.event_frames import event_frame
 from leadsman.pipeline.verdict.decide import ALTERNATIVE_PREFIX
+from leadsman.pipeline.verdict.run_detectors import read_events
+from leadsman.telemetry.source import event_types
 
 pytestmark = pytest.mark.spark
 
 MODES = [pytest.param(mode, id=mode.name) for mode in every_mode()]
+GIVEN_SOME_EVENTS = [pytest.param(mode, id=mode.name) for mode in every_mode() if mode.card.read_events]
+EVENT_NAMES = tuple(event_types())
+NAMED = re.compile(r"\b[A-Z][A-Z_]+\b")
 OBSERVED_AS = (
     "string",
     "string",
@@ -63,6 +72,40 @@ def returned_by(name: str, folder: str) -> Returned:
             [(row["subject"], row["link"]) for row in rows],
             without.observations.where(f"subject <> '{EVERY_SUBJECT}'").count(),
         )
+
+
+def collected(mode: Mode, events: DataFrame) -> list[str]:
+    """Return the observations and points of a mode's detector, which is given these events."""
+    found = mode.detect(events)
+    return sorted(str(row) for frame in (found.observations, found.points) for row in frame.collect())
+
+
+def of_all_and_of_read_events(name: str) -> tuple[list[str], list[str]]:
+    """Run a mode's detector over all recordings of all modes, and again over the events that its card names."""
+    mode, folders = Mode(name), [str(folder) for each in every_mode() for folder in each.recordings()]
+    inputs = read_small_input(find_input(folders))
+    assert inputs.events is not None
+    with embedded_session(inputs.events.nbytes) as session:
+        events = event_frame(session, inputs)
+        return collected(mode, events), collected(mode, read_events(events, mode.card))
+
+
+def detector_code(mode: Mode, module: str = "detector", known: frozenset[str] = frozenset()) -> dict[str, str]:
+    """Return the code of a module and of those that it imports from its mode, by module."""
+    code = {module: (mode.folder / f"{module}.py").read_text(encoding="utf-8")}
+    for imported in {*own_imports(mode, code[module])} - known - {module}:
+        code |= detector_code(mode, imported, known | code.keys())
+    return code
+
+
+def own_imports(mode: Mode, code: str) -> Iterator[str]:
+    """Yield the modules of the mode that its code imports."""
+    package = f"leadsman.modes.{mode.name}"
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.ImportFrom) and node.module == package:
+            yield from (each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom) and str(node.module).startswith(package):
+            yield str(node.module).removeprefix(f"{package}.")
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +165,22 @@ def test_every_sentence_of_a_finding_finds_its_figures(mode: Mode, diagnosed_rec
 @pytest.mark.parametrize("mode", MODES)
 def test_a_detector_observes_nothing_without_its_trigger_events(mode: Mode, returned: Returned) -> None:
     assert returned.without_trigger_events == 0 or not mode.card.trigger_events, mode.name
+
+
+@pytest.mark.parametrize("mode", GIVEN_SOME_EVENTS)
+def test_a_detector_needs_no_other_events_than_its_card_names(mode: Mode, engine: Executor) -> None:
+    of_all, of_read = engine.submit(of_all_and_of_read_events, mode.name).result()
+
+    assert of_all
+    assert of_read == of_all
+
+
+@pytest.mark.parametrize("mode", GIVEN_SOME_EVENTS)
+def test_a_card_names_every_event_that_the_code_of_its_detector_names(mode: Mode) -> None:
+    words = {word for text in detector_code(mode).values() for word in NAMED.findall(text)}
+    named = {name for word, name in vars(vocabulary).items() if word in words and name in EVENT_NAMES}
+
+    assert named == set(mode.card.read_events)
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -184,7 +184,9 @@ class FailureMode:
     finding explains, of its own subjects or of those that the detector names; all other errors stay unexplained.
     `symptom_events` are the events that show the symptom: a capture without a source that could report one of them is
     UNKNOWN (`telemetry.source.symptom_sources`), because no data is not good news. `trigger_events` are event names:
-    the detector is skipped for a capture with none of them; a mode without trigger events always runs.
+    the detector is skipped for a capture with none of them; a mode without trigger events always runs. `read_events`
+    are the names of the only events that the detector is given, and it does not run again where other findings explain
+    none of these; empty: it is given all events.
 
     `panels` are drawn on the page as values over time; `chart_words` name what its other charts show. `matrix` names
     the rows and columns of the detector's cells. `onset` is the link whose time is the beginning: changes around that
@@ -205,6 +207,7 @@ class FailureMode:
     benign: tuple[BenignLine, ...] = ()
     symptom_events: tuple[str, ...] = ()
     trigger_events: tuple[str, ...] = ()
+    read_events: tuple[str, ...] = ()
     layer: Layer = Layer.CLIENT
     matrix: MatrixAxes | None = None
     what_happens: str = ""

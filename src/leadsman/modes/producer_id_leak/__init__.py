@@ -6,7 +6,22 @@ from leadsman.model import FailureMode, Harm, Layer, Link
 from leadsman.modes.producer_id_leak.alternatives import ALTERNATIVES
 from leadsman.modes.producer_id_leak.cures import CURES
 from leadsman.modes.producer_id_leak.dashboard_panels import PANELS
-from leadsman.vocabulary import HEAP_CLASS, MEMORY_EXHAUSTED, METRIC, PRODUCER_IDS, PRODUCERS_COUNTED
+from leadsman.vocabulary import (
+    BROKER_STARTED,
+    BROKER_STOPPING,
+    CLIENT_STARTED,
+    FILE_READ,
+    GC_PAUSED,
+    HEAP_CLASS,
+    HEAP_HOLDERS,
+    HEAP_SIZE,
+    MEMORY_EXHAUSTED,
+    METRIC,
+    PRODUCER_ID_TAKEN,
+    PRODUCER_IDS,
+    PRODUCERS_COUNTED,
+    SETTING,
+)
 
 MODE = FailureMode(
     title="Producer-ID leak: broker heap fills with ids of closed producers",
@@ -336,6 +351,21 @@ MODE = FailureMode(
     panels=PANELS,
     resolved_after=timedelta(days=1),  # brokers keep an id for a day after its last record (producer.id.expiration.ms)
     trigger_events=(HEAP_CLASS, MEMORY_EXHAUSTED, METRIC, PRODUCER_IDS, PRODUCERS_COUNTED),
+    read_events=(
+        BROKER_STARTED,
+        BROKER_STOPPING,
+        CLIENT_STARTED,
+        FILE_READ,
+        GC_PAUSED,
+        HEAP_CLASS,
+        HEAP_HOLDERS,
+        HEAP_SIZE,
+        MEMORY_EXHAUSTED,
+        METRIC,
+        PRODUCER_ID_TAKEN,
+        PRODUCERS_COUNTED,
+        SETTING,
+    ),
     story=(
         "Over weeks the heaps of a cluster's brokers grew, while every panel of its dashboard was green.",
         "In one weekend all brokers ran out of memory. A restart did not help: the heaps were full within minutes.",

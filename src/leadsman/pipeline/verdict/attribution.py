@@ -3,22 +3,30 @@
 A PRESENT finding explains events: those of its subjects, those that name its broker, or all events while it lasted, as
 its mode's observations state (`explained_events_query`). Detectors of higher layers that observed anything run again
 without the events that findings of deeper layers explain. Detectors with verdict UNKNOWN then run again without the
-events that any finding explains. Modes do not know one another: each card names what the mode explains, and the layer
-of its cause.
+events that any finding explains. No detector runs again that reads none of these events: its output would be the same.
+Modes do not know one another: each card names what the mode explains, what its detector reads, and the layer of its
+cause.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from datetime import UTC, timedelta
 from typing import TYPE_CHECKING
 
 from leadsman.model import EVERY_SUBJECT, Layer, Verdict
-from leadsman.pipeline.detector_sql import EXPLAINS, broker_of_node, run_steps
+from leadsman.pipeline.detector_sql import EXPLAINS, broker_of_node, materialized, run_steps, sql_literals
 from leadsman.pipeline.events import ARROW_SCHEMA, text_table
 from leadsman.pipeline.spark.pyspark_startup import create_frame
 from leadsman.pipeline.verdict.decide import decide, detector_failed, present_subjects
-from leadsman.pipeline.verdict.run_detectors import DetectorOutput, DetectorOutputs, no_output, run_detectors
+from leadsman.pipeline.verdict.run_detectors import (
+    DetectorOutput,
+    DetectorOutputs,
+    no_output,
+    reads_any,
+    run_detectors,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -142,17 +150,39 @@ def _run_again(
     keys: Sequence[tuple[str, str]],
     rules: Sequence[AttributionRule],
 ) -> None:
-    captures = {rule.capture for rule in rules}
-    keys = [key for key in keys if key[0] in captures]
+    """Run detectors again without the events that the rules explain, in the captures where they read such an event.
+
+    The explained events are looked up only where the rules have the name of an event that one of the detectors reads.
+    """
+    keys = _readers(results.modes, keys, [(rule.capture, name) for rule in rules for name in rule.names])
     if not keys:
         return
-    modes = [results.modes[name] for name in sorted({name for _, name in keys})]
-    selected = events.where(events["capture"].isin(sorted({capture for capture, _ in keys})))
-    unexplained = attribute_events(selected, rules).where("explained_by IS NULL").drop("explained_by").persist()
+    named, others = _split_by_rules(_of_captures(events, keys), rules)
+    attributed = materialized(_attribute(named, rules))  # the embedded engine would attribute again for each query
     try:
-        results.update(keys, run_detectors(unexplained, replace(request, modes=modes)))
+        explained = attributed.where("explained_by IS NOT NULL").select("capture", "name").distinct().collect()
+        keys = _readers(results.modes, keys, explained)
+        if keys:
+            unexplained = others.unionByName(attributed.where("explained_by IS NULL").drop("explained_by"))
+            modes = [results.modes[name] for name in sorted({name for _, name in keys})]
+            outputs = run_detectors(_of_captures(unexplained, keys), replace(request, modes=modes))
+            results.update(keys, outputs)
     finally:
-        unexplained.unpersist()
+        attributed.unpersist()
+
+
+def _readers(
+    modes: Mapping[str, Mode], keys: Iterable[tuple[str, str]], events: Iterable[tuple[str, str]]
+) -> list[tuple[str, str]]:
+    """Return the captures and modes whose detector reads one of the events, which are given as captures and names."""
+    names: dict[str, set[str]] = defaultdict(set)
+    for capture, name in events:
+        names[capture].add(name)
+    return [(capture, mode) for capture, mode in keys if reads_any(modes[mode].card, names[capture])]
+
+
+def _of_captures(events: DataFrame, keys: Iterable[tuple[str, str]]) -> DataFrame:
+    return events.where(events["capture"].isin(sorted({capture for capture, _ in keys})))
 
 
 def attribution_rules_of(
@@ -185,21 +215,26 @@ def attribution_rules_of(
 
 
 def attribute_events(events: DataFrame, rules: Sequence[AttributionRule]) -> DataFrame:
-    """Return the events with the mode that explains each of them, in the column `explained_by`.
-
-    Only events whose name a rule has are joined with the rules: most events have other names.
-    """
+    """Return the events with the mode that explains each of them, in the column `explained_by`."""
+    no_mode = "CAST(NULL AS STRING) AS explained_by"
     if not rules:
-        return events.selectExpr("*", "CAST(NULL AS STRING) AS explained_by")
-    names = "', '".join(sorted({name for rule in rules for name in rule.names}))
+        return events.selectExpr("*", no_mode)
+    named, others = _split_by_rules(events, rules)
+    return others.selectExpr("*", no_mode).unionByName(_attribute(named, rules))
+
+
+def _split_by_rules(events: DataFrame, rules: Sequence[AttributionRule]) -> tuple[DataFrame, DataFrame]:
+    """Return the events whose name a rule has, which rules may explain, and the others: most events."""
+    listed = sql_literals(*sorted({name for rule in rules for name in rule.names}))
+    return events.where(f"name IN ({listed})"), events.where(f"name NOT IN ({listed})")
+
+
+def _attribute(events: DataFrame, rules: Sequence[AttributionRule]) -> DataFrame:
+    """Return the events with the column `explained_by`, from a join with the rules."""
     rows = zip(*map(_texts, rules), strict=True)
     frame = create_frame(events.sparkSession, text_table(dict(zip(RULE_COLUMNS, rows, strict=True))))
     rules_frame = frame.selectExpr(*(f"{text} AS {name}" for name, text in RULE_COLUMNS.items()))
-    attributed = run_steps({"events": events.where(f"name IN ('{names}')"), "rules": rules_frame}, STEPS).drop(
-        "matching"
-    )
-    others = events.where(f"name NOT IN ('{names}')").selectExpr("*", "CAST(NULL AS STRING) AS explained_by")
-    return others.unionByName(attributed)
+    return run_steps({"events": events, "rules": rules_frame}, STEPS).drop("matching")
 
 
 def _texts(rule: AttributionRule) -> tuple[str | None, ...]:

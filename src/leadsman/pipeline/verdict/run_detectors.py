@@ -12,18 +12,18 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from leadsman.interrupt import raise_if_interrupted
 from leadsman.model import Matrix, Point
-from leadsman.pipeline.detector_sql import POINT
+from leadsman.pipeline.detector_sql import POINT, sql_literals
 from leadsman.pipeline.spark.embedded import is_embedded
 from leadsman.pipeline.timings import timed
 from leadsman.pipeline.verdict.decide import Observation, cell_from_row, observation_from_row
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from pyspark.sql import DataFrame
 
     from leadsman.catalogue import Mode
-    from leadsman.model import Cell
+    from leadsman.model import Cell, FailureMode
     from leadsman.pipeline.detector_sql import Detection
     from leadsman.pipeline.request import DiagnosisRequest
 
@@ -85,12 +85,23 @@ def _run(events: DataFrame, request: DiagnosisRequest) -> DetectorOutputs:
     try:
         for mode in request.modes:
             with timed(mode.name):
-                detections[mode.name] = mode.detect(events, **request.overrides.get(mode.name, {}))
+                read = read_events(events, mode.card)
+                detections[mode.name] = mode.detect(read, **request.overrides.get(mode.name, {}))
         with timed("observations of all modes"):
             return _collect_outputs(detections, points=request.points)
     finally:
         for frame in [frame for each in detections.values() for frame in each.materialized_frames]:
             frame.unpersist()
+
+
+def read_events(events: DataFrame, card: FailureMode) -> DataFrame:
+    """Return the events that a mode's detector is given: those that its card names, or all."""
+    return events.where(f"name IN ({sql_literals(*card.read_events)})") if card.read_events else events
+
+
+def reads_any(card: FailureMode, names: Collection[str]) -> bool:
+    """Whether a mode's detector is given any event of these names."""
+    return not set(card.read_events or names).isdisjoint(names)
 
 
 def _run_one_by_one(events: DataFrame, request: DiagnosisRequest, error: Exception) -> DetectorOutputs:
