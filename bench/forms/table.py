@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from bench.forms.runs import FormResult
 
 COLUMNS = (
-    "form", "MB", "MB/s a core", "peer", "its MB/s", "ratio", "goal", "reached", "events", "peak MB",
+    "form", "MB", "MB/s a core", "peer", "its MB/s", "ratio", "goal", "reached",
+    "events", "µs an event", "by the goal", "peak MB",
     "four patterns, MB/s", "DuckDB, MB/s", "Polars, MB/s",
 )  # fmt: skip
 
@@ -41,9 +42,16 @@ def _cells(row: FormResult) -> tuple[str, ...]:
         str(row.form.goal),
         _reached(row),
         f"{row.events:,}",
+        _event_microseconds(row, row.mb_s),
+        _event_microseconds(row, row.form.goal.mb_s or row.form.goal.ratio * row.peer_mb_s),
         f"{row.peak_mb:.0f}" if row.peak_mb < MAX_MEMORY_MB else f"**{row.peak_mb:.0f}**",
         *(f"{row.also_mb_s[name]:,.0f}" if name in row.also_mb_s else "" for name in ALSO),
     )
+
+
+def _event_microseconds(row: FormResult, mb_s: float) -> str:
+    """Return the CPU time that there is for each event, and for the bytes around it, at a speed."""
+    return f"{row.mb / mb_s / row.events * 1e6:,.1f}" if row.events else ""
 
 
 def _reached(row: FormResult) -> str:
