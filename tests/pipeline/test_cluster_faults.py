@@ -133,7 +133,7 @@ BY_SPARK_SQL = """
 import sys
 from leadsman.cli import main
 from leadsman.pipeline import diagnose
-diagnose.MAX_EVENTS = 0
+diagnose.MAX_TASK_EVENTS = 0
 sys.exit(main())
 """
 """The command, which takes every capture for too large for a task: many queries over events that executors hold."""

@@ -64,7 +64,7 @@ def test_after_kills_at_any_point_every_message_came_and_none_twice_under_anothe
     kills = 0
     with receiving() as receiver:
         while True:
-            process = subprocess.Popen([sys.executable, PROCESS, path, receiver.url], stdout=subprocess.PIPE)
+            process = subprocess.Popen([sys.executable, PROCESS, path, receiver.url], stdout=subprocess.PIPE, bufsize=0)
             assert process.stdout is not None
             assert process.stdout.readline() == b"begun\n"
             lives_seconds = chance.uniform(0, chance.choice((0.02, 0.1, 0.3)))  # it pauses for 0.05 after each round

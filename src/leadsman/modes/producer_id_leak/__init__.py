@@ -18,7 +18,6 @@ from leadsman.vocabulary import (
     MEMORY_EXHAUSTED,
     METRIC,
     PRODUCER_ID_TAKEN,
-    PRODUCER_IDS,
     PRODUCERS_COUNTED,
     SETTING,
 )
@@ -350,7 +349,7 @@ MODE = FailureMode(
     onset="growing",
     panels=PANELS,
     resolved_after=timedelta(days=1),  # brokers keep an id for a day after its last record (producer.id.expiration.ms)
-    trigger_events=(HEAP_CLASS, MEMORY_EXHAUSTED, METRIC, PRODUCER_IDS, PRODUCERS_COUNTED),
+    trigger_events=(HEAP_CLASS, MEMORY_EXHAUSTED, METRIC, PRODUCERS_COUNTED),
     read_events=(
         BROKER_STARTED,
         BROKER_STOPPING,

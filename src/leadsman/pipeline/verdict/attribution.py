@@ -164,11 +164,21 @@ def _run_again(
         keys = _readers(results.modes, keys, explained)
         if keys:
             unexplained = others.unionByName(attributed.where("explained_by IS NULL").drop("explained_by"))
-            modes = [results.modes[name] for name in sorted({name for _, name in keys})]
-            outputs = run_detectors(_of_captures(unexplained, keys), replace(request, modes=modes))
-            results.update(keys, outputs)
+            _run(_of_captures(unexplained, keys), request, results, keys=keys)
     finally:
         attributed.unpersist()
+
+
+def _run(
+    events: DataFrame, request: DiagnosisRequest, results: DetectorResults, *, keys: Sequence[tuple[str, str]]
+) -> None:
+    """Replace the results of these captures and modes. Spark plans its queries over one frame that is persisted."""
+    modes = [results.modes[name] for name in sorted({name for _, name in keys})]
+    persisted = events.persist()
+    try:
+        results.update(keys, run_detectors(persisted, replace(request, modes=modes)))
+    finally:
+        persisted.unpersist()
 
 
 def _readers(
