@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leadsman.telemetry.line_records import text_lines
+from leadsman.telemetry.line_records.interleaved_columns import whole_lines
+from leadsman.telemetry.line_records.prefix_columns import split_block
 from leadsman.telemetry.line_records.text_lines import MAX_WRITERS
-from leadsman.telemetry.record_batch import NO_TIME, LogRecordBatch, Writers, text_spans
-from leadsman.telemetry.timestamps.timestamp_column import PADDING, TimestampColumn
+from leadsman.telemetry.record_batch import NO_TIME, LogRecordBatch, Writers
+from leadsman.telemetry.timestamps.timestamp_column import TimestampColumn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -33,7 +35,7 @@ MAX_NAME_LENGTHS = 8
 BLOCK_BYTES = 2 << 20
 """Bytes of lines that are read together: among hundreds of writers, each should have several lines."""
 
-BLANK, NEWLINE = 32, 10
+BLANK = 32
 UNKNOWN_WRITER, SKIPPED = -1, -2
 
 
@@ -65,15 +67,13 @@ class TailReader:
 
     def batch(self, number: int, data: bytes) -> LogRecordBatch:
         """Return the lines of a block; `number` is that of its first line."""
-        padded = np.frombuffer(data + PADDING, np.uint8)
-        ends = np.append(np.flatnonzero(padded[: len(data)] == NEWLINE), len(data))
-        starts = np.concatenate(([0], ends[:-1] + 1))
+        _, padded, starts, ends = split_block(data)
         at, writer = self._read_columns(data, padded, starts, ends=ends)
         self._read_others(data, np.stack((starts, ends)), at, writer=writer)
         rows = np.flatnonzero(writer != SKIPPED)
         at, writer, starts, ends = at[rows], writer[rows], starts[rows], ends[rows]
         starts_record = self._mark_starts(at, writer)
-        text, begin, end = _as_text(data, starts, ends)
+        text, begin, end = whole_lines(data, starts, ends)
         return LogRecordBatch(
             writers=self._writers,
             writer=writer,
@@ -183,16 +183,3 @@ class TailReader:
             if len(self._with_record) >= MAX_WRITERS:
                 self._with_record.clear()
             self._with_record.add(last)
-
-
-def _as_text(data: bytes, starts: Numbers, ends: Numbers) -> tuple[bytes, Numbers, Numbers]:
-    """Return the lines as UTF-8, whatever their bytes were, and where each begins and ends."""
-    if data.isascii():
-        return data, starts, ends
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        lines = zip(starts.tolist(), ends.tolist(), strict=True)
-        texts = [data[start:end].decode("utf-8", "replace").encode() for start, end in lines]
-        return b"\n".join(texts), *text_spans(texts)
-    return data, starts, ends

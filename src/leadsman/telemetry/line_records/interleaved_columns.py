@@ -73,7 +73,7 @@ class InterleavedBlocks:
         if self._prefix.is_stripped:
             lines, quote = _stripped_lines(data, begin[rows], ends), _quote_reader(data, starts.tolist(), ends.tolist())
         else:
-            lines, quote = _whole_lines(data, starts, ends), None
+            lines, quote = whole_lines(data, starts, ends), None
         starts_record = at != NO_TIME
         record_starts = self._records.assign(starts_record, writer, lines) if len(rows) else {}
         return LogRecordBatch(
@@ -141,7 +141,7 @@ class InterleavedBlocks:
         return number
 
 
-def _whole_lines(data: bytes, starts: Numbers, ends: Numbers) -> LineTexts:
+def whole_lines(data: bytes, starts: Numbers, ends: Numbers) -> LineTexts:
     """Return the lines as UTF-8, whatever their bytes were."""
     if _is_utf_8(data):
         return LineTexts(data, starts, ends)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leadsman.telemetry.record_batch import NO_TIME, sliding_window
+from leadsman.telemetry.timestamps.line_times import ZONE_BEGINS
 from leadsman.telemetry.timestamps.timestamp_column import PADDING
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 FORM = b"Mon 00 00:00:00 "
 WORD = np.dtype("<u8")
 MAX_TIMES = 10_000
-ZONE_BEGINS = np.frombuffer(b"+-UGZ", np.uint8)
 
 
 class SecondTimes:
