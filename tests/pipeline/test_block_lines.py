@@ -87,3 +87,29 @@ def test_a_log_of_many_idle_gaps_is_read_at_once(rows: Callable[[Path], list[Eve
         rows(file)
 
     assert spans_of_lines.called
+
+
+INVOCATION_TEXTS = (
+    "START RequestId: 5b3e0c1a-0000-4000-8000-000000000017 Version: $LATEST",
+    "END RequestId: 5b3e0c1a-0000-4000-8000-000000000017",
+    "REPORT RequestId: 5b3e0c1a-0000-4000-8000-000000000017\tDuration: 9.94 ms\tBilled Duration: 10 ms",
+    "ERROR com.acme.Store - START RequestId: 5b3e0c1a-0000-4000-8000-000000000017 Version: $LATEST",
+    *TEXTS,
+)
+
+
+@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 1 << 32), lines=st.integers(1, 120))
+def test_what_is_an_event_once_a_stream_is_the_same_event_in_one_block_and_in_many(
+    *, rows: Callable[[Path], list[EventRow]], tmp_path: Path, seed: int, lines: int
+) -> None:
+    file, random = tmp_path / "[$LATEST]8f3c", Random(seed)
+    step = ORDERS["oldest first"]
+    with patch(f"{__name__}.TEXTS", INVOCATION_TEXTS):
+        file.write_text(log(random, lines, step))
+
+    in_one_block = rows(file)
+    with patch.object(blocks, "BLOCK_BYTES", 256):
+        in_many = rows(file)
+
+    assert sorted(map(repr, in_one_block)) == sorted(map(repr, in_many))

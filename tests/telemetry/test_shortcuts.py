@@ -14,7 +14,7 @@ from leadsman.telemetry.json_records.line_reader import decode_string, decode_st
 from leadsman.telemetry.outputs.parser import HeadLinePattern, any_head_line
 from leadsman.telemetry.source import all_sources
 from leadsman.telemetry.timestamps import json_times
-from leadsman.telemetry.timestamps.line_timestamps import AS_ZERO, all_timestamp_formats
+from leadsman.telemetry.timestamps.line_timestamps import AS_ZERO, UNUSED_ZONE, all_timestamp_formats
 from leadsman.telemetry.timestamps.timestamp_format import BEGINNING_BYTES, TimeDefaults, TimestampContext
 
 HERE = Path(__file__).parent
@@ -66,3 +66,35 @@ def test_a_string_is_decoded_where_it_stands_as_it_is_by_itself(text: str, ascii
     decoded = decode_string_at(line, len('{"message": "'), len('{"message": "') + len(raw))
 
     assert decoded == decode_string(raw) == text
+
+
+TIMES = (
+    "2026-11-23T08:00:00.123Z",
+    "2026-11-23 08:00:00,123+01:00",
+    "2026-11-23T08:00:00.123",
+    "2026-11-23T08:00:00.1234567Z",
+    "2026-13-23T08:00:00Z",
+    "1763885000123",
+    "",
+)
+
+
+@given(st.lists(st.tuples(st.sampled_from(TIMES), st.sampled_from(TIMES)), min_size=1, max_size=6))
+def test_json_lines_whose_times_all_name_their_zone_have_the_same_times_in_any_zone(
+    times: list[tuple[str, str]],
+) -> None:
+    lines = [json.dumps({"time": time, "ts": ts, "log": "a"}).encode() for time, ts in times]
+    keys = json_times.time_keys(lines, b"\n".join(lines))
+
+    if json_times.have_zoned_times(lines, keys):
+        parsers = [json_times.json_timestamp(keys, zone) for zone in (UTC, UNUSED_ZONE)]
+        in_utc, in_other_zone = ([parse(line, 0, len(line)) for line in lines] for parse in parsers)
+        assert in_utc == in_other_zone
+
+
+def test_times_of_json_lines_name_their_zone_or_do_not() -> None:
+    keys = (b'"time": "',)
+    zoned, unzoned = (json.dumps({"time": time}).encode() for time in (TIMES[0], TIMES[2]))
+
+    assert json_times.have_zoned_times([zoned, zoned], keys)
+    assert not json_times.have_zoned_times([zoned, unzoned], keys)

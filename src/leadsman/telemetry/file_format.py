@@ -75,6 +75,11 @@ class FileSample:
         """The JSON objects on the first lines."""
         return [record for line in self.lines[:MAX_LINES] if (record := json_fields.parse_object(line))]
 
+    @cached_property
+    def nonblank_beginnings(self) -> int:
+        """How many of the first lines, on which JSON objects are looked for, are not blank."""
+        return sum(1 for line in self.lines[:MAX_LINES] if line.strip())
+
     @property
     def timestamp_names(self) -> tuple[str, ...]:
         """The names of the timestamp formats that were met, for the report."""

@@ -229,15 +229,16 @@ class FileReading:
         lines = lines_before([hit_line.start for hit_line in hit_lines], newlines)
         goes_on = bool(self._open) and self._open_start == self._head and self._head.at is not None
         begun, last = -1 if goes_on else -2, -1
+        reported_once = self._extractor.reported_once
         for hit_line, before, after in zip(hit_lines, lines, [*hit_lines, NO_HIT_LINE][1:], strict=True):
-            if hit_line.at is not None and after.at is not None and (longest := _longest(hit_line.signatures)):
-                text = data[hit_line.start : hit_line.end].decode("utf-8", "replace").rstrip("\r")
-                if len(text) <= longest:
-                    if self._open:
-                        yield from self._close_record()
-                    self._keep(hit_line.signatures, hit_line.at, self.line + 1 + before, text)
-                    begun, last = -2, hit_line.start
-                    continue
+            if reported_once.issuperset(hit_line.signatures):  # by a line of this block
+                continue
+            if hit_line.at is not None and after.at is not None and (text := _text_by_itself(data, hit_line)):
+                if self._open:
+                    yield from self._close_record()
+                self._keep(hit_line.signatures, hit_line.at, self.line + 1 + before, text)
+                begun, last = -2, hit_line.start
+                continue
             hit = hit_of(data, hit_line, self.line + 1 + before)
             now, record_start = self._record_start_of(data, hit_line, hit, last=last, known=(begun, self._open_start))
             if now != begun:
@@ -363,6 +364,11 @@ class FileReading:
         return SpanEnd(mark.at, line, data[mark.start : mark.end].decode("utf-8", "replace").rstrip("\r"), self._file)
 
 
-def _longest(signatures: tuple[int, ...]) -> int:
-    """Return how many characters a line with these matches can have that is read together with others; 0: none."""
-    return MAX_MESSAGE if is_unknown_error(signatures) else QUOTE_LENGTH if is_self_contained(signatures) else 0
+def _text_by_itself(data: bytes, hit_line: HitLine) -> str | None:
+    """Return the text of a line with hits that can be read together with others; None where it is read by itself."""
+    signatures = hit_line.signatures
+    longest = MAX_MESSAGE if is_unknown_error(signatures) else QUOTE_LENGTH if is_self_contained(signatures) else 0
+    if not longest:
+        return None
+    text = data[hit_line.start : hit_line.end].decode("utf-8", "replace").rstrip("\r")
+    return text if len(text) <= longest else None

@@ -27,6 +27,9 @@ BEFORE_NUMBER = re.compile(rb'"\s{0,2}:\s{0,2}"?(?=\d)')
 """What stands between a key and a value that begins with a digit. Few of a line's quotation marks do: looking for these
 first takes a third of the time."""
 
+ZONED_DATE = re.compile(rb'\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:\d\d)"')
+"""A date that names its zone: the zone of a reader changes nothing of what it reads there, if it is a time at all."""
+
 LONGEST_KEY = max(map(len, TIME_KEYS))
 RANKS = {key.encode(): rank for rank, key in enumerate(TIME_KEYS)}
 """Which key counts where a line has several."""
@@ -49,6 +52,19 @@ def json_timestamp(keys: tuple[bytes, ...], zone: tzinfo) -> TimestampParser:
         return None
 
     return time_of
+
+
+def have_zoned_times(lines: list[bytes], keys: tuple[bytes, ...]) -> bool:
+    """Whether a date with its zone stands behind each of these keys in each of these JSON lines.
+
+    No time of these lines then depends on the default zone. False says nothing.
+    """
+    for key in keys:
+        for line in lines:
+            at = line.find(key)
+            if at >= 0 and ZONED_DATE.match(line, at + len(key)) is None:
+                return False
+    return True
 
 
 def time_keys(lines: list[bytes], text: bytes) -> tuple[bytes, ...]:

@@ -61,6 +61,8 @@ class LineTimestamps:
     """Reads a time behind such a key."""
     only_json_reads_json: bool
     """Whether no other format can read a JSON line."""
+    is_json: bool
+    """Whether all lines of the sample begin like a JSON object, and some of them have times."""
     only_format: int | None
     """The format that reads all times of the sample, by its index; None where several do, or perhaps would."""
     indices: frozenset[int]
@@ -192,6 +194,7 @@ def detect_timestamps(lines: list[bytes], defaults: TimeDefaults) -> LineTimesta
         context.json_keys,
         iso_or_epoch_parser(defaults.zone),
         not any(declared[index].is_guess and b"<"[0] in declared[index].first_bytes for index in indices),
+        is_json,
         only_format,
         indices,
         candidates.first_of(indices),
@@ -249,11 +252,13 @@ def is_zoned(sample: list[bytes], defaults: TimeDefaults, timestamps: LineTimest
     index = timestamps.only_format
     if index is not None and all_timestamp_formats()[index].is_zoned:
         return True
+    timed = [(line, at) for line, at in zip(sample, timestamps.times, strict=True) if at is not None]
+    if timestamps.is_json and json_times.have_zoned_times([line for line, _ in timed], timestamps.json_keys):
+        return True
     defaults = TimeDefaults(UNUSED_ZONE, defaults.latest)
     candidates = LineFormats(TimestampContext(defaults, sample, b"\n".join(sample), timestamps.json_keys))
     only = None if index is None else candidates[index]
     parse = only or _line_parser(candidates, timestamps.indices)[0]
-    timed = ((line, at) for line, at in zip(sample, timestamps.times, strict=True) if at is not None)
     return all(parse(line, 0, len(line)) == at for line, at in timed)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leadsman.telemetry.file_format import MAX_LINES, FileFormat
+from leadsman.telemetry.file_format import FileFormat
 from leadsman.telemetry.format import RecognisedFormat
 from leadsman.telemetry.json_records import line_columns, line_reader
 
@@ -17,8 +17,7 @@ MIN_SHARE = 0.5
 
 def is_mostly_json(sample: FileSample) -> bool:
     """Whether enough of the first lines are JSON objects."""
-    nonblank = sum(1 for line in sample.lines[:MAX_LINES] if line.strip())
-    return bool(sample.json_objects) and len(sample.json_objects) >= MIN_SHARE * nonblank
+    return bool(sample.json_objects) and len(sample.json_objects) >= MIN_SHARE * sample.nonblank_beginnings
 
 
 def _matches(sample: FileSample) -> str | None:

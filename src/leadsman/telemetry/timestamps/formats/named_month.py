@@ -38,6 +38,7 @@ FORMATS = (
         name="access log",
         priority=110,
         first_bytes=DIGITS + b"abcdef:",
+        begins=re.compile(rb"(?!0{5})"),  # no address begins so, but each line with milliseconds since 1970 does
         parser=lambda context: _behind_user(after_pattern(CLIENT_AND_USER, _named_month(context))),
     ),
     TimestampFormat(
