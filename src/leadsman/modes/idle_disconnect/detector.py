@@ -10,19 +10,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leadsman import vocabulary as names
-from leadsman.modes.idle_disconnect import common_cause, significance
-from leadsman.modes.idle_disconnect.failures import (
-    BEGINS_WITH,
-    CAPTURE_SETTINGS,
-    CLOSINGS,
-    ENDS_WITH,
-    HAS_BROKER_LINES,
-    RELEVANT_EVENTS,
-    lost_request_steps,
-)
-from leadsman.modes.idle_disconnect.limits import FAILURES_BY_LIMIT, HOPS, capture_figure_steps
-from leadsman.modes.idle_disconnect.significance import ALARM, IS_GAP, Thresholds
+from leadsman.modes.idle_disconnect import common_cause, many_failures, significance
+from leadsman.modes.idle_disconnect.failures import CAPTURE_SETTINGS, LINE_COLUMNS, Distances, lost_request_steps
+from leadsman.modes.idle_disconnect.gaps import gap_steps
+from leadsman.modes.idle_disconnect.limits import HOPS, capture_figure_steps, failures_by_limit
+from leadsman.modes.idle_disconnect.many_failures import IS_SHOWN, SUBJECT_STATES
+from leadsman.modes.idle_disconnect.relevant_events import QUOTED_EVENTS
+from leadsman.modes.idle_disconnect.significance import IS_GAP, Thresholds
 from leadsman.modes.idle_disconnect.thresholds import MIN_FAILURES
 from leadsman.modes.idle_disconnect.workers import WORKERS
 from leadsman.pipeline.detector_sql import (
@@ -30,14 +24,13 @@ from leadsman.pipeline.detector_sql import (
     Detection,
     LinkRow,
     add_materialized,
-    add_shared,
     capture_link_rows,
     empty_detection,
     link_rows,
     map_column,
     run_steps,
-    sql_literals,
 )
+from leadsman.pipeline.spark.embedded import has_many_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,57 +75,30 @@ def detect(
     instant_share: an instant that lies in at least this share of the failing gaps explains them.
     instant_subjects: the gaps that share the instant must be of at least so many subjects.
     """
-    seconds = {"episode": episode_seconds, "reset": reset_seconds, "stall": stall_seconds, "near": nearby_seconds}
+    distances = Distances(episode_seconds, reset_seconds, stall_seconds, nearby_seconds, history_seconds)
+    has_many = has_many_rows(events.sparkSession)
     frames = {"events": events}
     add_materialized(frames, {"captures": CAPTURE_SETTINGS})
-    relevant_events = add_shared(frames, {"relevant_events": RELEVANT_EVENTS})
-    add_materialized(frames, {**relevant_events, **lost_request_steps(**seconds, history=history_seconds)})
+    if has_many:
+        many_failures.add_lost_requests(frames, distances)
+    else:
+        add_materialized(frames, {**QUOTED_EVENTS, **lost_request_steps(distances, quoted=True)})
     if frames["lost_requests"].isEmpty():
         return empty_detection(*list(frames.values())[1:])
-    gaps = {"activity": ACTIVITY, "failed_gaps": FAILED_GAPS, "gaps": GAPS.format(stall=stall_seconds)}
-    add_materialized(frames, gaps)
+    add_materialized(frames, {**({} if has_many else QUOTED_EVENTS), **gap_steps(stall=stall_seconds)})
     add_materialized(
         frames, common_cause.steps(share=instant_share, subjects=instant_subjects, burst_seconds=burst_seconds)
     )
     add_materialized(frames, WORKERS)
     thresholds = Thresholds(min_failures, max_p_value, min_harmed_share, min_unharmed_uses, shortest_hop_seconds)
     frames["groups"] = significance.tested_groups(run_steps(frames, significance.STEPS), thresholds)
-    add_materialized(frames, FAILURES_BY_LIMIT)
+    add_materialized(frames, failures_by_limit(() if has_many else LINE_COLUMNS))
+    if has_many:
+        many_failures.add_failures_with_lines(frames, distances)
+    else:
+        frames["failures_with_lines"] = frames["attributed"]
     return Detection(run_steps(frames, _links()), run_steps(frames, {"points": POINTS}), tuple(frames.values())[1:])
 
-
-ACTIVITY = f"""
-    SELECT gap.*, max({HAS_BROKER_LINES}) OVER (PARTITION BY capture, subject) AS is_broker,
-        before.in_line IS NOT NULL OR after.in_line IS NOT NULL AS has_closing
-    FROM events AS gap LEFT JOIN ({CLOSINGS}) AS before ON {BEGINS_WITH.format("before")}
-        LEFT JOIN ({CLOSINGS}) AS after ON {ENDS_WITH.format("after")}
-    WHERE name IN ({sql_literals(names.SUBJECT_IDLE, names.SUBJECT_ACTIVE, names.FILE_READ)})
-"""
-
-FAILED_GAPS = """
-    SELECT capture, subject, at, ended, min(seconds) AS idle_seconds FROM (
-        SELECT capture, subject, inline(array(
-            struct(gap.at AS at, 'failed' AS ended, idle_seconds AS seconds),
-            struct(IF(timed_out AND gap.at < failed_at, failed_at, NULL) AS at, 'stalled' AS ended, NULL AS seconds)
-        ))
-        FROM lost_requests
-    ) GROUP BY capture, subject, at, ended
-"""
-
-GAPS = f"""
-    SELECT capture, subject, name, at, coalesce(idle_seconds, value) AS length, ended, file,
-        try_to_timestamp(labels['since']) AS since,
-        try_to_timestamp(labels['until']) AS until,
-        NOT has_closing AND NOT coalesce(text RLIKE '{ALARM}', false)
-            AND NOT coalesce(labels['before_text'] RLIKE '{ALARM}' AND value <= {{stall}}D, false) AS is_use
-    FROM activity LEFT JOIN failed_gaps USING (capture, subject, at)
-    WHERE NOT is_broker AND name <> '{names.FILE_READ}' AND coalesce(ended, '') <> 'stalled'
-"""
-"""Every idle gap and every span of a subject that is no broker, and whether a failure followed the gap.
-
-The silence of a request that stalls until its timeout is the failure itself, and no idle gap. A gap that ends with a
-warning does not end with an ordinary use. A gap that begins with a warning and is no longer than a stall belongs to the
-failure. The line of a connection that was closed is no use of it, and what follows is no use of the same connection."""
 
 FIGURES_ALWAYS = (
     "failures",
@@ -201,35 +167,21 @@ def _links() -> Mapping[str, str]:
 
 COLUMNS = ", ".join(OBSERVATION)
 
-EDGES = """IF(gap IS NULL, NULL, array(
-            struct(gap.labels['before_file'] AS file, try_cast(gap.labels['before_line'] AS BIGINT) AS line,
-                gap_since AS at, gap.labels['before_text'] AS text),
-            struct(gap.file, gap.line, gap.at, gap.text)
-        ))"""
-"""The lines before and after an idle gap."""
-
 PER_SUBJECT = f"""
-    SELECT capture, subject,
-        CASE WHEN max(fits_limit) THEN 'observed'
-            WHEN max(is_coincidence) OR max(capture_fits_limit) AND NOT max(idle = 'not visible') THEN 'contradicted'
-            WHEN count_if(idle <> 'contradicted' AND NOT other_cause) = 0 THEN 'contradicted'
-            ELSE 'not visible' END AS idle,
-        IF(max(fits_limit) OR NOT min(other_cause), 'observed', 'contradicted') AS severed,
-        IF(max(harmed), 'observed', 'not visible') AS failed,
+    SELECT capture, subject, {SUBJECT_STATES},
+        min(file) AS file,
         min_by(gap_since, failed_at) AS gap_since,
         min(failed_at) AS failed_at,
         max(failed_until) AS failed_until,
         count(*) AS failures,
         min(idle_seconds) AS shortest_gap,
         max(client_id) AS client_id,
-        flatten(collect_list({EDGES})) AS idle_lines,
+        flatten(collect_list(idle_lines)) AS idle_lines,
         flatten(collect_list(severed_lines)) AS severed_lines,
         flatten(collect_list(harmed_lines)) AS harmed_lines
-    FROM attributed WHERE fits_limit OR NOT subject_fits_limit
+    FROM failures_with_lines WHERE {IS_SHOWN}
     GROUP BY capture, subject
 """
-"""The states of the links `idle`, `severed` and `failed` of each subject, from the failures that an idle limit explains
-where there are any, else from all its failures."""
 
 
 def _subject_links() -> str:
@@ -239,7 +191,7 @@ def _subject_links() -> str:
         LinkRow("severed", "severed", "failed_at", "failed_until", "severed_lines"),
         LinkRow("failed", "failed", "failed_at", "failed_until", "harmed_lines"),
     )
-    facts = map_column(("client_id",), "string")
+    facts = map_column(("client_id", "file"), "string")
     shared = {"capture": "capture", "subject": "subject", "figures": figures, "facts": facts}
     return link_rows("per_subject", shared, links)
 

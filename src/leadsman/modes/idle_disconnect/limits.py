@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leadsman.kafka_defaults import seconds
+from leadsman.modes.idle_disconnect.failures import EPISODE_COLUMNS
 from leadsman.modes.idle_disconnect.significance import ALL_CLIENTS, IS_GAP
 from leadsman_clients.network_path import idle_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 BROKER_IDLE = seconds("broker", "connections.max.idle.ms")
 
@@ -29,79 +30,64 @@ EVENT_SECONDS = 120
 unharmed at other times."""
 
 FAILURE_COLUMNS = (
-    "capture",
-    "subject",
-    "failed_at",
-    "failed_until",
-    "gap",
+    *EPISODE_COLUMNS,
     "gap_since",
     "idle_seconds",
-    "in_flight_seconds",
-    "timed_out",
-    "reset",
-    "retried",
-    "lost",
-    "harmed",
-    "killed",
     "frozen",
-    "severed_lines",
-    "harmed_lines",
-    "connect_failed",
-    "auth_failed",
-    "connect_failed_ever",
-    "auth_failed_ever",
     "restarted",
-    "on_new_connection",
-    "from_client_log",
-    "client_id",
     "common_cause",
     "excluded",
-)  # fmt: skip - a list of names
+)
 """Columns of `failures` that are taken over unchanged."""
 
-FAILURES_BY_LIMIT = {
-    "common_cause_failures": """
-        SELECT capture, min(idle_seconds) AS shortest, count(*) AS affected,
-            CAST(max(failed_at) AS DOUBLE) - CAST(min(failed_at) AS DOUBLE) AS span
-        FROM failures WHERE common_cause GROUP BY capture
-    """,
-    "single_events": f"""
-        SELECT capture, min(span) <= {EVENT_SECONDS} AND count_if(is_use) >= min(affected) AS is_single_event
-        FROM common_cause_failures JOIN gaps USING (capture)
-        WHERE {IS_GAP} AND ended IS NULL AND length >= shortest GROUP BY capture
-    """,
-    "evaluated": f"""
-        SELECT {", ".join(f"failures.{name}" for name in FAILURE_COLUMNS)}, fleet, library,
-            coalesce(unordered, false) AS unordered,
-            IF(idle = 'contradicted' AND unordered, 'not visible', idle) AS idle,
-            other_cause OR common_cause AND coalesce(is_single_event, false) AS other_cause,
-            IF(fleet_group.state = 'observed' AND idle_seconds >= fleet_group.limit, fleet_group.limit,
-                IF(all_clients.state = 'observed' AND idle_seconds >= all_clients.limit, all_clients.limit, NULL)
-            ) AS limit,
-            coalesce(fleet_group.state, all_clients.state, 'not visible') AS fleet_state,
-            all_clients.state AS all_clients_state
-        FROM failures LEFT JOIN workers ON workers.capture = failures.capture AND workers.subject = failures.subject
-            LEFT JOIN single_events ON single_events.capture = failures.capture
-            LEFT JOIN groups fleet_group ON fleet_group.capture = failures.capture AND fleet_group.group = fleet
-            LEFT JOIN groups all_clients
-                ON all_clients.capture = failures.capture AND all_clients.group = '{ALL_CLIENTS}'
-    """,
-    "failures_with_fit": """
-        SELECT *, idle = 'observed' AND NOT excluded AND limit IS NOT NULL AS fits_limit,
-            NOT unordered AND 'contradicted' IN (fleet_state, all_clients_state)
-                AND 'observed' NOT IN (fleet_state, coalesce(all_clients_state, ''))
-                AS is_coincidence
-        FROM evaluated
-    """,
-    "attributed": """
-        SELECT *, max(fits_limit) OVER (PARTITION BY capture, subject) AS subject_fits_limit,
-            max(fits_limit) OVER (PARTITION BY capture) AS capture_fits_limit
-        FROM failures_with_fit
-    """,
-}
-"""Each failure with the limit that it follows: that of its fleet, or that of all clients. `is_coincidence`: the exact
-test contradicts a limit. A worker whose lines carry no times is in no fleet. Lines without an order of time can be
-sorted, but they do not prove that a worker was busy."""
+
+def failures_by_limit(other_columns: Sequence[str]) -> Mapping[str, str]:
+    """Return the steps to `attributed`: each failure with the limit that it follows, its fleet's or all clients'.
+
+    `other_columns` of `failures` are taken over as well. `is_coincidence`: the exact test contradicts a limit. A worker
+    whose lines carry no times is in no fleet. Lines without an order of time can be sorted, but they do not prove that
+    a worker was busy.
+    """
+    return {
+        "common_cause_failures": """
+            SELECT capture, min(idle_seconds) AS shortest, count(*) AS affected,
+                CAST(max(failed_at) AS DOUBLE) - CAST(min(failed_at) AS DOUBLE) AS span
+            FROM failures WHERE common_cause GROUP BY capture
+        """,
+        "single_events": f"""
+            SELECT capture, min(span) <= {EVENT_SECONDS} AND count_if(is_use) >= min(affected) AS is_single_event
+            FROM common_cause_failures JOIN gaps USING (capture)
+            WHERE {IS_GAP} AND ended IS NULL AND length >= shortest GROUP BY capture
+        """,
+        "evaluated": f"""
+            SELECT {", ".join(f"failures.{name}" for name in (*FAILURE_COLUMNS, *other_columns))}, fleet, library,
+                coalesce(unordered, false) AS unordered,
+                IF(idle = 'contradicted' AND unordered, 'not visible', idle) AS idle,
+                other_cause OR common_cause AND coalesce(is_single_event, false) AS other_cause,
+                IF(fleet_group.state = 'observed' AND idle_seconds >= fleet_group.limit, fleet_group.limit,
+                    IF(all_clients.state = 'observed' AND idle_seconds >= all_clients.limit, all_clients.limit, NULL)
+                ) AS limit,
+                coalesce(fleet_group.state, all_clients.state, 'not visible') AS fleet_state,
+                all_clients.state AS all_clients_state
+            FROM failures LEFT JOIN workers ON workers.capture = failures.capture AND workers.subject = failures.subject
+                LEFT JOIN single_events ON single_events.capture = failures.capture
+                LEFT JOIN groups fleet_group ON fleet_group.capture = failures.capture AND fleet_group.group = fleet
+                LEFT JOIN groups all_clients
+                    ON all_clients.capture = failures.capture AND all_clients.group = '{ALL_CLIENTS}'
+        """,
+        "failures_with_fit": """
+            SELECT *, idle = 'observed' AND NOT excluded AND limit IS NOT NULL AS fits_limit,
+                NOT unordered AND 'contradicted' IN (fleet_state, all_clients_state)
+                    AND 'observed' NOT IN (fleet_state, coalesce(all_clients_state, ''))
+                    AS is_coincidence
+            FROM evaluated
+        """,
+        "attributed": """
+            SELECT *, max(fits_limit) OVER (PARTITION BY capture, subject) AS subject_fits_limit,
+                max(fits_limit) OVER (PARTITION BY capture) AS capture_fits_limit
+            FROM failures_with_fit
+        """,
+    }
 
 
 def capture_figure_steps() -> Mapping[str, str]:

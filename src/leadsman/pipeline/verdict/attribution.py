@@ -244,7 +244,8 @@ def _attribute(events: DataFrame, rules: Sequence[AttributionRule]) -> DataFrame
     rows = zip(*map(_texts, rules), strict=True)
     frame = create_frame(events.sparkSession, text_table(dict(zip(RULE_COLUMNS, rows, strict=True))))
     rules_frame = frame.selectExpr(*(f"{text} AS {name}" for name, text in RULE_COLUMNS.items()))
-    return run_steps({"events": events, "rules": rules_frame}, STEPS).drop("matching")
+    name_servers = any(rule.server is not None for rule in rules)
+    return run_steps({"events": events, "rules": rules_frame}, _steps(name_servers=name_servers)).drop("matching")
 
 
 def _texts(rule: AttributionRule) -> tuple[str | None, ...]:
@@ -253,20 +254,27 @@ def _texts(rule: AttributionRule) -> tuple[str | None, ...]:
 
 
 RULE_STRUCT = "struct(rank, mode, names, server, since, until)"
-MATCHES = (
-    f"array_contains(c.names, name) AND (c.server IS NULL OR c.server IN ({SERVER}, {ADDRESS})) AND "
-    "coalesce(at >= c.since, true) AND coalesce(at <= c.until, true)"
-)
-STEPS = {
-    "structs": f"SELECT capture, writer AS subject, {RULE_STRUCT} AS rule FROM rules",
-    "of_writer": "SELECT capture, subject, collect_list(rule) AS of_writer FROM structs WHERE subject IS NOT NULL"
-    " GROUP BY capture, subject",
-    "of_all": "SELECT capture, collect_list(rule) AS of_all FROM structs WHERE subject IS NULL GROUP BY capture",
-    "matched": f"""
-        SELECT {", ".join(ARROW_SCHEMA.names)},
-            filter(concat(coalesce(of_writer, array()), coalesce(of_all, array())), c -> {MATCHES}) AS matching
-        FROM events LEFT JOIN of_writer USING (capture, subject) LEFT JOIN of_all USING (capture)
-    """,
-    "attributed": "SELECT *, get(array_sort(matching), 0).mode AS explained_by FROM matched",
-}
-"""An event without a time matches rules of any time. Of several rules the one of lowest rank counts."""
+NAMES_SERVER = f"(c.server IS NULL OR c.server IN ({SERVER}, {ADDRESS}))"
+
+
+def _steps(*, name_servers: bool) -> Mapping[str, str]:
+    """Return the steps from events and rules to `attributed`. Where rules name no server, no event's is looked for.
+
+    An event without a time matches rules of any time. Of several rules the one of lowest rank counts.
+    """
+    matches = (
+        f"array_contains(c.names, name) AND {NAMES_SERVER if name_servers else 'true'} AND "
+        "coalesce(at >= c.since, true) AND coalesce(at <= c.until, true)"
+    )
+    return {
+        "structs": f"SELECT capture, writer AS subject, {RULE_STRUCT} AS rule FROM rules",
+        "of_writer": "SELECT capture, subject, collect_list(rule) AS of_writer FROM structs WHERE subject IS NOT NULL"
+        " GROUP BY capture, subject",
+        "of_all": "SELECT capture, collect_list(rule) AS of_all FROM structs WHERE subject IS NULL GROUP BY capture",
+        "matched": f"""
+            SELECT {", ".join(ARROW_SCHEMA.names)},
+                filter(concat(coalesce(of_writer, array()), coalesce(of_all, array())), c -> {matches}) AS matching
+            FROM events LEFT JOIN of_writer USING (capture, subject) LEFT JOIN of_all USING (capture)
+        """,
+        "attributed": "SELECT *, get(array_sort(matching), 0).mode AS explained_by FROM matched",
+    }

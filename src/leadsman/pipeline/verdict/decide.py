@@ -8,6 +8,7 @@ ABSENT:  everything else.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -274,8 +275,10 @@ def _finding(
 
 
 def _file_of(links: Mapping[str, Observation]) -> str:
-    """Return a file with evidence of a subject."""
-    return next((line.file for each in links.values() for line in each.evidence), "")
+    """Return a file with evidence of a subject, or the one that its facts name where none of its lines is quoted."""
+    quoted = (line.file for each in links.values() for line in each.evidence)
+    named = (each.facts["file"] for each in links.values() if "file" in each.facts)
+    return next(itertools.chain(quoted, named), "")
 
 
 def _cures(card: FailureMode, figures: Mapping[str, float | str]) -> Iterator[Cure]:
