@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import re
+import string
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 LEVEL = r"TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|SEVERE|[tdiwef](?:race|ebug|nfo|arn|rror|atal)"
 MAX_LENGTH = 2000  # characters that are looked at: what shows the kind of an error is at the beginning
 MAX_MESSAGE = 300
 
 EXCEPTION = re.compile(r"(?<![\w.$])((?:[\w$]+\.)*[A-Z][\w$]*(?:Exception|Error))\b(?!Handler)")
+# every match of EXCEPTION ends so, and has only such characters
+EXCEPTION_END = re.compile("Exception|Error")
+NAME_CHARACTERS = f"{string.ascii_letters}{string.digits}_.$"
 TRACE_EXCEPTION = re.compile(
     r"[ \t]*(?:Caused by: |Suppressed: |Exception in thread \"[^\"\n]*\" )?"
     r"((?:[\w$]+\.)*[A-Z][\w$]*(?:Exception|Error|Interrupt|NoBrokersAvailable))(?::|$)"
@@ -50,9 +54,13 @@ DASHES = re.compile(rf"[\d:,.TZ +-]{{19,40}} - (?P<logger>[\w.-]+) - (?P<level>{
 # ERROR:kafka.conn:message
 COLONS = re.compile(rf"(?:[\d:,.TZ +-]{{19,40}} )?(?P<level>{LEVEL}):(?P<logger>[\w.-]+):(?P<message>.*)$")
 # 2021-02-16 12:36:02.123 ERROR 1 --- [main] logger : message, 12:36:02 [thread] ERROR logger - message, and the like
+AFTER_LEVEL = (
+    r"(?:\d+ --- )?(?:\[[^\]\n]{0,80}\] ?)*"
+    r"(?:(?P<logger>[\w$]+(?:[.:][\w$]+)+|[\w.$]+(?= +[:-] )) *[:-]? +)?"
+)
 GENERIC = re.compile(
-    rf"(?:(?!{LEVEL})\S+ +){{0,4}}?(?:\[[^\]\n]{{0,80}}\] +)?\[?(?P<level>{LEVEL})\]?:? +(?:\d+ --- )?"
-    r"(?:\[[^\]\n]{0,80}\] ?)*(?:(?P<logger>[\w$]+(?:[.:][\w$]+)+|[\w.$]+(?= +[:-] )) *[:-]? +)?(?P<message>.*)$"
+    rf"(?:(?!{LEVEL})\S+ +){{0,4}}?(?:\[[^\]\n]{{0,80}}\] +)?\[?(?P<level>{LEVEL})\]?:? +{AFTER_LEVEL}"
+    "(?P<message>.*)$"
 )
 # [ERROR]	2020-12-20T12:00:00.123Z	<request id>	message: Lambda, in any order of the first three
 TABS = re.compile(
@@ -82,10 +90,10 @@ HEX_AS_ZERO = bytes.maketrans(b"123456789abcdef", b"0" * 15)
 def _can_hold_hex(text: str) -> bool:
     """Whether a text can have eight hexadecimal digits in a row, or some behind `0x` or `@`. Digits become zeros."""
     zeros = text.encode("utf-8", "surrogatepass").translate(HEX_AS_ZERO)
-    return b"00000000" in zeros or b"0x" in zeros or b"@0000" in zeros
+    return b"00000000" in zeros or "0x" in text or b"@0000" in zeros
 
 
-VARIABLE_PARTS = (
+VARIABLE_PARTS: tuple[tuple[Callable[[str], object], re.Pattern[str], str], ...] = (
     (
         re.compile(r"-[0-9a-fA-F]{4}-").search,
         re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"),
@@ -119,14 +127,23 @@ def split_line(line: str) -> LineParts:
     line = line[:MAX_LENGTH].split("\n", 1)[0]
     if line[:1] == "{":
         return _json_parts(line)
-    for required, layout in LAYOUTS:
-        match = layout.match(line) if required in line else None
-        if match:
-            groups = match.groupdict()
-            severity = groups.get("severity")
-            level = groups.get("level") or (SYSLOG_LEVELS[int(severity)] if severity else "")
-            return LineParts(level.upper(), groups.get("logger") or "", groups["message"].strip())
-    return LineParts("", "", line.strip())
+    match = match_layout(line)
+    if match is None:
+        return LineParts("", "", line.strip())
+    return LineParts(level_of(match), match.groupdict().get("logger") or "", match["message"].strip())
+
+
+def match_layout(line: str) -> re.Match[str] | None:
+    """Return the match of the first layout that a line has, with a group `message`; None where it has none."""
+    matches = (layout.match(line) for required, layout in LAYOUTS if required in line)
+    return next(filter(None, matches), None)
+
+
+def level_of(match: re.Match[str]) -> str:
+    """Return the level on a line of which a layout matched; empty where it has none."""
+    groups = match.groupdict()
+    severity = groups.get("severity")
+    return (groups.get("level") or (SYSLOG_LEVELS[int(severity)] if severity else "")).upper()
 
 
 def _json_parts(line: str) -> LineParts:
@@ -148,25 +165,33 @@ def _json_text(line: str, keys: str) -> str:
         return match[1]
 
 
-def error_kind(lines: Sequence[str]) -> str:
+def error_kind(lines: Sequence[str], message: str | None = None) -> str:
     """Return the kind of an error: its exception, else its error code, else its message without the variable parts.
 
     `lines` are the lines of one record on which errors were matched, in order. Of a Java trace the outer exception
-    counts, unless it only wraps its cause; of a Python traceback the last one, which was raised.
+    counts, unless it only wraps its cause; of a Python traceback the last one, which was raised. `message` is what
+    `normalise` makes of the first line, if that is known.
     """
     first = lines[0][:MAX_LENGTH]
     code = CODE.search(first)
     if code:
         return f"KafkaError {code[1]}"
-    has_exception = "Exception" in first or "Error" in first
-    own = EXCEPTION.search(first) if has_exception else None
+    own = first_exception(first)
     below = [match[1] for line in lines[1:] if (match := TRACE_EXCEPTION.match(line[:MAX_LENGTH]))]
     if below and any(line.startswith(TRACEBACK) or line.endswith(TRACEBACK) for line in lines):
         return below[-1]
     outer = own[1] if own else next(iter(below), "")
     if outer.rpartition(".")[2] in WRAPPERS:
         return below[-1] if below and below[-1] != outer else _with_message(outer, lines)
-    return outer or normalise(first)[:MAX_KIND] or "error"
+    return outer or (normalise(first) if message is None else message)[:MAX_KIND] or "error"
+
+
+def first_exception(text: str) -> re.Match[str] | None:
+    """Return the first match of EXCEPTION, which takes long to try at each character: at names that end as it does."""
+    if not text.isascii():
+        return EXCEPTION.search(text)
+    begins = (len(text[: end.start()].rstrip(NAME_CHARACTERS)) for end in EXCEPTION_END.finditer(text))
+    return next(filter(None, (EXCEPTION.match(text, begin) for begin in dict.fromkeys(begins))), None)
 
 
 def _with_message(wrapper: str, lines: Sequence[str]) -> str:
@@ -216,6 +241,10 @@ def one_line_error(line: str) -> ErrorKey:
     """
     parts = split_line(line)
     message = _without_variable_parts(parts.message)
+    return ErrorKey(one_line_kind(line, message), message, parts.level)
+
+
+def one_line_kind(line: str, message: str) -> str:
+    """Return the kind of an error on one line of MAX_LENGTH characters at most, given its normalised message."""
     names_error = "Exception" in line or "Error" in line
-    kind = error_kind([line]) if names_error else message[:MAX_KIND] or "error"
-    return ErrorKey(kind, message, parts.level)
+    return error_kind([line], message) if names_error else message[:MAX_KIND] or "error"
