@@ -19,18 +19,18 @@ FATAL = "java.lang.OutOfMemoryError"
 OFTEN = "ERROR Store - refused"
 
 
-def row(kind: str, level: str = "ERROR") -> Callable[[], EventRow]:
+def row(kind: str, at: int = 0, level: str = "ERROR") -> Callable[[], EventRow]:
     labels = {"kind": kind, "message": kind, "level": level}
-    return lambda: EventRow("capture", 0, "app", None, names.ERROR, "app.log", 1, kind, 0.0, labels)
+    return lambda: EventRow("capture", at, "app", None, names.ERROR, "app.log", 1, kind, 0.0, labels)
 
 
 def stormed() -> list[EventRow]:
     """Return the rows of a storm with one fatal error at its beginning, and one kind that comes again and again."""
     groups = ErrorGroups()
-    groups.add((FATAL, ""), 0, row(FATAL), file_and_line=("app.log", 1))
+    groups.add((FATAL, ""), 0, row(FATAL), file="app.log", line=1)
     for at in range(KINDS):
-        groups.add((f"kind {at}", ""), at, row(f"kind {at}"), file_and_line=("app.log", 1))
-        groups.add((OFTEN, ""), at, row(OFTEN), file_and_line=("app.log", 1))
+        groups.add((f"kind {at}", ""), at, row(f"kind {at}", at), file="app.log", line=1)
+        groups.add((OFTEN, ""), at, row(OFTEN, at), file="app.log", line=1)
     return list(groups.rows(iso))
 
 

@@ -61,3 +61,16 @@ def test_a_storm_of_one_error_is_one_group(rows: Callable[[Path], list[EventRow]
     file.write_text("".join(f"2026-11-18 09:00:00.{n:03} {MESSAGES[0].format(n=n)}\n" for n in range(900)))
 
     assert [(row.line, row.value) for row in rows(file) if row.name == ERROR] == [(1, 900.0)]
+
+
+def test_lines_that_hold_secrets_one_after_the_other_are_counted_masked(
+    rows: Callable[[Path], list[EventRow]], tmp_path: Path
+) -> None:
+    file = tmp_path / "app.log"
+    secret = "ERROR com.acme.Store - password=hunter{n}hunter"
+    file.write_text("".join(f"2026-11-18 09:00:00.{n:03} {secret.format(n=n)}\n" for n in range(3)))
+
+    errors = [row for row in rows(file) if row.name == ERROR]
+
+    assert [(row.line, row.value) for row in errors] == [(1, 3.0)]
+    assert "hunter" not in repr(errors)

@@ -171,6 +171,8 @@ RETRIABLE_ERRORS = (
 )
 """Suffixes of exception names, and librdkafka's error codes. Kafka's clients retry on these (RetriableException)."""
 
+KNOWN_ERRORS = (*FATAL_ERRORS, *RETRIABLE_ERRORS)
+
 SEVERITY_BY_LEVEL = {
     "TRACE": ErrorSeverity.NOISE,
     "DEBUG": ErrorSeverity.NOISE,
@@ -190,20 +192,21 @@ REFUSED = re.compile(r"refused|ECONNREFUSED|\b(?:111|61)\b", re.IGNORECASE)
 
 def severity_of(name: str, labels: Mapping[str, str]) -> ErrorSeverity:
     """Return the severity by the event's name; of an unknown error, by its exception and log level."""
+    if name == names.ERROR:
+        return _severity_of_unknown(labels.get("kind", ""), labels.get("level", ""))
     if name == names.CONSUMER_ENDED:
         return ErrorSeverity.NOISE if labels.get("how") == "closed" else ErrorSeverity.FATAL
     if (name == names.BOOTSTRAP_FAILED and labels.get("reason") == "disconnected") or (
         name == names.LOG_DIR_FAILED and "client_id" in labels
     ):
         return ErrorSeverity.RETRIED  # the client retries with another broker
-    if name != names.ERROR:
-        return SEVERITY_BY_EVENT.get(name, ErrorSeverity.NOISE)
-    kind = labels.get("kind", "")
-    if kind.endswith(FATAL_ERRORS):
-        return ErrorSeverity.FATAL
-    if kind.endswith(RETRIABLE_ERRORS):
-        return ErrorSeverity.RETRIED
-    return SEVERITY_BY_LEVEL.get(labels.get("level", ""), ErrorSeverity.LOST)
+    return SEVERITY_BY_EVENT.get(name, ErrorSeverity.NOISE)
+
+
+def _severity_of_unknown(kind: str, level: str) -> ErrorSeverity:
+    if kind.endswith(KNOWN_ERRORS):
+        return ErrorSeverity.FATAL if kind.endswith(FATAL_ERRORS) else ErrorSeverity.RETRIED
+    return SEVERITY_BY_LEVEL.get(level, ErrorSeverity.LOST)
 
 
 def error_title(name: str, labels: Mapping[str, str], text: str) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from leadsman.pipeline.read.records import Hit, RecordStart, blank_lines
+from leadsman.pipeline.read.records import Hit, RecordStart
 from leadsman.redaction import mask_where_found
 from leadsman.telemetry.source import all_signatures
 from leadsman.vocabulary import ERROR
 
 if TYPE_CHECKING:
+    from leadsman.pipeline.read.error_groups import ErrorLine
     from leadsman.pipeline.read.records import EventExtractor
 
 
@@ -27,7 +28,7 @@ class ErrorRun:
         self._file = file
         self._name = name
         self._extractor = extractor
-        self._lines: list[tuple[int, int, str, tuple[int, ...]]] = []
+        self._lines: list[ErrorLine] = []
 
     def add(self, at: int, line: int, text: str, signatures: tuple[int, ...]) -> None:
         """Add a line of `MAX_MESSAGE` characters at most."""
@@ -38,12 +39,11 @@ class ErrorRun:
         if not self._lines:
             return
         lines, self._lines = self._lines, []
-        texts = [text for _, _, text, _ in lines]
-        secret = mask_where_found(texts)
-        named = self._name, self._file
-        for index, ((at, line, text, signatures), blank) in enumerate(zip(lines, blank_lines(texts), strict=True)):
-            if index in secret:
-                hit = Hit(line, text, text, 0, signatures)
-                self._extractor.extract(RecordStart(at, text, self._name), [hit], self._file)
-            else:
-                self._extractor.group_line(at, line, text, subject_and_file=named, blank=blank)
+        since = 0
+        for index in sorted(mask_where_found([text for _, _, text, _ in lines])):
+            self._extractor.group_lines(lines[since:index], subject=self._name, file=self._file)
+            at, line, text, signatures = lines[index]
+            hit = Hit(line, text, text, 0, signatures)
+            self._extractor.extract(RecordStart(at, text, self._name), [hit], self._file)
+            since = index + 1
+        self._extractor.group_lines(lines[since:], subject=self._name, file=self._file)

@@ -7,6 +7,7 @@ one large document) hand out their records one by one instead, and the rest is t
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -366,9 +367,14 @@ class FileReading:
 
 def _text_by_itself(data: bytes, hit_line: HitLine) -> str | None:
     """Return the text of a line with hits that can be read together with others; None where it is read by itself."""
-    signatures = hit_line.signatures
-    longest = MAX_MESSAGE if is_unknown_error(signatures) else QUOTE_LENGTH if is_self_contained(signatures) else 0
+    longest = _longest(hit_line.signatures)
     if not longest:
         return None
     text = data[hit_line.start : hit_line.end].decode("utf-8", "replace").rstrip("\r")
     return text if len(text) <= longest else None
+
+
+@cache
+def _longest(signatures: tuple[int, ...]) -> int:
+    """Return how many characters a line with these matches can have that is read together with others; 0: none."""
+    return MAX_MESSAGE if is_unknown_error(signatures) else QUOTE_LENGTH if is_self_contained(signatures) else 0

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from leadsman.pipeline.events import TIMES, EventRow
 from leadsman.pipeline.read.error_groups import ErrorGroups
+from leadsman.pipeline.read.error_keys import blank_record, has_digit, keys_of_lines
 from leadsman.redaction import can_hold_secret, mask, mask_range
-from leadsman.telemetry.log_line import MAX_LENGTH, MAX_MESSAGE, error_kind, normalise, one_line_error, split_line
+from leadsman.telemetry.log_line import MAX_LENGTH, error_kind, normalise, split_line
 from leadsman.telemetry.source import all_signatures, is_cluster_setting, once_signatures
 from leadsman.vocabulary import ERROR, LIFECYCLE, SETTING, SHOWS, STATE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from leadsman.pipeline.read.error_groups import ErrorKind, ErrorLine
     from leadsman.telemetry.source import Signature, Source
 
 QUOTE_LENGTH = 1000
@@ -30,22 +31,6 @@ MAX_KEY_LINES = 20
 
 NORMAL_OPERATION = frozenset({SETTING, *LIFECYCLE, *STATE})
 """Events of normal operation. They explain no exception, although one without a time belongs to the line above it."""
-
-DIGITS = str.maketrans("123456789", "0" * 9)
-"""Two lines that differ in digits only are one message."""
-
-DIGIT = re.compile(r"\d")
-
-UUID = re.compile(r"-(?<=(?<![\w.$-])[\da-f]{8}-)(?:[\da-f]{4}-){3}[\da-f]{12}(?![\w.$-])", re.ASCII)
-"""Such an id from its first dash on: dashes are few, and a search for them is fast."""
-UUID_FIRST_DIGITS = 8
-UUID_PLACEHOLDER = "a0000000-0000-0000-0000-000000000000"
-"""Two lines that differ in a request id only are one message. An id of digits alone might be a date, and stays."""
-
-LAMBDA_STREAM_ID = re.compile(r"\](?=[a-f]*\d)(?=\d*[a-f])[\da-f]{32}(?![\w.$-])", re.ASCII)
-LAMBDA_STREAM_HINT = re.compile(r"\][\da-f]{32}", re.ASCII)
-LAMBDA_STREAM_PLACEHOLDER = "]a0000000000000000000000000000000"
-"""So are two lines that differ only in the worker before them, as `aws logs tail` writes it: `[$LATEST]9ff9...`."""
 
 MESSAGES_KEPT = 2000
 """Lines whose kind and message are cached: parsing a line costs more than reading it."""
@@ -90,7 +75,7 @@ class EventExtractor:
     shows: set[str] = field(default_factory=set)
     """What the lines prove that this stream can show, in the words of `SHOWS`."""
     errors: ErrorGroups = field(default_factory=ErrorGroups)
-    messages: dict[str, tuple[str, str]] = field(default_factory=dict)
+    messages: dict[str, ErrorKind] = field(default_factory=dict)
     reported_once: set[int] = field(default_factory=set)
     """Signatures that are events once per stream, and have been."""
     settings: dict[Setting, str] = field(default_factory=dict)
@@ -203,46 +188,35 @@ class EventExtractor:
             labels = {"kind": kind, "message": message, "level": split_line(hit.text[:MAX_LENGTH]).level}
             return EventRow(self.capture, start.at, start.subject, None, ERROR, file, hit.line, hit.quote, 0.0, labels)
 
-        self.errors.add(key, start.at, row, file_and_line=(file, hit.line))
+        self.errors.add(key, start.at, row, file=file, line=hit.line)
 
-    def group_line(
-        self, at: int | None, line: int, text: str, *, subject_and_file: tuple[str, str], blank: str
-    ) -> None:
-        """Count an error on one line that no signature knows, of MAX_MESSAGE characters at most.
+    def group_lines(self, lines: Sequence[ErrorLine], *, subject: str, file: str) -> None:
+        """Count errors that no signature knows, in their order: each on one line of MAX_MESSAGE characters at most."""
+        keys, new = keys_of_lines([text for _, _, text, _ in lines], self.messages)
 
-        `blank` is what `_blank` makes of the line.
-        """
-        subject, file = subject_and_file
-        level: str | None = None
-        key = self.messages.get(blank)
-        if key is None:
-            kind, message, level = one_line_error(text)
-            key = kind, message
-            self._keep_message(blank, key)
-        kind, message = key
-
-        def row() -> EventRow:
-            labels = {"kind": kind, "message": message, "level": split_line(text).level if level is None else level}
+        def row(error: ErrorLine, kind: ErrorKind, level: str | None) -> EventRow:
+            at, line, text, _ = error
+            level = split_line(text).level if level is None else level
+            labels = {"kind": kind[0], "message": kind[1], "level": level}
             return EventRow(self.capture, at, subject, None, ERROR, file, line, text, 0.0, labels)
 
-        self.errors.add(key, at, row, file_and_line=(file, line))
+        self.errors.add_lines(lines, keys, row, file=file)
+        self._keep_messages(new)
 
-    def _message(self, lines: Sequence[str]) -> tuple[str, str]:
-        """Return kind and normalised message."""
-        blank = _blank(lines[:MAX_KEY_LINES])
+    def _message(self, lines: Sequence[str]) -> ErrorKind:
+        """Return kind and normalised message of an error on the lines of one record."""
+        blank = blank_record(lines[:MAX_KEY_LINES])
         key = self.messages.get(blank)
         if key is None:
             key = error_kind(lines), normalise(lines[0])
-            self._keep_message(blank, key)
+            self._keep_messages({} if has_digit(key[0]) else {blank: key})
         return key
 
-    def _keep_message(self, blank: str, key: tuple[str, str]) -> None:
-        """Cache kind and message, in which no digit is left; a kind can be called Error404Exception."""
-        if _has_digit(key[0]):
-            return
-        if len(self.messages) >= MESSAGES_KEPT:
+    def _keep_messages(self, keys: Mapping[str, ErrorKind]) -> None:
+        """Cache kinds and messages by what `blank_record` makes of their lines."""
+        if len(self.messages) + len(keys) > MESSAGES_KEPT:
             self.messages.clear()
-        self.messages[blank] = key
+        self.messages.update(keys)
 
 
 def without_secrets(start: RecordStart, hits: Sequence[Hit]) -> tuple[RecordStart, list[Hit]]:
@@ -262,39 +236,6 @@ def _masked(hit: Hit) -> Hit:
     offset = 0 if hit.text == hit.raw else hit.raw.find(hit.text)
     text = mask(hit.text) if offset < 0 else mask_range(hit.raw, offset, offset + len(hit.text))
     return hit._replace(text=text, raw=raw, near=near)
-
-
-def _blank(lines: Sequence[str]) -> str:
-    """Return the lines with digits and ids blanked: these make no two messages different. Long lines keep their ids."""
-    blank = "\n".join(lines)
-    if "-" in blank and all(len(line) <= MAX_MESSAGE for line in lines):
-        blank = _without_ids(blank)
-    return blank.translate(DIGITS)
-
-
-def blank_lines(lines: Sequence[str]) -> list[str]:
-    """Return what `_blank` makes of each of these lines by itself. None of them is longer than MAX_MESSAGE."""
-    return _without_ids("\n".join(lines)).translate(DIGITS).split("\n")
-
-
-def _without_ids(text: str) -> str:
-    text = _without_uuids(text)
-    return LAMBDA_STREAM_ID.sub(LAMBDA_STREAM_PLACEHOLDER, text) if LAMBDA_STREAM_HINT.search(text) else text
-
-
-def _has_digit(text: str) -> bool:
-    return DIGIT.search(text) is not None if text.isascii() else any(map(str.isdigit, text))
-
-
-def _without_uuids(text: str) -> str:
-    parts: list[str] = []
-    since = 0
-    for match in UUID.finditer(text):
-        begin, end = match.start() - UUID_FIRST_DIGITS, match.end()
-        if not text[begin:end].replace("-", "").isdigit():
-            parts += (text[since:begin], UUID_PLACEHOLDER)
-            since = end
-    return "".join((*parts, text[since:])) if parts else text
 
 
 def _split_settings(hits: Iterable[Hit]) -> tuple[list[Hit], list[Hit]]:
