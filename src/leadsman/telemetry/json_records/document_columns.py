@@ -1,4 +1,4 @@
-"""Reads documents of `aws logs` in columns, block by block: the records that `documents.reader` reads.
+"""Reads documents of CloudWatch and Loki in columns, block by block: the records that `documents.reader` reads.
 
 From the first record that has another layout than the first one, and from the end of their array, the document is read
 by `documents`.
@@ -6,28 +6,23 @@ by `documents`.
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import replace
+from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from leadsman.telemetry.json_records import documents, json_fields
-from leadsman.telemetry.json_records.document_parser import (
-    SPACE,
-    BrokenDocument,
-    DocumentParser,
-    Element,
-    decode_blocks,
-    is_cut,
-)
+from leadsman.telemetry.json_records import documents
+from leadsman.telemetry.json_records.document_layout import DocumentLayout, document_layout, quote_table
+from leadsman.telemetry.json_records.document_parser import decode_blocks
+from leadsman.telemetry.json_records.document_position import NEWLINE, Position
 from leadsman.telemetry.json_records.escapes import BACKSLASH, UndecodableEscape, unescape
-from leadsman.telemetry.json_records.quote_columns import QuoteTable, RecordLayout, UnsupportedLayout
+from leadsman.telemetry.json_records.quote_columns import QUOTE, QuoteTable, UnsupportedLayout
+from leadsman.telemetry.json_records.stream_columns import StreamReader, stream_layout
 from leadsman.telemetry.json_records.time_windows import RecordColumns, TimeWindows
 from leadsman.telemetry.line_records import text_lines
-from leadsman.telemetry.record_batch import Writers, iter_batches, sliding_window, strip_newlines
+from leadsman.telemetry.record_batch import NO_TIME, Writers, iter_batches, sliding_window, strip_newlines
 from leadsman.telemetry.timestamps.parsers import iso_or_epoch_parser
 
 if TYPE_CHECKING:
@@ -39,19 +34,14 @@ if TYPE_CHECKING:
     from leadsman.telemetry.record import Record
     from leadsman.telemetry.record_batch import LogRecordBatch
     from leadsman.telemetry.timestamps.parsers import TimestampParser
+    from leadsman.telemetry.timestamps.timestamp_column import TimestampColumn
 
     Numbers = NDArray[np.int64]
-
-KEYS = frozenset({"timestamp", "message", "ingestionTime", "eventId", "logStreamName"})
-"""Members of records that are read in columns. Records with other members are read by `documents`."""
-
-MAX_UNREAD = 8 << 20
-"""Bytes without a complete record, after which `documents` reads on."""
 
 EPOCH_MS_DIGITS = 13
 """Digits of a time in milliseconds, from 2001 to 2286."""
 
-NEWLINE, ZERO, BASE = 10, 48, 10
+ZERO, BASE = 48, 10
 AFTER_A_STRING = np.isin(np.arange(256), list(b" \t\r\n:,}]"))
 """Bytes that can follow a quotation mark that ends a string."""
 BETWEEN_STRINGS = np.isin(np.arange(256), list(b' \t\r\n:,{}[]"-0123456789tfnNI'))
@@ -72,60 +62,12 @@ def reader(zone: tzinfo) -> Callable[[Iterable[bytes]], Iterator[LogRecordBatch]
 def is_zoned(head: bytes, zone: tzinfo, other: tzinfo) -> bool:
     """Whether the times in a document that begins so are the same with either default zone."""
     text = "".join(decode_blocks([head]))
-    layout = _document_layout(text)
-    if layout is not None:  # times of its layout count from 1970 UTC, and need no check
+    layout = document_layout(text)
+    if layout is not None:  # times of its layout are in UTC, and need no check
         rest = text[len(layout.header) :].encode()
-        ends = _quote_table(layout.record, rest, 0).end
+        ends = quote_table(layout.record, rest, 0).end
         text = layout.header + rest[ends[-1] if len(ends) else 0 :].decode()
     return not documents.has_written_times(text) or documents.same_times(head, zone, other)
-
-
-class DocumentLayout(NamedTuple):
-    """The layout of a document, learnt from its first two records. `header` is the text before them."""
-
-    header: str
-    record: RecordLayout
-    writer: str | None
-
-
-@dataclass(slots=True)
-class Position:
-    """How far a document has been read: `data` is the text from here on, `line` the line on which it begins."""
-
-    data: bytes
-    line: int
-
-    @property
-    def next_record(self) -> int:
-        """The offset at which the next record begins."""
-        return len(self.data) - len(self.data.lstrip(b" \t\r\n\v\f,"))
-
-    @property
-    def is_incomplete(self) -> bool:
-        """Whether the end of the next record is not read yet. Only then does `DocumentParser` read on as well."""
-        unread = self.data[self.next_record :]
-        if not unread:
-            return True
-        if unread[:1] != b"{" or len(unread) > MAX_UNREAD:
-            return False
-        text = unread.decode()
-        try:
-            documents.DECODER.raw_decode(text)
-        except json.JSONDecodeError as error:
-            return is_cut(error, text)
-        except (RecursionError, ValueError):
-            return False
-        return False
-
-    def read_more(self, pieces: Iterator[str]) -> bool:
-        """Read on, as much as `DocumentParser` does: at least as much again as there is of the next record."""
-        missing = max(1, len(self.data[self.next_record :].decode()))
-        parts = [self.data]
-        while missing > 0 and (piece := next(pieces, None)) is not None:
-            parts.append(piece.encode())
-            missing -= len(piece)
-        self.data = b"".join(parts)
-        return len(parts) > 1
 
 
 class DocumentReader:
@@ -140,19 +82,27 @@ class DocumentReader:
     def batches(self, pieces: Iterator[str]) -> Iterator[LogRecordBatch]:
         """Yield the records of the document."""
         text = next(pieces, "")
-        layout = _document_layout(text)
-        if layout is None:
+        header, read_block = self._block_reader(text)
+        if read_block is None:
             yield from self._by_records("", text, pieces, skipped=0)
             return
-        header = layout.header
         position = Position(text[len(header) :].encode(), 1 + header.count("\n"))
         has_more = True
         while has_more:
-            goes_on = self._read_block(position, layout)
+            goes_on = read_block(position)
             yield from self._windows.full_windows()  # before reading on, which may fail
             has_more = goes_on and position.read_more(pieces)
         skipped = position.line - 1 - header.count("\n")
         yield from self._by_records(header, position.data.decode(), pieces, skipped=skipped)
+
+    def _block_reader(self, text: str) -> tuple[str, Callable[[Position], bool] | None]:
+        """Return the text before the first record, and what reads a block of records; None for other documents."""
+        if (layout := document_layout(text)) is not None:
+            return layout.header, partial(self._read_block, layout=layout)
+        if (streams := stream_layout(text)) is not None:
+            reader = StreamReader(streams, self._read, writers=self._writers, windows=self._windows)
+            return streams.header, reader.read_block
+        return "", None
 
     def _by_records(self, header: str, rest: str, pieces: Iterator[str], *, skipped: int) -> Iterator[LogRecordBatch]:
         """Read the rest as `documents` does, `skipped` lines further down, together with records that still wait."""
@@ -170,7 +120,7 @@ class DocumentReader:
 
     def _read_block(self, position: Position, layout: DocumentLayout) -> bool:
         """Read the records of this layout. Return whether more of them may follow."""
-        table = _quote_table(layout.record, position.data, position.next_record)
+        table = quote_table(layout.record, position.data, position.next_record)
         if not len(table.begin):
             return position.is_incomplete
         try:
@@ -179,14 +129,14 @@ class DocumentReader:
             return False
         end = int(table.end[-1])
         self._windows.add(chunk)
-        position.line += int(np.count_nonzero(np.frombuffer(position.data, np.uint8)[:end] == NEWLINE))
-        position.data = position.data[end:]
+        position.advance(end)
         return position.is_incomplete
 
     def _columns(self, position: Position, table: QuoteTable, layout: DocumentLayout) -> RecordColumns:
         data, columns = position.data, layout.record.columns
         array = np.frombuffer(data, np.uint8)
-        begin, end = table.quotes[:, columns["message"] + 2] + 1, table.quotes[:, columns["message"] + 3]
+        message = columns[layout.message] + 2
+        begin, end = table.quotes[:, message] + 1, table.quotes[:, message + 1]
         spans = zip(begin.tolist(), end.tolist(), strict=True)
         raw = b"\n".join([data[first:last] for first, last in spans])
         slashes = np.count_nonzero(array[table.begin[0] : table.end[-1]] == BACKSLASH)  # twice as fast as `bytes.count`
@@ -198,7 +148,7 @@ class DocumentReader:
         newlines = np.flatnonzero(array[: table.end[-1]] == NEWLINE)
         above = np.searchsorted(newlines, begin)
         chunk = RecordColumns(
-            at=_times(array, table.quotes[:, columns["timestamp"] + 1] + 1),
+            at=_times(data, table.quotes[:, columns[layout.time] :], layout.timestamps),
             writer=self._writer(data, table, layout),
             line=above + position.line,
             text=text,
@@ -209,11 +159,11 @@ class DocumentReader:
             raw_end=ends - 1,
         )
         odd = (begin == end) | (np.searchsorted(newlines, end) != above)
-        odd |= self._ambiguous(array, table, layout.record, begin=begin, end=end)
+        odd |= _ambiguous(array, table, message=message, texts=(text, moved))
         return self._replace_odd(np.flatnonzero(odd), chunk, position, table=table, newlines=newlines)
 
     def _writer(self, data: bytes, table: QuoteTable, layout: DocumentLayout) -> Numbers:
-        column = layout.record.columns.get("logStreamName")
+        column = layout.record.columns.get(layout.subject)
         if column is None:
             return np.full(len(table.begin), self._writers.number(layout.writer))
         begin, end = (table.quotes[:, column + 2] + 1).tolist(), table.quotes[:, column + 3].tolist()
@@ -222,27 +172,6 @@ class DocumentReader:
             if name not in self._names:
                 self._names[name] = self._writers.number(name.decode() or layout.writer)
         return np.fromiter(map(self._names.__getitem__, names), np.int64, len(names))
-
-    @staticmethod
-    def _ambiguous(
-        array: NDArray[np.uint8], table: QuoteTable, layout: RecordLayout, *, begin: Numbers, end: Numbers
-    ) -> NDArray[np.bool_]:
-        """Return which messages, in quotation marks, might stand at another place of their record too."""
-        first, second, third = (array[begin + offset] for offset in range(3))
-        tab = (first == BACKSLASH) & (second == ord("t"))
-        second = np.where(tab, third, second)
-        marks = (AFTER_A_STRING[first] | tab) & BETWEEN_STRINGS[second]
-        ambiguous: NDArray[np.bool_] = marks | ((first == BACKSLASH) & ~tab) | (end - begin <= COMPARED_BYTES)
-        beginnings = sliding_window(array, COMPARED_BYTES)
-        own = beginnings[begin]
-        for key, column in layout.columns.items():
-            others = [table.quotes[:, column] + 1]
-            if key in ("eventId", "logStreamName"):
-                others.append(table.quotes[:, column + 2] + 1)
-            for other in others:
-                starts = np.minimum(other, len(beginnings) - 1)  # a shorter value, at the end, begins like no message
-                ambiguous |= (own == beginnings[starts]).all(axis=1)
-        return ambiguous
 
     def _replace_odd(
         self, odd: Numbers, chunk: RecordColumns, position: Position, *, table: QuoteTable, newlines: Numbers
@@ -264,7 +193,50 @@ class DocumentReader:
         return replace(chunk, line=line).with_texts(texts, raws)
 
 
-def _times(array: NDArray[np.uint8], after: Numbers) -> Numbers:
+def _ambiguous(
+    array: NDArray[np.uint8], table: QuoteTable, *, message: int, texts: tuple[bytes, Numbers]
+) -> NDArray[np.bool_]:
+    """Return which messages, in quotation marks, might stand at another place of their record too.
+
+    `message` is the column of their first quotation mark; `texts` are the messages decoded, and where each begins. One
+    without a quotation mark is all of the string that it begins like. One that begins like the text between strings may
+    stand there, and one with a backslash within itself.
+    """
+    text, starts = np.frombuffer(texts[0] + bytes(COMPARED_BYTES), np.uint8), texts[1]
+    length = np.diff(starts) - 1
+    own, beginnings = sliding_window(text, COMPARED_BYTES)[starts[:-1]], sliding_window(array, COMPARED_BYTES)
+    follows_a_string = (AFTER_A_STRING[own[:, 0]] & BETWEEN_STRINGS[own[:, 1]]) | (own[:, 0] == BACKSLASH)
+    ambiguous: NDArray[np.bool_] = follows_a_string | (length <= COMPARED_BYTES)
+    is_quoting = np.diff(np.searchsorted(np.flatnonzero(text == QUOTE), starts)) > 0
+    for column in range(0, table.quotes.shape[1], 2):
+        if column == message:
+            continue
+        other = table.quotes[:, column] + 1
+        rows = np.flatnonzero(is_quoting | (table.quotes[:, column + 1] - other == length))
+        if not len(rows):
+            continue
+        other = np.minimum(other[rows], len(beginnings) - 1)  # a shorter string, at the end, begins like no message
+        ambiguous[rows] |= (own[rows] == beginnings[other]).all(axis=1)
+    return ambiguous
+
+
+def _times(data: bytes, quotes: Numbers, timestamps: TimestampColumn | None) -> Numbers:
+    """Return the times of records, given the quotation marks from their keys on, a row for each record.
+
+    Without `timestamps` they are numbers of thirteen digits. Raises UnsupportedLayout where any is written otherwise.
+    """
+    array = np.frombuffer(data, np.uint8)
+    if timestamps is None:
+        return _milliseconds(array, quotes[:, 1] + 1)
+    if (quotes[:, 3] - quotes[:, 2] != timestamps.width).any():
+        raise UnsupportedLayout("no time in UTC")
+    at = timestamps.read(data, array, quotes[:, 2] + 1)
+    if (at == NO_TIME).any():
+        raise UnsupportedLayout("no time in UTC")
+    return at
+
+
+def _milliseconds(array: NDArray[np.uint8], after: Numbers) -> Numbers:
     """Return the numbers of thirteen digits that follow a key. Raises UnsupportedLayout where there are others."""
     first = int(after[0])
     gap = next((offset for offset in range(16) if ZERO <= array[first + offset] < ZERO + 10), None)
@@ -280,39 +252,3 @@ def _times(array: NDArray[np.uint8], after: Numbers) -> Numbers:
 NUMBER_CONTINUES = {(ord(mark) - ZERO) % 256 for mark in ".eE"}
 POWERS = 10.0 ** np.arange(EPOCH_MS_DIGITS - 1, -1, -1)
 """Exact: below 2 ** 53."""
-
-
-@lru_cache(1)
-def _quote_table(layout: RecordLayout, data: bytes, start: int) -> QuoteTable:
-    """Cache the last table: all of a small document is needed to recognise it, and again to read it."""
-    return layout.quote_table(data, start)
-
-
-@lru_cache(1)
-def _document_layout(text: str) -> DocumentLayout | None:
-    """Return the layout of a document whose records can be read in columns; None for any other document."""
-    parser = DocumentParser([text], documents.RECORD_ARRAYS, documents.DECODER)
-    elements: list[tuple[Element, int]] = []
-    try:
-        for element in parser.elements():
-            elements.append((element, parser.position))
-            if len(elements) > 1:
-                break
-    except BrokenDocument:
-        return None
-    if len(elements) < 2:  # noqa: PLR2004 - the text between records is learnt from two
-        return None
-    (first, end), (second, second_end) = elements
-    between = text[end : second_end - len(second.raw)]
-    value = first.value
-    if not isinstance(value, dict) or not value.keys() <= KEYS or not SPACE.fullmatch(between):
-        return None
-    if not isinstance(value.get("timestamp"), int) or not isinstance(value.get("message"), str):
-        return None
-    try:
-        record = RecordLayout(first.raw.encode(), value, between.encode())
-    except UnsupportedLayout:
-        return None
-    return DocumentLayout(
-        text[: end - len(first.raw)], record, json_fields.text_at(first.context, documents.DOCUMENT_WRITER_KEYS)
-    )

@@ -133,12 +133,13 @@ def parse_records(pieces: Iterable[str], parse_time: TimestampParser) -> Iterato
     parser = DocumentParser(pieces, RECORD_ARRAYS, DECODER)
     try:
         for element in parser.elements():
-            yield from _element_records(element, parse_time)
+            yield from element_records(element, parse_time)
     except BrokenDocument:
         return
 
 
-def _element_records(element: Element, parse_time: TimestampParser) -> Iterator[Record]:
+def element_records(element: Element, parse_time: TimestampParser) -> Iterator[Record]:
+    """Yield the records of one element of a document, in the order of its text."""
     raw, line, counted = element.raw, element.line, 0
     for at, subject, message, first, last in parse_element(raw, element.value, parse_time):
         line += raw.count("\n", counted, first)

@@ -7,7 +7,7 @@ one where its keys are at the same marks, and the text between its strings is th
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -56,25 +56,28 @@ class QuoteTable(NamedTuple):
 
 
 class RecordLayout:
-    """The layout of a record: its members, and the text between their strings.
+    """The layout of a record: its strings, and the text between them.
 
     `columns` holds for each member the column of the first quotation mark of its key; that of its value is two further.
     """
 
-    def __init__(self, raw: bytes, value: dict[str, Any], between: bytes) -> None:
-        """Learn the layout of the record `raw`; `between` are the bytes up to the next one."""
+    def __init__(self, raw: bytes, strings: list[str | None], columns: dict[str, int], *, between: bytes) -> None:
+        """Learn the layout of the record `raw`; `between` are the bytes up to the next one.
+
+        `strings` are those that every record has, None in place of the others.
+        """
+        self.columns = columns
         self._between = FixedText(between)
-        self.columns: dict[str, int] = {}
-        self._keys: list[tuple[int, FixedText]] = []
-        count = 0
-        for key, member in value.items():
-            self.columns[key] = count
-            self._keys.append((count, FixedText(f'"{key}"'.encode("utf-8", "replace"))))
-            count += 4 if isinstance(member, str) else 2
+        self._keys = [
+            (2 * index, FixedText(f'"{key}"'.encode("utf-8", "replace")))
+            for index, key in enumerate(strings)
+            if key is not None
+        ]
+        count = 2 * len(strings)
         marks = quote_positions(np.frombuffer(raw, np.uint8))
-        if len(marks) != count or any(not key.isalpha() for key in value):
-            raise UnsupportedLayout("nested, or other keys")
-        self._count = count
+        if len(marks) != count:
+            raise UnsupportedLayout("nested")
+        self.count = count
         self._lead = FixedText(raw[: marks[0]])
         self._trail = FixedText(raw[marks[-1] + 1 :])
         inner = [raw[marks[k] + 1 : marks[k + 1]] for k in range(1, count - 1, 2)]
@@ -84,8 +87,8 @@ class RecordLayout:
         """Return the records of this layout that stand one after another in a block, the first at `start`."""
         array = np.frombuffer(data, np.uint8)
         marks = quote_positions(array[start:]) + start
-        count = len(marks) // self._count
-        table = marks[: count * self._count].reshape(count, self._count)
+        count = len(marks) // self.count
+        table = marks[: count * self.count].reshape(count, self.count)
         begin = table[:, 0] - self._lead.width
         end = table[:, -1] + 1 + self._trail.width
         count = int(np.searchsorted(end, len(data), side="right"))
