@@ -31,6 +31,7 @@ ODD_ROWS: tuple[Any, ...] = (
     row("another time", "2026-11-17 01:31:40"), row("no such day", "2026-02-30 01:31:40.535"),
     row("a zone", "2026-11-17T01:31:40.535Z"), row("no time", ""), row("digits", "2026-11-17 01:31:4x.535"),
     row("a level", level="x"), row("an escape elsewhere", ptr="a\\tb"), row("no writer", logStream=""),
+    [*row("a level of its own"), {"field": "level", "value": "error"}], row("a writer in escapes", logStream="\u00e9"),
     row("reversed")[::-1], row("fewer")[:2], [*row("a message twice", ptr="x"), {"field": "@message", "value": "b"}],
     [{"value": cell["value"], "field": cell["field"]} for cell in row("turned")],
     [{"field": "@timestamp", "value": "2026-11-17 01:31:40.535"}, {"field": "@message", "value": None}],
