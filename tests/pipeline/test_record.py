@@ -61,3 +61,8 @@ def test_errors_of_two_requests_are_taken_apart_once():
         extractor._message([f"2026-11-17 00:35:38 {request} ERROR Handler - no such order {request}"])
 
     assert len(extractor.messages) == 1
+
+
+def test_a_severity_that_librdkafka_does_not_have_is_text():
+    assert split_line("%3|1613433600.123|FAIL|rdkafka#producer-1| [thrd]: down").level == "ERROR"
+    assert split_line("%9|1613433600.123|FAIL|rdkafka#producer-1| [thrd]: down").level == ""

@@ -48,7 +48,7 @@ CODE = re.compile(r"KafkaError\{code=(\w+)")
 # [2021-02-16 12:36:02,123] ERROR message (kafka.server.X)
 BROKER = re.compile(rf"\[[^\]]{{19,40}}\] (?P<level>{LEVEL}) (?P<message>.*?)(?: \((?P<logger>[\w.$-]+)\))?$")
 # %3|1613433600.123|FAIL|rdkafka#producer-1| message
-LIBRDKAFKA = re.compile(r".{0,80}?%(?P<severity>\d)\|\d+\.\d+\|(?P<logger>\w+)\|[^|]*\| ?(?P<message>.*)$")
+LIBRDKAFKA = re.compile(r".{0,80}?%(?P<severity>[0-7])\|\d+\.\d+\|(?P<logger>\w+)\|[^|]*\| ?(?P<message>.*)$")
 # 2021-02-16 12:36:02,123 - kafka.conn - ERROR - message
 DASHES = re.compile(rf"[\d:,.TZ +-]{{19,40}} - (?P<logger>[\w.-]+) - (?P<level>{LEVEL}) - (?P<message>.*)$")
 # ERROR:kafka.conn:message
