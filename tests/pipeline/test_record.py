@@ -63,6 +63,21 @@ def test_errors_of_two_requests_are_taken_apart_once():
     assert len(extractor.messages) == 1
 
 
+COLLECTED = (
+    "1794907081151\t",
+    "2026-11-17T00:45:26.028000+00:00 2026/11/17/[$LATEST]6fd5457e93457c483315cd057829762b ",
+    "2026-11-17T00:45:26.028000000Z stderr F ",
+    "Feb 16 12:36:02 host-1 app[123]: ",
+    "<34>Feb  6 12:36:02.123 host-1 app: ",
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(line=lines, collected=st.sampled_from(COLLECTED))
+def test_an_error_is_the_same_whoever_collected_its_line(line, collected):
+    assert one_line_error(collected + line) == one_line_error(line)
+
+
 def test_a_severity_that_librdkafka_does_not_have_is_text():
     assert split_line("%3|1613433600.123|FAIL|rdkafka#producer-1| [thrd]: down").level == "ERROR"
     assert split_line("%9|1613433600.123|FAIL|rdkafka#producer-1| [thrd]: down").level == ""

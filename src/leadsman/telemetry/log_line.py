@@ -47,6 +47,13 @@ MAX_KIND = 100
 CODE = re.compile(r"KafkaError\{code=(\w+)")
 # [2021-02-16 12:36:02,123] ERROR message (kafka.server.X)
 BROKER = re.compile(rf"\[[^\]]{{19,40}}\] (?P<level>{LEVEL}) (?P<message>.*?)(?: \((?P<logger>[\w.$-]+)\))?$")
+COLLECTOR_PREFIX = re.compile(
+    r"\d{13}[\t ]+"  # aws logs get-log-events --output text
+    r"|[^ \t]+ \d{4}/\d\d/\d\d/\[[^\]\s]*\][\da-f]{32} "  # aws logs tail
+    r"|\d{4}-\d\d-\d\dT[^ \t]+ std(?:out|err) [FP](?::\w+)* "  # Kubernetes CRI
+    r"|(?:<\d{1,3}>)?[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)? [^ \t]+ [^\s:\[\]]+(?:\[\d+\])?: "  # syslog
+)
+"""What collectors put before a line: the same error is one, whoever collected it."""
 # %3|1613433600.123|FAIL|rdkafka#producer-1| message
 LIBRDKAFKA = re.compile(r".{0,80}?%(?P<severity>[0-7])\|\d+\.\d+\|(?P<logger>\w+)\|[^|]*\| ?(?P<message>.*)$")
 # 2021-02-16 12:36:02,123 - kafka.conn - ERROR - message
@@ -123,20 +130,30 @@ class LineParts(NamedTuple):
 
 @lru_cache(CACHED_LINES)
 def split_line(line: str) -> LineParts:
-    """Split a line of any of the usual layouts."""
+    """Split a line of any of the usual layouts, which may stand behind what a collector puts before each line."""
     line = line[:MAX_LENGTH].split("\n", 1)[0]
-    if line[:1] == "{":
-        return _json_parts(line)
+    begin = _begin(line)
+    if line.startswith("{", begin):
+        return _json_parts(line[begin:])
     match = match_layout(line)
     if match is None:
-        return LineParts("", "", line.strip())
+        return LineParts("", "", line[begin:].strip())
     return LineParts(level_of(match), match.groupdict().get("logger") or "", match["message"].strip())
 
 
 def match_layout(line: str) -> re.Match[str] | None:
-    """Return the match of the first layout that a line has, with a group `message`; None where it has none."""
-    matches = (layout.match(line) for required, layout in LAYOUTS if required in line)
+    """Return the match of the first layout of a line, with a group `message`; None where it has none, or is JSON."""
+    begin = _begin(line)
+    if line.startswith("{", begin):
+        return None
+    matches = (layout.match(line, begin) for required, layout in LAYOUTS if required in line)
     return next(filter(None, matches), None)
+
+
+def _begin(line: str) -> int:
+    """Return where the line begins that its program wrote."""
+    prefix = COLLECTOR_PREFIX.match(line)
+    return 0 if prefix is None else prefix.end()
 
 
 def level_of(match: re.Match[str]) -> str:

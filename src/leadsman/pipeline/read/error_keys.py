@@ -143,17 +143,13 @@ def _matches(texts: Sequence[str], blanks: Sequence[str]) -> list[re.Match[str] 
     joined = "\n".join(blanks)
     rare = [each for each in RARE if each[-1] in joined and each in joined]
     if joined.isascii() and not rare:
-        return [USUAL.match(text) or _match_layout(text) for text in texts]
+        return [USUAL.match(text) or match_layout(text) for text in texts]
     return [
         None
         if not text.isascii()
-        else (None if any(each in text for each in rare) else USUAL.match(text)) or _match_layout(text)
+        else (None if any(each in text for each in rare) else USUAL.match(text)) or match_layout(text)
         for text in texts
     ]
-
-
-def _match_layout(text: str) -> re.Match[str] | None:
-    return None if text[:1] == "{" else match_layout(text)
 
 
 def _message(match: re.Match[str], blank: str) -> str:
