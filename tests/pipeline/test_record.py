@@ -74,7 +74,7 @@ COLLECTED = (
 
 @settings(max_examples=300, deadline=None)
 @given(line=lines, collected=st.sampled_from(COLLECTED))
-def test_an_error_is_the_same_whoever_collected_its_line(line, collected):
+def test_a_collector_does_not_change_an_error(line, collected):
     assert one_line_error(collected + line) == one_line_error(line)
 
 

@@ -48,12 +48,12 @@ CODE = re.compile(r"KafkaError\{code=(\w+)")
 # [2021-02-16 12:36:02,123] ERROR message (kafka.server.X)
 BROKER = re.compile(rf"\[[^\]]{{19,40}}\] (?P<level>{LEVEL}) (?P<message>.*?)(?: \((?P<logger>[\w.$-]+)\))?$")
 COLLECTOR_PREFIX = re.compile(
-    r"\d{13}[\t ]+"  # aws logs get-log-events --output text
+    r"\d{13}[\t ]"  # aws logs get-log-events --output text
     r"|[^ \t]+ \d{4}/\d\d/\d\d/\[[^\]\s]*\][\da-f]{32} "  # aws logs tail
     r"|\d{4}-\d\d-\d\dT[^ \t]+ std(?:out|err) [FP](?::\w+)* "  # Kubernetes CRI
     r"|(?:<\d{1,3}>)?[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)? [^ \t]+ [^\s:\[\]]+(?:\[\d+\])?: "  # syslog
 )
-"""What collectors put before a line: the same error is one, whoever collected it."""
+"""What collectors put before a line: they do not make it another error."""
 # %3|1613433600.123|FAIL|rdkafka#producer-1| message
 LIBRDKAFKA = re.compile(r".{0,80}?%(?P<severity>[0-7])\|\d+\.\d+\|(?P<logger>\w+)\|[^|]*\| ?(?P<message>.*)$")
 # 2021-02-16 12:36:02,123 - kafka.conn - ERROR - message
