@@ -89,14 +89,18 @@ class DetectorResults:
     sources: Mapping[str, set[str]]
     outputs: DetectorOutputs
     findings: dict[tuple[str, str], Finding]
+    _rules: list[AttributionRule] | None = None
+    """Those of the outputs, until one is replaced: each affected worker has one."""
 
     def attribution_rules(self) -> list[AttributionRule]:
         """Return the rules of all findings."""
-        return [
-            rule
-            for (capture, mode), output in self.outputs.items()
-            for rule in attribution_rules_of(capture, mode, self.modes[mode].card, output.observations)
-        ]
+        if self._rules is None:
+            self._rules = [
+                rule
+                for (capture, mode), output in self.outputs.items()
+                for rule in attribution_rules_of(capture, mode, self.modes[mode].card, output.observations)
+            ]
+        return self._rules
 
     def finding(self, capture: str, mode: Mode) -> Finding:
         """Return the finding of a mode; of a mode whose detector did not run, the finding without observations."""
@@ -105,6 +109,7 @@ class DetectorResults:
 
     def update(self, keys: Iterable[tuple[str, str]], outputs: DetectorOutputs) -> None:
         """Replace the outputs of these captures and modes, and decide their findings again."""
+        self._rules = None
         for capture, name in keys:
             output = self.outputs[capture, name] = outputs.get((capture, name), no_output())
             self.findings[capture, name] = _finding(self.modes[name], output, self.sources.get(capture, set()))

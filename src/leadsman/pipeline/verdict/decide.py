@@ -62,21 +62,14 @@ class Observation:
     evidence: tuple[Evidence, ...] = ()
 
 
-def observation_from_row(row: Any) -> Observation:  # noqa: ANN401 - Spark's Row has no static type
-    """Return a Spark row as an Observation."""
-    evidence = tuple(
-        Evidence(file=each["file"], line=each["line"], text=each["text"], time=each["at"]) for each in row["evidence"]
-    )
-    return Observation(
-        row["subject"],
-        row["link"],
-        State(row["state"]) if row["state"] else None,
-        row["since"],
-        row["until"],
-        row["figures"],
-        row["facts"],
-        evidence,
-    )  # fmt: skip - in the order of the fields
+def observation_from_row(row: Sequence[Any]) -> Observation:
+    """Return the columns of `OBSERVATION` behind the capture as an Observation.
+
+    By place: to look a column of a Spark row up by its name takes half a microsecond.
+    """
+    subject, link, state, since, until, figures, facts, lines = row
+    evidence = tuple([Evidence(file=file, line=line, text=text, time=at) for file, line, at, text in lines])
+    return Observation(subject, link, State(state) if state else None, since, until, figures, facts, evidence)
 
 
 def cell_from_row(row: Any) -> Cell:  # noqa: ANN401 - Spark's Row has no static type

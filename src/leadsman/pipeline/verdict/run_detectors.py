@@ -6,13 +6,14 @@ import operator
 import traceback
 from dataclasses import replace
 from functools import reduce
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from leadsman.interrupt import raise_if_interrupted
 from leadsman.model import Matrix, Point
-from leadsman.pipeline.detector_sql import POINT, sql_literals
+from leadsman.pipeline.detector_sql import OBSERVATION, POINT, sql_literals
 from leadsman.pipeline.spark.embedded import is_embedded
 from leadsman.pipeline.timings import timed
 from leadsman.pipeline.verdict.decide import Observation, cell_from_row, observation_from_row
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 POINTS_KEPT = 4000
 """Points of a capture that a page can draw and a reader can distinguish."""
+
+SUBJECT_AND_LINK = [OBSERVATION.index(name) for name in ("subject", "link")]
 
 ERROR_SHOWN = 300
 """Characters of an error's first line."""
@@ -127,9 +130,9 @@ def make_matrix(mode: Mode, output: DetectorOutput) -> Matrix | None:
 
 def _collect_outputs(detections: Mapping[str, Detection], *, points: bool) -> DetectorOutputs:
     outputs: DetectorOutputs = {}
-    rows = _collect({name: each.observations for name, each in detections.items()})
-    for row in sorted(rows, key=lambda row: (row["subject"], row["link"])):  # Spark returns rows in any order
-        outputs.setdefault((row["capture"], row["mode"]), no_output()).observations.append(observation_from_row(row))
+    rows = map(tuple, _collect({name: each.observations.select(*OBSERVATION) for name, each in detections.items()}))
+    for capture, *row, mode in sorted(rows, key=itemgetter(*SUBJECT_AND_LINK)):  # Spark returns rows in any order
+        outputs.setdefault((capture, mode), no_output()).observations.append(observation_from_row(row))
     _add_cells(outputs, detections)
     if points and outputs:
         for row in _collect({name: _select_points(each.points) for name, each in detections.items()}):
