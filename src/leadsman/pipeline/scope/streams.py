@@ -188,8 +188,12 @@ little to do again where a machine is lost."""
 
 
 def task_count(streams: Sequence[Stream], cores: int) -> int:
-    """Return how many tasks are to read the streams, by their bytes. A stream is read by one task, however large."""
-    return max(1, cores * 2, sum(stream.bytes for stream in streams) // TASK_BYTES)
+    """Return how many tasks are to read the streams, by their bytes. A stream is read by one task, however large.
+
+    So many for each core that no core is idle while others read the last ones.
+    """
+    tasks = max(1, cores * 2, sum(stream.bytes for stream in streams) // TASK_BYTES)
+    return -(-tasks // max(1, cores)) * max(1, cores)
 
 
 STREAM_BYTES = 48 << 10
