@@ -10,9 +10,11 @@ import struct
 import time
 from contextlib import ExitStack
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from leadsman.errors import LabError
+from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +28,9 @@ RESPONSE_TIMEOUT = timedelta(seconds=60)
 
 NO_IDS_YET = (14, 15)
 """Error codes of a coordinator that still loads or fetches its next block of 1000 ids: the request is repeated."""
+
+NOT_LEADER = 6
+"""The error code of a broker that does not lead a partition, or does not know yet that it does."""
 
 ALL_REPLICAS, TRANSACTION_MS, TIMEOUT_MS = -1, 60_000, 30_000
 VALUE = b"x"
@@ -63,8 +68,26 @@ class BrokerConnection:
         """Send one record under each id to each partition, as the id's first and only batch."""
         for start in range(0, len(ids), BATCHES_IN_FLIGHT):
             batch = ids[start : start + BATCHES_IN_FLIGHT]
-            for response in self._request([_produce(each, topic, partitions, at_ms) for each in batch], PRODUCE):
-                _raise_errors(response, topic, len(partitions))
+            bodies = [_produce(each, topic, partitions, at_ms) for each in batch]
+            wait_for(
+                partial(self._send, bodies, topic, len(partitions)),
+                timeout=RESPONSE_TIMEOUT,
+                what=f"a leader of each partition of {topic}",
+                error=LabError,
+            )
+
+    def _send(self, bodies: list[bytes], topic: str, partitions: int) -> bool:
+        """Send batches; keep those in `bodies` that a partition did not take, and return whether there is none.
+
+        A partition has no leader for a moment after its topic was created. One that took a batch already knows it for
+        a duplicate, and answers as before.
+        """
+        responses = self._request(bodies, PRODUCE)
+        errors = [_errors(response, topic, partitions) - {0} for response in responses]
+        if failed := set().union(*errors) - {NOT_LEADER}:
+            raise LabError(f"The broker did not take a batch: errors {failed} of Kafka's protocol.")
+        bodies[:] = [body for body, error in zip(bodies, errors, strict=True) if error]
+        return not bodies
 
     def start_request(self, size: int, sent: int) -> None:
         """Start a request of `size` bytes and send only `sent` of them: the broker allocates memory for all."""
@@ -124,12 +147,10 @@ def _batch(producer: int, at_ms: int) -> bytes:
     return struct.pack(">qiibI", 0, len(body) + 9, -1, 2, google_crc32c.value(body)) + body
 
 
-def _raise_errors(response: bytes, topic: str, partitions: int) -> None:
-    """Raise LabError unless every partition took its batch.
+def _errors(response: bytes, topic: str, partitions: int) -> set[int]:
+    """Return the error codes of the partitions.
 
     A partition's part of the response is 30 bytes, its error code after the first 4.
     """
     first = 4 + 4 + 2 + len(topic.encode()) + 4
-    errors = {struct.unpack_from(">h", response, first + each * 30 + 4)[0] for each in range(partitions)}
-    if errors != {0}:
-        raise LabError(f"The broker did not take a batch: errors {errors} of Kafka's protocol.")
+    return {struct.unpack_from(">h", response, first + each * 30 + 4)[0] for each in range(partitions)}

@@ -20,13 +20,12 @@ import os
 import shutil
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import ContextVar, copy_context
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -36,11 +35,9 @@ from leadsman.pipeline.spark.pyspark_startup import create_frame, postponed_pand
 from leadsman.run_folder import memory_folder, run_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from pyspark.sql import DataFrame, SparkSession
-
-Result = TypeVar("Result")
 
 INLINE_BYTES = 1 << 20
 """A table up to this size is sent with each query that reads it, which takes no longer than reading it from a file."""
@@ -48,10 +45,6 @@ INLINE_BYTES = 1 << 20
 MANY_BYTES = 16 << 20
 """From tables of so many bytes on, some 50,000 events, results are written by the engine itself. A row that comes as a
 query's result costs 4 microseconds on its way through gRPC, 0.5 in a file; a file costs 20 milliseconds."""
-
-MAX_THREADS = 2
-MAX_BYTES_AT_ONCE = 128 << 20
-"""Size of a session's tables, some 400,000 events, up to which statements run at once."""
 
 TABLES_PER_EVENTS = 3
 """The tables of a session have at most so many times the size of its events. Measured: 1.1 to 1.6."""
@@ -116,20 +109,6 @@ def is_embedded(spark: SparkSession) -> bool:
 def has_many_rows(spark: SparkSession) -> bool:
     """Whether a session is the embedded one, with tables so large that each row's work takes longer than statements."""
     return is_embedded(spark) and TABLES.get().bytes >= MANY_BYTES
-
-
-def in_threads(calls: Sequence[Callable[[], Result]]) -> list[Result]:
-    """Return the results of calls that wait for the engine, made at once where it has a core for each of two.
-
-    A statement of few events is planned by one thread, which takes as long as all the rest. Statements of very many
-    events take turns: each uses all cores, and the memory of one.
-    """
-    threads = min(len(calls), MAX_THREADS, os.cpu_count() or 1)
-    if threads < MAX_THREADS or TABLES.get().bytes > MAX_BYTES_AT_ONCE:
-        return [call() for call in calls]
-    with ThreadPoolExecutor(threads) as pool:
-        running = [pool.submit(copy_context().run, call) for call in calls]
-        return [each.result() for each in running]
 
 
 def frame_from_table(table: pa.Table) -> DataFrame:

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from functools import cache
 from importlib import import_module, metadata
 from importlib.abc import MetaPathFinder
-from threading import RLock
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -74,25 +73,20 @@ class PostponedTypes(ModuleType):
         return call
 
 
-LOCK = RLock()
-
-
 @contextmanager
 def postponed_pandas() -> Iterator[None]:
     """Postpone the import of pandas in the block, and in what PySpark imports there until it uses pandas.
 
-    PySpark imports pandas to check its version, and wherever it also accepts frames of pandas. One thread at a time:
-    the end of one block would end the postponement of another.
+    PySpark imports pandas to check its version, and wherever it also accepts frames of pandas.
     """
-    with LOCK:
-        if PANDAS in sys.modules:
-            yield
-            return
-        sys.modules.update({PANDAS: PostponedPandas(), TYPES: PostponedTypes()})
-        try:
-            yield
-        finally:
-            _end_postponement()
+    if PANDAS in sys.modules:
+        yield
+        return
+    sys.modules.update({PANDAS: PostponedPandas(), TYPES: PostponedTypes()})
+    try:
+        yield
+    finally:
+        _end_postponement()
 
 
 def _import_now(name: str) -> ModuleType:

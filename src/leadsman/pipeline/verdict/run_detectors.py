@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import traceback
 from dataclasses import replace
-from functools import partial, reduce
+from functools import reduce
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from leadsman.interrupt import raise_if_interrupted
 from leadsman.model import Matrix, Point
 from leadsman.pipeline.detector_sql import OBSERVATION, POINT, sql_literals
-from leadsman.pipeline.spark.embedded import in_threads, is_embedded
+from leadsman.pipeline.spark.embedded import is_embedded
 from leadsman.pipeline.timings import timed
 from leadsman.pipeline.verdict.decide import Observation, cell_from_row, observation_from_row
 
@@ -85,22 +85,13 @@ def run_detectors(events: DataFrame, request: DiagnosisRequest) -> DetectorOutpu
 
 def _run(events: DataFrame, request: DiagnosisRequest) -> DetectorOutputs:
     detections: dict[str, Detection] = {}
-
-    def detect(mode: Mode) -> None:
-        with timed(mode.name):
-            read = read_events(events, mode.card)
-            detections[mode.name] = mode.detect(read, **request.overrides.get(mode.name, {}))
-
-    calls = [partial(detect, mode) for mode in request.modes]
     try:
-        if is_embedded(events.sparkSession):
-            in_threads(calls)
-        else:
-            for call in calls:
-                call()
+        for mode in request.modes:
+            with timed(mode.name):
+                read = read_events(events, mode.card)
+                detections[mode.name] = mode.detect(read, **request.overrides.get(mode.name, {}))
         with timed("observations of all modes"):
-            in_order = {mode.name: detections[mode.name] for mode in request.modes}
-            return _collect_outputs(in_order, points=request.points)
+            return _collect_outputs(detections, points=request.points)
     finally:
         for frame in [frame for each in detections.values() for frame in each.materialized_frames]:
             frame.unpersist()
@@ -177,5 +168,5 @@ def _collect(frames: Mapping[str, DataFrame]) -> list[Any]:
     """Return the rows of all modes: Spark runs one job for them, the embedded engine plans small queries faster."""
     named = [frame.withColumn("mode", F.lit(name)) for name, frame in frames.items()]
     if is_embedded(named[0].sparkSession):
-        return [row for rows in in_threads([frame.collect for frame in named]) for row in rows]
+        return [row for frame in named for row in frame.collect()]
     return reduce(lambda left, right: left.unionByName(right), named).collect()
