@@ -231,19 +231,21 @@ def _episodes(*, episode: float, quoted: bool) -> Mapping[str, str]:
 SO_FAR = f"{EVERY_SECOND} ROWS UNBOUNDED PRECEDING"
 
 
-def of_first(column: str, missing: str) -> str:
-    """Return the SQL for a column of the first of the gaps that go on until this one: its own where none does.
+def _of_first(column: str) -> str:
+    """Return the SQL for a column, never null, of the first of the gaps that go on until this one."""
+    return f"last_value(IF(goes_on, NULL, {column})) IGNORE NULLS OVER ({SO_FAR})"
 
-    `missing` is no value of the column.
-    """
-    first = f"last_value(IF(goes_on, NULL, coalesce({column}, {missing}))) IGNORE NULLS OVER ({SO_FAR})"
-    return f"IF(goes_on, nullif({first}, {missing}), {column}) AS {column}"
+
+def _text_of_first(column: str) -> str:
+    """Return the SQL for a column of text of that first gap, which is the gap itself where none goes on."""
+    first = _of_first(f"coalesce({column}, '')")
+    return f"IF(goes_on, nullif({first}, ''), {column}) AS {column}"
 
 
 GAP_LINES = f""", file, text,
-                {of_first("before_file", "''")},
-                {of_first("before_line", "''")},
-                {of_first("before_text", "''")}"""
+                {_text_of_first("before_file")},
+                {_text_of_first("before_line")},
+                {_text_of_first("before_text")}"""
 """What is quoted of a gap besides its own columns."""
 
 EDGES = """IF(gap IS NULL, NULL, array(
@@ -287,14 +289,11 @@ def _failures_with_gap(*, reset: float, stall: float, quoted: bool) -> Mapping[s
         "summed_gaps": f"SELECT *, sum(ms) OVER ({SO_FAR}) - ms AS ms_before FROM log_gaps",
         "joined_gaps": f"""
             SELECT capture, subject, struct(
-                IF(goes_on, (ms_before + ms - last_value(IF(goes_on, NULL, ms_before)) IGNORE NULLS OVER ({SO_FAR}))
-                    / 1000D, value) AS value,
+                IF(goes_on, (ms_before + ms - {_of_first("ms_before")}) / 1000D, value) AS value,
                 line,
                 at,
-                {of_first("since", "''")},
-                IF(goes_on, last_value(IF(goes_on, NULL, frozen)) IGNORE NULLS OVER ({SO_FAR}), frozen) AS frozen{
-            GAP_LINES if quoted else ""
-        }) AS gap
+                {_text_of_first("since")},
+                {_of_first("frozen")} AS frozen{GAP_LINES if quoted else ""}) AS gap
             FROM summed_gaps
         """,
         "idle_gaps": f"""
