@@ -38,6 +38,9 @@ GROUP_BYTES = 5_400
 """What `kafka-consumer-groups` prints of a group on 24 partitions, with its state."""
 
 REPLICA_BYTES = 82
+REPLICAS_OF_BROKER = 30_000
+"""More than the 4,000 partitions of a broker that the Kafka project advises; more bytes mean more brokers."""
+
 RANGE_BROKERS = 30
 RANGE_BYTES_OF_HOUR = 240 * 61
 """Four points a minute of three series."""
@@ -80,15 +83,15 @@ def _services(cluster: SyntheticCluster, number: int) -> Iterator[ConsumerServic
 
 def log_dirs(folder: Path, size: int) -> None:
     """`kafka-log-dirs --describe`: one line of JSON, broker by broker."""
-    each = max(1, size // (REPLICA_BYTES * len(BROKERS)))
+    brokers = ceil(size / (REPLICA_BYTES * REPLICAS_OF_BROKER))
     with (folder / "kafka-log-dirs.txt").open("w", encoding="utf-8") as out:
-        out.write(
-            "Querying brokers for log directories information\nReceived log directory information from brokers 1,2,3\n"
-        )
+        ids = range(1, brokers + 1)
+        out.write("Querying brokers for log directories information\n")
+        out.write(f"Received log directory information from brokers {','.join(map(str, ids))}\n")
         out.write('{"brokers":[')
-        for broker in range(1, len(BROKERS) + 1):
+        for broker in ids:
             out.write(f'{"," if broker > 1 else ""}{{"broker":{broker},"logDirs":[{{"partitions":[')
-            out.writelines(_replicas(each))
+            out.writelines(_replicas(REPLICAS_OF_BROKER))
             out.write('],"error":null,"logDir":"/var/lib/kafka/data"}]}')
         out.write('],"version":1}\n')
 

@@ -1,5 +1,6 @@
 """The same silences, in whatever order a subject's lines come."""
 
+import pickle
 import random
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 from leadsman import vocabulary as names
 from leadsman.pipeline.events import EventRow
 from leadsman.pipeline.idle_gaps import writers
-from leadsman.pipeline.idle_gaps.writers import SpanEnd, SubjectActivity
+from leadsman.pipeline.idle_gaps.spans import PackedSpans, SpanEnd
+from leadsman.pipeline.idle_gaps.writers import SubjectActivity
 
 SECOND = 1000
 Rows = Callable[[Path], list[EventRow]]
@@ -80,6 +82,39 @@ def test_lines_that_come_a_little_late_have_the_longest_idle_gaps_and_take_littl
 
     assert lengths == sorted(after - before for before, after in between(times))[-20:]
     assert len(subject._spans) < 200
+
+
+ORDERS: dict[str, Callable[[int, random.Random], float]] = {
+    "oldest first": lambda at, _: at,
+    "newest first": lambda at, _: -at,
+    "a little late": lambda at, chance: at + chance.uniform(0, 600 * SECOND),
+    "no order": lambda _, chance: chance.random(),
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("kept", [5, 40, 5000])
+def test_compressed_spans_have_the_idle_gaps_of_the_others(order: str, kept: int):
+    chance = random.Random(kept)
+    times = [at * SECOND for at in chance.sample(range(100_000), 3000)]
+    plain, packed = SubjectActivity("worker", kept), SubjectActivity("worker", kept, packs=True)
+    for line, at in enumerate(sorted(times, key=lambda each: ORDERS[order](each, chance)), 1):
+        first = SpanEnd(at, line, f'{at} "\\ \ud800 \0 é', "a/app.log")
+        last = first if line % 3 else SpanEnd(at + 1, line, f"{at} second", "b/app.log")
+        plain.note_rising_lines(first, last)
+        packed.note_rising_lines(first, last)
+
+    assert packed.idle_gaps() == plain.idle_gaps()
+    assert len(packed._spans) == len(plain._spans)
+    del plain._spans, packed._spans, plain._begins, packed._begins
+    assert vars(packed) == vars(plain)
+
+
+def test_compressed_spans_take_a_third_of_the_room():
+    lines = [SpanEnd(at, at, f"2026-01-01T00:00:00Z INFO handled {at} of the orders", "app.log") for at in range(2000)]
+    spans = [*zip(lines[::2], lines[1::2], strict=True)]
+
+    assert len(pickle.dumps(PackedSpans(spans))) < len(pickle.dumps(spans)) / 3
 
 
 SHORT = 10

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from leadsman import modes
 from leadsman import vocabulary as names
 from leadsman.pipeline.events import EventRow, batches
-from leadsman.pipeline.idle_gaps.writers import SpanEnd, SubjectActivity
+from leadsman.pipeline.idle_gaps.spans import SpanEnd
+from leadsman.pipeline.idle_gaps.writers import SubjectActivity
 from leadsman.pipeline.read import blocks, splits
 from leadsman.pipeline.read.split_reading import SplitState, read_split, remaining_events
 from leadsman.pipeline.read.splits import split_stream, split_streams

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-ROWS_A_BATCH = 50_000
+ROWS_A_BATCH = 20_000
+"""Some 30 MB as rows and as columns."""
 
 TIMES = range(253_370_764_800_000)
 """Milliseconds since 1970, up to the year 9999. Outside, Python and Spark cannot hold a time in every zone, and no

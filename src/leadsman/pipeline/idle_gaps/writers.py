@@ -10,9 +10,10 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_left
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from leadsman.pipeline.idle_gaps.bisection import SHORTEST_GAP_MS, Gap
+from leadsman.pipeline.idle_gaps.spans import PackedSpans, Span, SpanEnd
 from leadsman.pipeline.read.records import QUOTE_LENGTH, quote_beginning
 from leadsman.redaction import mask_where_found
 
@@ -29,17 +30,6 @@ STEPS_BACK_EXPECTED = 2
 """Where a line came late, another one may come so many times as late. Spans further back are thinned out as those of a
 subject whose times run in one direction: one step of a clock does not make its state grow with its lines."""
 
-
-class SpanEnd(NamedTuple):
-    """A line with a time (ms since 1970): where a span begins or ends. `text` is the line as it stands there."""
-
-    at: int
-    line: int
-    text: str
-    file: str
-
-
-Span = tuple[SpanEnd, SpanEnd]
 
 Interval = tuple[int, int]
 """From one time (ms since 1970) to another."""
@@ -63,10 +53,11 @@ class SubjectActivity:
     """One writer's lines so far: when it began, when it last wrote, and its longest idle gaps.
 
     `last_at` is the time of the line that was read last. `forwards` and `backwards` count the steps between spans,
-    `longest_step_back` is the longest way (ms) that a line lay before the latest one above it.
+    `longest_step_back` is the longest way (ms) that a line lay before the latest one above it. With `packs` its spans
+    are held compressed; it is then never part of a `merge`.
     """
 
-    def __init__(self, name: str, kept: int = GAPS_KEPT) -> None:
+    def __init__(self, name: str, kept: int = GAPS_KEPT, *, packs: bool = False) -> None:
         self.name = name
         self.lines = 0
         self.first: int | None = None
@@ -78,10 +69,10 @@ class SubjectActivity:
         self.longest_step_back = 0
         self._kept = kept
         self._next_room = 0
-        self._spans: list[Span] = []
+        self._spans: list[Span] | PackedSpans = PackedSpans() if packs else []
         self._open: Span | None = None
         self._begun_at: Interval = (0, 0)  # of the open span, by the lines that it began with
-        self._begins: list[Interval] | None = []  # of the others; None where some were joined
+        self._begins: list[Interval] | None = None if packs else []  # of the others; None where some were joined
 
     def note_line(self, line: SpanEnd) -> None:
         """Note a line with a time."""
@@ -143,6 +134,7 @@ class SubjectActivity:
     def _append(self, later: SubjectActivity) -> None:
         """Append the spans of `later`, but for those that the open span takes in because of what came before."""
         assert later._open is not None
+        assert isinstance(self._spans, list)
         spans = [*later._spans, later._open]
         begins = None if later._begins is None else [*later._begins, later._begun_at]
         for span_index, (start, end) in enumerate(spans):
@@ -189,7 +181,7 @@ class SubjectActivity:
             begun = start._replace(text=masked.get(2 * span_index, start.text))
             spans[span_index] = begun, end._replace(text=masked.get(2 * span_index + 1, end.text))
         if masked:
-            self._spans = spans[: len(self._spans)]
+            self._hold(spans[: len(self._spans)])
             self._open = spans[-1] if self._open else None
 
     def _begin(self, start: SpanEnd, end: SpanEnd) -> None:
@@ -219,38 +211,42 @@ class SubjectActivity:
     def _make_room(self) -> None:
         if len(self._spans) < self._room:
             return
-        self._spans = _joined(self._spans, self.floor_ms)
+        spans = _joined(self._spans, self.floor_ms)
         self._begins = None
         if self.forwards and self.backwards:
-            self._thin_out(self._kept, self._final_spans())
-            self._next_room = min(2 * len(self._spans), SPANS_KEPT)
-        if len(self._spans) >= self._room:
-            self._thin_out(self._room // 2, len(self._spans))
+            spans = self._thinned_out(spans, self._kept, self._count_final(spans))
+            self._next_room = min(2 * len(spans), SPANS_KEPT)
+        if len(spans) >= self._room:
+            spans = self._thinned_out(spans, self._room // 2, len(spans))
+        self._hold(spans)
+
+    def _hold(self, spans: list[Span]) -> None:
+        self._spans = PackedSpans(spans) if isinstance(self._spans, PackedSpans) else spans
 
     @property
     def _room(self) -> int:
         """Spans that are held before they are thinned out. In one direction each of them is an idle gap for good."""
         return max(2 * self._kept, self._next_room)
 
-    def _final_spans(self) -> int:
+    def _count_final(self, spans: list[Span]) -> int:
         """Return how many of the spans, which are in order of time, no later line will change.
 
         A line can come before the latest one by as much as any did so far, and by as much again.
         """
         assert self.until is not None
         since = self.until - STEPS_BACK_EXPECTED * self.longest_step_back
-        return bisect_left(self._spans, since, key=lambda span: span[1].at)
+        return bisect_left(spans, since, key=lambda span: span[1].at)
 
-    def _thin_out(self, kept: int, count: int) -> None:
-        """Join the first spans, between which the idle gaps are shortest. Of equal ones the earlier are kept."""
+    def _thinned_out(self, spans: list[Span], kept: int, count: int) -> list[Span]:
+        """Return the spans, the first of them joined where gaps are shortest. Of equal gaps the earlier are kept."""
         if count <= kept + 1:
-            return
-        first, rest = self._spans[:count], self._spans[count:]
+            return spans
+        first, rest = spans[:count], spans[count:]
         lengths = [after[0].at - before[1].at for before, after in pairwise(first)]
         longest = heapq.nlargest(kept, range(len(lengths)), key=lengths.__getitem__)
         self.floor_ms = max(self.floor_ms, lengths[longest[-1]])
         starts = [0, *(span_index + 1 for span_index in sorted(longest)), len(first)]
-        self._spans = [*((first[since][0], first[until - 1][1]) for since, until in pairwise(starts)), *rest]
+        return [*((first[since][0], first[until - 1][1]) for since, until in pairwise(starts)), *rest]
 
 
 def _joined(spans: Iterable[Span], floor_ms: int) -> list[Span]:

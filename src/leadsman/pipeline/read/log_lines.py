@@ -15,7 +15,8 @@ import numpy as np
 from leadsman.pipeline.idle_gaps.bisection import OutOfOrder, TimedLine, next_timed_line, previous_timed_line
 from leadsman.pipeline.idle_gaps.block_lines import block_lines, spans_of_lines
 from leadsman.pipeline.idle_gaps.block_spans import LINES_LOOKED_AT, is_in_one_direction, sample_lines, spans_of
-from leadsman.pipeline.idle_gaps.writers import SpanEnd, SubjectActivity, TimeRange
+from leadsman.pipeline.idle_gaps.spans import SpanEnd
+from leadsman.pipeline.idle_gaps.writers import SubjectActivity, TimeRange
 from leadsman.pipeline.read.batched_matches import BatchedMatches, is_self_contained
 from leadsman.pipeline.read.error_runs import ErrorRun, is_unknown_error
 from leadsman.pipeline.read.hidden_lines import HiddenLines
@@ -50,6 +51,9 @@ LINES_LOOKED_BACK = 400
 
 HITS_A_RECORD = 1000
 """Lines with hits that are held until their record ends: more than any stack trace or dump has."""
+
+MANY_SUBJECTS = 100
+"""Subjects of a stream whose spans are held as they are: up to 400 of each, 28 MB. Those of others are compressed."""
 
 MANY_SPANS, MANY_MATCHES = 40, 160
 """Spans between idle gaps, and matches, in one block above which it costs less to read the times of all its lines."""
@@ -214,7 +218,7 @@ class FileReading:
     def _subject(self, name: str) -> SubjectActivity:
         subject = self._subjects.get(name)
         if subject is None:
-            subject = self._subjects[name] = SubjectActivity(name)
+            subject = self._subjects[name] = SubjectActivity(name, packs=len(self._subjects) >= MANY_SUBJECTS)
         return subject
 
     def _hit_lines(self, data: bytes, found: list[tuple[int, int]], lines: BlockLines | None) -> Sequence[HitLine]:

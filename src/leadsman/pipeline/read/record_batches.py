@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from leadsman.pipeline.idle_gaps.writers import SpanEnd
+from leadsman.pipeline.idle_gaps.spans import SpanEnd
 from leadsman.pipeline.read.batched_matches import BatchedMatches, is_self_contained
 from leadsman.pipeline.read.records import MAX_TOKEN, QUOTE_LENGTH, Hit, RecordStart
 from leadsman.pipeline.read.scanner import once_scanner

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
     from leadsman.telemetry.hprof.reader import HeapContents
 
+WINDOW_BYTES = 32 << 20
+"""Bytes that are searched and then dropped from this process's memory, whole pages: a dump can be larger than that."""
+
 MAX_STEPS = 12
 """Steps upwards: from an entry over its map to the log that owns it are five or six."""
 
@@ -78,13 +81,23 @@ class ReferenceSearch:
     def _references(self, identifier: int) -> Iterator[tuple[int, str]]:
         """Yield the objects that refer to an object, each with its field."""
         needle = identifier.to_bytes(self.contents.width, "big")
-        at = self.data.find(needle) if identifier else -1  # 0 is `null`, which stands everywhere
+        at = self._find(needle, 0) if identifier else -1  # 0 is `null`, which stands everywhere
         for _ in range(MAX_OCCURRENCES):
             if at < 0:
                 return
             if (holder := self._holder(at)) is not None and holder[0] != identifier:
                 yield holder
-            at = self.data.find(needle, at + 1)
+            at = self._find(needle, at + 1)
+
+    def _find(self, needle: bytes, since: int) -> int:
+        """Return where `needle` stands next; -1 where it does not. Pages that were searched are no longer resident."""
+        for start in range(since // WINDOW_BYTES * WINDOW_BYTES, len(self.data), WINDOW_BYTES):
+            end = min(start + WINDOW_BYTES, len(self.data))
+            at = self.data.find(needle, max(start, since), end + len(needle) - 1)
+            if at >= 0:
+                return at
+            self.data.madvise(mmap.MADV_DONTNEED, start, end - start)
+        return -1
 
     def _holder(self, at: int) -> tuple[int, str] | None:
         """Return the object and the field at an offset of the file; None where there is no field."""
