@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import mmap
 import re
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from leadsman.java import runtime
-from leadsman.telemetry.hprof import histogram
+from leadsman.telemetry.hprof import histogram, occurrences
 from leadsman.telemetry.hprof.reader import InvalidDump, read_dump
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from leadsman.pipeline.events import EventRow
 
@@ -83,6 +84,29 @@ def test_the_fields_that_refer_to_the_entries_are_found_without_the_graph(dumped
     assert path.startswith("java.util.HashMap$Node.value <- ")
     assert path.endswith("java.util.HashMap.table <- Holding.entries")
     assert count == len(["1,", "10,", "100,", "1000,", "10000"])
+
+
+@pytest.mark.parametrize("engine", [occurrences._hyperscan, occurrences._re])
+def test_identifiers_are_found_across_the_borders_of_windows(
+    engine: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(occurrences, "WINDOW_BYTES", mmap.PAGESIZE)
+    monkeypatch.setattr(occurrences, "_hyperscan", engine)
+    content = bytearray(3 * mmap.PAGESIZE + 100)
+    first, second = b"\x01\n\x00*", b"\x00\x01\n\x00"
+    for at in (0, mmap.PAGESIZE - 1, 2 * mmap.PAGESIZE, len(content) - len(first)):
+        content[at : at + len(first)] = first
+    (tmp_path / "dump").write_bytes(content)
+
+    with (tmp_path / "dump").open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        found = list(occurrences.occurrences(data, [first, second]))
+
+    places = {
+        index: [at for at in range(len(content)) if content.startswith(each, at)]
+        for index, each in enumerate((first, second))
+    }
+    assert {index: [at for at, each in found if each == index] for index in places} == places
+    assert len(places[0]) == 4
 
 
 def test_small_blocks_make_no_difference(dumped: tuple[Path, str]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import mmap
 from bisect import bisect_right
 from collections import Counter
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from leadsman.telemetry.hprof.layout import (
@@ -23,15 +24,13 @@ from leadsman.telemetry.hprof.layout import (
     WIDTHS,
     display_name,
 )
+from leadsman.telemetry.hprof.occurrences import occurrences
 from leadsman.telemetry.hprof.reader import RECORD
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable
 
     from leadsman.telemetry.hprof.reader import HeapContents
-
-WINDOW_BYTES = 32 << 20
-"""Bytes that are searched and then dropped from this process's memory, whole pages: a dump can be larger than that."""
 
 MAX_STEPS = 12
 """Steps upwards: from an entry over its map to the log that owns it are five or six."""
@@ -51,9 +50,31 @@ MAX_OWNERS = 2
 def reference_paths(path: str, contents: HeapContents) -> Counter[str]:
     """Return the paths that refer to samples, `Class.field <- Class.field`, each with the number of its samples."""
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:  # noqa: PTH123 - mmap needs a descriptor
-        search = ReferenceSearch(data, contents)
-        paths = (search.path(identifier) for identifier in contents.samples)
+        paths = ReferenceSearch(data, contents).paths(contents.samples)
         return Counter(" <- ".join(path) for path in paths if path)
+
+
+@dataclass(slots=True)
+class Path:
+    """The fields that lead up from a sample to the object `identifier`, the nearest first."""
+
+    identifier: int
+    fields: list[str] = field(default_factory=list)
+    owners: int = 0
+    visited: set[int] = field(default_factory=set)
+
+    def extend(self, holder: int, step: str) -> None:
+        """Go up to the object `holder`, which refers to this one by the field `step`."""
+        self.visited.add(self.identifier)
+        self.identifier = holder
+        if not step.endswith(COLLISION_CHAIN):
+            self.fields.append(step)
+            self.owners += step.startswith(OWNERS)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is not followed further."""
+        return len(self.fields) >= MAX_STEPS or self.owners >= MAX_OWNERS
 
 
 class ReferenceSearch:
@@ -62,42 +83,40 @@ class ReferenceSearch:
     def __init__(self, data: mmap.mmap, contents: HeapContents) -> None:
         self.data, self.contents = data, contents
 
-    def path(self, identifier: int) -> list[str]:
-        """Return the fields that lead up from an object, the nearest first."""
-        steps: list[str] = []
-        visited = {identifier}
-        owners = 0
-        while len(steps) < MAX_STEPS and owners < MAX_OWNERS:
-            above = next((each for each in self._references(identifier) if each[0] not in visited), None)
-            if above is None:
+    def paths(self, identifiers: Iterable[int]) -> list[list[str]]:
+        """Return for each object the fields that lead up from it, the nearest first. Each step is one pass for all."""
+        paths = [Path(identifier) for identifier in identifiers]
+        going = paths
+        while going := [path for path in going if path.identifier and not path.is_whole]:  # 0 is `null`
+            going = self._extend(going)
+        return [path.fields for path in paths]
+
+    def _extend(self, paths: list[Path]) -> list[Path]:
+        """Extend paths by the first object in the file that refers to their last, and return those that were."""
+        width = self.contents.width
+        waiting: dict[int, list[Path]] = {}
+        for path in paths:
+            waiting.setdefault(path.identifier, []).append(path)
+        identifiers = list(waiting)
+        places = Counter[int]()
+        extended: list[Path] = []
+        for at, index in occurrences(self.data, [each.to_bytes(width, "big") for each in identifiers]):
+            identifier = identifiers[index]
+            if identifier not in waiting:
+                continue
+            places[identifier] += 1
+            holder = self._holder(at)
+            if holder is not None:
+                above = [path for path in waiting[identifier] if holder[0] not in {identifier, *path.visited}]
+                for path in above:
+                    path.extend(*holder)
+                extended += above
+                waiting[identifier] = [path for path in waiting[identifier] if path.identifier == identifier]
+            if not waiting[identifier] or places[identifier] == MAX_OCCURRENCES:
+                del waiting[identifier]
+            if not waiting:
                 break
-            identifier, step = above
-            visited.add(identifier)
-            if not step.endswith(COLLISION_CHAIN):
-                steps.append(step)
-                owners += step.startswith(OWNERS)
-        return steps
-
-    def _references(self, identifier: int) -> Iterator[tuple[int, str]]:
-        """Yield the objects that refer to an object, each with its field."""
-        needle = identifier.to_bytes(self.contents.width, "big")
-        at = self._find(needle, 0) if identifier else -1  # 0 is `null`, which stands everywhere
-        for _ in range(MAX_OCCURRENCES):
-            if at < 0:
-                return
-            if (holder := self._holder(at)) is not None and holder[0] != identifier:
-                yield holder
-            at = self._find(needle, at + 1)
-
-    def _find(self, needle: bytes, since: int) -> int:
-        """Return where `needle` stands next; -1 where it does not. Pages that were searched are no longer resident."""
-        for start in range(since // WINDOW_BYTES * WINDOW_BYTES, len(self.data), WINDOW_BYTES):
-            end = min(start + WINDOW_BYTES, len(self.data))
-            at = self.data.find(needle, max(start, since), end + len(needle) - 1)
-            if at >= 0:
-                return at
-            self.data.madvise(mmap.MADV_DONTNEED, start, end - start)
-        return -1
+        return extended
 
     def _holder(self, at: int) -> tuple[int, str] | None:
         """Return the object and the field at an offset of the file; None where there is no field."""
