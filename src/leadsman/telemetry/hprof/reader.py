@@ -235,7 +235,7 @@ class Segment:
             kind.count += 1
             if identifier < lowest:  # noqa: PLR1730 - once per object, and `min` takes three times as long
                 lowest = identifier
-            if identifier > highest:  # noqa: PLR1730
+            if identifier > highest:  # noqa: PLR1730 - as above
                 highest = identifier
             if kind.count in SAMPLED_COUNTS:
                 self._sample(kind, identifier)
