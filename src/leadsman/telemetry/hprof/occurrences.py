@@ -11,8 +11,9 @@ if TYPE_CHECKING:
 
     Find = Callable[[memoryview], list[tuple[int, int]]]
 
-WINDOW_BYTES = 32 << 20
-"""Bytes that are searched and then dropped from this process's memory, whole pages: a dump can be larger than that."""
+WINDOW_BYTES = 1 << 20
+"""Bytes, whole pages, that are searched and then dropped from this process's memory: a dump can be larger than that. In
+a damaged dump an identifier can stand at every place of a window."""
 
 
 def occurrences(data: mmap.mmap, identifiers: Sequence[bytes]) -> Iterator[tuple[int, int]]:

@@ -198,7 +198,6 @@ class Segment:
         cursor, width = self.cursor, self.contents.width
         end = cursor.offset + length
         readers = {
-            INSTANCE: self._instance,
             OBJECT_ARRAY: self._objects,
             PRIMITIVE_ARRAY: self._primitives,
             CLASS_DUMP: self._class,
@@ -207,11 +206,11 @@ class Segment:
         while (offset := cursor.offset) < end:
             if not marks or offset - marks[-1] >= MARK_INTERVAL:
                 marks.append(offset)
-            if self._instances(min(end, marks[-1] + MARK_INTERVAL) - offset):
-                continue
             start = cursor.take(1)
             tag = cursor.data[start]
-            if tag in readers:
+            if tag == INSTANCE:
+                self._instances(start, start + min(end, marks[-1] + MARK_INTERVAL) - offset)
+            elif tag in readers:
                 readers[tag]()
             elif tag in ROOTS:
                 identifiers, more = ROOTS[tag]
@@ -219,13 +218,13 @@ class Segment:
             else:
                 raise InvalidDump(f"the heap dump has an unknown part (0x{tag:02x}) at byte {offset}")
 
-    def _instances(self, length: int) -> bool:
-        """Read the instances that begin in the next `length` bytes and are whole in the block. False where none is."""
+    def _instances(self, start: int, until: int) -> None:
+        """Read the instance at `start` of the block, and those that follow it, as far as they begin before `until`."""
         contents, cursor = self.contents, self.cursor
-        data, at, unpack_from, header = cursor.data, cursor.at, self.instance.unpack_from, 1 + self.instance.size
+        data, at, unpack_from, header = cursor.data, start, self.instance.unpack_from, 1 + self.instance.size
         classes, lowest, highest = contents.classes, contents.lowest, contents.highest
         whole = len(data)
-        until = min(at + length, whole - header + 1)
+        until = min(until, whole - header + 1)
         while at < until and data[at] == INSTANCE:
             identifier, _, class_id, size = unpack_from(data, at + 1)
             if at + header + size > whole:
@@ -240,10 +239,13 @@ class Segment:
             if kind.count in SAMPLED_COUNTS:
                 self._sample(kind, identifier)
         contents.lowest, contents.highest = lowest, highest
-        is_any, cursor.at = at > cursor.at, at
-        return is_any
+        if at > start:
+            cursor.at = at
+        else:
+            self._cut_instance()
 
-    def _instance(self) -> None:
+    def _cut_instance(self) -> None:
+        """Read an instance that goes on in the next block. A damaged one of gigabytes is not kept."""
         cursor = self.cursor
         start = cursor.take(self.instance.size)
         identifier, _, class_id, size = self.instance.unpack_from(cursor.data, start)

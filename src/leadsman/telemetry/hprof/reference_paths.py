@@ -55,7 +55,7 @@ def reference_paths(path: str, contents: HeapContents) -> Counter[str]:
 
 
 @dataclass(slots=True)
-class Path:
+class ReferencePath:
     """The fields that lead up from a sample to the object `identifier`, the nearest first."""
 
     identifier: int
@@ -85,21 +85,21 @@ class ReferenceSearch:
 
     def paths(self, identifiers: Iterable[int]) -> list[list[str]]:
         """Return for each object the fields that lead up from it, the nearest first. Each step is one pass for all."""
-        paths = [Path(identifier) for identifier in identifiers]
+        paths = [ReferencePath(identifier) for identifier in identifiers]
         going = paths
         while going := [path for path in going if path.identifier and not path.is_whole]:  # 0 is `null`
             going = self._extend(going)
         return [path.fields for path in paths]
 
-    def _extend(self, paths: list[Path]) -> list[Path]:
+    def _extend(self, paths: list[ReferencePath]) -> list[ReferencePath]:
         """Extend paths by the first object in the file that refers to their last, and return those that were."""
         width = self.contents.width
-        waiting: dict[int, list[Path]] = {}
+        waiting: dict[int, list[ReferencePath]] = {}
         for path in paths:
             waiting.setdefault(path.identifier, []).append(path)
         identifiers = list(waiting)
         places = Counter[int]()
-        extended: list[Path] = []
+        extended: list[ReferencePath] = []
         for at, index in occurrences(self.data, [each.to_bytes(width, "big") for each in identifiers]):
             identifier = identifiers[index]
             if identifier not in waiting:
