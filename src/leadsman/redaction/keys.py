@@ -25,6 +25,13 @@ HINTS = (
 )  # fmt: skip
 """Texts of which a line with such a key holds one, in lower case."""
 
+_SUFFIX = r"value|text|plain|old|new|prod|dev|test|staging|base64|base|b64"
+BEFORE_WORD = r"(?:^|[^a-z]|\\[a-z]|\\u[0-9a-f]{4}|\[[0-9;]{0,20}m)"
+"""What can stand before a word: also a character as JSON escapes it, such as `\\n`, and a colour's last letter."""
+
+NARROWER = {"pw": rf"pwd|{BEFORE_WORD}pw(?:[^a-z]|$|{_SUFFIX})"}
+"""Expressions in place of hints that stand in random text: of 17 topic ids one holds the two letters."""
+
 _ANY_VALUE = (
     r"pass(?:words?|wd|phrase|code|wort)|pswd|senha|kennwort|[Пп]ароль|mot de passe|wachtwoord|has[łl]o(?![a-z])|l[öo]senord|密码|密碼|パスワード|contrase.{1,2}a|requirepass|masterauth"
     r"|(?<![A-Za-z])pwd|(?<=[a-z])(?-i:Pwd)|(?<![A-Za-z])pass(?![A-Za-z])|(?<=[a-z])(?-i:Pass)(?![A-Za-z])"
@@ -42,7 +49,7 @@ _NO_COUNTS = (
 )
 _KEY = re.compile(
     rf"(?:(?P<password>{_ANY_VALUE})|{_NO_COUNTS})"
-    r"(?:[_.\-]?(?:\d{1,3}|value|text|plain|old|new|prod|dev|test|staging|base64|base|b64))?(?![\w\-.](?!>))(?!-\w)",
+    r"(?:[_.\-]?(?:\d{1,3}|" + _SUFFIX + r"))?(?![\w\-.](?!>))(?!-\w)",
     re.IGNORECASE | re.ASCII,
 )
 _URL_KEY = re.compile(r"(?<=[?&])key(?P<password>(?!))?(?==)", re.IGNORECASE)

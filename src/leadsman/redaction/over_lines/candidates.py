@@ -121,28 +121,30 @@ def _are_named(texts: Sequence[bytes]) -> set[int]:
 
 @cache
 def _marks() -> Search:
-    return _search(MARKS)
+    return _search(list(map(re.escape, MARKS)))
 
 
 @cache
 def _names() -> Search:
-    return _search([hint.rstrip("=: ") for hint in keys.HINTS])
+    return _search([keys.NARROWER.get(hint) or re.escape(hint.rstrip("=: ")) for hint in keys.HINTS])
 
 
-def _search(literals: Sequence[str]) -> Search:
-    """Return a function that finds these texts, whatever the case of their letters: the last byte of each."""
+def _search(expressions: Sequence[str]) -> Search:
+    """Return a function that finds these expressions, whatever the case of their letters: the last byte of each."""
     try:
         import hyperscan  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
-        numbers = {literal: number for number, literal in enumerate(literals)}
-        longest_first = sorted(literals, key=len, reverse=True)
-        pattern = re.compile("|".join(map(re.escape, longest_first)).encode(), re.IGNORECASE)
-        return lambda data: [(match.end() - 1, numbers[match[0].decode().lower()]) for match in pattern.finditer(data)]
+        longest_first = sorted(range(len(expressions)), key=lambda number: len(expressions[number]), reverse=True)
+        groups = "|".join(f"({expressions[number]})" for number in longest_first)
+        pattern = re.compile(groups.encode(), re.IGNORECASE)
+        return lambda data: [
+            (match.end() - 1, longest_first[(match.lastindex or 1) - 1]) for match in pattern.finditer(data)
+        ]
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
     database.compile(
-        expressions=[re.escape(literal).encode() for literal in literals],
-        ids=list(range(len(literals))),
-        flags=[hyperscan.HS_FLAG_CASELESS] * len(literals),
+        expressions=[expression.encode() for expression in expressions],
+        ids=list(range(len(expressions))),
+        flags=[hyperscan.HS_FLAG_CASELESS] * len(expressions),
     )
 
     def search(data: bytes) -> list[tuple[int, int]]:

@@ -30,7 +30,6 @@ PARTITION_LAYOUT = UsualLayout(
 )
 LINE = re.compile(rf"(?:{PARTITION}|{TOPIC})")
 SETTING = re.compile(r"([a-z][a-z.]*)=(.*?)(?=,[a-z][a-z.]*=|\s*$)")
-NO_LEADER = {"-1": "none"}
 
 
 def _parse(blocks: Iterable[bytes], context: OutputContext) -> Iterator[EventColumns]:  # noqa: ARG001 - a parser's signature
@@ -55,10 +54,10 @@ def _partitions(lines: Sequence[int], texts: Sequence[str], columns: Sequence[Se
         labels={
             "topic": topic,
             "partition": partition,
-            "leader": [NO_LEADER.get(each, each) for each in leader],
+            "leader": leader if "-1" not in leader else ["none" if each == "-1" else each for each in leader],
             "replicas": replicas,
             "isr": isr,
-            "epoch": [each or None for each in epoch] if any(epoch) else [None] * len(epoch),
+            "epoch": epoch if all(epoch) else [each or None for each in epoch],
         },
     )
 
