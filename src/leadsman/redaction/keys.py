@@ -30,7 +30,7 @@ BEFORE_WORD = r"(?:^|[^a-z]|\\[a-z]|\\u[0-9a-f]{4}|\[[0-9;]{0,20}m)"
 """What can stand before a word: also a character as JSON escapes it, such as `\\n`, and a colour's last letter."""
 
 NARROWER = {"pw": rf"pwd|{BEFORE_WORD}pw(?:[^a-z]|$|{_SUFFIX})"}
-"""Expressions in place of hints that stand in random text: of 17 topic ids one holds the two letters."""
+"""Expressions in place of hints that stand in random text: of 50 topic ids one holds the two letters."""
 
 _ANY_VALUE = (
     r"pass(?:words?|wd|phrase|code|wort)|pswd|senha|kennwort|[Пп]ароль|mot de passe|wachtwoord|has[łl]o(?![a-z])|l[öo]senord|密码|密碼|パスワード|contrase.{1,2}a|requirepass|masterauth"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from itertools import compress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from leadsman.telemetry.line_records.text_lines import MAX_LINE_BYTES, complete_lines
 from leadsman.telemetry.outputs.parser import EventColumns
@@ -70,7 +70,8 @@ class UsualLayout:
 
     def __init__(self, pattern: str, nothing: str = "") -> None:
         ignored = f"|{nothing}" if nothing else ""
-        self._findall = re.compile(rf"^(?:(?:{pattern}){ignored}|(.*))$", re.MULTILINE).findall
+        # Texts and what is between lines in one list: `findall` would make a tuple for each line.
+        self._split = re.compile(rf"^(?:(?:{pattern}){ignored}|(.*))$", re.MULTILINE).split
         self._match = re.compile(pattern).match
         self.groups = re.compile(pattern).groups
 
@@ -80,15 +81,22 @@ class UsualLayout:
 
     def rows(self, lines: Lines) -> LayoutColumns:
         """Return the lines that have the layout, column by column, and which others there are."""
-        found = self._findall("\n".join(lines.texts)) if lines.is_ascii else []
-        if len(found) != len(lines.texts):
+        step = self.groups + 2
+        found = self._split("\n".join(lines.texts)) if lines.is_ascii else []
+        if len(found) != len(lines.texts) * step + 1:
             return LayoutColumns(range(0), [()] * self.groups, range(len(lines.texts)))
-        *columns, other = zip(*found, strict=True)
+        *columns, other = (found[group::step] for group in range(1, step))
         if all(columns[0]):
-            return LayoutColumns(range(len(found)), columns, ())
+            return LayoutColumns(range(len(lines.texts)), list(map(_empty_for_none, columns)), ())
         usual = [index for index, text in enumerate(columns[0]) if text]
         odd = [index for index, text in enumerate(other) if text]
-        return LayoutColumns(usual, [list(compress(column, columns[0])) for column in columns], odd)
+        of_usual = (list(compress(column, columns[0])) for column in columns)
+        return LayoutColumns(usual, list(map(_empty_for_none, of_usual)), odd)
+
+
+def _empty_for_none(column: Sequence[str | None]) -> Column:
+    """Return a column with an empty text where a group took no part."""
+    return [text or "" for text in column] if None in column else cast("Column", column)
 
 
 def merged(parts: Iterable[EventColumns | None]) -> EventColumns | None:

@@ -38,7 +38,7 @@ LINE_BEGINNINGS = (
     re.compile(rb"\S+ \([0-9.]+\) at (?:[0-9a-f:]{11,17}|<?\(?incomplete)"),
 )
 IP_LAYOUT = UsualLayout(
-    r"([0-9.]+) dev ([\w.@:-]+) lladdr ([0-9a-f:]{17})(?: {1,2}(?:ref \d+ )?used \d+/\d+/(\d+) ?probes \d+)?"
+    r"([0-9.]++) dev ([\w.@:-]++) lladdr ([0-9a-f:]{17})(?: {1,2}(?:ref \d++ )?used \d++/\d++/(\d++) ?probes \d++)?"
     r" (REACHABLE|STALE|DELAY|PROBE|PERMANENT) ?"
 )
 ARP_LAYOUT = UsualLayout(r"\S+ \(([0-9.]+)\) at ([0-9a-f:]{17}) \[\w+\] on ([a-z0-9_.@:-]+)")
@@ -89,7 +89,7 @@ def _usual(lines: Lines) -> tuple[EventColumns | None, Sequence[int]]:
             "mac": list(map(mac, macs)),
             "state": states,
             "device": devices,
-            "updated": [text or None for text in used],
+            "updated": used if all(used) else [text or None for text in used],
         }
     elif ARP_LAYOUT.fits(lines):
         rows = ARP_LAYOUT.rows(lines)
