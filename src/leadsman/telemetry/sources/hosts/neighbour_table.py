@@ -38,7 +38,8 @@ LINE_BEGINNINGS = (
     re.compile(rb"\S+ \([0-9.]+\) at (?:[0-9a-f:]{11,17}|<?\(?incomplete)"),
 )
 IP_LAYOUT = UsualLayout(
-    r"([0-9.]++) dev ([\w.@:-]++) lladdr ([0-9a-f:]{17})(?: {1,2}(?:ref \d++ )?used \d++/\d++/(\d++) ?probes \d++)?"
+    r"([0-9.]++) dev ([A-Za-z0-9_.@:-]++) lladdr ([0-9a-f:]{17})"
+    r"(?: {1,2}(?:ref [0-9]++ )?used [0-9]++/[0-9]++/([0-9]++) ?probes [0-9]++)?"
     r" (REACHABLE|STALE|DELAY|PROBE|PERMANENT) ?"
 )
 ARP_LAYOUT = UsualLayout(r"\S+ \(([0-9.]+)\) at ([0-9a-f:]{17}) \[\w+\] on ([a-z0-9_.@:-]+)")
