@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 import pyarrow as pa
 
+from leadsman.pipeline.collection import collected_seldom
 from leadsman.redaction import mask_all
 
 if TYPE_CHECKING:
@@ -91,18 +92,19 @@ def batches(events: Iterable[EventRow | pa.RecordBatch]) -> Iterator[pa.RecordBa
     rows: list[EventRow] = []
     ready: list[pa.RecordBatch] = []
     count = 0
-    for each in events:
-        if isinstance(each, EventRow):
-            rows.append(each)
-            count += 1
-        else:
-            ready.append(each)
-            count += each.num_rows
-        if count >= ROWS_A_BATCH:
+    with collected_seldom():
+        for each in events:
+            if isinstance(each, EventRow):
+                rows.append(each)
+                count += 1
+            else:
+                ready.append(each)
+                count += each.num_rows
+            if count >= ROWS_A_BATCH:
+                yield _combine(rows, ready)
+                rows, ready, count = [], [], 0
+        if count:
             yield _combine(rows, ready)
-            rows, ready, count = [], [], 0
-    if count:
-        yield _combine(rows, ready)
 
 
 def _combine(rows: Sequence[EventRow], ready: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
