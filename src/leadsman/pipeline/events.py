@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 import pyarrow as pa
 
-from leadsman.pipeline.collection import collected_seldom
+from leadsman.pipeline.garbage_collection import rare_garbage_collection
 from leadsman.redaction import mask_all
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def batches(events: Iterable[EventRow | pa.RecordBatch]) -> Iterator[pa.RecordBa
     rows: list[EventRow] = []
     ready: list[pa.RecordBatch] = []
     count = 0
-    with collected_seldom():
+    with rare_garbage_collection():
         for each in events:
             if isinstance(each, EventRow):
                 rows.append(each)

@@ -26,10 +26,10 @@ HINTS = (
 """Texts of which a line with such a key holds one, in lower case."""
 
 _SUFFIX = r"value|text|plain|old|new|prod|dev|test|staging|base64|base|b64"
-BEFORE_WORD = r"(?:^|[^a-z]|\\[a-z]|\\u[0-9a-f]{4}|\[[0-9;]{0,20}m)"
+BEFORE_WORD = r"(?:^|[^a-z]|\\[a-z]|\\u[0-9a-f]{4}|[0-9;\[]m)"
 """What can stand before a word: also a character as JSON escapes it, such as `\\n`, and a colour's last letter."""
 
-NARROWER = {"pw": rf"pwd|{BEFORE_WORD}pw(?:[^a-z]|$|{_SUFFIX})"}
+HINT_PATTERNS = {"pw": rf"pwd|{BEFORE_WORD}pw(?:[^a-z]|$|{_SUFFIX})"}
 """Expressions in place of hints that stand in random text: of 50 topic ids one holds the two letters."""
 
 _ANY_VALUE = (

@@ -126,7 +126,7 @@ def _marks() -> Search:
 
 @cache
 def _names() -> Search:
-    return _search([keys.NARROWER.get(hint) or re.escape(hint.rstrip("=: ")) for hint in keys.HINTS])
+    return _search([keys.HINT_PATTERNS.get(hint) or re.escape(hint.rstrip("=: ")) for hint in keys.HINTS])
 
 
 def _search(expressions: Sequence[str]) -> Search:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import json
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from leadsman.errors import StateError
+from leadsman.pipeline.garbage_collection import rare_garbage_collection
 from leadsman.redaction import mask
 from leadsman.telemetry.format import NotText
 from leadsman.telemetry.recognise import recognise
@@ -99,20 +98,10 @@ class TopicChange(PositionChange[TopicPosition]):
 def read_topic_change(change: TopicChange, folder: Path, zone: tzinfo) -> Iterator[pa.RecordBatch]:
     """Yield the packed events of what was appended to a topic. `folder` has the states of its writers."""
     reading = TopicReading(change, StreamStates(folder), zone)
-    with _collection_paused():
+    with rare_garbage_collection():
         for ranges in reading.steps():
             reading.read(ranges)
     yield from reading.finish()
-
-
-@contextmanager
-def _collection_paused() -> Iterator[None]:
-    """Pause Python's garbage collection: a quarter of the time of reading records, which are many and in no cycles."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 class TopicReading:

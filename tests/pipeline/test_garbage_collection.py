@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leadsman.pipeline.collection import OBJECTS, collected_seldom
 from leadsman.pipeline.events import EventRow, batches
+from leadsman.pipeline.garbage_collection import YOUNG_THRESHOLD, rare_garbage_collection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,17 +33,17 @@ def test_it_is_seldom_while_events_are_read_and_as_before_afterwards() -> None:
             yield ROW
 
     assert sum(each.num_rows for each in batches(rows())) == 3
-    assert seen == [OBJECTS] * 3
+    assert seen == [YOUNG_THRESHOLD] * 3
     assert gc.get_threshold() == before
 
 
 def test_readings_that_end_in_another_order_leave_it_as_before() -> None:
     before = gc.get_threshold()
-    first, second = collected_seldom(), collected_seldom()
+    first, second = rare_garbage_collection(), rare_garbage_collection()
     first.__enter__()
     second.__enter__()
     first.__exit__(None, None, None)
-    assert gc.get_threshold()[0] == OBJECTS
+    assert gc.get_threshold()[0] == YOUNG_THRESHOLD
     second.__exit__(None, None, None)
 
     assert gc.get_threshold() == before
@@ -68,6 +68,6 @@ def test_a_reading_that_fails_or_is_given_up_leaves_it_as_before() -> None:
 @pytest.mark.parametrize("own", [0, 1_000_000])
 def test_who_collects_never_or_more_seldom_still_does(own: int) -> None:
     gc.set_threshold(own, 10, 10)
-    with collected_seldom():
+    with rare_garbage_collection():
         assert gc.get_threshold()[0] == own
     assert gc.get_threshold()[0] == own
