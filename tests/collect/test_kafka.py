@@ -14,14 +14,17 @@ from click.testing import CliRunner
 from kafka import KafkaConsumer, KafkaProducer
 
 from leadsman.cli.commands.collect import command
+from leadsman.collect.kafka.cluster_address import cluster_address, open_cluster
 from leadsman.java import jars, runtime
 from leadsman.lab.brokers.cluster import Cluster, ClusterPlan
 from leadsman.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from leadsman.collect.kafka.connection import ClusterAdmin
     from leadsman.pipeline.events import EventRow
 
 pytestmark = pytest.mark.lab
@@ -48,6 +51,11 @@ def collected(*words: str) -> int:
     answer = CliRunner().invoke(command, ["kafka", *words], standalone_mode=False)
     assert answer.exception is None, answer.output
     return int(answer.return_value or 0)
+
+
+def brokers_of(opened: AbstractContextManager[ClusterAdmin]) -> list[int]:
+    with opened as admin:
+        return admin.brokers()
 
 
 def events_named(rows: list[EventRow], *names: str) -> set[EventKey]:
@@ -246,12 +254,15 @@ def test_a_broker_that_was_killed_a_moment_ago_is_named_and_the_others_are_colle
             what="both brokers to make the logs of both partitions",
         )
         killed.kill()
+        connections = [open_cluster(cluster_address(survivor.bootstrap, None)) for _ in range(20)]
+        described = [brokers_of(each) for each in connections]
         code = collected("--bootstrap", survivor.bootstrap, "--out", str(tmp_path / "c"))
 
     found = rows(tmp_path / "c")
     reasons = [str(row.text) for row in found if row.name == "item.not_collected"]
     settings = {row.labels["broker"] for row in found if row.name == "setting" and "broker" in row.labels}
     sizes = [row for row in found if row.name == "log.size"]
+    assert all(survivor.id in each for each in described), "the dead broker was asked, and no other one"
     assert code == 3
     assert reasons
     assert all(f"broker {killed.id}: " in reason for reason in reasons if "brokers did not answer" in reason)

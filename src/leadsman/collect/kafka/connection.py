@@ -20,6 +20,18 @@ REQUEST_TIMEOUT_MS = 30_000
 RECONNECT_PAUSE_SECONDS = 10.0
 """After a failure to connect, the next requests of the same round fail at once instead of waiting for a timeout."""
 
+ATTEMPTS = 10
+ATTEMPTS_SECONDS = 15.0
+"""A request that any broker can answer goes to the next one where a broker is dead, so often and for so long.
+
+kafka-python asks a broker at random until one is connected, and does not repeat a request. For some 50 ms it leaves out
+the broker that failed (reconnect.backoff.ms): an attempt that follows at once goes to another one.
+"""
+
+NOT_CONNECTED_AGAIN = "No connection: an attempt to connect failed a moment ago"
+NO_ADDRESS = "The other brokers name no address of this broker: it is fenced, or has shut down"
+"""Instead of kafka-python's "NodeNotReadyError: 2" and "UnknownBrokerIdError: 2"."""
+
 SILENT_PAUSE_SECONDS = 60.0
 """A broker that did not answer is left out for so long: a round of requests takes less."""
 
@@ -40,13 +52,32 @@ class ClusterAdmin:
         self._silent_brokers: dict[int, tuple[float, str]] = {}
 
     def request(self, call: Callable[..., T], *arguments: object) -> T:
-        """Return the result of `call`, a function of the admin client and of these arguments."""
-        from kafka.errors import KafkaError  # loaded only where it is used
+        """Return the result of `call`, a function of the admin client and of these arguments.
 
-        try:
-            return call(self._open_connection(), *arguments)
-        except (KafkaError, OSError, ValueError, LookupError, TimeoutError) as error:
-            raise NotCollected(_error_text(error)) from error
+        A broker that has no connection is not the end of it, while another one may answer.
+        """
+        from kafka.errors import (
+            KafkaConnectionError,
+            KafkaError,
+            KafkaTimeoutError,
+            NodeNotReadyError,
+            RequestTimedOutError,
+            UnknownBrokerIdError,
+        )
+
+        failures: list[KafkaError] = []
+        until = time.monotonic() + ATTEMPTS_SECONDS
+        while len(failures) < ATTEMPTS and time.monotonic() < until:
+            try:
+                return call(self._open_connection(), *arguments)
+            except (KafkaConnectionError, KafkaTimeoutError, NodeNotReadyError, RequestTimedOutError) as error:
+                failures.append(error)
+            except UnknownBrokerIdError as error:
+                raise NotCollected(NO_ADDRESS) from error
+            except (KafkaError, OSError, ValueError, LookupError, TimeoutError) as error:
+                raise NotCollected(_error_text(error)) from error
+        first = next((each for each in failures if not isinstance(each, NodeNotReadyError)), None)
+        raise NotCollected(_error_text(first) if first else NOT_CONNECTED_AGAIN) from (first or failures[0])
 
     def request_halving(
         self, call: Callable[[Any, Sequence[T]], Mapping[T, V]], items: Sequence[T]
