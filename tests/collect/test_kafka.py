@@ -7,14 +7,16 @@ import shlex
 import stat
 import subprocess
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
 from kafka import KafkaConsumer, KafkaProducer
 
 from leadsman.cli.commands.collect import command
+from leadsman.collect.collector import NotCollected
 from leadsman.collect.kafka.cluster_address import cluster_address, open_cluster
+from leadsman.collect.kafka.connection import ATTEMPTS
 from leadsman.java import jars, runtime
 from leadsman.lab.brokers.cluster import Cluster, ClusterPlan
 from leadsman.waiting import wait_for
@@ -268,3 +270,26 @@ def test_a_broker_that_was_killed_a_moment_ago_is_named_and_the_others_are_colle
     assert all(f"broker {killed.id}: " in reason for reason in reasons if "brokers did not answer" in reason)
     assert settings == {str(survivor.id)}
     assert sizes
+
+
+@pytest.mark.timeout(300)
+def test_what_changes_a_cluster_is_sent_once_and_a_question_again() -> None:
+    sent: list[str] = []
+
+    def delete(admin: Any) -> object:
+        sent.append("delete")
+        return admin.delete_topics(["orders"])
+
+    def list_topics(admin: Any) -> object:
+        sent.append("list")
+        return admin.list_topics()
+
+    with Cluster(ClusterPlan()) as cluster, open_cluster(cluster_address(cluster.bootstrap, None)) as admin:
+        admin.brokers()
+        cluster.brokers[0].kill()
+        with pytest.raises(NotCollected):
+            admin.change(delete)
+        with pytest.raises(NotCollected):
+            admin.request(list_topics)
+
+    assert sent == ["delete"] + ["list"] * ATTEMPTS

@@ -52,10 +52,17 @@ class ClusterAdmin:
         self._silent_brokers: dict[int, tuple[float, str]] = {}
 
     def request(self, call: Callable[..., T], *arguments: object) -> T:
-        """Return the result of `call`, a function of the admin client and of these arguments.
+        """Return the result of `call`, a function of the admin client and of these arguments, which changes nothing.
 
-        A broker that has no connection is not the end of it, while another one may answer.
+        Where a broker has no connection, another one is asked.
         """
+        return self._attempt(call, arguments, attempts=ATTEMPTS)
+
+    def change(self, call: Callable[[Any], T]) -> T:
+        """Return the result of `call`, which changes the cluster: sent once, because one without answer may be done."""
+        return self._attempt(call, (), attempts=1)
+
+    def _attempt(self, call: Callable[..., T], arguments: Sequence[object], *, attempts: int) -> T:
         from kafka.errors import (
             KafkaConnectionError,
             KafkaError,
@@ -67,7 +74,7 @@ class ClusterAdmin:
 
         failures: list[KafkaError] = []
         until = time.monotonic() + ATTEMPTS_SECONDS
-        while len(failures) < ATTEMPTS and time.monotonic() < until:
+        while len(failures) < attempts and time.monotonic() < until:
             try:
                 return call(self._open_connection(), *arguments)
             except (KafkaConnectionError, KafkaTimeoutError, NodeNotReadyError, RequestTimedOutError) as error:

@@ -95,7 +95,7 @@ def _step(cluster: ClusterAdmin, where: ClusterAddress, known: BrokerExpiry, aft
         from kafka.admin import AlterConfigOp, ConfigResource  # loaded only where it is used
 
         change = (AlterConfigOp.DELETE, None) if value is None else (AlterConfigOp.SET, value)
-        response = cluster.request(
+        response = cluster.change(
             lambda admin: admin.alter_configs([ConfigResource("broker", str(known.broker), {KEY: change})])
         )
         if "OK" not in str(response):

@@ -127,7 +127,7 @@ def _trimming(cluster: ClusterAdmin, where: ClusterAddress, ranges_to_delete: Se
         from kafka import TopicPartition  # loaded only where it is used
 
         ends = {TopicPartition(each.topic, each.partition): each.end for each in ranges_to_delete}
-        cluster.request(lambda admin: admin.delete_records(ends))
+        cluster.change(lambda admin: admin.delete_records(ends))
 
     listed = ",".join(
         f'{{"topic":"{each.topic}","partition":{each.partition},"offset":{each.end}}}' for each in ranges_to_delete
@@ -172,7 +172,7 @@ def delete(
             Step(
                 description=f"Delete the topic {name}",
                 command=where.tool("kafka-topics", "--delete", "--topic", name),
-                do=lambda: cluster.request(lambda admin: admin.delete_topics([name])),
+                do=lambda: cluster.change(lambda admin: admin.delete_topics([name])),
             )
         ],
         check=lambda: _delete_status(cluster, name, count_ids(), ids_before),
