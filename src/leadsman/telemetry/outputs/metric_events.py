@@ -63,11 +63,11 @@ def _derived_events(samples: EventColumns, bare_name: str) -> Iterator[EventColu
         yield replace(samples, name=v.PRODUCERS_COUNTED, labels={"via": "metric"})
     elif bare_name in HEAP_METRICS:
         heap = _indices_with_label(samples, "area", "heap")
-        yield replace(_select(samples, heap), name=v.HEAP_SIZE, labels={"kind": HEAP_METRICS[bare_name]})
+        yield replace(select_events(samples, heap), name=v.HEAP_SIZE, labels={"kind": HEAP_METRICS[bare_name]})
     elif bare_name in CPU_METRICS and (steal := _indices_with_label(samples, "mode", "steal")):
         cpu = samples.labels.get("cpu")
         cpus = {} if cpu is None else {"cpu": cpu if isinstance(cpu, str) else [cpu[index] for index in steal]}
-        yield replace(_select(samples, steal), name=v.CPU_STEAL, labels=cpus)
+        yield replace(select_events(samples, steal), name=v.CPU_STEAL, labels=cpus)
 
 
 def _indices_with_label(samples: EventColumns, name: str, value: str) -> list[int]:
@@ -77,7 +77,8 @@ def _indices_with_label(samples: EventColumns, name: str, value: str) -> list[in
     return [index for index, label in enumerate(labels) if label == value]
 
 
-def _select(samples: EventColumns, indices: Sequence[int]) -> EventColumns:
+def select_events(samples: EventColumns, indices: Sequence[int]) -> EventColumns:
+    """Return the events at these indices, in rising order; the same object where these are all."""
     subjects = samples.subjects
     if len(indices) == len(samples.lines):
         return samples
