@@ -7,6 +7,7 @@ import math
 import re
 from functools import lru_cache
 from itertools import accumulate, pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leadsman import vocabulary as v
@@ -27,8 +28,8 @@ AS_WRITTEN = json.JSONDecoder(parse_float=str, parse_int=str)
 
 INDENTED_SAMPLE = re.compile(r'\[\s*[\d.eE+]+\s*,\s*("[^"]*")')
 
-MAX_SAMPLES = 20_000
-"""Samples of a series that become events at a time, some 15 MB. A month has nine times as many, every 15 s."""
+MAX_SAMPLES = 40_000
+"""Samples of a series that become events at a time, some 25 MB. A month has four times as many, every 15 s."""
 
 SUBJECTS = ("instance", "pod", "broker", "node", "host")
 """Labels that name the subject of a series, the best first."""
@@ -57,7 +58,7 @@ def _series(element: Element, context: OutputContext) -> Iterator[EventColumns]:
     for begin in range(0, len(times), MAX_SAMPLES):
         part = slice(begin, begin + MAX_SAMPLES)
         values = list(map(float, written[part]))
-        texts = indented.texts[part] if indented else list(map(_compact, times[part], written[part]))
+        texts = indented.texts[part] if indented else _compact(times[part], written[part])
         samples = EventColumns(
             name=v.METRIC,
             lines=indented.lines[part] if indented else [element.line] * len(texts),
@@ -75,7 +76,7 @@ def _series(element: Element, context: OutputContext) -> Iterator[EventColumns]:
 
 def _columns(pairs: Sequence[Sequence[Any]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the times and the values of all samples. Raises ValueError where one is no pair."""
-    return tuple([str(at) for at, _ in pairs]), tuple([value for _, value in pairs])
+    return tuple([str(at) for at, _ in pairs]), tuple(map(itemgetter(1), pairs))
 
 
 @lru_cache(1)
@@ -84,8 +85,9 @@ def _milliseconds(times: tuple[str, ...]) -> list[int]:
     return [round(float(at) * 1000) for at in times]
 
 
-def _compact(at: str, value: str) -> str:
-    return f'[{at},"{value}"]'
+def _compact(times: Iterable[str], values: Iterable[str]) -> list[str]:
+    """Return samples as they stand in a response that is not indented."""
+    return [f'[{at},"{value}"]' for at, value in zip(times, values, strict=True)]
 
 
 class IndentedQuotes(NamedTuple):
@@ -97,7 +99,7 @@ class IndentedQuotes(NamedTuple):
 
 def _indented_quotes(element: Element, times: Sequence[str], values: Sequence[str]) -> IndentedQuotes | None:
     """Return the quotes of an indented response; None for one in which samples stand as `_compact` writes them."""
-    if not times or _compact(times[0], values[0]) in element.raw:
+    if not times or _compact(times[:1], values[:1])[0] in element.raw:
         return None
     matches = list(INDENTED_SAMPLE.finditer(element.raw))
     if len(matches) != len(times):
