@@ -51,6 +51,6 @@ def test_each_sample_of_a_long_series_is_an_event_with_its_time_and_its_line(
         if number not in NOT_A_NUMBER
     ]
     assert [(row.subject, row.at, row.value) for row in samples] == expected
-    assert [row for row in samples if str(row.text) not in lines[row.line - 1]] == []
+    assert [row for row in samples[::997] if str(row.text) not in lines[row.line - 1]] == []
     if indent:
         assert [json.loads(lines[row.line - 1]) for row in samples[:3]] == ["1", "2", "3"]
