@@ -28,9 +28,11 @@ kafka-python asks a broker at random until one is connected, and does not repeat
 the broker that failed (reconnect.backoff.ms): an attempt that follows at once goes to another one.
 """
 
-NOT_CONNECTED_AGAIN = "No connection: an attempt to connect failed a moment ago"
-NO_ADDRESS = "The other brokers name no address of this broker: it is fenced, or has shut down"
-"""Instead of kafka-python's "NodeNotReadyError: 2" and "UnknownBrokerIdError: 2"."""
+ERROR_TEXTS = {
+    "NodeNotReadyError": "No connection: an attempt to connect failed a moment ago",
+    "UnknownBrokerIdError": "The other brokers name no address of this broker: it is fenced, or has shut down",
+}
+"""For errors of kafka-python that hold no more than the broker's id."""
 
 SILENT_PAUSE_SECONDS = 60.0
 """A broker that did not answer is left out for so long: a round of requests takes less."""
@@ -69,22 +71,21 @@ class ClusterAdmin:
             KafkaTimeoutError,
             NodeNotReadyError,
             RequestTimedOutError,
-            UnknownBrokerIdError,
         )
 
-        failures: list[KafkaError] = []
+        failures: list[Exception] = []
         until = time.monotonic() + ATTEMPTS_SECONDS
         while len(failures) < attempts and time.monotonic() < until:
             try:
                 return call(self._open_connection(), *arguments)
-            except (KafkaConnectionError, KafkaTimeoutError, NodeNotReadyError, RequestTimedOutError) as error:
+            except (KafkaConnectionError, KafkaTimeoutError, RequestTimedOutError) as error:
                 failures.append(error)
-            except UnknownBrokerIdError as error:
-                raise NotCollected(NO_ADDRESS) from error
+            except NodeNotReadyError as error:  # each broker that could answer failed a moment ago
+                failures.append(error)
+                break
             except (KafkaError, OSError, ValueError, LookupError, TimeoutError) as error:
                 raise NotCollected(_error_text(error)) from error
-        first = next((each for each in failures if not isinstance(each, NodeNotReadyError)), None)
-        raise NotCollected(_error_text(first) if first else NOT_CONNECTED_AGAIN) from (first or failures[0])
+        raise NotCollected(_error_text(failures[0])) from failures[0]
 
     def request_halving(
         self, call: Callable[[Any, Sequence[T]], Mapping[T, V]], items: Sequence[T]
@@ -192,7 +193,8 @@ def _why_no_connection(settings: Mapping[str, Any], error: Exception) -> str:
 
 
 def _error_text(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+    name = type(error).__name__
+    return ERROR_TEXTS.get(name) or " ".join(str(error).split()) or name
 
 
 def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
